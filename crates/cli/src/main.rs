@@ -1,0 +1,3 @@
+//! The `rankpoint` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! What MPI means: process, matching, protocols, requests, progress, communicators.

@@ -1,0 +1,1 @@
+//! How bytes move: shared memory segments, rings, doorbells, cross-process copy.

@@ -1,0 +1,3 @@
+//! The `mpiexec` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! mpiexec: starts ranks, wires them up, watches them.

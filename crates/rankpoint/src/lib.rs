@@ -1,0 +1,1 @@
+//! Safe, typed MPI for Rust on the Rankpoint engine.

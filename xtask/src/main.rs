@@ -1,0 +1,3 @@
+//! Builds, installs, tests and measures Rankpoint.
+
+fn main() {}
