@@ -1,1 +1,11 @@
-//! How bytes move: shared memory segments, rings, doorbells, cross-process copy.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How bytes move between the ranks of one node.
+//!
+//! Everything that other processes see lives in one anonymous memory file, the *node segment* ([`segment`]), whose
+//! shared structures are declared in [`board`]. Messages travel through one-directional rings ([`ring`]), a rank
+//! that has nothing to do sleeps on its doorbell ([`doorbell`]), and large private buffers are read straight out of the
+//! sender where the kernel allows it ([`cross_copy`]). The fabric knows no MPI: it moves words and bytes and leaves
+//! their meaning to the engine. `layout` and `fabric` know nothing of each other.
+
+pub mod board;
+pub mod sync;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The structures that all processes of a node share, and the launcher reads.
+//!
+//! The node segment is one memory file:
+//!
+//! ```text
+//! 0                 JobHeader                      one page
+//! BOARDS_OFFSET     RankBoard x local_ranks        one page each
+//! directory_offset  AtomicU64 x local_ranks^2      where the ring from `src` to `dst` starts; 0 = not connected
+//! heap_offset       everything else                bump-allocated: rings, operation records, `MPI_Alloc_mem`
+//! ```
+//!
+//! Who writes what: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
+//! Rank `r` alone writes board `r`, but for `connections`, which its peers increment, and `asleep`, which they clear to
+//! wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
+//! two steps leaves words, no locks.
+
+use crate::sync::{AtomicU32, AtomicU64};
+
+/// First word of a node segment; a change of layout changes it.
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0001;
+/// Bytes of a page: header and boards are page-sized so that no two writers share a line.
+pub const PAGE_BYTES: usize = 4096;
+/// Where the rank boards start.
+pub const BOARDS_OFFSET: u64 = PAGE_BYTES as u64;
+/// Longest name of an MPI call on a board, in bytes.
+pub const CALL_NAME_BYTES: usize = 48;
+/// Peer of an operation that takes messages from anyone.
+pub const ANY_PEER: u32 = u32::MAX;
+/// Tag half of a match word of an operation that takes any tag (MPI_ANY_TAG as unsigned).
+pub const ANY_TAG: u32 = u32::MAX;
+/// Environment variable through which the launcher tells a rank its place: `1:<segment fd>:<rank>:<size>`.
+pub const JOB_VARIABLE: &str = "RANKPOINT_JOB";
+
+/// Life of a rank as the launcher sees it, in [`RankBoard::phase`].
+pub mod phase {
+    /// The process runs but has not called MPI.
+    pub const STARTED: u32 = 0;
+    /// Between MPI_Init and MPI_Finalize.
+    pub const INITIALIZED: u32 = 1;
+    /// After MPI_Finalize.
+    pub const FINALIZED: u32 = 2;
+    /// The rank called MPI_Abort; `abort_code` holds the code.
+    pub const ABORTED: u32 = 3;
+}
+
+/// What a rank does at the moment, in [`RankBoard::activity`].
+pub mod activity {
+    /// Computing, or in a call that did not have to wait.
+    pub const OUTSIDE: u32 = 0;
+    /// Inside a waiting call, polling.
+    pub const POLLING: u32 = 1;
+    /// Inside a waiting call, asleep on its doorbell.
+    pub const SLEEPING: u32 = 2;
+}
+
+/// Kind of an operation record, in [`OpRecord::kind`]. The engine may use further kinds; an observer skips those.
+pub mod kind {
+    /// The record is unused.
+    pub const FREE: u8 = 0;
+    /// A receive waits for its message.
+    pub const RECEIVE_POSTED: u8 = 1;
+    /// A receive has matched and its data are on the way.
+    pub const RECEIVE_ACTIVE: u8 = 2;
+    /// A send waits in order behind a full ring.
+    pub const SEND_QUEUED: u8 = 3;
+    /// A rendezvous or synchronous send waits for its receiver.
+    pub const SEND_ACTIVE: u8 = 4;
+    /// A message that arrived before its receive.
+    pub const UNEXPECTED: u8 = 5;
+    /// Complete, but its owner has not asked yet.
+    pub const COMPLETE: u8 = 6;
+    /// A persistent operation that is not started.
+    pub const INACTIVE: u8 = 7;
+    /// Something that is neither a send nor a receive (generalized request, nonblocking collective).
+    pub const OTHER: u8 = 8;
+}
+
+/// The job as all its processes on this node see it. One page at offset 0.
+#[repr(C, align(4096))]
+pub struct JobHeader {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// Ranks on this node, and so boards.
+    pub local_ranks: u32,
+    /// Ranks in the job.
+    pub job_ranks: u32,
+    /// Process id of the launcher; 0 for a singleton.
+    pub launcher_pid: u32,
+    /// Processor cores that the ranks may use on this node.
+    pub cores: u32,
+    /// Bytes of the memory file (sparse: untouched pages cost nothing).
+    pub segment_bytes: u64,
+    /// Offset of the ring directory.
+    pub directory_offset: u64,
+    /// Offset of the first heap byte.
+    pub heap_offset: u64,
+    /// Identity of the job, random.
+    pub job_id: u64,
+    /// Cells of a ring (power of two).
+    pub ring_cells: u32,
+    /// Bytes of a ring's payload area (power of two).
+    pub ring_payload_bytes: u32,
+    /// 1 when a sender must fence between publishing a cell and reading `asleep` (no membarrier on this kernel).
+    pub sender_fences: AtomicU32,
+    _reserved: u32,
+    _line: [u64; 7],
+    /// First free heap byte. Own cache line: every allocation writes it.
+    pub heap_top: AtomicU64,
+    _line_top: [u64; 7],
+    /// Milliseconds since the job started, advanced by the launcher a few times a second; operation records are
+    /// stamped with it so that an age costs one load.
+    pub clock_ms: AtomicU64,
+    /// 0, or 1 + the rank whose death ends the job.
+    pub death: AtomicU32,
+    _tail: [u32; 13],
+}
+
+/// One rank as others see it. One page each.
+#[repr(C, align(4096))]
+pub struct RankBoard {
+    /// The doorbell: 1 while the rank sleeps or is about to. Futex word. A sender that finds 1 stores 0 and wakes.
+    pub asleep: AtomicU32,
+    _line_asleep: [u32; 15],
+    /// Rings towards this rank that have been put into the directory so far.
+    pub connections: AtomicU32,
+    _line_connections: [u32; 15],
+    /// Process id; 0 until the rank attached.
+    pub pid: AtomicU32,
+    /// One of [`phase`].
+    pub phase: AtomicU32,
+    /// One of [`activity`].
+    pub activity: AtomicU32,
+    /// Exit code that MPI_Abort was called with.
+    pub abort_code: AtomicU32,
+    /// `clock_ms` when the present wait began.
+    pub wait_since_ms: AtomicU64,
+    /// Offset of the first operation record; 0 until the slab exists.
+    pub ops_offset: AtomicU64,
+    /// Distance between two operation records in bytes.
+    pub ops_stride: AtomicU32,
+    /// Records in use so far (high-water mark); observers read only these.
+    pub ops_len: AtomicU32,
+    /// Length of `call`.
+    pub call_len: AtomicU32,
+    _pad: AtomicU32,
+    /// Name of the MPI call that waits, ASCII.
+    pub call: [AtomicU64; CALL_NAME_BYTES / 8],
+    _tail: [u64; 4],
+    /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
+    pub counters: [AtomicU64; 64],
+}
+
+/// One pending operation or unexpected message: the first bytes of each entry in a rank's operation slab.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct OpRecord {
+    /// Context id in the high half, tag (or [`ANY_TAG`]) in the low half.
+    pub match_word: u64,
+    /// Bytes of the message, or of the receive buffer.
+    pub bytes: u64,
+    /// World rank of the other side, or [`ANY_PEER`].
+    pub peer: u32,
+    /// One of [`kind`].
+    pub kind: u8,
+    /// For the engine.
+    pub flags: u8,
+    /// For the engine.
+    pub extra: u16,
+    /// Low half of `clock_ms` when it was recorded.
+    pub stamp_ms: u32,
+    /// For the engine: a link to another record.
+    pub next: u32,
+}
+
+const _: () = {
+    use std::mem::{offset_of, size_of};
+    assert!(size_of::<JobHeader>() == PAGE_BYTES);
+    assert!(offset_of!(JobHeader, heap_top) == 128);
+    assert!(offset_of!(JobHeader, clock_ms) == 192);
+    assert!(size_of::<RankBoard>() == PAGE_BYTES);
+    assert!(offset_of!(RankBoard, connections) == 64);
+    assert!(offset_of!(RankBoard, pid) == 128);
+    assert!(offset_of!(RankBoard, counters) == 256);
+    assert!(size_of::<OpRecord>() == 32);
+};
