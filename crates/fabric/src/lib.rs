@@ -8,4 +8,9 @@
 //! their meaning to the engine. `layout` and `fabric` know nothing of each other.
 
 pub mod board;
+pub mod cross_copy;
+pub mod doorbell;
+pub mod os;
+pub mod ring;
+pub mod segment;
 pub mod sync;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The doorbell: how a rank sleeps without missing a message, and how a sender wakes it for next to nothing.
+//!
+//! A sender publishes a cell and then reads the receiver's `asleep` word; a sleeper sets `asleep` and then looks into its
+//! rings once more. Without an order between each side's store and load both could miss the other. The order costs the
+//! sender nothing: the sleeper passes a memory barrier in *every* running thread of all ranks (membarrier), after which
+//! either the sender's load sees `asleep`, or the sleeper's second look sees the cell. Where the kernel has no such
+//! barrier, senders fence instead (`sender_fences` in the job header, set by the first rank that finds out).
+//!
+//! Who writes what: the sleeper stores 1 before sleeping and 0 after; a waker swaps 0 in, and only the one that took the 1
+//! out makes the system call. A sleep always has a time limit, so a lost wake-up would cost time, never a hang; a rank
+//! that dies asleep leaves a 1 that costs its peers one futile call.
+
+use std::time::Duration;
+
+use crate::os;
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// Prepares this process for sleeping and waking: true when senders need no fence on its account.
+pub fn prepare() -> bool {
+    os::register_for_barriers()
+}
+
+/// The receiving side of a doorbell.
+#[derive(Clone, Copy)]
+pub struct Sleeper<'a> {
+    /// This rank's `asleep` word.
+    pub asleep: &'a AtomicU32,
+    /// Whether all senders fence.
+    pub sender_fences: &'a AtomicU32,
+}
+
+impl Sleeper<'_> {
+    /// Announces sleep. After it the caller looks for work once more, then calls [`Self::sleep`] or [`Self::cancel`].
+    pub fn announce(&self) {
+        self.asleep.store(1, Ordering::Relaxed);
+        if self.sender_fences.load(Ordering::Relaxed) == 0 && os::barrier_everywhere() {
+            return;
+        }
+        // SeqCst: pairs with the sender's fence in `ring`; without it our later look into the rings could be satisfied
+        // before `asleep` is visible, and both sides would miss each other.
+        // PAIRS: doorbell.asleep
+        fence(Ordering::SeqCst);
+    }
+
+    /// Sleeps until rung, at most `limit`.
+    pub fn sleep(&self, limit: Duration) {
+        os::futex_wait(self.asleep, 1, limit);
+        self.cancel();
+    }
+
+    /// Takes the announcement back.
+    pub fn cancel(&self) {
+        self.asleep.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Wakes the rank that owns `asleep` if it sleeps; called after publishing. True when it was asleep.
+// TIER: short
+#[inline(always)]
+pub fn ring(asleep: &AtomicU32, sender_fences: bool) -> bool {
+    if sender_fences {
+        // SeqCst: see `announce`.
+        // PAIRS: doorbell.asleep
+        fence(Ordering::SeqCst);
+    }
+    asleep.load(Ordering::Relaxed) != 0 && wake(asleep)
+}
+
+#[cold]
+#[inline(never)]
+fn wake(asleep: &AtomicU32) -> bool {
+    let slept = asleep.swap(0, Ordering::Relaxed) != 0;
+    if slept {
+        os::futex_wake_all(asleep);
+    }
+    slept
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The system calls of this crate: a thin, typed face over the few that the shared-memory fabric needs.
+//!
+//! Each function wraps one call, checks its result, and states in its `SAFETY` line why the arguments are valid.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use crate::sync::AtomicU32;
+
+/// A new anonymous memory file that is closed on exec.
+pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above returned this descriptor to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Takes ownership of a descriptor that this process inherited, after checking that it is open.
+pub fn inherited_file(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD only asks for flags; a closed descriptor gives EBADF.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above; programs started by this one must not inherit the segment.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open (checked above) and the launcher left it to this process for this purpose.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Maps `bytes` of a file shared, readable and writable, without reserving memory.
+pub fn map_shared(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    map(bytes, libc::MAP_SHARED, fd.as_raw_fd())
+}
+
+/// Reserves `bytes` of zeroed private memory; pages cost nothing until they are touched.
+pub fn map_private(bytes: usize) -> io::Result<NonNull<u8>> {
+    map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+fn map(bytes: usize, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no existing memory.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            protection,
+            flags | libc::MAP_NORESERVE,
+            fd,
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
+}
+
+/// Undoes [`map_shared`] or [`map_private`].
+///
+/// # Safety
+/// `base` and `bytes` come from one of them, and nothing refers to the memory any more.
+pub unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise. The result can only tell of bad arguments, which the promise excludes.
+    let _ = unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+}
+
+/// Gives the pages of a shared mapping back to the system; they read as zero afterwards.
+///
+/// # Safety
+/// The range is page-aligned, inside one shared mapping of a memory file, and nobody needs its contents.
+pub unsafe fn discard_shared(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    let rc = unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
+    if rc == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Bytes of physical memory of this machine.
+pub fn physical_memory_bytes() -> u64 {
+    // SAFETY: sysconf takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    // SAFETY: as above.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
+}
+
+/// Sleeps while `*word == expected`, at most `timeout`; returns early for any reason the kernel sees fit.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
+    };
+    let address: *const AtomicU32 = word;
+    let null = std::ptr::null::<u32>();
+    // SAFETY: `address` is a live, aligned u32 (a reference), `time` outlives the call. Every result means "look again".
+    let _ = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            address,
+            libc::FUTEX_WAIT,
+            expected,
+            &raw const time,
+            null,
+            0,
+        )
+    };
+}
+
+/// Wakes all that sleep on `word`, in any process.
+pub fn futex_wake_all(word: &AtomicU32) {
+    let address: *const AtomicU32 = word;
+    let null = std::ptr::null::<u32>();
+    // SAFETY: `address` is a live, aligned u32 (a reference); the kernel only uses it as a key.
+    let _ = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            address,
+            libc::FUTEX_WAKE,
+            i32::MAX,
+            null,
+            null,
+            0,
+        )
+    };
+}
+
+const MEMBARRIER_GLOBAL_EXPEDITED: i32 = 1 << 1;
+const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
+
+/// Registers this process as one whose threads [`barrier_everywhere`] reaches. False where the kernel cannot.
+pub fn register_for_barriers() -> bool {
+    // SAFETY: the call takes numbers only.
+    unsafe {
+        libc::syscall(
+            libc::SYS_membarrier,
+            MEMBARRIER_REGISTER_GLOBAL_EXPEDITED,
+            0,
+            0,
+        ) == 0
+    }
+}
+
+/// Makes every running thread of every registered process pass a full memory barrier. False where the kernel cannot.
+pub fn barrier_everywhere() -> bool {
+    // SAFETY: the call takes numbers only.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
+}
+
+/// Lets another runnable thread have the core.
+pub fn yield_core() {
+    // SAFETY: no arguments, no memory.
+    let _ = unsafe { libc::sched_yield() };
+}
+
+/// Cores that this process may run on.
+pub fn usable_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
