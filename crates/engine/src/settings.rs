@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every setting of the engine: one row each, read from `RANKPOINT_*` once at start.
+//!
+//! The table is the only place that knows a setting's name, type, default, range, unit and text; `rankpoint info`, the
+//! documentation and MPI_T read it from here.
+
+/// One setting as `rankpoint info` shows it.
+#[derive(Clone, Debug)]
+pub struct SettingRow {
+    /// Name of the environment variable.
+    pub name: &'static str,
+    /// Value when nothing is set.
+    pub default: u64,
+    /// Smallest allowed value.
+    pub min: u64,
+    /// Largest allowed value.
+    pub max: u64,
+    /// Unit of the value.
+    pub unit: &'static str,
+    /// What it does.
+    pub text: &'static str,
+}
+
+macro_rules! settings {
+    ($($field:ident, $name:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
+        /// Values of all settings.
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $(#[doc = $text] pub $field: u64,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        /// The table of settings.
+        pub const SETTINGS: &[SettingRow] = &[$(SettingRow {
+            name: concat!("RANKPOINT_", $name), default: $default, min: $min, max: $max, unit: $unit, text: $text,
+        },)*];
+
+        impl Settings {
+            fn set(&mut self, index: usize, value: u64) {
+                let fields = [$(&mut self.$field),*];
+                for (position, field) in fields.into_iter().enumerate() {
+                    if position == index {
+                        *field = value;
+                    }
+                }
+            }
+
+            /// Current values in the order of the table.
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$field),*]
+            }
+        }
+    };
+}
+
+settings! {
+    eager_bytes, "EAGER_BYTES", 16384, 48..=65536, "bytes",
+        "largest message that is sent without asking the receiver first (bounded by a quarter of a ring's payload area)";
+    fragment_bytes, "FRAGMENT_BYTES", 16384, 4096..=65536, "bytes",
+        "piece in which a large message is copied through the ring when it cannot be copied in one go";
+    cross_copy, "CROSS_COPY", 1, 0..=1, "switch",
+        "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
+    cross_copy_bytes, "CROSS_COPY_BYTES", 65536, 0..=9223372036854775807, "bytes",
+        "smallest message for which reading the sender's memory is preferred to copying through the ring";
+    unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
+        "unexpected data held for one sender before it is asked to describe messages instead of sending them";
+    operations, "OPERATIONS", 1048576, 1024..=16777216, "operations",
+        "pending operations and unexpected messages that a rank can have at once (address space only until used)";
+    spin_polls, "SPIN_POLLS", 20000, 0..=1000000000, "polls",
+        "fruitless polls before a waiting rank starts to yield its core, when ranks do not outnumber cores";
+    crowded_spin_polls, "CROWDED_SPIN_POLLS", 4, 0..=1000000000, "polls",
+        "the same when ranks outnumber cores";
+    yields, "YIELDS", 1000, 0..=1000000000, "yields",
+        "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores";
+    crowded_yields, "CROWDED_YIELDS", 40, 0..=1000000000, "yields",
+        "the same when ranks outnumber cores";
+    sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
+        "longest time that a sleeping rank trusts to be woken before it looks by itself";
+}
+
+/// Names with the settings' prefix that other parts of the system read.
+const FOREIGN: &[&str] = &["RANKPOINT_JOB"];
+const FOREIGN_PREFIXES: &[&str] = &["RANKPOINT_LAUNCH_", "RANKPOINT_TEST_", "RANKPOINT_BENCH_"];
+
+impl Settings {
+    /// The settings of this process's environment, and a warning for each name or value that is not understood.
+    pub fn from_environment() -> (Self, Vec<String>) {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((
+                name.into_string().ok()?,
+                value.to_string_lossy().into_owned(),
+            ))
+        });
+        Self::from_variables(variables)
+    }
+
+    /// As [`Self::from_environment`], from any list of names and values.
+    pub fn from_variables(
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> (Self, Vec<String>) {
+        let mut settings = Self::default();
+        let mut warnings = Vec::new();
+        for (name, value) in variables.filter(|(name, _)| name.starts_with("RANKPOINT_")) {
+            if FOREIGN.contains(&name.as_str())
+                || FOREIGN_PREFIXES
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
+            {
+                continue;
+            }
+            let Some(index) = SETTINGS.iter().position(|row| row.name == name) else {
+                warnings.push(format!(
+                    "unknown setting {name}; the nearest name is {}",
+                    nearest(&name)
+                ));
+                continue;
+            };
+            let row = &SETTINGS[index];
+            match parse(&value).filter(|number| (row.min..=row.max).contains(number)) {
+                Some(number) => settings.set(index, number),
+                None => warnings.push(format!(
+                    "setting {name} is '{value}', expected {}..{} {}; the default {} is used",
+                    row.min, row.max, row.unit, row.default
+                )),
+            }
+        }
+        (settings, warnings)
+    }
+}
+
+/// A whole number, with an optional binary suffix K, M or G.
+fn parse(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, factor) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 1 << 10),
+        'M' => (&text[..text.len() - 1], 1 << 20),
+        'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1u64),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+fn nearest(name: &str) -> &'static str {
+    SETTINGS
+        .iter()
+        .min_by_key(|row| edit_distance(name, row.name))
+        .map_or("", |row| row.name)
+}
+
+/// Number of single-character changes between two names.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>) {
+        Settings::from_variables(pairs.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())))
+    }
+
+    #[test]
+    fn suffixes_ranges_and_unknown_names_are_understood() {
+        let (settings, warnings) = read(&[
+            ("RANKPOINT_EAGER_BYTES", "8K"),
+            ("PATH", "x"),
+            ("RANKPOINT_JOB", "1:2:3:4"),
+        ]);
+        assert_eq!((settings.eager_bytes, warnings.len()), (8192, 0));
+        let (settings, warnings) = read(&[("RANKPOINT_EAGER_BYTE", "8K")]);
+        assert_eq!(settings.eager_bytes, 16384);
+        assert!(
+            warnings[0].contains("RANKPOINT_EAGER_BYTES"),
+            "{warnings:?}"
+        );
+        let (settings, warnings) = read(&[("RANKPOINT_CROSS_COPY", "yes")]);
+        assert_eq!((settings.cross_copy, warnings.len()), (1, 1));
+    }
+}
