@@ -2,9 +2,20 @@
 //! What MPI means: the engine behind every face of Rankpoint.
 //!
 //! One folder a chapter of MPI, one file a concept. The C library, the Rust API and the tools are faces of this crate:
-//! they decode arguments, call one function here and map its error.
+//! they decode arguments, call one function here and map its error. A message starts in [`p2p`], travels by a `protocol`,
+//! belongs to a [`vci`], and ends in [`request`].
 
+pub mod attr;
+pub mod coll;
+pub mod comm;
 pub mod errors;
+pub mod group;
+pub mod p2p;
+pub mod process;
+mod protocol;
+pub mod request;
 pub mod settings;
+pub mod task;
+pub mod vci;
 
 pub use errors::{Error, ErrorClass, Result};

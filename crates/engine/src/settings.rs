@@ -65,7 +65,7 @@ settings! {
         "piece in which a large message is copied through the ring when it cannot be copied in one go";
     cross_copy, "CROSS_COPY", 1, 0..=1, "switch",
         "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
-    cross_copy_bytes, "CROSS_COPY_BYTES", 65536, 0..=9223372036854775807, "bytes",
+    cross_copy_bytes, "CROSS_COPY_BYTES", 0, 0..=9223372036854775807, "bytes",
         "smallest message for which reading the sender's memory is preferred to copying through the ring";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";
@@ -131,6 +131,30 @@ impl Settings {
         }
         (settings, warnings)
     }
+}
+
+/// What the launcher says about this process's place, if there is one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn job_from_environment() -> Option<String> {
+    std::env::var(fabric::board::JOB_VARIABLE).ok()
+}
+
+/// The mark of a launcher that the library does not speak, if one started this process as part of a larger job.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn foreign_launcher() -> Option<&'static str> {
+    let sizes = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"];
+    let larger = |name: &&str| std::env::var(name).is_ok_and(|size| size.trim() != "1");
+    sizes.into_iter().find(larger).or_else(|| {
+        let inside =
+            std::env::var_os("PMIX_RANK").is_some() || std::env::var_os("PMI_FD").is_some();
+        inside.then_some("PMIX_RANK or PMI_FD")
+    })
 }
 
 /// A whole number, with an optional binary suffix K, M or G.

@@ -10,6 +10,7 @@
 pub mod board;
 pub mod cross_copy;
 pub mod doorbell;
+pub mod lock;
 pub mod os;
 pub mod ring;
 pub mod segment;

@@ -205,6 +205,35 @@ impl RingSender {
         self.publish(cell, kind, bytes as u8, 0);
     }
 
+    /// Publishes the first `bytes` bytes of `words` as a message; false when there is no credit.
+    #[must_use]
+    pub fn put_bytes(
+        &mut self,
+        kind: u8,
+        match_word: u64,
+        words: &[u64; SHORT_WORDS],
+        bytes: usize,
+    ) -> bool {
+        if self.credits == 0 && !self.refresh() {
+            return false;
+        }
+        // SAFETY: a credit is there, and `words` is readable for SHORT_BYTES bytes.
+        unsafe {
+            self.put_short(
+                kind,
+                match_word,
+                words.as_ptr().cast(),
+                bytes.min(SHORT_BYTES),
+            )
+        };
+        true
+    }
+
+    /// Gives up all credits until the next [`Self::refresh`]: what waits in order must not be overtaken.
+    pub const fn withhold(&mut self) {
+        self.credits = 0;
+    }
+
     /// Publishes a cell whose data are `words`; false when there is no credit.
     #[must_use]
     pub fn put_words(&mut self, kind: u8, aux: u16, match_word: u64, words: &[u64]) -> bool {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Attributes cached on objects (MPI-5.0, section 7.7): keyvals, and the values objects hold under them.
+//!
+//! Copy and delete callbacks belong to the face that created the keyval (they take its handles); the engine keeps them as
+//! opaque boxed functions and says in which order they run: deletion in the reverse order of setting.
+
+use std::sync::Arc;
+
+use fabric::sync::Mutex;
+
+use crate::errors::{Error, ErrorClass, Result};
+
+/// Asks whether and with which value a copy of the object has the attribute: (old object, value) to a value or an MPI error.
+pub type CopyFunction = dyn Fn(u64, usize) -> std::result::Result<Option<usize>, i32> + Send + Sync;
+/// Tells that an attribute goes away: (object, value) to an MPI error code or 0.
+pub type DeleteFunction = dyn Fn(u64, usize) -> i32 + Send + Sync;
+
+/// A key under which values are cached.
+pub struct Keyval {
+    /// The number that C programs know.
+    pub number: i32,
+    /// Called when the object is duplicated; `None` copies nothing.
+    pub copy: Option<Box<CopyFunction>>,
+    /// Called when the attribute goes away.
+    pub delete: Option<Box<DeleteFunction>>,
+}
+
+/// The attributes of one object, in the order in which they were set.
+#[derive(Default)]
+pub struct Attributes {
+    entries: Mutex<Vec<(Arc<Keyval>, usize)>>,
+}
+
+fn callback_error(code: i32) -> Error {
+    Error::new(
+        ErrorClass(code),
+        format!("an attribute callback returned error code {code}"),
+    )
+}
+
+impl Attributes {
+    fn with<R>(&self, action: impl FnOnce(&mut Vec<(Arc<Keyval>, usize)>) -> R) -> R {
+        match self.entries.lock() {
+            Ok(mut entries) => action(&mut entries),
+            Err(poisoned) => action(&mut poisoned.into_inner()),
+        }
+    }
+
+    /// The value under a keyval.
+    pub fn get(&self, keyval: i32) -> Option<usize> {
+        self.with(|entries| {
+            entries
+                .iter()
+                .find(|(key, _)| key.number == keyval)
+                .map(|&(_, value)| value)
+        })
+    }
+
+    /// Sets a value; one that was there goes away first. `object` is the face's handle, for callbacks.
+    ///
+    /// # Errors
+    /// When the delete callback of the old value fails; nothing is changed then.
+    pub fn set(&self, object: u64, keyval: &Arc<Keyval>, value: usize) -> Result<()> {
+        if self.get(keyval.number).is_some() {
+            self.delete(object, keyval.number)?;
+        }
+        self.with(|entries| entries.push((keyval.clone(), value)));
+        Ok(())
+    }
+
+    /// Deletes the value under a keyval.
+    ///
+    /// # Errors
+    /// MPI_ERR_KEYVAL if there is none; the callback's error, and then the attribute stays.
+    pub fn delete(&self, object: u64, keyval: i32) -> Result<()> {
+        let found = self.with(|entries| {
+            entries
+                .iter()
+                .find(|(key, _)| key.number == keyval)
+                .cloned()
+        });
+        let Some((key, value)) = found else {
+            return Err(Error::argument(
+                ErrorClass::ERR_KEYVAL,
+                "keyval",
+                keyval,
+                "a key with a value on this object",
+            ));
+        };
+        if let Some(delete) = &key.delete {
+            let code = delete(object, value);
+            if code != 0 {
+                return Err(callback_error(code));
+            }
+        }
+        self.with(|entries| entries.retain(|(key, _)| key.number != keyval));
+        Ok(())
+    }
+
+    /// Deletes all values, latest first.
+    ///
+    /// # Errors
+    /// The first callback's error; the rest stays.
+    pub fn clear(&self, object: u64) -> Result<()> {
+        while let Some(keyval) = self.with(|entries| entries.last().map(|(key, _)| key.number)) {
+            self.delete(object, keyval)?;
+        }
+        Ok(())
+    }
+
+    /// What a duplicate of the object inherits, by the copy callbacks.
+    ///
+    /// # Errors
+    /// The first callback's error.
+    pub fn copies(&self, object: u64) -> Result<Vec<(Arc<Keyval>, usize)>> {
+        let entries = self.with(|entries| entries.clone());
+        let mut copies = Vec::new();
+        for (key, value) in entries {
+            if let Some(copy) = &key.copy
+                && let Some(value) = copy(object, value).map_err(callback_error)?
+            {
+                copies.push((key, value));
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Takes over what [`Self::copies`] of another object gave.
+    pub fn adopt(&self, copies: Vec<(Arc<Keyval>, usize)>) {
+        self.with(|entries| entries.extend(copies));
+    }
+}

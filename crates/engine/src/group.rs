@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Groups: ordered sets of processes (MPI-5.0, section 7.3).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::errors::{Error, ErrorClass, Result};
+
+/// How two groups or communicators compare; the numbers are the ABI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Comparison {
+    /// The same object.
+    Identical = 201,
+    /// Same members and order, another context.
+    Congruent = 202,
+    /// Same members in another order.
+    Similar = 203,
+    /// Other members.
+    Unequal = 204,
+}
+
+/// An ordered set of processes, named by their ranks in the job. Immutable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    members: Arc<[u32]>,
+}
+
+impl Group {
+    /// The group of these processes, in this order.
+    pub fn new(members: impl Into<Arc<[u32]>>) -> Self {
+        Self {
+            members: members.into(),
+        }
+    }
+
+    /// Number of members.
+    pub fn size(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// The members' world ranks.
+    pub fn members(&self) -> &[u32] {
+        &self.members
+    }
+
+    /// The rank of a process in this group.
+    pub fn rank_of(&self, process: u32) -> Option<u32> {
+        self.members
+            .iter()
+            .position(|&member| member == process)
+            .map(|rank| rank as u32)
+    }
+
+    fn ranks(&self) -> HashMap<u32, u32> {
+        self.members
+            .iter()
+            .zip(0..)
+            .map(|(&member, rank)| (member, rank))
+            .collect()
+    }
+
+    /// Members of this group, then those of `other` that are not in it.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mine = self.ranks();
+        let rest = other
+            .members
+            .iter()
+            .filter(|member| !mine.contains_key(member));
+        Self::new(self.members.iter().chain(rest).copied().collect::<Vec<_>>())
+    }
+
+    /// Members that both groups have, in this group's order.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let theirs = other.ranks();
+        Self::new(
+            self.members
+                .iter()
+                .filter(|member| theirs.contains_key(member))
+                .copied()
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// Members that only this group has, in its order.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let theirs = other.ranks();
+        Self::new(
+            self.members
+                .iter()
+                .filter(|member| !theirs.contains_key(member))
+                .copied()
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// The members with these ranks, in this order.
+    ///
+    /// # Errors
+    /// When a rank is outside the group or occurs twice.
+    pub fn include(&self, ranks: &[i32]) -> Result<Self> {
+        self.check_ranks(ranks)?;
+        Ok(Self::new(
+            ranks
+                .iter()
+                .map(|&rank| self.members[rank as usize])
+                .collect::<Vec<_>>(),
+        ))
+    }
+
+    /// All members but those with these ranks.
+    ///
+    /// # Errors
+    /// When a rank is outside the group or occurs twice.
+    pub fn exclude(&self, ranks: &[i32]) -> Result<Self> {
+        self.check_ranks(ranks)?;
+        let mut keep = vec![true; self.members.len()];
+        for &rank in ranks {
+            keep[rank as usize] = false;
+        }
+        let kept = self
+            .members
+            .iter()
+            .zip(keep)
+            .filter(|(_, keep)| *keep)
+            .map(|(&member, _)| member);
+        Ok(Self::new(kept.collect::<Vec<_>>()))
+    }
+
+    /// The ranks that triplets (first, last, stride) stand for (MPI_Group_range_incl).
+    ///
+    /// # Errors
+    /// When a stride is zero.
+    pub fn expand_ranges(ranges: &[[i32; 3]]) -> Result<Vec<i32>> {
+        let mut ranks = Vec::new();
+        for (index, &[first, last, stride]) in ranges.iter().enumerate() {
+            if stride == 0 {
+                let value = format!("({first}, {last}, 0) at index {index}");
+                return Err(Error::argument(
+                    ErrorClass::ERR_ARG,
+                    "ranges",
+                    value,
+                    "a stride other than 0",
+                ));
+            }
+            let mut rank = first;
+            while if stride > 0 {
+                rank <= last
+            } else {
+                rank >= last
+            } {
+                ranks.push(rank);
+                rank = rank.checked_add(stride).ok_or_else(|| {
+                    Error::argument(
+                        ErrorClass::ERR_ARG,
+                        "ranges",
+                        index,
+                        "ranks within the group",
+                    )
+                })?;
+            }
+        }
+        Ok(ranks)
+    }
+
+    fn check_ranks(&self, ranks: &[i32]) -> Result<()> {
+        let mut seen = vec![false; self.members.len()];
+        for (index, &rank) in ranks.iter().enumerate() {
+            let expected = format!(
+                "a rank of the group, 0..{}, given once",
+                i64::from(self.size()) - 1
+            );
+            match usize::try_from(rank)
+                .ok()
+                .and_then(|rank| seen.get_mut(rank))
+            {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    let value = format!("{rank} at index {index}");
+                    return Err(Error::argument(
+                        ErrorClass::ERR_RANK,
+                        "ranks",
+                        value,
+                        expected,
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How this group compares with another.
+    pub fn compare(&self, other: &Self) -> Comparison {
+        if self.members == other.members {
+            return Comparison::Identical;
+        }
+        let mine = self.ranks();
+        let same = self.size() == other.size()
+            && other.members.iter().all(|member| mine.contains_key(member));
+        if same {
+            Comparison::Similar
+        } else {
+            Comparison::Unequal
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_operations_keep_the_first_groups_order() {
+        let (a, b) = (Group::new([3, 1, 5]), Group::new([5, 2, 3]));
+        assert_eq!(a.union(&b).members(), [3, 1, 5, 2]);
+        assert_eq!(a.intersection(&b).members(), [3, 5]);
+        assert_eq!(a.difference(&b).members(), [1]);
+        assert_eq!(a.compare(&Group::new([1, 3, 5])), Comparison::Similar);
+        assert_eq!(a.include(&[2, 0]).unwrap().members(), [5, 3]);
+        assert_eq!(a.exclude(&[1]).unwrap().members(), [3, 5]);
+        assert!(
+            a.include(&[1, 1]).is_err() && a.include(&[3]).is_err() && a.include(&[-1]).is_err()
+        );
+        assert_eq!(
+            Group::expand_ranges(&[[4, 0, -2], [1, 1, 1]]).unwrap(),
+            [4, 2, 0, 1]
+        );
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Buffered sends (MPI-5.0, section 3.6): complete at once, the data copied if they cannot leave at once.
+//!
+//! The attached buffer is accounted for, so that a program that overflows it gets MPI_ERR_BUFFER as on any MPI; the copies
+//! themselves live on the library's heap. A message that leaves at once takes no buffer space.
+
+use std::sync::Arc;
+
+use fabric::board::kind as record_kind;
+use fabric::sync::{AtomicUsize, Mutex, Ordering};
+
+use super::{Memory, Mode, new_send};
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::protocol;
+use crate::vci::operations::{RequestId, flag};
+
+/// MPI_BSEND_OVERHEAD.
+pub const OVERHEAD_BYTES: usize = 512;
+
+/// A buffer that the user attached, or none.
+#[derive(Default)]
+pub struct AttachedBuffer {
+    attached: Mutex<Option<Attached>>,
+}
+
+struct Attached {
+    address: usize,
+    /// `usize::MAX` for MPI_BUFFER_AUTOMATIC.
+    bytes: usize,
+    used: Arc<AtomicUsize>,
+}
+
+impl AttachedBuffer {
+    fn with<R>(&self, action: impl FnOnce(&mut Option<Attached>) -> R) -> R {
+        match self.attached.lock() {
+            Ok(mut attached) => action(&mut attached),
+            Err(poisoned) => action(&mut poisoned.into_inner()),
+        }
+    }
+
+    /// Attaches `bytes` bytes at `address`; `None` bytes means as many as needed.
+    ///
+    /// # Errors
+    /// MPI_ERR_BUFFER when one is attached already.
+    pub fn attach(&self, address: usize, bytes: Option<usize>) -> Result<()> {
+        self.with(|attached| {
+            if attached.is_some() {
+                return Err(Error::new(
+                    ErrorClass::ERR_BUFFER,
+                    "a buffer is attached already; detach it first",
+                ));
+            }
+            *attached = Some(Attached {
+                address,
+                bytes: bytes.unwrap_or(usize::MAX),
+                used: Arc::default(),
+            });
+            Ok(())
+        })
+    }
+
+    /// Bytes in use, if a buffer is attached.
+    pub fn used(&self) -> Option<usize> {
+        self.with(|attached| {
+            attached
+                .as_ref()
+                .map(|buffer| buffer.used.load(Ordering::Relaxed))
+        })
+    }
+
+    /// Takes the buffer away: its address and size (`None` if automatic).
+    ///
+    /// # Errors
+    /// MPI_ERR_BUFFER when none is attached.
+    pub fn detach(&self) -> Result<(usize, Option<usize>)> {
+        let buffer = self.with(Option::take);
+        let buffer =
+            buffer.ok_or_else(|| Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"))?;
+        Ok((
+            buffer.address,
+            (buffer.bytes != usize::MAX).then_some(buffer.bytes),
+        ))
+    }
+
+    /// Takes `bytes` of the buffer; the result gives them back. `None` without a buffer.
+    fn reserve(&self, bytes: usize) -> Option<Result<Arc<AtomicUsize>>> {
+        self.with(|attached| {
+            let buffer = attached.as_ref()?;
+            let used = buffer.used.load(Ordering::Relaxed);
+            if bytes > buffer.bytes.saturating_sub(used) {
+                let text = format!(
+                    "the message needs {bytes} bytes, {used} of {} are in use",
+                    buffer.bytes
+                );
+                return Some(Err(Error::new(ErrorClass::ERR_BUFFER, text)));
+            }
+            buffer.used.fetch_add(bytes, Ordering::Relaxed);
+            Some(Ok(buffer.used.clone()))
+        })
+    }
+}
+
+/// Starts a buffered send; it is complete when this returns.
+pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Result<RequestId> {
+    let needed = memory.bytes.saturating_add(OVERHEAD_BYTES);
+    let reserved = comm
+        .buffer
+        .reserve(needed)
+        .or_else(|| comm.process().buffer().reserve(needed));
+    let Some(used) = reserved.transpose()? else {
+        return Err(Error::new(
+            ErrorClass::ERR_BUFFER,
+            "no buffer is attached for buffered sends",
+        ));
+    };
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let index = new_send(
+        state,
+        comm,
+        memory,
+        dest,
+        comm.match_base | tag as u64,
+        Mode::Standard,
+    )?;
+    let mut held = vec![0u8; memory.bytes];
+    // SAFETY: the send's memory is readable during the call (contract of isend); `held` is as long as the message.
+    unsafe { protocol::pack(state.ops.op(index), 0, held.as_mut_ptr(), memory.bytes) };
+    let op = state.ops.op_mut(index);
+    op.base = held.as_mut_ptr();
+    op.flags |= flag::BUFFERED | flag::FREED;
+    let extra = op.extra.get_or_insert_default();
+    extra.layout = None;
+    extra.held = held;
+    extra.on_release = Some(Box::new(move || {
+        used.fetch_sub(needed, Ordering::Relaxed);
+    }));
+    state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+    protocol::start_send(state, index)?;
+    Ok(RequestId::SENT)
+}
+
+/// Waits until no byte of an attached buffer is in use (MPI_Buffer_flush).
+///
+/// # Errors
+/// MPI_ERR_BUFFER when no buffer is attached.
+pub fn flush(
+    process: &'static crate::process::Process,
+    buffer: &AttachedBuffer,
+    call: &'static str,
+) -> Result<()> {
+    if buffer.used().is_none() {
+        return Err(Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"));
+    }
+    process.vci().wait_until(call, |_| buffer.used() == Some(0))
+}

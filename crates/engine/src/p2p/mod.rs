@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
+//!
+//! Each function checks its arguments, routes, and starts the operation; the short send never leaves this file but for the
+//! ring. Completing is [`crate::request`]'s work.
+
+pub mod buffered;
+pub mod persistent;
+pub mod probe;
+
+use std::sync::Arc;
+
+use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
+use fabric::ring::SHORT_BYTES;
+use fabric::sync::Ordering;
+use layout::Layout;
+
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::protocol::{self, cell, eager};
+use crate::request;
+use crate::vci::VciState;
+use crate::vci::matching::Key;
+use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+
+/// MPI_ANY_SOURCE.
+pub const ANY_SOURCE_RANK: i32 = -1;
+/// MPI_ANY_TAG.
+pub const ANY_TAG_VALUE: i32 = -2;
+/// MPI_PROC_NULL.
+pub const PROC_NULL: i32 = -3;
+/// Largest tag (attribute MPI_TAG_UB).
+pub const TAG_UPPER_BOUND: i32 = i32::MAX;
+
+/// The memory of a message: packed length, and the layout if it is not one run of bytes.
+#[derive(Clone, Copy)]
+pub struct Memory<'a> {
+    /// First byte of the data (contiguous), or the base address of the elements.
+    pub base: *mut u8,
+    /// Packed length in bytes.
+    pub bytes: usize,
+    /// Layout and number of elements of non-contiguous data.
+    pub layout: Option<(&'a Arc<Layout>, usize)>,
+}
+
+impl<'a> Memory<'a> {
+    /// One run of bytes.
+    #[inline(always)]
+    pub const fn contiguous(base: *mut u8, bytes: usize) -> Self {
+        Self {
+            base,
+            bytes,
+            layout: None,
+        }
+    }
+
+    /// `count` elements of a layout at `base`; `None` when their size exceeds the address space.
+    pub fn laid_out(base: *mut u8, count: usize, layout: &'a Arc<Layout>) -> Option<Self> {
+        let bytes = layout
+            .size()
+            .checked_mul(count)
+            .filter(|&bytes| isize::try_from(bytes).is_ok())?;
+        Some(match layout.contiguous_start(count) {
+            Some(start) => Self {
+                base: base.wrapping_offset(start as isize),
+                bytes,
+                layout: None,
+            },
+            None => Self {
+                base,
+                bytes,
+                layout: Some((layout, count)),
+            },
+        })
+    }
+}
+
+/// How a send completes (MPI-5.0, section 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When the buffer can be used again.
+    Standard,
+    /// When the receive has started.
+    Synchronous,
+    /// As standard; the receive is known to be posted.
+    Ready,
+    /// At once; the data are copied into the attached buffer if need be.
+    Buffered,
+}
+
+/// Starts a send to rank `dest` with `tag`.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM, and MPI_ERR_BUFFER in buffered mode.
+///
+/// # Safety
+/// The memory stays readable and unchanged until the request is complete.
+// TIER: short
+#[inline(always)]
+pub unsafe fn isend(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    if dest as u32 >= comm.peers || tag < 0 || memory.bytes > SHORT_BYTES || memory.layout.is_some()
+    {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    }
+    if mode == Mode::Synchronous {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    }
+    let mut state = comm.vci.enter();
+    let link = &mut state.links[comm.peer(dest as u32) as usize];
+    if !link.sender.has_credit() {
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    }
+    // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
+    unsafe {
+        link.sender.put_short(
+            cell::SHORT,
+            comm.match_base | tag as u64,
+            memory.base,
+            memory.bytes,
+        )
+    };
+    link.ring_doorbell();
+    Ok(RequestId::SENT)
+}
+
+/// Every send that is not short and sendable at once.
+#[inline(never)]
+unsafe fn isend_checked(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    check_tag(tag, false)?;
+    if dest == PROC_NULL {
+        return Ok(RequestId::SENT);
+    }
+    let dest = check_rank(comm, "dest", dest)?;
+    if mode == Mode::Buffered {
+        return buffered::isend(comm, memory, dest, tag);
+    }
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let index = new_send(
+        state,
+        comm,
+        memory,
+        dest,
+        comm.match_base | tag as u64,
+        mode,
+    )?;
+    start(state, index)
+}
+
+/// Starts a send on a communicator's collective context.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM.
+///
+/// # Safety
+/// As for [`isend`]; `dest` is a valid rank.
+pub(crate) unsafe fn isend_collective(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: u32,
+    tag: u32,
+) -> Result<RequestId> {
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let word = (comm.match_base + crate::comm::COLLECTIVE) | u64::from(tag);
+    let link = &mut state.links[comm.peer(dest) as usize];
+    if memory.bytes <= SHORT_BYTES && memory.layout.is_none() && link.sender.has_credit() {
+        // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
+        unsafe {
+            link.sender
+                .put_short(cell::SHORT, word, memory.base, memory.bytes)
+        };
+        link.ring_doorbell();
+        return Ok(RequestId::SENT);
+    }
+    let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
+    start(state, index)
+}
+
+/// Transmits or queues a fresh send; one that is complete already needs no operation of its own.
+fn start(state: &mut VciState, index: OpIndex) -> Result<RequestId> {
+    if let Err(error) = protocol::start_send(state, index) {
+        state.retire(index);
+        return Err(error);
+    }
+    if state.ops.record(index).kind == record_kind::COMPLETE {
+        state.retire(index);
+        return Ok(RequestId::SENT);
+    }
+    Ok(state.ops.id(index))
+}
+
+/// An operation for a send; not started.
+pub(crate) fn new_send(
+    state: &mut VciState,
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: u32,
+    word: u64,
+    mode: Mode,
+) -> Result<OpIndex> {
+    let index = state.ops.take(Role::Send, record_kind::SEND_ACTIVE)?;
+    let peer = comm.peer(dest);
+    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
+    let record = state.ops.record_mut(index);
+    (
+        record.match_word,
+        record.peer,
+        record.bytes,
+        record.stamp_ms,
+    ) = (word, peer, memory.bytes as u64, stamp);
+    let op = state.ops.op_mut(index);
+    op.target = peer;
+    if mode == Mode::Synchronous {
+        op.flags |= flag::SYNCHRONOUS;
+    }
+    describe(op, comm, memory);
+    Ok(index)
+}
+
+/// Fills in what sends and receives have in common.
+#[inline(always)]
+fn describe(op: &mut crate::vci::operations::Op, comm: &Comm, memory: Memory<'_>) {
+    op.base = memory.base;
+    op.bytes = memory.bytes;
+    op.error = 0;
+    op.comm = comm;
+    // SAFETY: callers hold the guard of the communicator's VCI (they have its state).
+    unsafe { comm.hold_operation() };
+    if let Some((layout, count)) = memory.layout {
+        op.extra.get_or_insert_default().layout = Some((layout.clone(), count));
+    }
+}
+
+/// Starts a receive from rank `source` (or any) with `tag` (or any).
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM. Truncation is an error of the completed request.
+///
+/// # Safety
+/// The memory stays writable, and is not touched otherwise, until the request is complete.
+// TIER: short
+#[inline(always)]
+pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
+    if source as u32 >= comm.peers || tag < 0 {
+        return irecv_unusual(comm, memory, source, tag);
+    }
+    let key = Key {
+        word: comm.match_base | tag as u64,
+        peer: comm.peer(source as u32),
+    };
+    irecv_key(comm, memory, key)
+}
+
+/// Starts a receive on a communicator's collective context.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM.
+///
+/// # Safety
+/// As for [`irecv`]; `source` is a valid rank.
+pub(crate) unsafe fn irecv_collective(
+    comm: &Comm,
+    memory: Memory<'_>,
+    source: u32,
+    tag: u32,
+) -> Result<RequestId> {
+    let word = (comm.match_base + crate::comm::COLLECTIVE) | u64::from(tag);
+    irecv_key(
+        comm,
+        memory,
+        Key {
+            word,
+            peer: comm.peer(source),
+        },
+    )
+}
+
+#[inline(always)]
+fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let index = new_receive(state, comm, memory)?;
+    post(state, index, key);
+    Ok(state.ops.id(index))
+}
+
+/// Wildcards, MPI_PROC_NULL and errors.
+#[cold]
+#[inline(never)]
+fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
+    if source == PROC_NULL {
+        check_tag(tag, true)?;
+        let mut guard = comm.vci.enter();
+        let state = &mut *guard;
+        let index = new_receive(state, comm, memory)?;
+        let record = state.ops.record_mut(index);
+        (record.peer, record.match_word, record.bytes) = (request::NO_PEER, u64::from(ANY_TAG), 0);
+        state.complete(index);
+        return Ok(state.ops.id(index));
+    }
+    irecv_key(comm, memory, receive_key(comm, source, tag)?)
+}
+
+/// The key of a receive or probe, wildcards included.
+pub(crate) fn receive_key(comm: &Comm, source: i32, tag: i32) -> Result<Key> {
+    check_tag(tag, true)?;
+    let peer = if source == ANY_SOURCE_RANK {
+        ANY_PEER
+    } else {
+        comm.peer(check_rank(comm, "source", source)?)
+    };
+    let tag = if tag == ANY_TAG_VALUE {
+        ANY_TAG
+    } else {
+        tag as u32
+    };
+    Ok(Key {
+        word: comm.match_base | u64::from(tag),
+        peer,
+    })
+}
+
+/// An operation for a receive; not posted.
+#[inline(always)]
+pub(crate) fn new_receive(
+    state: &mut VciState,
+    comm: &Comm,
+    memory: Memory<'_>,
+) -> Result<OpIndex> {
+    let index = state.ops.take(Role::Receive, record_kind::RECEIVE_POSTED)?;
+    describe(state.ops.op_mut(index), comm, memory);
+    Ok(index)
+}
+
+/// Gives a receive the oldest unexpected message it accepts, or posts it.
+#[inline(always)]
+pub(crate) fn post(state: &mut VciState, index: OpIndex, key: Key) {
+    if !state.unexpected.is_empty() && post_among_unexpected(state, index, key) {
+        return;
+    }
+    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
+    let bytes = state.ops.op(index).bytes as u64;
+    let record = state.ops.record_mut(index);
+    (record.bytes, record.stamp_ms) = (bytes, stamp);
+    state.posted.post(&mut state.ops, index, key);
+}
+
+#[inline(never)]
+fn post_among_unexpected(state: &mut VciState, index: OpIndex, key: Key) -> bool {
+    match state.unexpected.take(&mut state.ops, key) {
+        Some(message) => {
+            eager::deliver_kept(state, message, index);
+            true
+        }
+        None => false,
+    }
+}
+
+/// A rank of the communicator that can be addressed.
+pub(crate) fn check_rank(comm: &Comm, argument: &'static str, rank: i32) -> Result<u32> {
+    if (rank as u32) < comm.peers {
+        return Ok(rank as u32);
+    }
+    let wild = if argument == "source" {
+        ", MPI_ANY_SOURCE"
+    } else {
+        ""
+    };
+    let expected = format!("0..{}{wild} or MPI_PROC_NULL", comm.peers as i32 - 1);
+    Err(comm.annotate(Error::argument(
+        ErrorClass::ERR_RANK,
+        argument,
+        rank,
+        expected,
+    )))
+}
+
+pub(crate) fn check_tag(tag: i32, any_allowed: bool) -> Result<()> {
+    if tag >= 0 || (any_allowed && tag == ANY_TAG_VALUE) {
+        return Ok(());
+    }
+    let wild = if any_allowed { " or MPI_ANY_TAG" } else { "" };
+    Err(Error::argument(
+        ErrorClass::ERR_TAG,
+        "tag",
+        tag,
+        format!("0..{TAG_UPPER_BOUND}{wild}"),
+    ))
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
+
+use fabric::board::kind as record_kind;
+
+use super::{
+    Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
+};
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::protocol;
+use crate::request::{self, NO_PEER};
+use crate::vci::Vci;
+use crate::vci::matching::Key;
+use crate::vci::operations::{RequestId, Role, flag};
+
+/// Describes a send that [`start`] starts.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM.
+///
+/// # Safety
+/// The memory stays valid while the request exists, and unchanged while it is active.
+pub unsafe fn send_init(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    check_tag(tag, false)?;
+    let nowhere = dest == PROC_NULL;
+    let dest = if nowhere {
+        0
+    } else {
+        check_rank(comm, "dest", dest)?
+    };
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let index = new_send(
+        state,
+        comm,
+        memory,
+        dest,
+        comm.match_base | tag as u64,
+        mode,
+    )?;
+    state.ops.record_mut(index).kind = record_kind::INACTIVE;
+    let op = state.ops.op_mut(index);
+    op.flags |= flag::PERSISTENT;
+    if mode == Mode::Buffered {
+        op.flags |= flag::BUFFERED;
+    }
+    if nowhere {
+        op.target = NO_PEER;
+    }
+    Ok(state.ops.id(index))
+}
+
+/// Describes a receive that [`start`] starts.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM.
+///
+/// # Safety
+/// The memory stays valid while the request exists, and is not touched while it is active.
+pub unsafe fn recv_init(
+    comm: &Comm,
+    memory: Memory<'_>,
+    source: i32,
+    tag: i32,
+) -> Result<RequestId> {
+    let key = if source == PROC_NULL {
+        check_tag(tag, true)?;
+        Key {
+            word: 0,
+            peer: NO_PEER,
+        }
+    } else {
+        receive_key(comm, source, tag)?
+    };
+    let mut guard = comm.vci.enter();
+    let state = &mut *guard;
+    let index = new_receive(state, comm, memory)?;
+    state.ops.record_mut(index).kind = record_kind::INACTIVE;
+    let op = state.ops.op_mut(index);
+    op.flags |= flag::PERSISTENT;
+    op.extra.get_or_insert_default().template = (key.word, key.peer);
+    Ok(state.ops.id(index))
+}
+
+/// Starts a persistent request.
+///
+/// # Errors
+/// MPI_ERR_REQUEST when it is not persistent or active already.
+pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
+    let mut guard = vci.enter();
+    let state = &mut *guard;
+    let index = state.ops.find(id).ok_or_else(|| request::stale(id))?;
+    let op = state.ops.op_mut(index);
+    if op.flags & flag::PERSISTENT == 0 || state.ops.record(index).kind != record_kind::INACTIVE {
+        return Err(Error::argument(
+            ErrorClass::ERR_REQUEST,
+            "request",
+            "active or not persistent",
+            "an inactive persistent request",
+        ));
+    }
+    let op = state.ops.op_mut(index);
+    op.error = 0;
+    op.flags &= !flag::CANCELLED;
+    if op.role == Role::Receive {
+        let (word, peer) = op
+            .extra
+            .as_ref()
+            .map_or((0, NO_PEER), |extra| extra.template);
+        if peer == NO_PEER {
+            let record = state.ops.record_mut(index);
+            (record.peer, record.match_word, record.bytes) =
+                (NO_PEER, u64::from(fabric::board::ANY_TAG), 0);
+            state.complete(index);
+        } else {
+            state.ops.record_mut(index).kind = record_kind::RECEIVE_POSTED;
+            post(state, index, Key { word, peer });
+        }
+        return Ok(());
+    }
+    if op.target == NO_PEER {
+        state.complete(index);
+        return Ok(());
+    }
+    if op.flags & flag::BUFFERED != 0 {
+        let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.bytes);
+        let tag = state.ops.record(index).match_word as u32 as i32;
+        let layout = state
+            .ops
+            .op(index)
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.layout.clone());
+        state.complete(index);
+        drop(guard);
+        // SAFETY: the communicator lives while this persistent request counts as pending on it.
+        let comm = unsafe { &*comm };
+        let dest = comm.rank_of_peer(target) as u32;
+        let layout = layout.as_ref().map(|(layout, count)| (layout, *count));
+        return super::buffered::isend(
+            comm,
+            Memory {
+                base,
+                bytes,
+                layout,
+            },
+            dest,
+            tag,
+        )
+        .map(drop);
+    }
+    state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+    protocol::start_send(state, index)
+}

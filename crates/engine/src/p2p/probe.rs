@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Probing, and matched probing (MPI-5.0, section 3.8).
+
+use super::{Memory, PROC_NULL, check_tag, new_receive, receive_key};
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::protocol::eager;
+use crate::request::Status;
+use crate::vci::VciState;
+use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+
+/// A message taken by a matched probe: the id of its entry, or none for MPI_PROC_NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message(pub RequestId);
+
+impl Message {
+    /// The message of a probe of MPI_PROC_NULL (MPI_MESSAGE_NO_PROC).
+    pub const NO_PROC: Message = Message(RequestId(0x129));
+}
+
+/// Looks for a message without receiving it (MPI_Iprobe).
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
+    if source == PROC_NULL {
+        check_tag(tag, true)?;
+        return Ok(Some(Status::PROC_NULL));
+    }
+    let key = receive_key(comm, source, tag)?;
+    let found = {
+        let mut guard = comm.vci.enter();
+        let state = &mut *guard;
+        state
+            .unexpected
+            .peek(&state.ops, key)
+            .map(|index| status_of(state, comm, index))
+    };
+    if found.is_none() {
+        comm.vci.poll();
+        let mut guard = comm.vci.enter();
+        let state = &mut *guard;
+        return Ok(state
+            .unexpected
+            .peek(&state.ops, key)
+            .map(|index| status_of(state, comm, index)));
+    }
+    Ok(found)
+}
+
+/// Waits for a message without receiving it (MPI_Probe).
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
+    if source == PROC_NULL {
+        check_tag(tag, true)?;
+        return Ok(Status::PROC_NULL);
+    }
+    let key = receive_key(comm, source, tag)?;
+    let mut found = None;
+    comm.vci.wait_until("MPI_Probe", |state| {
+        found = state
+            .unexpected
+            .peek(&state.ops, key)
+            .map(|index| status_of(state, comm, index));
+        found.is_some()
+    })?;
+    Ok(found.unwrap_or(Status::EMPTY))
+}
+
+/// Takes a message out of matching if one is there (MPI_Improbe).
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+pub fn improbe(comm: &Comm, source: i32, tag: i32) -> Result<Option<(Message, Status)>> {
+    if source == PROC_NULL {
+        check_tag(tag, true)?;
+        return Ok(Some((Message::NO_PROC, Status::PROC_NULL)));
+    }
+    let key = receive_key(comm, source, tag)?;
+    if let Some(found) = take(&mut comm.vci.enter(), comm, key) {
+        return Ok(Some(found));
+    }
+    comm.vci.poll();
+    Ok(take(&mut comm.vci.enter(), comm, key))
+}
+
+/// Waits for a message and takes it out of matching (MPI_Mprobe).
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
+    if source == PROC_NULL {
+        check_tag(tag, true)?;
+        return Ok((Message::NO_PROC, Status::PROC_NULL));
+    }
+    let key = receive_key(comm, source, tag)?;
+    let mut found = None;
+    comm.vci.wait_until("MPI_Mprobe", |state| {
+        found = take(state, comm, key);
+        found.is_some()
+    })?;
+    found.ok_or_else(|| {
+        Error::new(
+            ErrorClass::ERR_INTERN,
+            "a matched probe ended without a message",
+        )
+    })
+}
+
+fn take(
+    state: &mut VciState,
+    comm: &Comm,
+    key: crate::vci::matching::Key,
+) -> Option<(Message, Status)> {
+    let index = state.unexpected.take(&mut state.ops, key)?;
+    let status = status_of(state, comm, index);
+    let op = state.ops.op_mut(index);
+    op.flags |= flag::PROBED;
+    op.comm = comm;
+    // SAFETY: the caller holds the guard of this VCI.
+    unsafe { comm.hold_operation() };
+    Some((Message(state.ops.id(index)), status))
+}
+
+fn status_of(state: &VciState, comm: &Comm, index: OpIndex) -> Status {
+    let record = state.ops.record(index);
+    Status {
+        source: comm.rank_of_peer(record.peer),
+        tag: record.match_word as u32 as i32,
+        error: 0,
+        cancelled: false,
+        bytes: record.bytes,
+    }
+}
+
+/// Starts receiving a message that a matched probe took (MPI_Imrecv).
+///
+/// # Errors
+/// MPI_ERR_REQUEST when there is no such message.
+///
+/// # Safety
+/// As for [`super::irecv`].
+pub unsafe fn imrecv(
+    process: &'static crate::process::Process,
+    memory: Memory<'_>,
+    message: Message,
+) -> Result<RequestId> {
+    if message == Message::NO_PROC {
+        // SAFETY: the caller's promise.
+        return unsafe { super::irecv(process.world(), memory, PROC_NULL, 0) };
+    }
+    let mut guard = process.vci().enter();
+    let state = &mut *guard;
+    let found = state
+        .ops
+        .find(message.0)
+        .filter(|&index| state.ops.op(index).flags & flag::PROBED != 0);
+    let Some(index) = found.filter(|&index| {
+        matches!(
+            state.ops.op(index).role,
+            Role::Short | Role::Held | Role::Described
+        )
+    }) else {
+        let expected = "a message from MPI_Mprobe or MPI_Improbe that was not received yet";
+        return Err(Error::argument(
+            ErrorClass::ERR_REQUEST,
+            "message",
+            format!("{:#x}", message.0.0),
+            expected,
+        ));
+    };
+    // SAFETY: `take` stored the communicator and counted the message as pending on it.
+    let comm = unsafe { &*state.ops.op(index).comm };
+    let receive = new_receive(state, comm, memory)?;
+    // SAFETY: the guard is held; this undoes `take`'s hold.
+    unsafe { comm.release_operation() };
+    state.ops.op_mut(index).comm = std::ptr::null();
+    eager::deliver_kept(state, index, receive);
+    Ok(state.ops.id(receive))
+}
+
+/// The communicator a probed message belongs to, for error handling.
+pub fn comm_of(
+    process: &'static crate::process::Process,
+    message: Message,
+) -> Option<&'static Comm> {
+    let guard = process.vci().enter();
+    let index = guard.ops.find(message.0)?;
+    // SAFETY: registered communicators live while operations are pending on them (Process::purge).
+    unsafe { guard.ops.op(index).comm.as_ref() }
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! This process: its place in the job, from start to finish (MPI-5.0, chapter 11).
+//!
+//! A [`Process`] lives until the program ends, because C programs hold handles that lead to it. Several can exist in one
+//! program (tests attach more than one rank to a segment); the C library and the Rust API use the one of [`Process::start`].
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+
+use fabric::board::{JOB_VARIABLE, phase};
+use fabric::os;
+use fabric::segment::{self, Segment, SegmentPlan};
+use fabric::sync::{AtomicU32, Mutex, Ordering};
+
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::group::Group;
+use crate::p2p::buffered::AttachedBuffer;
+use crate::settings::{self, Settings};
+use crate::vci::Vci;
+
+/// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum ThreadLevel {
+    /// One thread.
+    Single = 0,
+    /// Only the main thread calls MPI.
+    Funneled = 1024,
+    /// One thread at a time calls MPI.
+    Serialized = 2048,
+    /// Any thread calls MPI at any time.
+    Multiple = 4096,
+}
+
+impl ThreadLevel {
+    /// The level with this number in the ABI, or the next lower one.
+    pub const fn from_abi(level: i32) -> Self {
+        match level {
+            ..1024 => Self::Single,
+            1024..2048 => Self::Funneled,
+            2048..4096 => Self::Serialized,
+            _ => Self::Multiple,
+        }
+    }
+}
+
+/// One rank of a job.
+pub struct Process {
+    rank: u32,
+    size: u32,
+    segment: Arc<Segment>,
+    vci: Vci,
+    settings: Settings,
+    thread_level: ThreadLevel,
+    world: OnceLock<Arc<Comm>>,
+    itself: OnceLock<Arc<Comm>>,
+    /// Every communicator that is alive, or was freed while operations are pending on it.
+    comms: Mutex<Vec<Arc<Comm>>>,
+    next_context: AtomicU32,
+    /// Context ids that were freed.
+    pub(crate) free_contexts: Mutex<Vec<u32>>,
+    buffer: AttachedBuffer,
+    next_added_code: AtomicU32,
+}
+
+/// Context id of MPI_COMM_WORLD.
+const WORLD_CONTEXT: u32 = 0;
+/// Context id of MPI_COMM_SELF.
+const SELF_CONTEXT: u32 = 2;
+const FIRST_FREE_CONTEXT: u32 = 4;
+
+/// A place in a job: the node segment and this process's rank.
+struct Place {
+    file: OwnedFd,
+    rank: u32,
+    size: u32,
+}
+
+impl Process {
+    /// Joins the job that the launcher prepared, or makes one of one rank.
+    ///
+    /// # Errors
+    /// When the environment names a job that cannot be joined, or belongs to a launcher that is not spoken.
+    pub fn start(level: ThreadLevel) -> Result<(&'static Self, Vec<String>)> {
+        let (settings, warnings) = Settings::from_environment();
+        let place = match settings::job_from_environment() {
+            Some(job) => join(&job)?,
+            None => {
+                if let Some(mark) = settings::foreign_launcher() {
+                    return Err(Error::new(
+                        ErrorClass::ERR_OTHER,
+                        format!(
+                            "this program was started by another launcher ({mark} is set), which Rankpoint does not speak yet; \
+                         start it with Rankpoint's mpiexec, or unset {mark} to run it alone"
+                        ),
+                    ));
+                }
+                alone()?
+            }
+        };
+        Ok((Self::attach(place, settings, level)?, warnings))
+    }
+
+    fn attach(place: Place, settings: Settings, level: ThreadLevel) -> Result<&'static Self> {
+        let segment = Arc::new(Segment::attach(place.file)?);
+        let board = segment.board(place.rank);
+        let pid = std::process::id();
+        if board
+            .pid
+            .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed)
+            .is_err()
+        {
+            return Err(Error::new(
+                ErrorClass::ERR_OTHER,
+                format!(
+                    "rank {} of this job is another process already; a program that a rank starts cannot join its job \
+                 (unset {JOB_VARIABLE} for it)",
+                    place.rank
+                ),
+            ));
+        }
+        let vci = Vci::new(
+            &segment,
+            place.rank,
+            &settings,
+            level == ThreadLevel::Multiple,
+        )?;
+        let process: &'static Self = Box::leak(Box::new(Self {
+            rank: place.rank,
+            size: place.size,
+            segment,
+            vci,
+            settings,
+            thread_level: level,
+            world: OnceLock::new(),
+            itself: OnceLock::new(),
+            comms: Mutex::new(Vec::new()),
+            next_context: AtomicU32::new(FIRST_FREE_CONTEXT),
+            free_contexts: Mutex::new(Vec::new()),
+            buffer: AttachedBuffer::default(),
+            next_added_code: AtomicU32::new(0),
+        }));
+        let everyone = Group::new((0..place.size).collect::<Vec<_>>());
+        process
+            .world
+            .get_or_init(|| Comm::new(process, WORLD_CONTEXT, everyone, None, "MPI_COMM_WORLD"));
+        let only_me = Group::new([place.rank]);
+        process
+            .itself
+            .get_or_init(|| Comm::new(process, SELF_CONTEXT, only_me, None, "MPI_COMM_SELF"));
+        process
+            .segment
+            .board(place.rank)
+            .phase
+            .store(phase::INITIALIZED, Ordering::Relaxed);
+        Ok(process)
+    }
+
+    /// This process's rank in MPI_COMM_WORLD.
+    pub const fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of processes of the job.
+    pub const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The VCI of everything that asks for no other.
+    #[inline(always)]
+    pub const fn vci(&'static self) -> &'static Vci {
+        &self.vci
+    }
+
+    /// The settings in force.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The thread level in force.
+    pub const fn thread_level(&self) -> ThreadLevel {
+        self.thread_level
+    }
+
+    /// The node segment.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Ranks on this node.
+    pub fn local_ranks(&self) -> u32 {
+        self.segment.header().local_ranks
+    }
+
+    /// The buffer attached for buffered sends.
+    pub const fn buffer(&self) -> &AttachedBuffer {
+        &self.buffer
+    }
+
+    /// MPI_COMM_WORLD.
+    pub fn world(&'static self) -> &'static Arc<Comm> {
+        self.world.get_or_init(|| {
+            Comm::new(
+                self,
+                WORLD_CONTEXT,
+                Group::new([self.rank]),
+                None,
+                "MPI_COMM_WORLD",
+            )
+        })
+    }
+
+    /// MPI_COMM_SELF.
+    pub fn itself(&'static self) -> &'static Arc<Comm> {
+        self.itself.get_or_init(|| {
+            Comm::new(
+                self,
+                SELF_CONTEXT,
+                Group::new([self.rank]),
+                None,
+                "MPI_COMM_SELF",
+            )
+        })
+    }
+
+    fn with_comms<R>(&self, action: impl FnOnce(&mut Vec<Arc<Comm>>) -> R) -> R {
+        match self.comms.lock() {
+            Ok(mut comms) => action(&mut comms),
+            Err(poisoned) => action(&mut poisoned.into_inner()),
+        }
+    }
+
+    pub(crate) fn register(&self, comm: &Arc<Comm>) {
+        self.with_comms(|comms| comms.push(comm.clone()));
+    }
+
+    /// Drops freed communicators on which nothing is pending, and reuses their context ids.
+    pub(crate) fn purge(&self) {
+        let gone: Vec<_> = self.with_comms(|comms| {
+            comms
+                .extract_if(.., |comm| comm.is_freed() && comm.is_idle())
+                .collect()
+        });
+        if let Ok(mut free) = self.free_contexts.lock() {
+            free.extend(gone.iter().map(|comm| comm.context()));
+        }
+    }
+
+    /// The lowest context id that this process has never used.
+    pub(crate) fn fresh_context(&self) -> u32 {
+        self.next_context.load(Ordering::Relaxed)
+    }
+
+    /// Notes that all context ids below `next` are taken.
+    pub(crate) fn raise_context(&self, next: u32) {
+        self.next_context.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// Numbers for user-defined error classes, codes and attribute keys.
+    pub fn next_number(&self) -> u32 {
+        self.next_added_code.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Memory that every rank of the node can read directly; `None` when the segment is full.
+    pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
+        let offset = self.segment.allocate(bytes.max(1) as u64).ok()?;
+        self.segment
+            .address(offset, bytes as u64)
+            .map(std::ptr::NonNull::as_ptr)
+    }
+
+    /// Gives back memory of [`Self::allocate_shared`]; false when it is none.
+    ///
+    /// # Safety
+    /// `address` comes from `allocate_shared(bytes)` and nobody uses the memory any more.
+    pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
+        let rounded = bytes.max(1).next_multiple_of(fabric::board::PAGE_BYTES);
+        match (
+            self.segment.offset_of(address, rounded),
+            std::ptr::NonNull::new(address),
+        ) {
+            // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
+            (Some(_), Some(base)) => unsafe { os::discard_shared(base, rounded) }.is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Pushes out everything that still waits and says goodbye (MPI_Finalize).
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    pub fn finish(&'static self) -> Result<()> {
+        crate::task::block_on(
+            &self.vci,
+            "MPI_Finalize",
+            crate::coll::barrier(self.world().clone()),
+        )?;
+        self.vci
+            .wait_until("MPI_Finalize", |state| state.is_drained())?;
+        self.segment
+            .board(self.rank)
+            .phase
+            .store(phase::FINALIZED, Ordering::Release);
+        Ok(())
+    }
+
+    /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.
+    pub fn announce_abort(&self, code: i32) {
+        let board = self.segment.board(self.rank);
+        board.abort_code.store(code as u32, Ordering::Relaxed);
+        board.phase.store(phase::ABORTED, Ordering::Release);
+    }
+}
+
+fn join(job: &str) -> Result<Place> {
+    let malformed = || {
+        let expected = "1:<segment>:<rank>:<size> as the launcher sets it";
+        Error::argument(
+            ErrorClass::ERR_OTHER,
+            JOB_VARIABLE,
+            job.to_owned(),
+            expected,
+        )
+    };
+    let parts: Vec<&str> = job.split(':').collect();
+    let ["1", fd, rank, size] = parts[..] else {
+        return Err(malformed());
+    };
+    let (Ok(fd), Ok(rank), Ok(size)) = (fd.parse(), rank.parse::<u32>(), size.parse::<u32>())
+    else {
+        return Err(malformed());
+    };
+    if rank >= size {
+        return Err(malformed());
+    }
+    let file = os::inherited_file(fd).map_err(|error| {
+        Error::new(ErrorClass::ERR_OTHER, format!(
+            "{JOB_VARIABLE} names descriptor {fd}, which is not open here ({error}); something between mpiexec and this \
+             program closed it"
+        ))
+    })?;
+    Ok(Place { file, rank, size })
+}
+
+fn alone() -> Result<Place> {
+    let plan = SegmentPlan {
+        local_ranks: 1,
+        job_ranks: 1,
+        cores: os::usable_cores(),
+        launcher_pid: 0,
+    };
+    Ok(Place {
+        file: segment::create(&plan)?,
+        rank: 0,
+        size: 1,
+    })
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How one message travels.
+//!
+//! | message | cells |
+//! |---|---|
+//! | up to 48 bytes | SHORT: header and data in one cache line |
+//! | up to the eager limit, or synchronous | EAGER: data in the ring's payload area, described by a cell; DONE back if synchronous |
+//! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
+//!
+//! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
+//! the receiver's own buffer.
+
+pub(crate) mod eager;
+pub(crate) mod rendezvous;
+
+use fabric::board::kind as record_kind;
+use fabric::ring::{Arrival, SHORT_BYTES};
+
+use crate::errors::Result;
+use crate::vci::VciState;
+use crate::vci::link::Queued;
+use crate::vci::matching::Key;
+use crate::vci::operations::{Op, OpIndex, RequestId, flag};
+
+/// Kinds of cells.
+pub(crate) mod cell {
+    /// A whole message.
+    pub(crate) const SHORT: u8 = 1;
+    /// A message in the payload area: words = bytes, sender's id if synchronous, position.
+    pub(crate) const EAGER: u8 = 2;
+    /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
+    pub(crate) const REQUEST: u8 = 3;
+    /// The receiver asks for pieces: words = sender's id, receiver's id, bytes wanted (in the match word).
+    pub(crate) const PULL: u8 = 4;
+    /// A piece: words = receiver's id, bytes, position.
+    pub(crate) const PIECE: u8 = 5;
+    /// The receiver has what it wants: words = sender's id.
+    pub(crate) const DONE: u8 = 6;
+}
+
+/// Handles one arrived cell of ring `index`; false when it must wait because the operation slab is full.
+// TIER: short
+#[inline(always)]
+pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
+    if arrival.kind() != cell::SHORT {
+        return arrived_other(state, index, arrival);
+    }
+    let incoming = &mut state.incoming[index];
+    let bytes = arrival.bytes();
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let Some(receive) = state.posted.take(&mut state.ops, key) else {
+        return eager::keep_short(state, index, key, bytes);
+    };
+    let op = state.ops.op(receive);
+    if bytes <= op.bytes && op.extra.is_none() {
+        // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
+        unsafe { incoming.ring.copy_short(op.base, bytes) };
+        incoming.ring.advance();
+        note_message(state, receive, key, bytes as u64);
+        state.complete(receive);
+    } else {
+        eager::deliver_short(state, index, receive, key, bytes);
+    }
+    true
+}
+
+#[cold]
+#[inline(never)]
+fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
+    let handled = match arrival.kind() {
+        cell::EAGER => eager::arrived_eager(state, index),
+        cell::REQUEST => rendezvous::arrived_request(state, index),
+        cell::PULL => rendezvous::arrived_pull(state, index),
+        cell::PIECE => rendezvous::arrived_piece(state, index),
+        cell::DONE => rendezvous::arrived_done(state, index),
+        other => {
+            let peer = state.incoming[index].peer;
+            state.fault = Some(format!("rank {peer} sent a cell of unknown kind {other}"));
+            true
+        }
+    };
+    if handled {
+        state.incoming[index].ring.advance();
+    }
+    handled
+}
+
+/// Records which message a receive got.
+#[inline(always)]
+pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, bytes: u64) {
+    let record = state.ops.record_mut(receive);
+    record.match_word = key.word;
+    record.peer = key.peer;
+    record.bytes = bytes;
+}
+
+/// Records that a message was longer than the buffer; returns the bytes that fit.
+pub(crate) fn limit_to_buffer(state: &mut VciState, receive: OpIndex, bytes: usize) -> usize {
+    let op = state.ops.op_mut(receive);
+    if bytes <= op.bytes {
+        return bytes;
+    }
+    let capacity = op.bytes;
+    op.error = crate::ErrorClass::ERR_TRUNCATE.0;
+    op.extra.get_or_insert_default().error_text =
+        format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
+    state.ops.record_mut(receive).bytes = capacity as u64;
+    capacity
+}
+
+/// Starts a send whose fields are filled in: transmits it, or queues it in order.
+pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
+    let peer = state.ops.op(index).target;
+    state.ops.op_mut(index).position = 0;
+    if state.links[peer as usize].backlogged || !transmit(state, index)? {
+        state.ops.record_mut(index).kind = record_kind::SEND_QUEUED;
+        state.enqueue(peer, Queued::Send(index));
+    }
+    Ok(())
+}
+
+/// Puts a send on its way; false when the ring has no room.
+pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
+    let op = state.ops.op(index);
+    let (peer, bytes, synchronous) = (op.target, op.bytes, op.flags & flag::SYNCHRONOUS != 0);
+    let word = state.ops.record(index).match_word;
+    let link = &mut state.links[peer as usize];
+    if !link.sender.is_connected() {
+        link.connect(&state.node.segment, state.node.me, peer)?;
+    }
+    let throttled = link.sender.is_throttled();
+    let sent = if bytes <= SHORT_BYTES && !synchronous && !throttled {
+        let mut data = [0u64; SHORT_BYTES / 8];
+        // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
+        unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
+        link.sender.put_bytes(cell::SHORT, word, &data, bytes)
+    } else if bytes <= state.node.eager_bytes && !throttled {
+        eager::transmit_eager(state, index, peer, word, synchronous)
+    } else {
+        rendezvous::transmit_request(state, index, peer, word)
+    };
+    if sent {
+        state.links[peer as usize].ring_doorbell();
+        let waits = synchronous || throttled || bytes > state.node.eager_bytes;
+        if waits {
+            state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+        } else {
+            state.complete(index);
+        }
+    }
+    Ok(sent)
+}
+
+/// Sends a protocol cell, or queues it in order.
+pub(crate) fn send_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) {
+    let link = &mut state.links[peer as usize];
+    if !link.sender.is_connected()
+        && let Err(error) = link.connect(&state.node.segment, state.node.me, peer)
+    {
+        state.fault = Some(error.to_string());
+        return;
+    }
+    if link.backlogged || !put_control(state, peer, kind, words) {
+        state.enqueue(peer, Queued::Control { kind, words });
+    }
+}
+
+/// Sends a protocol cell; false when the ring has no room.
+pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) -> bool {
+    let link = &mut state.links[peer as usize];
+    let sent = link.sender.put_words(kind, 0, 0, &words);
+    if sent {
+        link.ring_doorbell();
+    }
+    sent
+}
+
+/// The live operation that a peer names, if it is one that talks to that peer.
+pub(crate) fn named_by_peer(state: &VciState, id: u64) -> Option<OpIndex> {
+    state.ops.find(RequestId(id))
+}
+
+/// Copies packed bytes `[position, position + bytes)` of an operation's memory to `target`.
+///
+/// # Safety
+/// The operation's memory is readable, `target` writable for `bytes` bytes.
+pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
+    unsafe {
+        match op.extra.as_ref().and_then(|extra| extra.layout.as_ref()) {
+            Some((layout, _)) => layout.pack(op.base, position..position + bytes, target),
+            None => std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes),
+        }
+    }
+}
+
+/// Copies `bytes` bytes at `source` to packed position `position` of an operation's memory.
+///
+/// # Safety
+/// The operation's memory is writable, `source` readable for `bytes` bytes.
+pub(crate) unsafe fn unpack(op: &Op, position: usize, source: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
+    unsafe {
+        match op.extra.as_ref().and_then(|extra| extra.layout.as_ref()) {
+            Some((layout, _)) => layout.unpack(op.base, position..position + bytes, source),
+            None => std::ptr::copy(source, op.base.add(position), bytes),
+        }
+    }
+}
+
+/// Whether an operation's memory is one run of bytes.
+pub(crate) fn is_contiguous(op: &Op) -> bool {
+    op.extra.as_ref().is_none_or(|extra| extra.layout.is_none())
+}

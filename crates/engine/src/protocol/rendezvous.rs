@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages whose data travel when the receiver is known.
+//!
+//! The sender describes its message (REQUEST). The receiver then takes the shortest way that exists: it copies straight out of
+//! the node segment when the data lie there (`MPI_Alloc_mem`), reads the sender's private memory where the kernel allows it,
+//! or asks for pieces through the ring (PULL), which both sides copy at the same time. Either way the sender learns that its
+//! buffer is free from DONE, or from having pushed the last piece.
+
+use fabric::board::kind as record_kind;
+use fabric::cross_copy::{self, Remote};
+use fabric::sync::Ordering;
+
+use super::{
+    cell, eager, is_contiguous, limit_to_buffer, named_by_peer, note_message, pack, send_control,
+    unpack,
+};
+use crate::vci::VciState;
+use crate::vci::link::CrossCopy;
+use crate::vci::matching::Key;
+use crate::vci::operations::{OpIndex, Role};
+
+/// Bytes read at a time from a peer's memory when they must be unpacked.
+const UNPACK_CHUNK: usize = 64 << 10;
+
+/// Describes a send to its receiver; false when the ring has no room.
+pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
+    let op = state.ops.op(index);
+    let address = if is_contiguous(op) { op.base as u64 } else { 0 };
+    let shared = if address == 0 {
+        None
+    } else {
+        state.node.segment.offset_of(op.base, op.bytes)
+    };
+    let proof: *const u64 = &raw const *state.node.proof;
+    let words = [
+        op.bytes as u64,
+        state.ops.id(index).0,
+        address,
+        shared.unwrap_or(0),
+        proof as u64,
+    ];
+    state.links[peer as usize]
+        .sender
+        .put_words(cell::REQUEST, 0, word, &words)
+}
+
+/// Handles a REQUEST cell; false when the slab is full.
+pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let description = std::array::from_fn(|index| incoming.ring.word(index));
+    if let Some(receive) = state.posted.take(&mut state.ops, key) {
+        begin(state, receive, key, description);
+        return true;
+    }
+    let Some(index) = eager::keep(state, Role::Described, key, description[0]) else {
+        return false;
+    };
+    let op = state.ops.op_mut(index);
+    op.inline = description;
+    op.remote = description[1];
+    true
+}
+
+/// Fetches a described message for a receive that matches it.
+pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
+    let [bytes, sender, address, shared, proof, _] = description;
+    note_message(state, receive, key, bytes);
+    let wanted = limit_to_buffer(state, receive, usize::try_from(bytes).unwrap_or(usize::MAX));
+    if wanted == 0
+        || fetch_shared(state, receive, shared, wanted)
+        || fetch_own(state, receive, key.peer, address, wanted)
+        || fetch_across(state, receive, key.peer, address, proof, wanted)
+    {
+        send_control(state, key.peer, cell::DONE, [sender, 0]);
+        state.complete(receive);
+        return;
+    }
+    let id = state.ops.id(receive).0;
+    let op = state.ops.op_mut(receive);
+    op.position = 0;
+    op.wanted = wanted;
+    op.remote = sender;
+    state.ops.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
+    send_control(state, key.peer, cell::PULL, [sender, id]);
+}
+
+/// Copies data that lie in the node segment.
+fn fetch_shared(state: &mut VciState, receive: OpIndex, shared: u64, wanted: usize) -> bool {
+    let Some(source) = state
+        .node
+        .segment
+        .address(shared, wanted as u64)
+        .filter(|_| shared != 0)
+    else {
+        return false;
+    };
+    // SAFETY: `source` holds `wanted` bytes (checked); the receive's buffer is writable for them (contract of irecv).
+    unsafe { unpack(state.ops.op(receive), 0, source.as_ptr(), wanted) };
+    true
+}
+
+/// Copies data that this process sent to itself.
+fn fetch_own(
+    state: &mut VciState,
+    receive: OpIndex,
+    peer: u32,
+    address: u64,
+    wanted: usize,
+) -> bool {
+    if peer != state.node.me || address == 0 {
+        return false;
+    }
+    // SAFETY: the address is this process's own send buffer, readable until the send completes (contract of isend).
+    unsafe { unpack(state.ops.op(receive), 0, address as *const u8, wanted) };
+    true
+}
+
+/// Reads data out of the sender's private memory.
+fn fetch_across(
+    state: &mut VciState,
+    receive: OpIndex,
+    peer: u32,
+    address: u64,
+    proof: u64,
+    wanted: usize,
+) -> bool {
+    let node = &state.node;
+    let link = &mut state.links[peer as usize];
+    let asked = node.cross_copy && address != 0 && wanted as u64 >= node.cross_copy_bytes;
+    if !asked || link.cross_copy == CrossCopy::Refused {
+        return false;
+    }
+    let pid = node.segment.board(peer).pid.load(Ordering::Relaxed);
+    if link.cross_copy == CrossCopy::Untried {
+        let works = cross_copy::verify(
+            Remote {
+                pid,
+                address: proof,
+            },
+            *node.proof,
+        );
+        link.cross_copy = if works {
+            CrossCopy::Works
+        } else {
+            CrossCopy::Refused
+        };
+        if !works {
+            return false;
+        }
+    }
+    let op = state.ops.op(receive);
+    if is_contiguous(op) {
+        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
+        return unsafe { cross_copy::read(Remote { pid, address }, op.base, wanted) }.is_ok();
+    }
+    let mut chunk = vec![0u8; UNPACK_CHUNK.min(wanted)];
+    let mut position = 0;
+    while position < wanted {
+        let bytes = chunk.len().min(wanted - position);
+        let remote = Remote {
+            pid,
+            address: address + position as u64,
+        };
+        // SAFETY: `chunk` is writable for `bytes` bytes.
+        if unsafe { cross_copy::read(remote, chunk.as_mut_ptr(), bytes) }.is_err() {
+            return false;
+        }
+        // SAFETY: the receive's buffer is writable (contract of irecv), `chunk` holds `bytes` bytes.
+        unsafe { unpack(op, position, chunk.as_ptr(), bytes) };
+        position += bytes;
+    }
+    true
+}
+
+/// Handles a PULL cell: the receiver wants the data in pieces.
+pub(super) fn arrived_pull(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
+    let known = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
+    let Some(index) =
+        known.filter(|&index| state.ops.record(index).kind == record_kind::SEND_ACTIVE)
+    else {
+        state.fault = Some(format!(
+            "rank {peer} asked for a message that was not offered"
+        ));
+        return true;
+    };
+    let op = state.ops.op_mut(index);
+    op.remote = receiver;
+    op.position = 0;
+    state.streaming.push(index);
+    push_streams(state);
+    true
+}
+
+/// Pushes pieces of all sends whose receivers wait, as far as the rings have room; returns the number of pieces.
+pub(crate) fn push_streams(state: &mut VciState) -> usize {
+    let mut pieces = 0;
+    let mut slot = 0;
+    while let Some(&index) = state.streaming.get(slot) {
+        pieces += push_pieces(state, index);
+        let op = state.ops.op(index);
+        if op.position == op.bytes {
+            state.streaming.swap_remove(slot);
+            state.complete(index);
+        } else {
+            slot += 1;
+        }
+    }
+    pieces
+}
+
+fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
+    let mut pieces = 0;
+    loop {
+        let op = state.ops.op(index);
+        let link = &mut state.links[op.target as usize];
+        let bytes = (op.bytes - op.position).min(state.node.fragment_bytes as usize);
+        if bytes == 0 || link.backlogged {
+            return pieces;
+        }
+        let Some((target, position)) = link.sender.reserve(bytes as u32) else {
+            return pieces;
+        };
+        // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
+        unsafe { pack(op, op.position, target.as_ptr(), bytes) };
+        let words = [op.remote, bytes as u64, u64::from(position)];
+        if !link.sender.put_words(cell::PIECE, 0, 0, &words) {
+            state.fault = Some("a reserved cell was not available".to_owned());
+            return pieces;
+        }
+        link.ring_doorbell();
+        state.ops.op_mut(index).position += bytes;
+        pieces += 1;
+    }
+}
+
+/// Handles a PIECE cell. Pieces beyond what a truncated receive wants are dropped.
+pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &mut state.incoming[ring];
+    let (id, bytes, position) = (
+        incoming.ring.word(0),
+        incoming.ring.word(1),
+        incoming.ring.word(2) as u32,
+    );
+    let peer = incoming.peer;
+    let payload = u32::try_from(bytes)
+        .ok()
+        .and_then(|bytes| incoming.ring.payload(position, bytes));
+    let Some(payload) = payload else {
+        state.fault = Some(format!("rank {peer} described a piece outside its ring"));
+        return true;
+    };
+    incoming.ring.release_payload(position, bytes as u32);
+    let active = named_by_peer(state, id).filter(|&index| {
+        let record = state.ops.record(index);
+        record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer
+    });
+    let Some(index) = active else {
+        return true;
+    };
+    let op = state.ops.op_mut(index);
+    let fitting = (bytes as usize).min(op.wanted - op.position);
+    // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
+    unsafe { unpack(op, op.position, payload.as_ptr(), fitting) };
+    op.position += fitting;
+    if op.position == op.wanted {
+        state.complete(index);
+    }
+    true
+}
+
+/// Handles a DONE cell: the receiver has all it wants.
+pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+    match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
+        Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+            state.complete(index)
+        }
+        _ => {
+            state.fault = Some(format!(
+                "rank {peer} acknowledged a message that was not sent"
+            ))
+        }
+    }
+    true
+}

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Completing requests (MPI-5.0, section 3.7): every form of wait and test, once.
+//!
+//! The calls work on slices of [`RequestId`]s in place, which is what an array of MPI_Request is in C.
+
+use fabric::board::kind as record_kind;
+
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::process::Process;
+use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+use crate::vci::{Vci, VciState};
+
+/// Peer of an operation with MPI_PROC_NULL.
+pub(crate) const NO_PEER: u32 = u32::MAX - 1;
+
+/// What is known about a completed operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender, MPI_PROC_NULL or MPI_ANY_SOURCE.
+    pub source: i32,
+    /// Tag of the message, or MPI_ANY_TAG.
+    pub tag: i32,
+    /// Error class, 0 for success.
+    pub error: i32,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
+    /// Bytes received, packed.
+    pub bytes: u64,
+}
+
+impl Status {
+    /// The empty status.
+    pub const EMPTY: Status = Status {
+        source: -1,
+        tag: -2,
+        error: 0,
+        cancelled: false,
+        bytes: 0,
+    };
+    /// The status of a receive from MPI_PROC_NULL.
+    pub const PROC_NULL: Status = Status {
+        source: -3,
+        tag: -2,
+        error: 0,
+        cancelled: false,
+        bytes: 0,
+    };
+}
+
+/// The error of a request that is no live request.
+#[cold]
+pub(crate) fn stale(id: RequestId) -> Error {
+    let value = format!("{:#x}, freed or never a request", id.0);
+    Error::argument(
+        ErrorClass::ERR_REQUEST,
+        "request",
+        value,
+        "an active request or MPI_REQUEST_NULL",
+    )
+}
+
+/// Whether a request does not count for waiting: null, or persistent and not started.
+fn is_idle(state: &VciState, id: RequestId) -> bool {
+    id == RequestId::NULL
+        || state
+            .ops
+            .find(id)
+            .is_some_and(|index| state.ops.record(index).kind == record_kind::INACTIVE)
+}
+
+/// Takes the status of a complete request and frees it, or makes it inactive if it is persistent; the handle becomes null
+/// in the first case. Also gives the text of its error.
+pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, String) {
+    if *id == RequestId::SENT {
+        *id = RequestId::NULL;
+        return (Status::EMPTY, String::new());
+    }
+    let Some(index) = state.ops.find(*id) else {
+        return (Status::EMPTY, String::new());
+    };
+    let status = status_of(state, index);
+    let mut text = String::new();
+    if status.error != 0
+        && let Some(extra) = state.ops.op_mut(index).extra.as_mut()
+    {
+        text = std::mem::take(&mut extra.error_text);
+    }
+    if state.ops.op(index).flags & flag::PERSISTENT != 0 {
+        state.ops.record_mut(index).kind = record_kind::INACTIVE;
+    } else {
+        state.retire(index);
+        *id = RequestId::NULL;
+    }
+    (status, text)
+}
+
+#[inline(always)]
+fn status_of(state: &VciState, index: OpIndex) -> Status {
+    let (op, record) = (state.ops.op(index), state.ops.record(index));
+    let cancelled = op.flags & flag::CANCELLED != 0;
+    if op.role != Role::Receive || record.kind == record_kind::INACTIVE {
+        return Status {
+            error: op.error,
+            cancelled,
+            ..Status::EMPTY
+        };
+    }
+    if record.peer == NO_PEER {
+        return Status::PROC_NULL;
+    }
+    if cancelled {
+        return Status {
+            cancelled,
+            ..Status::EMPTY
+        };
+    }
+    // SAFETY: a communicator lives while operations are counted in `pending`.
+    let source = unsafe { (*op.comm).rank_of_peer(record.peer) };
+    Status {
+        source,
+        tag: record.match_word as u32 as i32,
+        error: op.error,
+        cancelled,
+        bytes: record.bytes,
+    }
+}
+
+fn outcome(status: Status, text: String) -> Result<Status> {
+    if status.error == 0 {
+        Ok(status)
+    } else {
+        Err(failed(status.error, text))
+    }
+}
+
+#[cold]
+fn failed(class: i32, text: String) -> Error {
+    Error::new(
+        ErrorClass(class),
+        if text.is_empty() {
+            "the operation failed".to_owned()
+        } else {
+            text
+        },
+    )
+}
+
+fn check_live(state: &VciState, ids: &[RequestId]) -> Result<()> {
+    match ids
+        .iter()
+        .find(|&&id| id != RequestId::NULL && state.ops.find(id).is_none())
+    {
+        Some(&id) => Err(stale(id)),
+        None => Ok(()),
+    }
+}
+
+/// Waits for one request (MPI_Wait).
+///
+/// # Errors
+/// MPI_ERR_REQUEST, or the operation's error.
+// TIER: short
+#[inline(always)]
+pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    if *id == RequestId::SENT {
+        *id = RequestId::NULL;
+        return Ok(Status::EMPTY);
+    }
+    wait_active(vci, id, call)
+}
+
+#[inline(never)]
+fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    let mut result = Ok(Status::EMPTY);
+    let wanted = *id;
+    vci.wait_until(call, |state| {
+        if wanted == RequestId::NULL || is_idle(state, wanted) {
+            return true;
+        }
+        if state.ops.find(wanted).is_none() {
+            result = Err(stale(wanted));
+            return true;
+        }
+        let complete = state.is_complete(wanted);
+        if complete {
+            let (status, text) = finish(state, id);
+            result = outcome(status, text);
+        }
+        complete
+    })?;
+    result
+}
+
+/// Completes one request if it can be (MPI_Test).
+///
+/// # Errors
+/// MPI_ERR_REQUEST, or the operation's error.
+pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
+    if *id == RequestId::SENT {
+        *id = RequestId::NULL;
+        return Ok(Some(Status::EMPTY));
+    }
+    for attempt in 0..2 {
+        if attempt == 1 {
+            vci.poll();
+        }
+        let mut guard = vci.enter();
+        let state = &mut *guard;
+        if is_idle(state, *id) {
+            return Ok(Some(Status::EMPTY));
+        }
+        check_live(state, &[*id])?;
+        if state.is_complete(*id) {
+            let (status, text) = finish(state, id);
+            return outcome(status, text).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for all requests (MPI_Waitall); `each` gets every index and status.
+///
+/// # Errors
+/// MPI_ERR_REQUEST; MPI_ERR_IN_STATUS when operations failed, whose statuses then hold the classes.
+pub fn wait_all(
+    vci: &Vci,
+    ids: &mut [RequestId],
+    call: &'static str,
+    each: &mut dyn FnMut(usize, Status),
+) -> Result<()> {
+    check_live(&vci.enter(), ids)?;
+    let mut next = 0;
+    let mut failure = None;
+    vci.wait_until(call, |state| {
+        while let Some(id) = ids.get_mut(next) {
+            let status = if is_idle(state, *id) {
+                Status::EMPTY
+            } else if state.is_complete(*id) {
+                let (status, text) = finish(state, id);
+                if status.error != 0 {
+                    failure.get_or_insert(text);
+                }
+                status
+            } else {
+                return false;
+            };
+            each(next, status);
+            next += 1;
+        }
+        true
+    })?;
+    failure.map_or(Ok(()), |text| {
+        Err(failed(ErrorClass::ERR_IN_STATUS.0, text))
+    })
+}
+
+/// Completes all requests if all can be (MPI_Testall).
+///
+/// # Errors
+/// As for [`wait_all`].
+pub fn test_all(
+    vci: &Vci,
+    ids: &mut [RequestId],
+    each: &mut dyn FnMut(usize, Status),
+) -> Result<bool> {
+    check_live(&vci.enter(), ids)?;
+    let ready = |state: &VciState, ids: &[RequestId]| {
+        ids.iter()
+            .all(|&id| is_idle(state, id) || state.is_complete(id))
+    };
+    if !ready(&vci.enter(), ids) {
+        vci.poll();
+        if !ready(&vci.enter(), ids) {
+            return Ok(false);
+        }
+    }
+    wait_all(vci, ids, "MPI_Testall", each).map(|()| true)
+}
+
+/// The outcome of waiting for any request.
+pub enum Any {
+    /// This one completed.
+    Done(usize, Status),
+    /// There is no active request.
+    NoneActive,
+    /// None is complete yet (tests only).
+    NotYet,
+}
+
+fn any_now(state: &mut VciState, ids: &mut [RequestId]) -> Result<Any> {
+    let mut active = false;
+    for (index, id) in ids.iter_mut().enumerate() {
+        if is_idle(state, *id) {
+            continue;
+        }
+        active = true;
+        if state.is_complete(*id) {
+            let (status, text) = finish(state, id);
+            return match outcome(status, text) {
+                Ok(status) => Ok(Any::Done(index, status)),
+                Err(error) => Err(error),
+            };
+        }
+    }
+    Ok(if active { Any::NotYet } else { Any::NoneActive })
+}
+
+/// Waits for one of several requests (MPI_Waitany). `failed_index` tells which one an error belongs to.
+///
+/// # Errors
+/// MPI_ERR_REQUEST, or the operation's error.
+pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<Any> {
+    check_live(&vci.enter(), ids)?;
+    let mut result = Ok(Any::NotYet);
+    vci.wait_until(call, |state| {
+        result = any_now(state, ids);
+        !matches!(result, Ok(Any::NotYet))
+    })?;
+    result
+}
+
+/// Completes one of several requests if any can be (MPI_Testany).
+///
+/// # Errors
+/// As for [`wait_any`].
+pub fn test_any(vci: &Vci, ids: &mut [RequestId]) -> Result<Any> {
+    check_live(&vci.enter(), ids)?;
+    match any_now(&mut vci.enter(), ids)? {
+        Any::NotYet => {
+            vci.poll();
+            any_now(&mut vci.enter(), ids)
+        }
+        done => Ok(done),
+    }
+}
+
+fn some_now(
+    state: &mut VciState,
+    ids: &mut [RequestId],
+    each: &mut dyn FnMut(usize, Status),
+) -> (bool, usize, bool) {
+    let (mut active, mut done, mut failure) = (false, 0, false);
+    for (index, id) in ids.iter_mut().enumerate() {
+        if is_idle(state, *id) {
+            continue;
+        }
+        active = true;
+        if state.is_complete(*id) {
+            let (status, _) = finish(state, id);
+            failure |= status.error != 0;
+            each(index, status);
+            done += 1;
+        }
+    }
+    (active, done, failure)
+}
+
+/// Completes as many requests as are complete: after waiting for at least one if `waits` (MPI_Waitsome, MPI_Testsome).
+/// `None` when none is active.
+///
+/// # Errors
+/// MPI_ERR_REQUEST; MPI_ERR_IN_STATUS when operations failed.
+pub fn complete_some(
+    vci: &Vci,
+    ids: &mut [RequestId],
+    call: &'static str,
+    waits: bool,
+    each: &mut dyn FnMut(usize, Status),
+) -> Result<Option<usize>> {
+    check_live(&vci.enter(), ids)?;
+    let mut outcome = (false, 0, false);
+    if waits {
+        vci.wait_until(call, |state| {
+            outcome = some_now(state, ids, each);
+            !outcome.0 || outcome.1 > 0
+        })?;
+    } else {
+        vci.poll();
+        outcome = some_now(&mut vci.enter(), ids, each);
+    }
+    match outcome {
+        (false, ..) => Ok(None),
+        (_, _, true) => Err(failed(
+            ErrorClass::ERR_IN_STATUS.0,
+            "an operation failed".to_owned(),
+        )),
+        (_, done, _) => Ok(Some(done)),
+    }
+}
+
+/// The status of a request without freeing it (MPI_Request_get_status); `None` while it is not complete.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
+    if id == RequestId::NULL || id == RequestId::SENT {
+        return Ok(Some(Status::EMPTY));
+    }
+    for attempt in 0..2 {
+        if attempt == 1 {
+            vci.poll();
+        }
+        let guard = vci.enter();
+        check_live(&guard, &[id])?;
+        if let Some(index) = guard.ops.find(id).filter(|_| guard.is_complete(id)) {
+            return Ok(Some(status_of(&guard, index)));
+        }
+    }
+    Ok(None)
+}
+
+/// Lets go of a request; it completes by itself (MPI_Request_free).
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    if *id == RequestId::SENT {
+        *id = RequestId::NULL;
+        return Ok(());
+    }
+    let mut guard = vci.enter();
+    let index = guard.ops.find(*id).ok_or_else(|| stale(*id))?;
+    if matches!(
+        guard.ops.record(index).kind,
+        record_kind::COMPLETE | record_kind::INACTIVE
+    ) {
+        guard.retire(index);
+    } else {
+        guard.ops.op_mut(index).flags =
+            (guard.ops.op(index).flags | flag::FREED) & !flag::PERSISTENT;
+    }
+    *id = RequestId::NULL;
+    Ok(())
+}
+
+/// Cancels a receive that has not matched; sends are never cancelled (MPI_Cancel).
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
+    if id == RequestId::SENT {
+        return Ok(());
+    }
+    let mut guard = vci.enter();
+    let state = &mut *guard;
+    let index = state.ops.find(id).ok_or_else(|| stale(id))?;
+    let posted = state.ops.record(index).kind == record_kind::RECEIVE_POSTED;
+    if posted && state.posted.remove(&mut state.ops, index) {
+        state.ops.op_mut(index).flags |= flag::CANCELLED;
+        state.complete(index);
+    }
+    Ok(())
+}
+
+/// The communicator of a live request, for error handling.
+pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm> {
+    let guard = process.vci().enter();
+    let index = guard.ops.find(id)?;
+    // SAFETY: registered communicators live while operations are pending on them (Process::purge).
+    unsafe { guard.ops.op(index).comm.as_ref() }
+}
+
+/// Whether a request is live and persistent.
+pub fn is_persistent(vci: &Vci, id: RequestId) -> bool {
+    let guard = vci.enter();
+    guard
+        .ops
+        .find(id)
+        .is_some_and(|index| guard.ops.op(index).flags & flag::PERSISTENT != 0)
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks: operations written as `async fn`, polled by progress.
+//!
+//! The engine is the only executor. A blocking call polls its future on the caller's stack ([`block_on`]); a nonblocking one
+//! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests only ([`Completion`]), so a
+//! poll after each round of progress is all the waking they need.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use fabric::board::kind as record_kind;
+use fabric::sync::{AtomicUsize, Mutex, Ordering};
+
+use crate::comm::Comm;
+use crate::errors::{Error, Result};
+use crate::request::{self, Status};
+use crate::vci::Vci;
+use crate::vci::operations::{RequestId, Role};
+
+type Boxed = Pin<Box<dyn Future<Output = Result<()>>>>;
+
+struct Task {
+    future: Boxed,
+    request: RequestId,
+}
+
+/// The tasks of a VCI.
+#[derive(Default)]
+pub(crate) struct TaskList {
+    tasks: Mutex<Vec<Task>>,
+    count: AtomicUsize,
+}
+
+impl TaskList {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Vci {
+    /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the
+    /// list, so that a nested call cannot poll it again.
+    #[inline(always)]
+    pub(crate) fn poll_tasks(&self) {
+        if !self.tasks.is_empty() {
+            self.poll_all_tasks();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_all_tasks(&self) {
+        let Ok(mut list) = self.tasks.tasks.try_lock() else {
+            return;
+        };
+        let mut tasks = std::mem::take(&mut *list);
+        drop(list);
+        tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
+            Poll::Pending => true,
+            Poll::Ready(outcome) => {
+                self.finish_task(task.request, outcome);
+                self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+                false
+            }
+        });
+        if let Ok(mut list) = self.tasks.tasks.lock() {
+            tasks.append(&mut list);
+            *list = tasks;
+        }
+    }
+
+    fn finish_task(&self, request: RequestId, outcome: Result<()>) {
+        let mut guard = self.enter();
+        guard.events += 1;
+        if let Some(index) = guard.ops.find(request) {
+            if let Err(error) = outcome {
+                let op = guard.ops.op_mut(index);
+                op.error = error.class().0;
+                op.extra.get_or_insert_default().error_text = error.to_string();
+            }
+            guard.complete(index);
+        }
+    }
+}
+
+fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Runs a future to its end on the caller's stack, making progress between polls.
+///
+/// # Errors
+/// The future's error, or a fault of the VCI.
+pub fn block_on<T>(
+    vci: &Vci,
+    call: &'static str,
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut future = pin!(future);
+    loop {
+        let seen = vci.enter().events;
+        if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
+            return outcome;
+        }
+        vci.wait_until(call, |state| state.events != seen)?;
+    }
+}
+
+/// Starts a future as a task of the communicator's VCI and returns the request that it completes.
+///
+/// # Errors
+/// When no operation is free.
+pub fn spawn(comm: &Comm, future: impl Future<Output = Result<()>> + 'static) -> Result<RequestId> {
+    let vci = comm.vci;
+    let request = new_request(comm)?;
+    let mut future: Boxed = Box::pin(future);
+    match poll_once(future.as_mut()) {
+        Poll::Ready(outcome) => vci.finish_task(request, outcome),
+        Poll::Pending => {
+            vci.tasks.count.fetch_add(1, Ordering::Relaxed);
+            match vci.tasks.tasks.lock() {
+                Ok(mut list) => list.push(Task { future, request }),
+                Err(poisoned) => poisoned.into_inner().push(Task { future, request }),
+            }
+        }
+    }
+    Ok(request)
+}
+
+/// A request that neither sends nor receives: of a task, or completed by the user (generalized requests).
+///
+/// # Errors
+/// When no operation is free.
+pub fn new_request(comm: &Comm) -> Result<RequestId> {
+    let mut guard = comm.vci.enter();
+    let index = guard.ops.take(Role::Task, record_kind::OTHER)?;
+    // SAFETY: the guard of the communicator's VCI is held.
+    unsafe { comm.hold_operation() };
+    let op = guard.ops.op_mut(index);
+    (op.comm, op.error) = (comm, 0);
+    Ok(guard.ops.id(index))
+}
+
+/// Completes a request made by [`new_request`].
+///
+/// # Errors
+/// When the request is not one of those.
+pub fn complete_request(vci: &Vci, request: RequestId) -> Result<()> {
+    let mut guard = vci.enter();
+    let index = guard
+        .ops
+        .find(request)
+        .ok_or_else(|| request::stale(request))?;
+    guard.events += 1;
+    guard.complete(index);
+    Ok(())
+}
+
+/// A future that ends when a request is complete, and frees it.
+pub struct Completion<'a> {
+    vci: &'a Vci,
+    request: RequestId,
+}
+
+impl<'a> Completion<'a> {
+    /// Waits for `request` of `vci`.
+    pub const fn new(vci: &'a Vci, request: RequestId) -> Self {
+        Self { vci, request }
+    }
+}
+
+impl Future for Completion<'_> {
+    type Output = Result<Status>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut guard = self.vci.enter();
+        if !guard.is_complete(self.request) {
+            return Poll::Pending;
+        }
+        let mut request = self.request;
+        let (status, text) = request::finish(&mut guard, &mut request);
+        drop(guard);
+        Poll::Ready(match status.error {
+            0 => Ok(status),
+            class => Err(Error::new(crate::ErrorClass(class), text)),
+        })
+    }
+}

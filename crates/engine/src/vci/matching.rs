@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Matching: which receive a message belongs to, and the other way round (MPI-5.0, section 3.5).
+//!
+//! Both queues are hash tables over (context, tag, peer) whose chains run through the operation records, in order of
+//! insertion, so that n messages received in reverse order cost O(n). A posted receive with wildcards is filed under a key
+//! that contains them; an arrival then looks under up to four keys and takes the receive that was posted first. While no
+//! wildcard receive is posted that is a single look-up. A receive with wildcards looks for its message along the arrival
+//! order instead, which ends at the first fit.
+
+use fabric::board::{ANY_PEER, ANY_TAG};
+
+use super::operations::{OpIndex, Operations, flag};
+
+/// What a message is matched by: context id and tag in one word, and the sender's (or any) world rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) word: u64,
+    pub(crate) peer: u32,
+}
+
+impl Key {
+    const fn any_tag(self) -> Key {
+        Key {
+            word: self.word | ANY_TAG as u64,
+            peer: self.peer,
+        }
+    }
+
+    const fn any_peer(self) -> Key {
+        Key {
+            word: self.word,
+            peer: ANY_PEER,
+        }
+    }
+
+    /// Whether this (perhaps wildcard) key accepts the exact key `message`.
+    const fn accepts(self, message: Key) -> bool {
+        let word_fits = self.word == message.word || self.word == message.any_tag().word;
+        word_fits && (self.peer == message.peer || self.peer == ANY_PEER)
+    }
+
+    pub(crate) const fn is_wild(self) -> bool {
+        self.peer == ANY_PEER || self.word as u32 == ANY_TAG
+    }
+}
+
+/// A hash table whose chains are lists of operation records in insertion order.
+struct Chains {
+    buckets: Box<[Bucket]>,
+    shift: u32,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    first: OpIndex,
+    last: OpIndex,
+}
+
+const EMPTY: Bucket = Bucket {
+    first: OpIndex::NONE,
+    last: OpIndex::NONE,
+};
+const FIRST_BITS: u32 = 8;
+
+impl Chains {
+    fn new() -> Self {
+        Self {
+            buckets: vec![EMPTY; 1 << FIRST_BITS].into_boxed_slice(),
+            shift: 64 - FIRST_BITS,
+            len: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn bucket(&mut self, key: Key) -> &mut Bucket {
+        let mixed = key
+            .word
+            .wrapping_add(u64::from(key.peer) << 47)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let index = (mixed >> self.shift) as usize;
+        debug_assert!(index < self.buckets.len());
+        // SAFETY: `shift` leaves exactly log2(buckets.len()) bits.
+        unsafe { self.buckets.get_unchecked_mut(index) }
+    }
+
+    // TIER: short
+    #[inline(always)]
+    fn append(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+        if self.len >= self.buckets.len() {
+            self.grow(ops);
+        }
+        self.len += 1;
+        let record = ops.record_mut(index);
+        record.match_word = key.word;
+        record.peer = key.peer;
+        record.next = OpIndex::NONE.0;
+        let bucket = self.bucket(key);
+        let last = std::mem::replace(&mut bucket.last, index);
+        if last == OpIndex::NONE {
+            bucket.first = index;
+        } else {
+            ops.record_mut(last).next = index.0;
+        }
+    }
+
+    /// The first entry filed under exactly `key`, and its predecessor in the chain.
+    #[inline(always)]
+    fn find(&mut self, ops: &Operations, key: Key) -> Option<(OpIndex, OpIndex)> {
+        let mut before = OpIndex::NONE;
+        let mut index = self.bucket(key).first;
+        while index != OpIndex::NONE {
+            let record = ops.record(index);
+            if record.match_word == key.word && record.peer == key.peer {
+                return Some((before, index));
+            }
+            before = index;
+            index = OpIndex(record.next);
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn unlink(&mut self, ops: &mut Operations, before: OpIndex, index: OpIndex, key: Key) {
+        let next = OpIndex(ops.record(index).next);
+        let bucket = self.bucket(key);
+        if bucket.last == index {
+            bucket.last = before;
+        }
+        if before == OpIndex::NONE {
+            bucket.first = next;
+        } else {
+            ops.record_mut(before).next = next.0;
+        }
+        self.len -= 1;
+    }
+
+    /// Takes a particular entry out; false if it is not in the table.
+    fn remove(&mut self, ops: &mut Operations, wanted: OpIndex) -> bool {
+        let record = ops.record(wanted);
+        let key = Key {
+            word: record.match_word,
+            peer: record.peer,
+        };
+        let mut before = OpIndex::NONE;
+        let mut index = self.bucket(key).first;
+        while index != OpIndex::NONE && index != wanted {
+            before = index;
+            index = OpIndex(ops.record(index).next);
+        }
+        if index == wanted {
+            self.unlink(ops, before, index, key);
+        }
+        index == wanted
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, ops: &mut Operations) {
+        let larger = vec![EMPTY; self.buckets.len() * 4].into_boxed_slice();
+        let old = std::mem::replace(&mut self.buckets, larger);
+        self.shift -= 2;
+        self.len = 0;
+        for bucket in old {
+            let mut index = bucket.first;
+            while index != OpIndex::NONE {
+                let record = ops.record(index);
+                let (key, next) = (
+                    Key {
+                        word: record.match_word,
+                        peer: record.peer,
+                    },
+                    OpIndex(record.next),
+                );
+                self.append(ops, index, key);
+                index = next;
+            }
+        }
+    }
+}
+
+/// Receives that wait for their message.
+pub(crate) struct PostedQueue {
+    chains: Chains,
+    wild: usize,
+    sequence: u64,
+}
+
+impl PostedQueue {
+    pub(crate) fn new() -> Self {
+        Self {
+            chains: Chains::new(),
+            wild: 0,
+            sequence: 0,
+        }
+    }
+
+    /// Files a receive under `key`, behind all that were posted before.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn post(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+        if key.is_wild() {
+            self.note_wild(ops, index);
+        }
+        self.sequence += 1;
+        ops.op_mut(index).sequence = self.sequence;
+        self.chains.append(ops, index, key);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_wild(&mut self, ops: &mut Operations, index: OpIndex) {
+        self.wild += 1;
+        ops.op_mut(index).flags |= flag::WILD;
+    }
+
+    /// Takes out the receive that the message `key` belongs to.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn take(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+        if self.wild != 0 {
+            return self.take_among_wild(ops, key);
+        }
+        let (before, index) = self.chains.find(ops, key)?;
+        self.chains.unlink(ops, before, index, key);
+        Some(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_among_wild(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+        let candidates = [key, key.any_tag(), key.any_peer(), key.any_tag().any_peer()];
+        let found = candidates
+            .into_iter()
+            .filter_map(|candidate| {
+                self.chains
+                    .find(ops, candidate)
+                    .map(|(before, index)| (candidate, before, index))
+            })
+            .min_by_key(|&(_, _, index)| ops.op(index).sequence);
+        let (candidate, before, index) = found?;
+        self.chains.unlink(ops, before, index, candidate);
+        self.wild -= usize::from(candidate.is_wild());
+        Some(index)
+    }
+
+    /// Takes a particular receive out (cancel); false if it has matched already.
+    pub(crate) fn remove(&mut self, ops: &mut Operations, index: OpIndex) -> bool {
+        let removed = self.chains.remove(ops, index);
+        if removed && ops.op(index).flags & flag::WILD != 0 {
+            self.wild -= 1;
+        }
+        removed
+    }
+}
+
+/// Messages that arrived before their receive.
+pub(crate) struct UnexpectedQueue {
+    chains: Chains,
+    oldest: OpIndex,
+    newest: OpIndex,
+}
+
+impl UnexpectedQueue {
+    pub(crate) fn new() -> Self {
+        Self {
+            chains: Chains::new(),
+            oldest: OpIndex::NONE,
+            newest: OpIndex::NONE,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.chains.len == 0
+    }
+
+    /// Files an arrived message.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+        let newest = std::mem::replace(&mut self.newest, index);
+        let op = ops.op_mut(index);
+        op.earlier = newest;
+        op.later = OpIndex::NONE;
+        if newest == OpIndex::NONE {
+            self.oldest = index;
+        } else {
+            ops.op_mut(newest).later = index;
+        }
+        self.chains.append(ops, index, key);
+    }
+
+    /// The oldest message that `key`, which may hold wildcards, accepts.
+    pub(crate) fn peek(&mut self, ops: &Operations, key: Key) -> Option<OpIndex> {
+        if !key.is_wild() {
+            return self.chains.find(ops, key).map(|(_, index)| index);
+        }
+        let mut index = self.oldest;
+        while index != OpIndex::NONE {
+            let record = ops.record(index);
+            if key.accepts(Key {
+                word: record.match_word,
+                peer: record.peer,
+            }) {
+                return Some(index);
+            }
+            index = ops.op(index).later;
+        }
+        None
+    }
+
+    /// Takes out the oldest message that `key` accepts.
+    pub(crate) fn take(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+        let index = if key.is_wild() {
+            let index = self.peek(ops, key)?;
+            self.chains.remove(ops, index);
+            index
+        } else {
+            let (before, index) = self.chains.find(ops, key)?;
+            self.chains.unlink(ops, before, index, key);
+            index
+        };
+        let (earlier, later) = (ops.op(index).earlier, ops.op(index).later);
+        if earlier == OpIndex::NONE {
+            self.oldest = later;
+        } else {
+            ops.op_mut(earlier).later = later;
+        }
+        if later == OpIndex::NONE {
+            self.newest = earlier;
+        } else {
+            ops.op_mut(later).earlier = earlier;
+        }
+        Some(index)
+    }
+}

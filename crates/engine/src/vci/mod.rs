@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A virtual communication interface: one independent stream of communication.
+//!
+//! All that a send or a receive touches belongs to one VCI: its lock, its queues ([`matching`]), its operations
+//! ([`operations`]), its rings ([`link`]). [`Vci::enter`] is the only door to that state. Below MPI_THREAD_MULTIPLE it costs
+//! one predictable branch. Nothing that can call back into MPI (user functions, tasks) runs while a guard exists.
+
+pub(crate) mod link;
+pub(crate) mod matching;
+pub mod operations;
+pub(crate) mod progress;
+pub(crate) mod wait;
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use fabric::board::{OpRecord, PAGE_BYTES};
+use fabric::lock::VciLock;
+use fabric::segment::Segment;
+use fabric::sync::Ordering;
+
+use crate::errors::{Error, ErrorClass, Result};
+use crate::settings::Settings;
+use link::{Backlog, Incoming, Link};
+use matching::{PostedQueue, UnexpectedQueue};
+use operations::{FIRST_INDEX, OpIndex, Operations};
+
+/// One stream: a lock and the state behind it.
+#[repr(align(64))]
+pub struct Vci {
+    lock: VciLock,
+    threaded: bool,
+    state: UnsafeCell<VciState>,
+    pub(crate) waiting: wait::Waiting,
+    pub(crate) tasks: crate::task::TaskList,
+}
+
+// SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
+// the program promised (MPI_Init_thread) that calls do not overlap.
+unsafe impl Sync for Vci {}
+// SAFETY: as for Sync; nothing in the state is tied to a thread.
+unsafe impl Send for Vci {}
+
+/// The state of a VCI.
+pub(crate) struct VciState {
+    pub(crate) ops: Operations,
+    pub(crate) posted: PostedQueue,
+    pub(crate) unexpected: UnexpectedQueue,
+    /// One way per world rank.
+    pub(crate) links: Box<[Link]>,
+    pub(crate) incoming: Vec<Incoming>,
+    /// The count of connections that `incoming` reflects.
+    pub(crate) accepted: u32,
+    pub(crate) backlogs: Vec<Backlog>,
+    /// Sends whose receivers asked for the data piece by piece.
+    pub(crate) streaming: Vec<OpIndex>,
+    /// Things that happened so far.
+    pub(crate) events: u64,
+    /// Set when a peer breaks the protocol; every wait returns it.
+    pub(crate) fault: Option<String>,
+    pub(crate) node: Node,
+}
+
+/// What a VCI knows about its node.
+pub(crate) struct Node {
+    pub(crate) segment: Arc<Segment>,
+    /// This rank.
+    pub(crate) me: u32,
+    pub(crate) eager_bytes: usize,
+    pub(crate) fragment_bytes: u32,
+    pub(crate) unexpected_bytes: u64,
+    pub(crate) cross_copy_bytes: u64,
+    pub(crate) cross_copy: bool,
+    /// A word with a value that only this job knows; peers read it to prove that our pid means us.
+    pub(crate) proof: Box<u64>,
+}
+
+impl Vci {
+    /// The first VCI of a rank.
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        me: u32,
+        settings: &Settings,
+        threaded: bool,
+    ) -> Result<Self> {
+        let board = segment.board(me);
+        let capacity = u32::try_from(settings.operations)
+            .unwrap_or(u32::MAX)
+            .min(fair_capacity(segment));
+        let entries = u64::from(capacity) + u64::from(FIRST_INDEX);
+        let bytes = entries * size_of::<OpRecord>() as u64;
+        let offset = segment.allocate(bytes)?;
+        let records = segment.address(offset, bytes).ok_or_else(|| {
+            Error::new(
+                ErrorClass::ERR_INTERN,
+                "operation records lie outside the node segment",
+            )
+        })?;
+        // SAFETY: fresh zeroed bytes of the segment, which `node.segment` keeps mapped; the board is this rank's.
+        let ops = unsafe { Operations::new(records.cast(), NonNull::from(board), capacity) }?;
+        board
+            .ops_stride
+            .store(size_of::<OpRecord>() as u32, Ordering::Relaxed);
+        let first = offset + u64::from(FIRST_INDEX) * size_of::<OpRecord>() as u64;
+        board.ops_offset.store(first, Ordering::Relaxed);
+
+        let header = segment.header();
+        let links = (0..header.local_ranks)
+            .map(|peer| Link::new(segment.board(peer)))
+            .collect();
+        let node = Node {
+            segment: segment.clone(),
+            me,
+            eager_bytes: (settings.eager_bytes as usize)
+                .min(header.ring_payload_bytes as usize / 4),
+            fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
+            unexpected_bytes: settings.unexpected_bytes,
+            cross_copy_bytes: settings.cross_copy_bytes,
+            cross_copy: settings.cross_copy != 0,
+            proof: Box::new(header.job_id),
+        };
+        let state = VciState {
+            ops,
+            posted: PostedQueue::new(),
+            unexpected: UnexpectedQueue::new(),
+            links,
+            incoming: Vec::new(),
+            accepted: 0,
+            backlogs: Vec::new(),
+            streaming: Vec::new(),
+            events: 0,
+            fault: None,
+            node,
+        };
+        Ok(Self {
+            lock: VciLock::new(),
+            threaded,
+            state: UnsafeCell::new(state),
+            waiting: wait::Waiting::new(segment, me, settings),
+            tasks: crate::task::TaskList::default(),
+        })
+    }
+
+    /// Whether several threads may be inside MPI at once.
+    pub(crate) const fn is_threaded(&self) -> bool {
+        self.threaded
+    }
+
+    /// Takes the lock (if threads demand one) and opens the state.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Guard<'_> {
+        if self.threaded {
+            self.lock.lock();
+        }
+        Guard { vci: self }
+    }
+}
+
+/// Records that a rank may have without taking more than its share of an eighth of the segment.
+fn fair_capacity(segment: &Segment) -> u32 {
+    let header = segment.header();
+    let share =
+        header.segment_bytes / 8 / u64::from(header.local_ranks) / size_of::<OpRecord>() as u64;
+    u32::try_from(share.max(PAGE_BYTES as u64)).unwrap_or(u32::MAX)
+}
+
+/// Exclusive access to a VCI's state.
+pub(crate) struct Guard<'a> {
+    vci: &'a Vci,
+}
+
+impl Deref for Guard<'_> {
+    type Target = VciState;
+
+    #[inline(always)]
+    fn deref(&self) -> &VciState {
+        // SAFETY: the guard stands for exclusive access (Vci::enter).
+        unsafe { &*self.vci.state.get() }
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut VciState {
+        // SAFETY: the guard stands for exclusive access (Vci::enter).
+        unsafe { &mut *self.vci.state.get() }
+    }
+}
+
+impl Drop for Guard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.vci.threaded {
+            self.vci.lock.unlock();
+        }
+    }
+}

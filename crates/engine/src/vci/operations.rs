@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The operation slab of a VCI: every pending operation and every unexpected message is one entry.
+//!
+//! An entry has two halves with the same index. The *record* holds what matching needs (context, tag, peer, bytes, kind) and
+//! lies in the node segment, so that the launcher can read what a rank waits for without the rank's help. The *operation*
+//! holds what only this process understands (buffers, callbacks) and lies in private memory. Both are reserved as
+//! address space at start and touched only as far as used, so entries never move and nothing is reallocated.
+//!
+//! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. Indices start at
+//! 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a request handle in C *is* a `RequestId`.
+
+use std::ptr::NonNull;
+
+use fabric::board::{OpRecord, RankBoard, kind};
+use fabric::os;
+use fabric::sync::Ordering;
+use layout::Layout;
+use std::sync::Arc;
+
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+
+/// Index of an entry in the slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct OpIndex(pub(crate) u32);
+
+impl OpIndex {
+    /// No entry.
+    pub(crate) const NONE: OpIndex = OpIndex(0);
+}
+
+/// First index in use; below lie the handle values that the ABI reserves.
+pub(crate) const FIRST_INDEX: u32 = 4096;
+/// Top byte of a request id: tells requests from other handles.
+const REQUEST_TAG: u64 = 0x52 << 56;
+const GENERATION_MASK: u32 = 0x00ff_ffff;
+
+/// Names a pending operation: index and generation. The null request is the ABI's constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct RequestId(pub u64);
+
+impl RequestId {
+    /// MPI_REQUEST_NULL.
+    pub const NULL: RequestId = RequestId(0x180);
+    /// The request of a send that was complete when it returned: shared by all, never freed.
+    pub const SENT: RequestId = RequestId(REQUEST_TAG | FIRST_INDEX as u64);
+
+    const fn new(index: OpIndex, generation: u32) -> Self {
+        Self(REQUEST_TAG | (generation as u64) << 32 | index.0 as u64)
+    }
+}
+
+/// What kind of thing an entry is, apart from its progress (which is the record's kind).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Role {
+    /// A send.
+    Send = 0,
+    /// A receive.
+    Receive = 1,
+    /// A message that arrived before its receive; `inline` holds its bytes.
+    Short = 2,
+    /// The same with its bytes on the heap.
+    Held = 3,
+    /// The same, described only: `inline` holds the sender's description.
+    Described = 4,
+    /// A request completed by the user or by a task.
+    Task = 5,
+}
+
+/// Bits of [`Op::flags`].
+pub(crate) mod flag {
+    /// MPI_Request_free was called: release at completion.
+    pub(crate) const FREED: u8 = 1;
+    /// The send completes only when matched.
+    pub(crate) const SYNCHRONOUS: u8 = 2;
+    /// The operation was cancelled.
+    pub(crate) const CANCELLED: u8 = 4;
+    /// The operation returns to INACTIVE instead of being released.
+    pub(crate) const PERSISTENT: u8 = 8;
+    /// Taken by a matched probe.
+    pub(crate) const PROBED: u8 = 16;
+    /// A receive posted with a wildcard.
+    pub(crate) const WILD: u8 = 32;
+    /// A buffered send: its bytes are a copy that the operation owns.
+    pub(crate) const BUFFERED: u8 = 64;
+}
+
+/// The private half of an entry. All-zero is a valid value.
+#[repr(C, align(64))]
+pub(crate) struct Op {
+    pub(crate) generation: u32,
+    pub(crate) role: Role,
+    pub(crate) flags: u8,
+    pub(crate) base: *mut u8,
+    /// Bytes of the message (send) or capacity (receive), packed.
+    pub(crate) bytes: usize,
+    /// The communicator; stays alive while `Comm::pending` counts this operation.
+    pub(crate) comm: *const Comm,
+    /// Order of posting among receives.
+    pub(crate) sequence: u64,
+    /// The other side's operation, where one is needed.
+    pub(crate) remote: u64,
+    /// Bytes already copied of a piecewise transfer.
+    pub(crate) position: usize,
+    /// Bytes that the receiver wants of a piecewise transfer.
+    pub(crate) wanted: usize,
+    /// Neighbours in arrival order (unexpected messages).
+    pub(crate) earlier: OpIndex,
+    pub(crate) later: OpIndex,
+    /// Data of a short unexpected message, or a description.
+    pub(crate) inline: [u64; 6],
+    pub(crate) error: i32,
+    /// World rank to send to.
+    pub(crate) target: u32,
+    pub(crate) extra: Option<Box<Extra>>,
+}
+
+/// What few operations need.
+#[derive(Default)]
+pub(crate) struct Extra {
+    /// Non-contiguous memory: its layout and the number of elements.
+    pub(crate) layout: Option<(Arc<Layout>, usize)>,
+    /// Bytes of a held message or of a buffered send.
+    pub(crate) held: Vec<u8>,
+    /// What a persistent receive was created with: match word and peer, wildcards included.
+    pub(crate) template: (u64, u32),
+    /// Bytes to give back to the buffer that a buffered send came from.
+    pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
+    /// Text of an error that the operation ended with.
+    pub(crate) error_text: String,
+}
+
+const _: () = {
+    assert!(size_of::<OpRecord>() == 32);
+    assert!(size_of::<Op>() == 192);
+};
+
+/// The slab.
+pub(crate) struct Operations {
+    /// Entry 0 of each half; entries below FIRST_INDEX are never touched.
+    records: NonNull<OpRecord>,
+    ops: NonNull<Op>,
+    capacity: u32,
+    /// One past the highest index ever used.
+    high: u32,
+    free: OpIndex,
+    board: NonNull<RankBoard>,
+}
+
+impl Operations {
+    /// A slab of `capacity` entries whose records lie at `records`.
+    ///
+    /// # Safety
+    /// `records` starts `capacity + FIRST_INDEX` zeroed records that this process alone writes, `board` is this rank's; both
+    /// stay mapped while the slab lives.
+    pub(crate) unsafe fn new(
+        records: NonNull<OpRecord>,
+        board: NonNull<RankBoard>,
+        capacity: u32,
+    ) -> Result<Self> {
+        let entries = capacity as usize + FIRST_INDEX as usize;
+        let ops = os::map_private(entries * size_of::<Op>())?.cast();
+        let mut slab = Self {
+            records,
+            ops,
+            capacity,
+            high: FIRST_INDEX,
+            free: OpIndex::NONE,
+            board,
+        };
+        let done = slab.take(Role::Send, kind::COMPLETE)?;
+        debug_assert_eq!(slab.id(done), RequestId::SENT);
+        Ok(slab)
+    }
+
+    /// Takes a free entry; its generation is kept, `extra` is empty, all other fields are the caller's to fill.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
+        let index = self.free;
+        if index == OpIndex::NONE {
+            return self.take_fresh(role, record_kind);
+        }
+        let record = self.record_mut(index);
+        record.kind = record_kind;
+        self.free = OpIndex(record.next);
+        let op = self.op_mut(index);
+        op.role = role;
+        op.flags = 0;
+        Ok(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_fresh(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
+        if self.high - FIRST_INDEX >= self.capacity {
+            return Err(Error::new(
+                ErrorClass::ERR_NO_MEM,
+                format!(
+                    "{} operations are pending, the limit set by RANKPOINT_OPERATIONS",
+                    self.capacity
+                ),
+            ));
+        }
+        let index = OpIndex(self.high);
+        self.high += 1;
+        self.record_mut(index).kind = record_kind;
+        let op = self.op_mut(index);
+        op.role = role;
+        op.flags = 0;
+        // SAFETY: the board outlives the slab (Operations::new); its fields are atomics.
+        unsafe { self.board.as_ref() }
+            .ops_len
+            .store(self.high - FIRST_INDEX, Ordering::Relaxed);
+        Ok(index)
+    }
+
+    /// Frees an entry: ids that name it become stale.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn release(&mut self, index: OpIndex) {
+        let next = self.free.0;
+        let record = self.record_mut(index);
+        record.kind = kind::FREE;
+        record.next = next;
+        let op = self.op_mut(index);
+        op.generation = op.generation.wrapping_add(1) & GENERATION_MASK;
+        if op.extra.is_some() {
+            drop_extra(op);
+        }
+        self.free = index;
+    }
+
+    /// Whether [`Self::take`] would succeed.
+    pub(crate) fn has_room(&self) -> bool {
+        self.free != OpIndex::NONE || self.high - FIRST_INDEX < self.capacity
+    }
+
+    /// The id of a live entry.
+    #[inline(always)]
+    pub(crate) fn id(&self, index: OpIndex) -> RequestId {
+        RequestId::new(index, self.op(index).generation)
+    }
+
+    /// The entry that `id` names, if it is live and of this slab.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn find(&self, id: RequestId) -> Option<OpIndex> {
+        let index = id.0 as u32;
+        if index.wrapping_sub(FIRST_INDEX) >= self.high - FIRST_INDEX {
+            return None;
+        }
+        let index = OpIndex(index);
+        (self.id(index) == id && self.record(index).kind != kind::FREE).then_some(index)
+    }
+
+    /// Every index that was ever used.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = OpIndex> + use<> {
+        (FIRST_INDEX..self.high).map(OpIndex)
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&self, index: OpIndex) -> &OpRecord {
+        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
+        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it is below `high` and inside the reservation.
+        unsafe { self.records.add(index.0 as usize).as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn record_mut(&mut self, index: OpIndex) -> &mut OpRecord {
+        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
+        // SAFETY: as in `record`; `&mut self` makes this the only reference in the process.
+        unsafe { self.records.add(index.0 as usize).as_mut() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn op(&self, index: OpIndex) -> &Op {
+        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
+        // SAFETY: as in `record`; all-zero memory is a valid Op.
+        unsafe { self.ops.add(index.0 as usize).as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn op_mut(&mut self, index: OpIndex) -> &mut Op {
+        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
+        // SAFETY: as in `record_mut`; all-zero memory is a valid Op.
+        unsafe { self.ops.add(index.0 as usize).as_mut() }
+    }
+}
+
+impl Drop for Operations {
+    fn drop(&mut self) {
+        for index in self.indices() {
+            drop_extra(self.op_mut(index));
+        }
+        let entries = self.capacity as usize + FIRST_INDEX as usize;
+        // SAFETY: mapped by `new` with this size; all boxes inside are dropped and no reference remains.
+        unsafe { os::unmap(self.ops.cast(), entries * size_of::<Op>()) };
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_extra(op: &mut Op) {
+    if let Some(extra) = op.extra.take()
+        && let Some(action) = extra.on_release
+    {
+        action();
+    }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a rank waits: it polls for a moment, then yields its core, then sleeps on its doorbell.
+//!
+//! How long each stage lasts depends on whether the ranks of the node outnumber its cores: a rank that keeps a core busy
+//! while another could use it makes both slower. The fast stage writes nothing; what the launcher reads about a waiting rank
+//! is written when a wait turns out to be long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fabric::board::{CALL_NAME_BYTES, activity};
+use fabric::doorbell::{self, Sleeper};
+use fabric::os;
+use fabric::segment::Segment;
+use fabric::sync::{Ordering, spin_loop};
+
+use super::{Guard, Vci, VciState};
+use crate::errors::{Error, ErrorClass, Result};
+use crate::settings::Settings;
+
+/// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
+const DEATH_GRACE: Duration = Duration::from_secs(10);
+
+/// The waiting policy of a rank.
+pub(crate) struct Waiting {
+    segment: Arc<Segment>,
+    me: u32,
+    spin_polls: u64,
+    yields: u64,
+    sleep_limit: Duration,
+}
+
+impl Waiting {
+    pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Self {
+        let header = segment.header();
+        let crowded = header.local_ranks > header.cores;
+        if !doorbell::prepare() {
+            segment.sender_fences().store(1, Ordering::Relaxed);
+        }
+        let choose = |alone: u64, among_many: u64| if crowded { among_many } else { alone };
+        Self {
+            segment: segment.clone(),
+            me,
+            spin_polls: choose(settings.spin_polls, settings.crowded_spin_polls),
+            yields: choose(settings.yields, settings.crowded_yields),
+            sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
+        }
+    }
+
+    fn sleeper(&self) -> Sleeper<'_> {
+        Sleeper {
+            asleep: &self.segment.board(self.me).asleep,
+            sender_fences: self.segment.sender_fences(),
+        }
+    }
+
+    fn show(&self, call: &str, what: u32) {
+        let header = self.segment.header();
+        let board = self.segment.board(self.me);
+        let mut name = [0u8; CALL_NAME_BYTES];
+        let length = call.len().min(CALL_NAME_BYTES);
+        name[..length].copy_from_slice(&call.as_bytes()[..length]);
+        for (word, bytes) in board.call.iter().zip(name.chunks_exact(8)) {
+            let mut eight = [0u8; 8];
+            eight.copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(eight), Ordering::Relaxed);
+        }
+        board.call_len.store(length as u32, Ordering::Relaxed);
+        board
+            .wait_since_ms
+            .store(header.clock_ms.load(Ordering::Relaxed), Ordering::Relaxed);
+        board.activity.store(what, Ordering::Relaxed);
+    }
+
+    fn set_activity(&self, what: u32) {
+        self.segment
+            .board(self.me)
+            .activity
+            .store(what, Ordering::Relaxed);
+    }
+}
+
+impl Vci {
+    /// Makes progress until `done` holds. `call` is the MPI call that waits, for the hang report.
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    #[inline]
+    pub(crate) fn wait_until(
+        &self,
+        call: &'static str,
+        mut done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        let mut guard = self.enter();
+        let mut fruitless = 0u64;
+        loop {
+            if done(&mut guard) {
+                return Ok(());
+            }
+            if guard.progress() != 0 {
+                fruitless = 0;
+            } else {
+                fruitless += 1;
+                if fruitless > self.waiting.spin_polls || guard.fault.is_some() {
+                    drop(guard);
+                    return self.wait_long(call, done);
+                }
+            }
+            if self.is_threaded() || !self.tasks.is_empty() {
+                guard = self.between_polls(guard);
+            }
+        }
+    }
+
+    /// Lets other threads in and tasks run.
+    #[cold]
+    fn between_polls<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
+        drop(guard);
+        spin_loop();
+        self.poll_tasks();
+        self.enter()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_long(
+        &self,
+        call: &'static str,
+        mut done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        self.waiting.show(call, activity::POLLING);
+        let outcome = self.wait_stages(&mut done);
+        self.waiting.set_activity(activity::OUTSIDE);
+        outcome
+    }
+
+    fn wait_stages(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<()> {
+        let mut yields = 0u64;
+        let mut death_seen: Option<Instant> = None;
+        loop {
+            self.poll_tasks();
+            let events = {
+                let mut guard = self.enter();
+                let events = guard.progress();
+                if done(&mut guard) {
+                    return Ok(());
+                }
+                if let Some(fault) = &guard.fault {
+                    return Err(Error::new(ErrorClass::ERR_INTERN, fault.clone()));
+                }
+                events
+            };
+            if events != 0 {
+                yields = 0;
+                if self.is_threaded() {
+                    // Another thread may sleep for something that this poll completed.
+                    doorbell::ring(self.waiting.sleeper().asleep, false);
+                }
+            } else if yields < self.waiting.yields {
+                yields += 1;
+                os::yield_core();
+            } else {
+                self.sleep(done, &mut death_seen)?;
+            }
+        }
+    }
+
+    #[cold]
+    fn sleep(
+        &self,
+        done: &mut dyn FnMut(&mut VciState) -> bool,
+        death_seen: &mut Option<Instant>,
+    ) -> Result<()> {
+        if self.waiting.segment.header().death.load(Ordering::Relaxed) != 0
+            && death_seen.get_or_insert_with(Instant::now).elapsed() > DEATH_GRACE
+        {
+            return Err(Error::new(
+                ErrorClass::ERR_PROC_ABORTED,
+                "another rank of the job died",
+            ));
+        }
+        let sleeper = self.waiting.sleeper();
+        sleeper.announce();
+        {
+            let mut guard = self.enter();
+            if guard.progress() != 0 || done(&mut guard) {
+                sleeper.cancel();
+                return Ok(());
+            }
+        }
+        self.waiting.set_activity(activity::SLEEPING);
+        sleeper.sleep(self.waiting.sleep_limit);
+        self.waiting.set_activity(activity::POLLING);
+        Ok(())
+    }
+
+    /// One round of progress, for the calls that test.
+    pub(crate) fn poll(&self) {
+        let events = self.enter().progress();
+        self.poll_tasks();
+        if events != 0 && self.is_threaded() {
+            doorbell::ring(self.waiting.sleeper().asleep, false);
+        }
+    }
+}
