@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes `mpi.h` and the Rust constants from the tables.
+
+#[expect(dead_code, unreachable_pub, reason = "shared with the library")]
+#[path = "src/table.rs"]
+mod table;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo:rerun-if-changed=table");
+    println!("cargo:rerun-if-changed=src/table.rs");
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "cargo tells a build script its folder this way"
+    )]
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("mpi.h"), header()?)?;
+    std::fs::write(out.join("constants.rs"), constants()?)?;
+    std::fs::write(out.join("library.rs"), library()?)?;
+    Ok(())
+}
+
+fn header() -> Result<String, std::fmt::Error> {
+    let mut text = String::from(
+        "/* SPDX-License-Identifier: MIT OR Apache-2.0 */\n\
+         /* The C interface of the MPI 5.0 standard ABI, generated from Rankpoint's table of it. */\n\
+         #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n#include <stdint.h>\n\n\
+         #if defined(__cplusplus)\nextern \"C\" {\n#endif\n\n",
+    );
+    write_types(&mut text)?;
+    write_constants(&mut text)?;
+    for prefix in ["", "P"] {
+        for function in table::functions() {
+            let parameters = function.parameters.join(", ");
+            let list = if parameters.is_empty() {
+                "void"
+            } else {
+                &parameters
+            };
+            writeln!(
+                text,
+                "{} {prefix}{}({list});",
+                function.returns, function.name
+            )?;
+        }
+        text.push('\n');
+    }
+    text.push_str("#if defined(__cplusplus)\n}\n#endif\n\n#endif /* MPI_H_ABI */\n");
+    Ok(text)
+}
+
+fn write_types(text: &mut String) -> std::fmt::Result {
+    for row in table::types() {
+        let (name, definition) = (row.get("name"), row.get("definition"));
+        match row.get("kind") {
+            "struct" => {
+                writeln!(text, "typedef struct {name} {{")?;
+                for field in definition.split("; ") {
+                    writeln!(text, "    {field};")?;
+                }
+                writeln!(text, "}} {name};")?;
+            }
+            "field" => {}
+            "enum" => writeln!(text, "typedef {definition} {name};")?,
+            "callback" => {
+                let (result, arguments) = definition.split_once(' ').unwrap_or((definition, ""));
+                writeln!(text, "typedef {result} {name}{arguments};")?;
+            }
+            _ => writeln!(text, "typedef {definition} {name};")?,
+        }
+    }
+    text.push('\n');
+    Ok(())
+}
+
+fn write_constants(text: &mut String) -> std::fmt::Result {
+    for row in table::constants() {
+        let (name, kind) = (row.get("name"), row.get("c_type"));
+        if !row.get("enum_type").is_empty() {
+            continue;
+        }
+        let value = if kind == "int" {
+            row.get("value")
+        } else {
+            row.get("hex")
+        };
+        match row.get("form") {
+            "enumerator" => writeln!(text, "enum {{ {name} = {value} }};")?,
+            _ if kind == "int" => writeln!(text, "#define {name} {value}")?,
+            _ => writeln!(text, "#define {name} (({kind}) {})", row.get("value"))?,
+        }
+    }
+    text.push('\n');
+    Ok(())
+}
+
+fn constants() -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    for row in table::constants() {
+        let (name, kind, value) = (row.get("name"), row.get("c_type"), row.get("value"));
+        let rust = match kind {
+            "int" => "i32",
+            "MPI_Offset" => "i64",
+            _ => "usize",
+        };
+        writeln!(
+            text,
+            "/// {} ({}).\npub const {name}: {rust} = {value};",
+            row.get("category"),
+            kind
+        )?;
+    }
+    Ok(text)
+}
+
+fn library() -> Result<String, std::fmt::Error> {
+    let mut text = String::from("functions! {\n");
+    for function in table::functions() {
+        let parameters: Vec<String> = function
+            .rust_parameters()
+            .into_iter()
+            .map(|(name, kind)| format!("{name}: {kind}"))
+            .collect();
+        writeln!(
+            text,
+            "    {}({}) -> {};",
+            function.name,
+            parameters.join(", "),
+            function.rust_result()
+        )?;
+    }
+    text.push_str("}\n");
+    Ok(text)
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables of the MPI 5.0 ABI as data: the single source of `mpi.h`, of the declarations and of the C entry points.
+
+const FUNCTIONS: &str = include_str!("../table/functions.tsv");
+const CONSTANTS: &str = include_str!("../table/constants.tsv");
+const TYPES: &str = include_str!("../table/types.tsv");
+
+/// A row of a table, by column name.
+#[derive(Clone)]
+pub struct Row {
+    columns: Vec<&'static str>,
+    cells: Vec<&'static str>,
+}
+
+impl Row {
+    /// The cell of a column; empty if there is none.
+    pub fn get(&self, column: &str) -> &'static str {
+        let position = self.columns.iter().position(|name| *name == column);
+        position
+            .and_then(|index| self.cells.get(index))
+            .copied()
+            .unwrap_or("")
+    }
+}
+
+fn rows(text: &'static str) -> Vec<Row> {
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap_or("").split('\t').collect();
+    lines
+        .map(|line| Row {
+            columns: columns.clone(),
+            cells: line.split('\t').collect(),
+        })
+        .collect()
+}
+
+/// All constants.
+pub fn constants() -> Vec<Row> {
+    rows(CONSTANTS)
+}
+
+/// All types.
+pub fn types() -> Vec<Row> {
+    rows(TYPES)
+}
+
+/// A function of the ABI.
+#[derive(Clone)]
+pub struct Function {
+    /// Name with the prefix `MPI_`.
+    pub name: &'static str,
+    /// C type of the result.
+    pub returns: &'static str,
+    /// C declarators of the parameters as the standard has them; empty for `void`.
+    pub parameters: Vec<&'static str>,
+    /// The function whose large-count form this is; empty if none.
+    pub base: &'static str,
+    /// MPI version that deprecated it; empty if none.
+    pub deprecated_in: &'static str,
+}
+
+impl Function {
+    /// Parameter names and Rust types; a variadic tail is left out.
+    pub fn rust_parameters(&self) -> Vec<(String, String)> {
+        self.parameters
+            .iter()
+            .filter(|p| **p != "...")
+            .map(|p| rust_parameter(p))
+            .collect()
+    }
+
+    /// The Rust type of the result.
+    pub fn rust_result(&self) -> String {
+        rust_type(self.returns)
+    }
+}
+
+/// All functions.
+pub fn functions() -> Vec<Function> {
+    rows(FUNCTIONS)
+        .iter()
+        .map(|row| {
+            let standard = row.get("standard_parameters");
+            let text = if standard.is_empty() {
+                row.get("parameters")
+            } else {
+                standard
+            };
+            let parameters = text
+                .split(';')
+                .map(str::trim)
+                .filter(|p| !p.is_empty() && *p != "void")
+                .collect();
+            let base = match row.get("name") {
+                "MPI_Psend_init_c" => "MPI_Psend_init",
+                "MPI_Precv_init_c" => "MPI_Precv_init",
+                _ => row.get("large_count_form_of"),
+            };
+            Function {
+                name: row.get("name"),
+                returns: row.get("returns"),
+                parameters,
+                base,
+                deprecated_in: row.get("deprecated_in"),
+            }
+        })
+        .collect()
+}
+
+/// Name and Rust type of a C declarator such as `const int counts[]`.
+fn rust_parameter(declarator: &str) -> (String, String) {
+    let mut text = declarator.trim().to_owned();
+    let mut pointers = 0;
+    while let Some(open) = text.rfind('[') {
+        text.truncate(open);
+        pointers += 1;
+    }
+    let split = text
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .map_or(0, |at| at + 1);
+    let name = text[split..].to_owned();
+    let mut kind = rust_type(&text[..split]);
+    if pointers > 0 {
+        // int ranges[][3] is a pointer to its rows; only the first dimension decays.
+        let constant = text[..split].contains("const");
+        let inner = if pointers == 2 {
+            format!("[{kind}; 3]")
+        } else {
+            kind
+        };
+        kind = format!("*{} {inner}", if constant { "const" } else { "mut" });
+    }
+    let name = if ["type", "in", "ref", "box", "move"].contains(&name.as_str()) {
+        format!("{name}_")
+    } else {
+        name
+    };
+    (name, kind)
+}
+
+/// The Rust type with the same representation as a C type. Handles are addresses, callbacks are nullable addresses.
+pub fn rust_type(c: &str) -> String {
+    let mut constant = false;
+    let mut pointers = 0;
+    let mut base = "";
+    for word in c.split_whitespace().flat_map(split_stars) {
+        match word {
+            "const" => constant = true,
+            "*" => pointers += 1,
+            "enum" | "struct" | "unsigned" => {}
+            other => base = other,
+        }
+    }
+    let mut kind = match base {
+        "int" => "i32".to_owned(),
+        "double" => "f64".to_owned(),
+        "char" => "core::ffi::c_char".to_owned(),
+        "void" if pointers == 0 => "()".to_owned(),
+        "void" => "core::ffi::c_void".to_owned(),
+        other => other.to_owned(),
+    };
+    if base.ends_with("_function") || base.ends_with("_function_c") || base.ends_with("_fn") {
+        pointers -= 1;
+        kind = "Callback".to_owned();
+    }
+    for depth in 0..pointers {
+        let shared = constant && depth == 0;
+        kind = format!("*{} {kind}", if shared { "const" } else { "mut" });
+    }
+    kind
+}
+
+fn split_stars(word: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('*') {
+        if at > 0 {
+            parts.push(&rest[..at]);
+        }
+        parts.push("*");
+        rest = &rest[at + 1..];
+    }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
