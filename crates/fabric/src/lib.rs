@@ -8,10 +8,14 @@
 //! their meaning to the engine. `layout` and `fabric` know nothing of each other.
 
 pub mod board;
+pub mod counters;
 pub mod cross_copy;
 pub mod doorbell;
 pub mod lock;
+pub mod observe;
 pub mod os;
 pub mod ring;
 pub mod segment;
+pub mod signals;
+pub mod spawn;
 pub mod sync;

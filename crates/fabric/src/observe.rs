@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The node segment as the launcher sees it: typed snapshots, read with `pread`, without a mapping.
+//!
+//! An observer costs the ranks nothing and cannot be hurt by them: whatever it reads is a copy, may be stale or torn,
+//! and is checked before it is used as an offset or a length.
+
+use std::fs::File;
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+
+use crate::board::{
+    BOARDS_OFFSET, CALL_NAME_BYTES, JobHeader, OpRecord, PAGE_BYTES, RankBoard, kind,
+};
+
+/// Bytes of a board that hold something.
+const BOARD_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
+/// Bytes of an operation record that an observer reads.
+const RECORD_BYTES: usize = size_of::<OpRecord>();
+/// Operation records are read in pieces of about this many bytes.
+const CHUNK_BYTES: usize = 64 << 10;
+/// More records than this are a damaged board.
+const MAX_RECORDS: u32 = 1 << 26;
+
+/// What a rank's board said at one moment.
+#[derive(Clone, Debug)]
+pub struct BoardSnapshot {
+    /// Process id of the rank; 0 until it attached.
+    pub pid: u32,
+    /// One of [`crate::board::phase`].
+    pub phase: u32,
+    /// One of [`crate::board::activity`].
+    pub activity: u32,
+    /// Exit code that MPI_Abort was called with.
+    pub abort_code: i32,
+    /// Job time in milliseconds when the present wait began.
+    pub wait_since_ms: u64,
+    /// Name of the MPI call that waits; empty when there is none.
+    pub call: String,
+    /// The counters, in the order of [`crate::counters::COUNTERS`].
+    pub counters: [u64; 64],
+    ops_offset: u64,
+    ops_stride: u32,
+    ops_len: u32,
+}
+
+/// A node's memory file in the hands of the process that created it.
+#[derive(Debug)]
+pub struct NodeFile {
+    file: File,
+    local_ranks: u32,
+    segment_bytes: u64,
+}
+
+impl NodeFile {
+    /// Takes over the memory file that [`crate::segment::create`] made.
+    ///
+    /// # Errors
+    /// When its header cannot be read.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        let file = File::from(fd);
+        let mut header = [0u8; offset_of!(JobHeader, directory_offset)];
+        file.read_exact_at(&mut header, 0)?;
+        Ok(Self {
+            file,
+            local_ranks: word32(&header, offset_of!(JobHeader, local_ranks)),
+            segment_bytes: word64(&header, offset_of!(JobHeader, segment_bytes)),
+        })
+    }
+
+    /// Sets the job's clock, in milliseconds since its start.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_clock_ms(&self, clock_ms: u64) -> io::Result<()> {
+        let offset = offset_of!(JobHeader, clock_ms) as u64;
+        self.file.write_all_at(&clock_ms.to_ne_bytes(), offset)
+    }
+
+    /// Tells all ranks that the end of `rank` ends the job.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_death(&self, rank: u32) -> io::Result<()> {
+        let offset = offset_of!(JobHeader, death) as u64;
+        self.file.write_all_at(&(rank + 1).to_ne_bytes(), offset)
+    }
+
+    /// The descriptor's number, which the ranks inherit.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Ranks that have a board.
+    pub const fn local_ranks(&self) -> u32 {
+        self.local_ranks
+    }
+
+    /// The board of `rank` as it is now.
+    ///
+    /// # Errors
+    /// When there is no such rank or the file cannot be read.
+    pub fn board(&self, rank: u32) -> io::Result<BoardSnapshot> {
+        if rank >= self.local_ranks {
+            let text = format!("board {rank} of a node with {} ranks", self.local_ranks);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let mut bytes = [0u8; BOARD_BYTES];
+        let offset = BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64;
+        self.file.read_exact_at(&mut bytes, offset)?;
+        let mut counters = [0u64; 64];
+        for (index, counter) in counters.iter_mut().enumerate() {
+            *counter = word64(&bytes, offset_of!(RankBoard, counters) + 8 * index);
+        }
+        let call_length = word32(&bytes, offset_of!(RankBoard, call_len)) as usize;
+        let call_start = offset_of!(RankBoard, call);
+        let call = &bytes[call_start..call_start + call_length.min(CALL_NAME_BYTES)];
+        Ok(BoardSnapshot {
+            pid: word32(&bytes, offset_of!(RankBoard, pid)),
+            phase: word32(&bytes, offset_of!(RankBoard, phase)),
+            activity: word32(&bytes, offset_of!(RankBoard, activity)),
+            abort_code: word32(&bytes, offset_of!(RankBoard, abort_code)).cast_signed(),
+            wait_since_ms: word64(&bytes, offset_of!(RankBoard, wait_since_ms)),
+            call: call
+                .iter()
+                .filter(|byte| byte.is_ascii_graphic())
+                .map(|&byte| char::from(byte))
+                .collect(),
+            counters,
+            ops_offset: word64(&bytes, offset_of!(RankBoard, ops_offset)),
+            ops_stride: word32(&bytes, offset_of!(RankBoard, ops_stride)),
+            ops_len: word32(&bytes, offset_of!(RankBoard, ops_len)),
+        })
+    }
+
+    /// Calls `visit` with each operation record in use of the rank whose board was read.
+    ///
+    /// # Errors
+    /// When the board describes records outside the segment, or the file cannot be read.
+    pub fn for_each_operation(
+        &self,
+        board: &BoardSnapshot,
+        mut visit: impl FnMut(OpRecord),
+    ) -> io::Result<()> {
+        if board.ops_offset == 0 || board.ops_len == 0 {
+            return Ok(());
+        }
+        let stride = board.ops_stride as usize;
+        let end = u64::from(board.ops_stride)
+            .checked_mul(u64::from(board.ops_len))
+            .and_then(|bytes| bytes.checked_add(board.ops_offset));
+        let fits = (RECORD_BYTES..=PAGE_BYTES).contains(&stride)
+            && board.ops_len <= MAX_RECORDS
+            && end.is_some_and(|end| end <= self.segment_bytes);
+        if !fits {
+            return Err(io::Error::other(
+                "a board describes operations outside the segment",
+            ));
+        }
+        let per_chunk = (CHUNK_BYTES / stride).max(1);
+        let mut chunk = vec![0u8; per_chunk * stride];
+        let mut done = 0;
+        while done < board.ops_len as usize {
+            let records = per_chunk.min(board.ops_len as usize - done);
+            let bytes = &mut chunk[..records * stride];
+            let offset = board.ops_offset + (done * stride) as u64;
+            self.file.read_exact_at(bytes, offset)?;
+            for record in bytes.chunks_exact(stride).map(record) {
+                if record.kind != kind::FREE {
+                    visit(record);
+                }
+            }
+            done += records;
+        }
+        Ok(())
+    }
+}
+
+fn record(bytes: &[u8]) -> OpRecord {
+    OpRecord {
+        match_word: word64(bytes, offset_of!(OpRecord, match_word)),
+        bytes: word64(bytes, offset_of!(OpRecord, bytes)),
+        peer: word32(bytes, offset_of!(OpRecord, peer)),
+        kind: bytes[offset_of!(OpRecord, kind)],
+        flags: bytes[offset_of!(OpRecord, flags)],
+        stamp_ms: word32(bytes, offset_of!(OpRecord, stamp_ms)),
+        ..OpRecord::default()
+    }
+}
+
+fn word32(bytes: &[u8], offset: usize) -> u32 {
+    let mut word = [0u8; 4];
+    word.copy_from_slice(&bytes[offset..offset + 4]);
+    u32::from_ne_bytes(word)
+}
+
+fn word64(bytes: &[u8], offset: usize) -> u64 {
+    let mut word = [0u8; 8];
+    word.copy_from_slice(&bytes[offset..offset + 8]);
+    u64::from_ne_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{SegmentPlan, create};
+
+    fn node() -> NodeFile {
+        let plan = SegmentPlan {
+            local_ranks: 3,
+            job_ranks: 3,
+            cores: 2,
+            launcher_pid: 1,
+        };
+        NodeFile::new(create(&plan).unwrap()).unwrap()
+    }
+
+    fn put(node: &NodeFile, rank: u64, offset: usize, bytes: &[u8]) {
+        let at = BOARDS_OFFSET + rank * PAGE_BYTES as u64 + offset as u64;
+        node.file.write_all_at(bytes, at).unwrap();
+    }
+
+    #[test]
+    fn a_board_is_read_back_as_written() {
+        let node = node();
+        assert_eq!(node.local_ranks(), 3);
+        assert!(node.board(3).is_err());
+        put(&node, 1, offset_of!(RankBoard, pid), &42u32.to_ne_bytes());
+        put(&node, 1, offset_of!(RankBoard, call), b"MPI_Recv\0\x1b");
+        put(
+            &node,
+            1,
+            offset_of!(RankBoard, call_len),
+            &10u32.to_ne_bytes(),
+        );
+        put(
+            &node,
+            1,
+            offset_of!(RankBoard, abort_code),
+            &(-7i32).to_ne_bytes(),
+        );
+        put(
+            &node,
+            1,
+            offset_of!(RankBoard, counters) + 8 * 63,
+            &9u64.to_ne_bytes(),
+        );
+        let board = node.board(1).unwrap();
+        assert_eq!(
+            (board.pid, board.call.as_str(), board.abort_code),
+            (42, "MPI_Recv", -7)
+        );
+        assert_eq!((board.counters[0], board.counters[63]), (0, 9));
+        assert_eq!(node.board(0).unwrap().pid, 0);
+    }
+
+    #[test]
+    fn operations_are_read_across_chunks_and_nonsense_is_refused() {
+        let node = node();
+        let (start, stride, count) = (1u64 << 20, 64u32, 3000u32);
+        for index in (0..u64::from(count)).step_by(2) {
+            let at = start + index * u64::from(stride);
+            node.file
+                .write_all_at(
+                    &[kind::RECEIVE_POSTED],
+                    at + offset_of!(OpRecord, kind) as u64,
+                )
+                .unwrap();
+            let peer = u32::try_from(index).unwrap().to_ne_bytes();
+            node.file
+                .write_all_at(&peer, at + offset_of!(OpRecord, peer) as u64)
+                .unwrap();
+        }
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, ops_offset),
+            &start.to_ne_bytes(),
+        );
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, ops_stride),
+            &stride.to_ne_bytes(),
+        );
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, ops_len),
+            &count.to_ne_bytes(),
+        );
+        let mut peers = Vec::new();
+        node.for_each_operation(&node.board(0).unwrap(), |record| peers.push(record.peer))
+            .unwrap();
+        assert_eq!(peers, (0..count).step_by(2).collect::<Vec<_>>());
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, ops_offset),
+            &(u64::MAX - 5).to_ne_bytes(),
+        );
+        assert!(
+            node.for_each_operation(&node.board(0).unwrap(), |_| ())
+                .is_err()
+        );
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, ops_stride),
+            &1u32.to_ne_bytes(),
+        );
+        assert!(
+            node.for_each_operation(&node.board(0).unwrap(), |_| ())
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Signals as data: a descriptor that is readable when one has arrived, and their names.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Signals that this thread takes as data while the inbox exists.
+#[derive(Debug)]
+pub struct SignalInbox {
+    file: File,
+    before: libc::sigset_t,
+}
+
+impl SignalInbox {
+    /// Blocks `signals` in this thread and collects them. Those that the process was started to ignore (`nohup`) stay
+    /// ignored. To be called before other threads exist, for they would take the signals in the usual way.
+    ///
+    /// # Errors
+    /// When the kernel refuses a descriptor.
+    pub fn open(signals: &[i32]) -> io::Result<Self> {
+        // SAFETY: a signal set is a plain array of words; all calls below get pointers to live sets of this frame.
+        let (mut wanted, mut before): (libc::sigset_t, libc::sigset_t) =
+            unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::sigemptyset(&raw mut wanted) };
+        for &signal in signals.iter().filter(|&&signal| !is_ignored(signal)) {
+            // SAFETY: as above.
+            unsafe { libc::sigaddset(&raw mut wanted, signal) };
+        }
+        // SAFETY: as above; the descriptor is new and owned by nobody else.
+        let file = unsafe {
+            let fd = libc::signalfd(
+                -1,
+                &raw const wanted,
+                libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
+            );
+            if fd == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const wanted, &raw mut before);
+            File::from(OwnedFd::from_raw_fd(fd))
+        };
+        Ok(Self { file, before })
+    }
+
+    /// The next signal that has arrived, if any.
+    pub fn next_signal(&mut self) -> Option<i32> {
+        let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
+        self.file.read_exact(&mut record).ok()?;
+        let number = record.first_chunk::<4>().copied()?;
+        Some(i32::from_ne_bytes(number))
+    }
+}
+
+impl AsFd for SignalInbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for SignalInbox {
+    fn drop(&mut self) {
+        // SAFETY: `before` is the mask that pthread_sigmask filled in.
+        unsafe {
+            libc::pthread_sigmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is plain data, and the call only fills it in.
+    let action = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        action
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+macro_rules! signals {
+    ($($name:ident, $text:literal;)*) => {
+        $(#[doc = concat!("Signal: ", $text, ".")] pub const $name: i32 = libc::$name;)*
+
+        /// Name and meaning of a signal; `None` for real-time ones.
+        pub fn describe(signal: i32) -> Option<(&'static str, &'static str)> {
+            $(if signal == libc::$name {
+                return Some((stringify!($name), $text));
+            })*
+            None
+        }
+    };
+}
+
+signals! {
+    SIGHUP, "terminal closed";
+    SIGINT, "interrupted";
+    SIGQUIT, "quit from the terminal";
+    SIGILL, "illegal instruction";
+    SIGTRAP, "breakpoint";
+    SIGABRT, "the program aborted itself";
+    SIGBUS, "access beyond the end of a mapped file, or misaligned";
+    SIGFPE, "arithmetic error";
+    SIGKILL, "killed, perhaps for lack of memory";
+    SIGUSR1, "user signal 1";
+    SIGSEGV, "invalid memory access";
+    SIGUSR2, "user signal 2";
+    SIGPIPE, "nobody reads its output";
+    SIGALRM, "alarm clock";
+    SIGTERM, "asked to end";
+    SIGCONT, "continue";
+    SIGSTOP, "stop";
+    SIGTSTP, "stopped from the terminal";
+    SIGTTIN, "background read from the terminal";
+    SIGTTOU, "background write to the terminal";
+    SIGXCPU, "limit of processor time reached";
+    SIGXFSZ, "limit of file size reached";
+    SIGSYS, "forbidden system call";
+}

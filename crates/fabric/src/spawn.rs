@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must happen between `fork` and `exec` of a rank, and the guard that outlives a launcher.
+//!
+//! All ranks of a job and what they start are in one process group, whose leader is the *guard*: a tiny process that
+//! does nothing but wait for its launcher's end, and then kills the group, itself included. While the guard lives, the
+//! group's number cannot be given to anyone else, so the kill never hits a stranger.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// How a rank's process differs from its launcher's.
+#[derive(Clone, Debug)]
+pub struct RankStart {
+    /// The node segment, the only descriptor beside 0, 1 and 2 that stays open.
+    pub segment: RawFd,
+    /// Process group of the job: [`Guard::group`].
+    pub group: i32,
+    /// Processors that the rank may use, one bit each; `None` leaves them as they are.
+    pub processors: Option<Vec<u64>>,
+    /// Soft and hard limit of open files to restore, where the launcher raised its own.
+    pub open_files: Option<(u64, u64)>,
+}
+
+/// Makes `command` start a rank: in the job's group, bound, without foreign descriptors, killed when the thread that
+/// spawned it ends.
+pub fn prepare(command: &mut Command, start: RankStart) {
+    // SAFETY: getpid has no preconditions.
+    let launcher = unsafe { libc::getpid() };
+    let between = move || start.apply(launcher);
+    // SAFETY: `apply` makes only system calls on memory that existed before the fork: no allocation, no lock.
+    unsafe { command.pre_exec(between) };
+}
+
+impl RankStart {
+    fn apply(&self, launcher: libc::pid_t) -> io::Result<()> {
+        // SAFETY: numbers only.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: numbers only.
+        if unsafe { libc::getppid() } != launcher {
+            // The launcher died before the line above could notice.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        // SAFETY: numbers only.
+        check(unsafe { libc::setpgid(0, self.group) })?;
+        if let Some(mask) = &self.processors {
+            // SAFETY: `mask` is readable for its length and lives through the call.
+            check(unsafe {
+                libc::sched_setaffinity(0, size_of_val(&mask[..]), mask.as_ptr().cast())
+            })?;
+        }
+        if let Some((soft, hard)) = self.open_files {
+            let limit = libc::rlimit {
+                rlim_cur: soft,
+                rlim_max: hard,
+            };
+            // SAFETY: `limit` lives through the call.
+            check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+        }
+        // Kernels before 5.11 cannot: then only descriptors that somebody else left open to the launcher stay.
+        // SAFETY: numbers only; the flag closes nothing before `exec`.
+        unsafe {
+            libc::syscall(
+                libc::SYS_close_range,
+                3,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            )
+        };
+        // SAFETY: numbers only.
+        check(unsafe { libc::fcntl(self.segment, libc::F_SETFD, 0) })
+    }
+}
+
+/// The leader of a job's process group. Dropping it kills what is left of the group.
+#[derive(Debug)]
+pub struct Guard {
+    pid: libc::pid_t,
+    _life: OwnedFd,
+}
+
+impl Guard {
+    /// Starts the guard of a new, empty group.
+    ///
+    /// # Errors
+    /// When there can be no further process or descriptor.
+    pub fn start() -> io::Result<Self> {
+        let (ear, life) = io::pipe()?;
+        let (ear, life) = (OwnedFd::from(ear), OwnedFd::from(life));
+        // SAFETY: the child makes only system calls (watch), which is allowed after a fork of any process.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => watch(ear.as_raw_fd()),
+            pid => {
+                // Both sides do it, so that the group exists before the first rank joins. It fails only if done.
+                // SAFETY: numbers only.
+                unsafe { libc::setpgid(pid, pid) };
+                Ok(Self { pid, _life: life })
+            }
+        }
+    }
+
+    /// Number of the process group.
+    pub const fn group(&self) -> i32 {
+        self.pid
+    }
+
+    /// Sends a signal to all processes of the group. The guard itself heeds only SIGKILL.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn signal(&self, number: i32) -> io::Result<()> {
+        // SAFETY: numbers only; the group is ours because its leader is our unreaped child.
+        check(unsafe { libc::kill(-self.pid, number) })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // It can only fail when the group is gone already.
+        let _ = self.signal(libc::SIGKILL);
+        // SAFETY: numbers and a null pointer, which waitpid accepts.
+        while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } == -1
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+}
+
+/// The guard's life: nothing but system calls, for it may be the fork of a process with threads.
+fn watch(ear: RawFd) -> ! {
+    // SAFETY: system calls on numbers, on a static string and on buffers of this frame, which has no drop code; every
+    // result means the same: go on.
+    unsafe {
+        libc::setpgid(0, 0);
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        libc::prctl(libc::PR_SET_NAME, c"rankpoint-guard".as_ptr());
+        libc::dup2(ear, 0);
+        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
+        let mut byte = 0u8;
+        while libc::read(0, (&raw mut byte).cast(), 1) == -1
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        libc::kill(0, libc::SIGKILL);
+        libc::_exit(0)
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
