@@ -1,390 +1,233 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The canonical forms of a type map and the constructors that reach them.
+//! The canonical form of a type map: which bytes, in packing order, without the history of its construction.
+//!
+//! A form is a list of *nests*; a nest is one block of bytes repeated along dimensions, innermost first. Repeating a form of
+//! one nest only adds a dimension to it, and repeating several adds a dimension around all of them, so nothing that is
+//! regular is ever expanded, however it was described. Dimensions that continue each other are joined, and blocks that
+//! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
+//! which has 63 bits: there are fewer than 64 of them.
 
-use std::fmt;
-
-/// Why a layout cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LayoutError {
-    /// A size or an offset exceeds 63 bits.
-    Overflow,
-    /// More blocks than fit into memory.
-    TooManyBlocks,
-}
-
-impl fmt::Display for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Overflow => "a size or an offset of the type exceeds 63 bits",
-            Self::TooManyBlocks => "the type has more blocks than fit into memory",
-        })
-    }
-}
-
-impl std::error::Error for LayoutError {}
+use crate::error::{LayoutError, Result};
 
 /// Contiguous bytes at an offset from the element's base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// Bytes from the base address, may be negative.
     pub offset: i64,
-    /// Length in bytes, not zero.
+    /// Length in bytes.
     pub bytes: usize,
 }
 
-/// The bytes of one element, in packing order.
+/// Something repeated `count` times, `stride` bytes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dimension {
+    pub(crate) count: usize,
+    pub(crate) stride: i64,
+    /// Packed bytes of one repetition.
+    pub(crate) bytes: usize,
+}
+
+/// One block repeated along dimensions, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Nest {
+    pub(crate) block: Block,
+    pub(crate) dimensions: Vec<Dimension>,
+}
+
+/// The bytes of one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `count` blocks of `bytes` bytes, `stride` bytes apart; a contiguous element has one.
-    Strided {
-        start: i64,
-        bytes: usize,
-        count: usize,
-        stride: i64,
-    },
-    /// Any blocks; `packed_before[i]` is the packed position of block `i`.
-    Blocks {
-        blocks: Box<[Block]>,
-        packed_before: Box<[usize]>,
+    /// One nest; no bytes at all if its block is empty.
+    Regular(Nest),
+    /// Several nests, and dimensions around all of them, innermost first.
+    Irregular {
+        nests: Vec<Nest>,
+        /// Packed position of each nest.
+        packed_before: Vec<usize>,
+        dimensions: Vec<Dimension>,
     },
 }
 
-/// A type map: which bytes belong to an element, and how far elements are apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
-    pub(crate) form: Form,
-    size: usize,
-    lower_bound: i64,
-    extent: i64,
-    true_lower_bound: i64,
-    true_upper_bound: i64,
+/// Most nests of an irregular form; more would take gigabytes.
+const MAX_NESTS: usize = 1 << 26;
+/// Upper limit of the dimensions around a block or around several nests, with one for the elements of a message.
+pub(crate) const MAX_DIMENSIONS: usize = 64;
+
+fn add_dimension(dimensions: &mut Vec<Dimension>, count: usize, stride: i64, bytes: usize) {
+    if let Some(last) = dimensions.last_mut()
+        && i64::try_from(last.count)
+            .ok()
+            .and_then(|steps| steps.checked_mul(last.stride))
+            == Some(stride)
+    {
+        last.count *= count;
+        return;
+    }
+    dimensions.push(Dimension {
+        count,
+        stride,
+        bytes,
+    });
 }
 
-type Result<T> = std::result::Result<T, LayoutError>;
+impl Nest {
+    pub(crate) fn bytes(&self) -> usize {
+        self.dimensions
+            .last()
+            .map_or(self.block.bytes, |outer| outer.bytes * outer.count)
+    }
 
-fn to_signed(value: usize) -> Result<i64> {
-    i64::try_from(value).map_err(|_| LayoutError::Overflow)
-}
-
-fn product(a: i64, b: i64) -> Result<i64> {
-    a.checked_mul(b).ok_or(LayoutError::Overflow)
-}
-
-fn sum(a: i64, b: i64) -> Result<i64> {
-    a.checked_add(b).ok_or(LayoutError::Overflow)
-}
-
-impl Layout {
-    /// A basic type of `size` bytes whose elements lie `extent` bytes apart.
-    pub const fn named(size: usize, extent: usize) -> Self {
-        Self {
-            form: Form::Strided {
-                start: 0,
-                bytes: size,
-                count: if size == 0 { 0 } else { 1 },
-                stride: size as i64,
-            },
-            size,
-            lower_bound: 0,
-            extent: extent as i64,
-            true_lower_bound: 0,
-            true_upper_bound: size as i64,
+    fn repeat(&mut self, count: usize, stride: i64) {
+        let bytes = self.bytes();
+        if self.dimensions.is_empty() && i64::try_from(bytes) == Ok(stride) {
+            self.block.bytes *= count;
+        } else {
+            add_dimension(&mut self.dimensions, count, stride, bytes);
         }
     }
+}
 
-    /// Packed size of an element in bytes.
-    pub const fn size(&self) -> usize {
-        self.size
+impl Form {
+    pub(crate) const EMPTY: Self = Self::run(0);
+
+    /// `bytes` bytes at offset 0.
+    pub(crate) const fn run(bytes: usize) -> Self {
+        Self::Regular(Nest {
+            block: Block { offset: 0, bytes },
+            dimensions: Vec::new(),
+        })
     }
 
-    /// Distance of consecutive elements in bytes.
-    pub const fn extent(&self) -> i64 {
-        self.extent
-    }
-
-    /// Lower bound in bytes.
-    pub const fn lower_bound(&self) -> i64 {
-        self.lower_bound
-    }
-
-    /// Offset of the first byte that holds data.
-    pub const fn true_lower_bound(&self) -> i64 {
-        self.true_lower_bound
-    }
-
-    /// Span of the bytes that hold data.
-    pub const fn true_extent(&self) -> i64 {
-        self.true_upper_bound - self.true_lower_bound
-    }
-
-    /// Offset of the data when `count` elements are one contiguous run of bytes, else `None`.
-    pub fn contiguous_start(&self, count: usize) -> Option<i64> {
-        match self.form {
-            _ if self.size == 0 || count == 0 => Some(0),
-            Form::Strided {
-                start, count: 1, ..
-            } if count == 1 || self.extent == self.size as i64 => Some(start),
+    /// The only block of a form without holes.
+    pub(crate) const fn single_block(&self) -> Option<Block> {
+        match self {
+            Self::Regular(nest) if nest.dimensions.is_empty() => Some(nest.block),
             _ => None,
         }
     }
 
-    /// Number of contiguous blocks of an element.
-    pub const fn block_count(&self) -> usize {
-        match &self.form {
-            Form::Strided { count, .. } => *count,
-            Form::Blocks { blocks, .. } => blocks.len(),
-        }
-    }
-
-    /// Block `index` of an element.
-    pub(crate) fn block(&self, index: usize) -> Block {
-        match &self.form {
-            Form::Strided {
-                start,
-                bytes,
-                stride,
-                ..
-            } => Block {
-                offset: start + stride * index as i64,
-                bytes: *bytes,
-            },
-            Form::Blocks { blocks, .. } => blocks[index],
-        }
-    }
-
-    /// Contiguous runs of an element, in packing order.
-    pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
-        (0..self.block_count()).map(|index| self.block(index))
-    }
-
-    /// `count` elements in a row (MPI_Type_contiguous).
-    ///
-    /// # Errors
-    /// When sizes exceed 63 bits.
-    pub fn contiguous(count: usize, old: &Self) -> Result<Self> {
-        Self::hvector(1, count, 0, old)
-    }
-
-    /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
-    ///
-    /// # Errors
-    /// When sizes exceed 63 bits.
-    pub fn vector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
-        Self::hvector(count, length, product(stride, old.extent)?, old)
-    }
-
-    /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
-    ///
-    /// # Errors
-    /// When sizes exceed 63 bits.
-    pub fn hvector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
-        let inner = Self::repeated(length, old.extent, old)?;
-        Self::repeated(count, stride, &inner)
-    }
-
-    /// Blocks of `(displacement in bytes, elements)` (MPI_Type_create_hindexed and relatives).
-    ///
-    /// # Errors
-    /// When sizes exceed 63 bits.
-    pub fn hindexed(pieces: &[(i64, usize)], old: &Self) -> Result<Self> {
-        let parts: Vec<_> = pieces
-            .iter()
-            .map(|&(at, length)| (at, length, old))
-            .collect();
-        Self::structure(&parts)
-    }
-
-    /// Pieces of `(displacement in bytes, elements, layout)` (MPI_Type_create_struct, without alignment padding).
-    ///
-    /// # Errors
-    /// When sizes exceed 63 bits.
-    pub fn structure(pieces: &[(i64, usize, &Self)]) -> Result<Self> {
-        let mut builder = Builder::default();
-        for &(at, length, old) in pieces {
-            builder.add(at, &Self::repeated(length, old.extent, old)?, length == 0)?;
-        }
-        builder.finish()
-    }
-
-    /// The same bytes with other bounds (MPI_Type_create_resized).
-    #[must_use]
-    pub fn resized(&self, lower_bound: i64, extent: i64) -> Self {
-        Self {
-            lower_bound,
-            extent,
-            ..self.clone()
-        }
-    }
-
-    /// `count` copies of `old`, `stride` bytes apart, with the bounds that MPI gives them.
-    fn repeated(count: usize, stride: i64, old: &Self) -> Result<Self> {
-        if count == 0 || (old.size == 0 && old.extent == 0) {
-            return Ok(Self::named(0, 0));
-        }
-        let span = product(to_signed(count - 1)?, stride)?;
-        let (low, high) = (span.min(0), span.max(0));
-        let form = match old.form {
-            _ if count == 1 => old.form.clone(),
-            Form::Strided {
-                start,
-                bytes,
-                count: 1,
-                ..
-            } => {
-                if stride == to_signed(bytes)? {
-                    let bytes = bytes.checked_mul(count).ok_or(LayoutError::Overflow)?;
-                    Form::Strided {
-                        start,
-                        bytes,
-                        count: 1,
-                        stride: to_signed(bytes)?,
-                    }
-                } else {
-                    Form::Strided {
-                        start,
-                        bytes,
-                        count,
-                        stride,
-                    }
+    /// This form `count` (> 0) times, `stride` bytes apart; the caller has checked that the product of sizes fits.
+    pub(crate) fn repeated(&self, count: usize, stride: i64, size: usize) -> Self {
+        let mut form = self.clone();
+        if count > 1 && size > 0 {
+            match &mut form {
+                Self::Regular(nest) => nest.repeat(count, stride),
+                Self::Irregular { dimensions, .. } => {
+                    add_dimension(dimensions, count, stride, size);
                 }
             }
-            Form::Strided {
-                start,
-                bytes,
-                count: inner,
-                stride: step,
-            } if product(step, to_signed(inner)?)? == stride => {
-                let count = inner.checked_mul(count).ok_or(LayoutError::Overflow)?;
-                Form::Strided {
-                    start,
-                    bytes,
-                    count,
-                    stride: step,
-                }
-            }
-            _ => return Self::repeated_blocks(count, stride, old),
-        };
-        Ok(Self {
-            form,
-            size: old
-                .size
-                .checked_mul(count)
-                .filter(|&s| i64::try_from(s).is_ok())
-                .ok_or(LayoutError::Overflow)?,
-            lower_bound: sum(old.lower_bound, low)?,
-            extent: sum(old.extent, high - low)?,
-            true_lower_bound: sum(old.true_lower_bound, low)?,
-            true_upper_bound: sum(old.true_upper_bound, high)?,
-        })
-    }
-
-    fn repeated_blocks(count: usize, stride: i64, old: &Self) -> Result<Self> {
-        let mut builder = Builder::default();
-        for index in 0..count {
-            builder.add(product(to_signed(index)?, stride)?, old, false)?;
         }
-        builder.finish()
+        form
     }
 }
 
-/// Gathers blocks in packing order, joining neighbours, and finds the simplest form.
+/// Gathers forms in packing order, joins neighbours, and finds the simplest form of the whole.
 #[derive(Default)]
-struct Builder {
-    blocks: Vec<Block>,
-    bounds: Option<(i64, i64)>,
-    true_bounds: Option<(i64, i64)>,
-    size: usize,
+pub(crate) struct Gather {
+    nests: Vec<Nest>,
 }
 
-fn widen(bounds: &mut Option<(i64, i64)>, low: i64, high: i64) {
-    *bounds = Some(bounds.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
-}
-
-impl Builder {
-    fn add(&mut self, at: i64, part: &Layout, skip: bool) -> Result<()> {
-        if skip {
+impl Gather {
+    /// Appends `form`, whose elements have `size` bytes, at offset `at`.
+    pub(crate) fn add(&mut self, form: &Form, at: i64, size: usize) -> Result<()> {
+        if size == 0 {
             return Ok(());
         }
-        let low = sum(at, part.lower_bound)?;
-        widen(&mut self.bounds, low, sum(low, part.extent)?);
-        if part.size == 0 {
-            return Ok(());
-        }
-        widen(
-            &mut self.true_bounds,
-            sum(at, part.true_lower_bound)?,
-            sum(at, part.true_upper_bound)?,
-        );
-        self.size = self
-            .size
-            .checked_add(part.size)
-            .filter(|&s| i64::try_from(s).is_ok())
-            .ok_or(LayoutError::Overflow)?;
-        self.blocks
-            .try_reserve(part.block_count())
-            .map_err(|_| LayoutError::TooManyBlocks)?;
-        for block in part.blocks() {
-            let offset = sum(at, block.offset)?;
-            match self.blocks.last_mut() {
-                Some(last) if last.offset + last.bytes as i64 == offset => {
-                    last.bytes += block.bytes
+        match form {
+            Form::Regular(nest) => self.add_nest(nest, at),
+            Form::Irregular {
+                nests, dimensions, ..
+            } => {
+                let copies = dimensions.iter().try_fold(1usize, |product, dimension| {
+                    product.checked_mul(dimension.count)
+                });
+                let copies = copies.ok_or(LayoutError::TooManyBlocks)?;
+                let mut index = vec![0usize; dimensions.len()];
+                for _ in 0..copies {
+                    let offset = index
+                        .iter()
+                        .zip(dimensions)
+                        .map(|(&i, dimension)| i as i64 * dimension.stride)
+                        .sum::<i64>();
+                    let offset = at.checked_add(offset).ok_or(LayoutError::Overflow)?;
+                    for nest in nests {
+                        self.add_nest(nest, offset)?;
+                    }
+                    for (i, dimension) in index.iter_mut().zip(dimensions) {
+                        *i += 1;
+                        if *i < dimension.count {
+                            break;
+                        }
+                        *i = 0;
+                    }
                 }
-                _ => self.blocks.push(Block {
-                    offset,
-                    bytes: block.bytes,
-                }),
+                Ok(())
             }
         }
+    }
+
+    fn add_nest(&mut self, nest: &Nest, at: i64) -> Result<()> {
+        let offset = at
+            .checked_add(nest.block.offset)
+            .ok_or(LayoutError::Overflow)?;
+        if let Some(last) = self.nests.last_mut()
+            && nest.dimensions.is_empty()
+            && last.dimensions.is_empty()
+            && last.block.offset + last.block.bytes as i64 == offset
+        {
+            last.block.bytes += nest.block.bytes;
+            return Ok(());
+        }
+        if self.nests.len() >= MAX_NESTS {
+            return Err(LayoutError::TooManyBlocks);
+        }
+        self.nests
+            .try_reserve(1)
+            .map_err(|_| LayoutError::TooManyBlocks)?;
+        self.nests.push(Nest {
+            block: Block {
+                offset,
+                bytes: nest.block.bytes,
+            },
+            dimensions: nest.dimensions.clone(),
+        });
         Ok(())
     }
 
-    fn finish(self) -> Result<Layout> {
-        let (low, high) = self.bounds.unwrap_or((0, 0));
-        let (true_low, true_high) = self.true_bounds.unwrap_or((0, 0));
-        Ok(Layout {
-            form: simplest(self.blocks),
-            size: self.size,
-            lower_bound: low,
-            extent: high.checked_sub(low).ok_or(LayoutError::Overflow)?,
-            true_lower_bound: true_low,
-            true_upper_bound: true_high,
-        })
-    }
-}
-
-fn simplest(blocks: Vec<Block>) -> Form {
-    let Some(&first) = blocks.first() else {
-        return Form::Strided {
-            start: 0,
-            bytes: 0,
-            count: 0,
-            stride: 0,
+    pub(crate) fn finish(mut self) -> Form {
+        let Some(first) = self.nests.first() else {
+            return Form::EMPTY;
         };
-    };
-    let stride = blocks
-        .get(1)
-        .map_or(first.bytes as i64, |second| second.offset - first.offset);
-    let regular = blocks.iter().enumerate().all(|(index, block)| {
-        block.bytes == first.bytes && block.offset == first.offset + stride * index as i64
-    });
-    if regular {
-        return Form::Strided {
-            start: first.offset,
-            bytes: first.bytes,
-            count: blocks.len(),
-            stride,
-        };
-    }
-    let mut position = 0;
-    let packed_before = blocks
-        .iter()
-        .map(|block| {
-            position += block.bytes;
-            position - block.bytes
-        })
-        .collect();
-    Form::Blocks {
-        blocks: blocks.into_boxed_slice(),
-        packed_before,
+        let stride = self.nests.get(1).map_or(0, |second| {
+            second.block.offset.wrapping_sub(first.block.offset)
+        });
+        let regular = self.nests.windows(2).all(|pair| {
+            pair[1].block.offset.checked_sub(pair[0].block.offset) == Some(stride)
+                && pair[1].block.bytes == pair[0].block.bytes
+                && pair[1].dimensions == pair[0].dimensions
+        });
+        if regular {
+            let count = self.nests.len();
+            let mut nest = self.nests.swap_remove(0);
+            if count > 1 {
+                nest.repeat(count, stride);
+            }
+            return Form::Regular(nest);
+        }
+        let mut position = 0;
+        let packed_before = self
+            .nests
+            .iter()
+            .map(|nest| {
+                position += nest.bytes();
+                position - nest.bytes()
+            })
+            .collect();
+        self.nests.shrink_to_fit();
+        Form::Irregular {
+            nests: self.nests,
+            packed_before,
+            dimensions: Vec::new(),
+        }
     }
 }

@@ -2,11 +2,19 @@
 //! Which bytes: MPI type maps as data, and the copies between them and packed bytes.
 //!
 //! A [`Layout`] says where the bytes of one element lie relative to a base address, in the order in which MPI packs them
-//! (MPI-5.0, chapter 5). It knows no MPI calls and no operating system. Constructors reduce what they build to one of
-//! three forms ([`form`]): contiguous, one strided run of blocks, or a list of blocks, so that equal objects that were
-//! described differently cost the same.
+//! (MPI-5.0, chapter 5). It knows no MPI calls and no operating system. Constructors keep nothing but a canonical form
+//! (`form`): blocks repeated along dimensions, and lists of such, so that equal objects that were described differently
+//! cost the same and no path recurses over the history of a type. Copies ([`Layout::pack`], [`Layout::unpack`]) work on
+//! any range of the packed bytes, which is what a message cut into pieces needs.
+//!
+//! `tests/type_map.rs` compares all of it with a naive interpreter of the standard's type maps.
 
-pub mod form;
+mod bounds;
+mod error;
+mod form;
 mod kernel;
+mod layout;
 
-pub use form::{Layout, LayoutError};
+pub use error::{LayoutError, Result};
+pub use form::Block;
+pub use layout::{ArrayOrder, Layout, Slice};

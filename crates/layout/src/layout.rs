@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A type map and its constructors.
+
+use crate::bounds::Bounds;
+use crate::error::{LayoutError, Result};
+use crate::form::{Block, Form, Gather};
+
+/// A type map: which bytes belong to an element, in packing order, and how far elements are apart. Immutable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub(crate) form: Form,
+    size: usize,
+    lower_bound: i64,
+    extent: i64,
+    bounds: Bounds,
+}
+
+/// Order of the dimensions of an array in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrayOrder {
+    /// The last dimension is the fastest (MPI_ORDER_C).
+    C,
+    /// The first dimension is the fastest (MPI_ORDER_FORTRAN).
+    Fortran,
+}
+
+/// One dimension of a subarray, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Elements of the whole array in this dimension.
+    pub size: usize,
+    /// Elements of the subarray.
+    pub subsize: usize,
+    /// Index of the subarray's first element.
+    pub start: usize,
+}
+
+fn signed(value: usize) -> Result<i64> {
+    i64::try_from(value).map_err(|_| LayoutError::Overflow)
+}
+
+fn product(a: i64, b: i64) -> Result<i64> {
+    a.checked_mul(b).ok_or(LayoutError::Overflow)
+}
+
+fn sum(a: i64, b: i64) -> Result<i64> {
+    a.checked_add(b).ok_or(LayoutError::Overflow)
+}
+
+fn scaled_size(size: usize, count: usize) -> Result<usize> {
+    size.checked_mul(count)
+        .filter(|&bytes| i64::try_from(bytes).is_ok())
+        .ok_or(LayoutError::Overflow)
+}
+
+impl Layout {
+    /// A basic type of `size` bytes whose elements lie `extent` bytes apart and are aligned to their size.
+    pub const fn named(size: usize, extent: usize) -> Self {
+        Self::aligned(size, extent, if extent == 0 { 1 } else { extent as u32 })
+    }
+
+    /// A basic type of `size` bytes whose elements lie `extent` bytes apart, with this alignment (a power of two).
+    pub const fn aligned(size: usize, extent: usize, alignment: u32) -> Self {
+        Self {
+            form: Form::run(size),
+            size,
+            lower_bound: 0,
+            extent: extent as i64,
+            bounds: Bounds::named(size, extent, alignment),
+        }
+    }
+
+    /// Packed size of an element in bytes.
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Distance of consecutive elements in bytes.
+    pub const fn extent(&self) -> i64 {
+        self.extent
+    }
+
+    /// Lower bound in bytes.
+    pub const fn lower_bound(&self) -> i64 {
+        self.lower_bound
+    }
+
+    /// Offset of the first byte that holds data.
+    pub const fn true_lower_bound(&self) -> i64 {
+        self.bounds.data().0
+    }
+
+    /// Span of the bytes that hold data.
+    pub const fn true_extent(&self) -> i64 {
+        self.bounds.data().1 - self.bounds.data().0
+    }
+
+    /// Offset of the data when `count` elements are one contiguous run of bytes, else `None`.
+    pub fn contiguous_start(&self, count: usize) -> Option<i64> {
+        if self.size == 0 || count == 0 {
+            return Some(0);
+        }
+        self.form
+            .single_block()
+            .filter(|_| count == 1 || self.extent == self.size as i64)
+            .map(|block| block.offset)
+    }
+
+    /// Whether any number of elements is one contiguous run of bytes that starts at the base address.
+    pub fn is_contiguous(&self) -> bool {
+        self.contiguous_start(2) == Some(0)
+    }
+
+    /// Contiguous runs of one element, in packing order.
+    pub fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        self.for_each_run(0..self.size, |offset, bytes| {
+            blocks.push(Block { offset, bytes });
+        });
+        blocks
+    }
+
+    /// The bytes that `count` elements span: offset of the first from the base address, and their number. `None` when
+    /// that exceeds the address space.
+    pub fn span(&self, count: usize) -> Option<(i64, usize)> {
+        if count == 0 || self.size == 0 {
+            return Some((0, 0));
+        }
+        let far = self.extent.checked_mul(i64::try_from(count - 1).ok()?)?;
+        let bytes = self.true_extent().checked_add(far.checked_abs()?)?;
+        let first = self.true_lower_bound().checked_add(far.min(0))?;
+        Some((first, usize::try_from(bytes).ok()?))
+    }
+
+    /// `count` elements in a row (MPI_Type_contiguous).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn contiguous(count: usize, old: &Self) -> Result<Self> {
+        Self::repeated(count, old.extent, old)
+    }
+
+    /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn vector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
+        Self::hvector(count, length, product(stride, old.extent)?, old)
+    }
+
+    /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn hvector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
+        Self::repeated(count, stride, &Self::repeated(length, old.extent, old)?)
+    }
+
+    /// Blocks of `(displacement in bytes, elements)` (MPI_Type_create_hindexed and relatives).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits, or the blocks exceed memory.
+    pub fn hindexed(pieces: impl IntoIterator<Item = (i64, usize)>, old: &Self) -> Result<Self> {
+        Self::structure(pieces.into_iter().map(|(at, length)| (at, length, old)))
+    }
+
+    /// Pieces of `(displacement in bytes, elements, layout)` (MPI_Type_create_struct).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits, or the blocks exceed memory.
+    pub fn structure<'a>(pieces: impl IntoIterator<Item = (i64, usize, &'a Self)>) -> Result<Self> {
+        let (mut bounds, mut gather, mut size) = (Bounds::default(), Gather::default(), 0usize);
+        for (at, length, old) in pieces {
+            if length == 0 {
+                continue;
+            }
+            let (part_size, far) = old.check_repeat(length, old.extent)?;
+            bounds.add(&old.bounds, at)?;
+            bounds.add(&old.bounds, sum(at, far)?)?;
+            size = size
+                .checked_add(part_size)
+                .filter(|&bytes| i64::try_from(bytes).is_ok())
+                .ok_or(LayoutError::Overflow)?;
+            if length == 1 {
+                gather.add(&old.form, at, part_size)?;
+            } else {
+                let form = old.form.repeated(length, old.extent, old.size);
+                gather.add(&form, at, part_size)?;
+            }
+        }
+        Self::from_parts(gather.finish(), size, bounds)
+    }
+
+    /// A box of an array (MPI_Type_create_subarray); its bounds are those of the whole array. Slices in the order in which
+    /// the program names the dimensions.
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn subarray(slices: &[Slice], order: ArrayOrder, old: &Self) -> Result<Self> {
+        let (mut stride, mut start) = (old.extent, 0i64);
+        let mut form = old.clone();
+        let mut grow = |slice: &Slice| -> Result<()> {
+            form = Self::repeated(slice.subsize, stride, &form)?;
+            start = sum(start, product(signed(slice.start)?, stride)?)?;
+            stride = product(stride, signed(slice.size)?)?;
+            Ok(())
+        };
+        match order {
+            ArrayOrder::C => slices.iter().rev().try_for_each(&mut grow)?,
+            ArrayOrder::Fortran => slices.iter().try_for_each(&mut grow)?,
+        }
+        Self::structure([(start, 1, &form)])?.resized(0, stride)
+    }
+
+    /// The same bytes with other bounds (MPI_Type_create_resized).
+    ///
+    /// # Errors
+    /// When the upper bound exceeds 63 bits.
+    pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
+        Ok(Self {
+            lower_bound,
+            extent,
+            bounds: self.bounds.marked(lower_bound, sum(lower_bound, extent)?),
+            ..self.clone()
+        })
+    }
+
+    /// `count` copies of `old`, `stride` bytes apart.
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn repeated(count: usize, stride: i64, old: &Self) -> Result<Self> {
+        if count == 0 {
+            return Self::from_parts(Form::EMPTY, 0, Bounds::default());
+        }
+        let (size, far) = old.check_repeat(count, stride)?;
+        let mut bounds = Bounds::default();
+        bounds.add(&old.bounds, 0)?;
+        bounds.add(&old.bounds, far)?;
+        Self::from_parts(old.form.repeated(count, stride, old.size), size, bounds)
+    }
+
+    /// The packed size of `count` (> 0) copies, and the offset of the last one.
+    fn check_repeat(&self, count: usize, stride: i64) -> Result<(usize, i64)> {
+        let far = product(signed(count - 1)?, stride)?;
+        Ok((scaled_size(self.size, count)?, far))
+    }
+
+    fn from_parts(form: Form, size: usize, bounds: Bounds) -> Result<Self> {
+        let (lower_bound, extent) = bounds.span()?;
+        let (low, high) = bounds.data();
+        high.checked_sub(low).ok_or(LayoutError::Overflow)?;
+        Ok(Self {
+            form,
+            size,
+            lower_bound,
+            extent,
+            bounds,
+        })
+    }
+}
