@@ -1,1 +1,78 @@
-//! mpiexec: starts ranks, wires them up, watches them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts the ranks of a job on this machine, wires them up, and watches them until the last one has ended.
+//!
+//! A job passes through these files in this order:
+//!
+//! ```text
+//! arguments -> command_line (rows of flags) -> plan::JobPlan
+//!           -> topology, binding     which processors each rank gets
+//!           -> start                 node segment, guard, one process per rank
+//!           -> supervise             one event loop: ends of ranks, output, input, signals, time
+//!              failure               what ends a job, and how it is told
+//!              report, waits         the state of the job as one table (SIGUSR1, --timeout)
+//!           -> outcome::JobOutcome   exit status, counters (stats)
+//! ```
+//!
+//! [`run_command_line`] is the whole of `mpiexec`; [`run`] is the same for programs that start jobs themselves, as the
+//! test kit does. The event loop is the thread that calls them: no other thread exists, and the ranks die with it.
+
+#![forbid(unsafe_code)]
+
+mod binding;
+mod command_line;
+mod failure;
+mod flags;
+mod input;
+mod lines;
+mod notices;
+mod orphans;
+pub mod outcome;
+pub mod plan;
+mod program;
+mod report;
+pub mod settings;
+mod start;
+mod stats;
+mod supervise;
+mod topology;
+mod waits;
+
+pub use command_line::run_command_line;
+pub use outcome::JobOutcome;
+pub use plan::JobPlan;
+pub use supervise::run;
+
+/// What keeps a job from being started: the sentence for the user.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LaunchError {
+    /// What is wrong, and what was expected.
+    pub text: String,
+    /// Exit status that fits it.
+    pub exit_code: u8,
+}
+
+impl LaunchError {
+    /// An error in how the launcher was called.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            exit_code: 2,
+        }
+    }
+
+    /// An error of the operating system while `doing` something.
+    pub(crate) fn system(doing: &str, error: &std::io::Error) -> Self {
+        Self {
+            text: format!("cannot {doing}: {error}"),
+            exit_code: 1,
+        }
+    }
+}
+
+impl std::fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for LaunchError {}

@@ -1,3 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `mpiexec` command.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    launch::run_command_line(std::env::args_os().skip(1))
+}

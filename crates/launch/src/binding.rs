@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which processors each rank gets.
+
+use crate::LaunchError;
+use crate::plan::Binding;
+use crate::settings;
+use crate::topology;
+
+/// The processors of all ranks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Places {
+    /// One set a rank; empty when nothing is bound.
+    pub(crate) sets: Vec<Vec<u32>>,
+    /// Processors that the ranks may use together.
+    pub(crate) cores: u32,
+}
+
+impl Places {
+    /// The bits of rank `rank`'s processors, as the kernel takes them.
+    pub(crate) fn mask(&self, rank: u32) -> Option<Vec<u64>> {
+        let set = self.sets.get(rank as usize)?;
+        let last = set.iter().max()?;
+        let mut words = vec![0u64; *last as usize / 64 + 1];
+        for processor in set {
+            words[*processor as usize / 64] |= 1 << (processor % 64);
+        }
+        Some(words)
+    }
+
+    /// What rank `rank` is bound to, for a reader.
+    pub(crate) fn text(&self, rank: u32) -> String {
+        match self.sets.get(rank as usize) {
+            None => "not bound".to_owned(),
+            Some(set) => {
+                let numbers: Vec<_> = set.iter().map(ToString::to_string).collect();
+                format!("bound to processor {}", numbers.join(", "))
+            }
+        }
+    }
+}
+
+/// Chooses processors for `ranks` ranks.
+///
+/// # Errors
+/// When cores were asked for that do not exist or that the launcher may not use.
+pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchError> {
+    let processors = topology::usable_processors();
+    // Containers limit time as well as processors.
+    let cores = fabric::os::usable_cores();
+    let unbound = Places {
+        sets: Vec::new(),
+        cores,
+    };
+    match binding {
+        Binding::None => Ok(unbound),
+        // One rank has nobody to keep away from its core, and may have threads that want all of them.
+        Binding::Automatic if ranks == 1 || ranks > cores => Ok(unbound),
+        Binding::Automatic => {
+            let all = topology::usable_cores(&processors);
+            let each = settings::threads_per_rank().unwrap_or(1).max(1);
+            Ok(spread(&all, ranks, each).map_or(unbound, |sets| Places { sets, cores }))
+        }
+        Binding::Core => {
+            let all = topology::usable_cores(&processors);
+            match spread(&all, ranks, 1) {
+                Some(sets) => Ok(Places { sets, cores }),
+                None => Err(LaunchError::usage(format!(
+                    "--bind-to core wants a core for each of {ranks} ranks, but there are {}; \
+                     leave the flag out to run them all the same",
+                    all.len()
+                ))),
+            }
+        }
+        Binding::User(list) => user(list, ranks, &processors),
+    }
+}
+
+/// `each` neighbouring cores for each rank, or `None` when there are not enough.
+fn spread(cores: &[Vec<u32>], ranks: u32, each: u32) -> Option<Vec<Vec<u32>>> {
+    let each = each as usize;
+    let needed = each.checked_mul(ranks as usize)?;
+    let sets = (needed <= cores.len()).then(|| cores.chunks(each).take(ranks as usize));
+    sets.map(|sets| sets.map(<[Vec<u32>]>::concat).collect())
+}
+
+fn user(list: &[Vec<u32>], ranks: u32, processors: &[u32]) -> Result<Places, LaunchError> {
+    if let Some(processor) = list
+        .iter()
+        .flatten()
+        .find(|processor| !processors.contains(processor))
+    {
+        return Err(LaunchError::usage(format!(
+            "--bind-to user names processor {processor}, which does not exist here or may not be used"
+        )));
+    }
+    let sets: Vec<_> = list.iter().cycle().take(ranks as usize).cloned().collect();
+    let mut together = sets.concat();
+    together.sort_unstable();
+    together.dedup();
+    let cores = u32::try_from(together.len())
+        .unwrap_or(u32::MAX)
+        .min(fabric::os::usable_cores());
+    Ok(Places { sets, cores })
+}
+
+/// The list of `--bind-to user:LIST`: one entry per rank, separated by commas; `a-b` is a range, `a+b` joins.
+///
+/// # Errors
+/// When it is no such list.
+pub(crate) fn parse_list(list: &str) -> Result<Vec<Vec<u32>>, LaunchError> {
+    let entries: Option<Vec<_>> = list.split(',').map(entry).collect();
+    entries.ok_or_else(|| {
+        LaunchError::usage(format!(
+            "--bind-to user wants processor numbers such as user:0,2,4-5,6+8, but got '{list}'"
+        ))
+    })
+}
+
+fn entry(text: &str) -> Option<Vec<u32>> {
+    let mut set = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= 1 << 20 {
+            return None;
+        }
+        set.extend(first..=last);
+    }
+    Some(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_get_cores_while_cores_suffice() {
+        let cores = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(spread(&cores, 3, 1).unwrap(), [[0, 4], [1, 5], [2, 6]]);
+        assert_eq!(spread(&cores, 2, 2).unwrap(), [[0, 4, 1, 5], [2, 6, 3, 7]]);
+        assert_eq!(spread(&cores, 5, 1), None);
+        assert_eq!(spread(&cores, 2, 3), None);
+        assert!(
+            choose(&Binding::Core, 100_000)
+                .unwrap_err()
+                .text
+                .contains("100000 ranks")
+        );
+        assert!(
+            choose(&Binding::Automatic, 100_000)
+                .unwrap()
+                .sets
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn user_lists_repeat_and_are_checked() {
+        let list = parse_list("0,2-3,4+6").unwrap();
+        assert_eq!(list, [vec![0], vec![2, 3], vec![4, 6]]);
+        let places = user(&list, 4, &[0, 2, 3, 4, 6]).unwrap();
+        assert_eq!(places.sets[3], [0]);
+        assert_eq!(places.mask(1), Some(vec![0b1100]));
+        assert!(user(&list, 4, &[0, 2, 3, 4]).is_err());
+        for bad in ["", "x", "3-1", "1,,2", "0-99999999"] {
+            assert!(parse_list(bad).is_err(), "{bad}");
+        }
+    }
+}

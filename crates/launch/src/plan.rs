@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is to be started, as data: the command line's meaning, or what a program that starts jobs wants.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A whole job.
+#[derive(Clone, Debug)]
+pub struct JobPlan {
+    /// The programs, in the order of their ranks; more than one is MPMD.
+    pub programs: Vec<Program>,
+    /// Where the ranks' output goes.
+    pub output: Output,
+    /// Who reads the launcher's standard input.
+    pub input: Input,
+    /// Which processors the ranks get.
+    pub binding: Binding,
+    /// How long the job may run before it is reported and ended.
+    pub timeout: Option<Duration>,
+    /// How long ranks that were asked to end may take before they are killed.
+    pub grace: Duration,
+    /// What is printed about the job itself.
+    pub talk: Talk,
+}
+
+/// What is printed about the job itself, beside errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Talk {
+    /// Each rank's counters at the end.
+    pub stats: bool,
+    /// What is done, step by step.
+    pub verbose: bool,
+    /// Each rank's processors at the start.
+    pub bindings: bool,
+}
+
+/// A program and how many ranks run it.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Number of ranks, at least 1.
+    pub ranks: u32,
+    /// Name or path; a name is looked up in `PATH`, then in the working directory.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Environment,
+    /// Its working directory; the launcher's when `None`.
+    pub directory: Option<PathBuf>,
+    /// Directories that are searched before `PATH`, separated by colons.
+    pub search: Option<OsString>,
+}
+
+impl Program {
+    /// `ranks` ranks of `program` in the launcher's environment and directory.
+    pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
+        Self {
+            ranks,
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Environment::default(),
+            directory: None,
+            search: None,
+        }
+    }
+}
+
+/// The environment of a program, made from the launcher's.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// What is taken over.
+    pub inherit: Inherit,
+    /// What is set afterwards.
+    pub set: Vec<(OsString, OsString)>,
+}
+
+/// Which of the launcher's variables a program gets.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Inherit {
+    /// All.
+    #[default]
+    All,
+    /// These, and `PATH`.
+    Only(Vec<OsString>),
+}
+
+/// Where the ranks' output goes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Output {
+    /// The ranks write to the launcher's own descriptors: nothing is copied.
+    #[default]
+    Inherit,
+    /// Line by line through the launcher, each behind `[rank] `.
+    Label,
+    /// Into [`crate::outcome::RankOutcome::output`], standard output and error mixed as they came.
+    Capture,
+}
+
+/// Who reads the launcher's standard input.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Input {
+    /// One rank; the others read an empty file.
+    Rank(u32),
+    /// Every rank gets a copy.
+    All,
+    /// Nobody.
+    None,
+}
+
+/// Which processors the ranks get.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Binding {
+    /// Cores of their own while cores suffice, else none.
+    #[default]
+    Automatic,
+    /// A core each; an error when cores do not suffice.
+    Core,
+    /// Whatever the launcher may use.
+    None,
+    /// Rank `i` gets entry `i` modulo the length: a set of processor numbers.
+    User(Vec<Vec<u32>>),
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a program's name to its file, and sentences about why there is none.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::LaunchError;
+use crate::plan::Program;
+use crate::settings;
+
+/// Ranks of all programs together.
+///
+/// # Errors
+/// When there are none, or more than can be counted.
+pub(crate) fn total_ranks(programs: &[Program]) -> Result<u32, LaunchError> {
+    let total = programs
+        .iter()
+        .try_fold(0u32, |sum, program| sum.checked_add(program.ranks));
+    match total {
+        Some(0) | None => Err(LaunchError::usage(
+            "a job has between 1 and 4294967295 ranks",
+        )),
+        Some(total) => Ok(total),
+    }
+}
+
+/// The file that `program` names, looked up once for all of its ranks.
+///
+/// # Errors
+/// 127 when there is none, 126 when it is not executable, each with the sentence for the user.
+pub(crate) fn locate(program: &Program, first_rank: u32) -> Result<PathBuf, LaunchError> {
+    let directory = match &program.directory {
+        Some(directory) if !directory.is_dir() => {
+            let text = format!(
+                "the working directory {} does not exist",
+                directory.display()
+            );
+            return Err(LaunchError {
+                text,
+                exit_code: 127,
+            });
+        }
+        Some(directory) => directory.as_path(),
+        None => Path::new("."),
+    };
+    let name = Path::new(&program.program);
+    let candidate = if program.program.as_bytes().contains(&b'/') {
+        Some(name.to_owned())
+    } else {
+        let own = program
+            .environment
+            .set
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "PATH");
+        let path = own.map_or_else(settings::search_path, |(_, value)| value.clone());
+        let directories = program.search.iter().flat_map(std::env::split_paths);
+        let mut found = directories
+            .chain(std::env::split_paths(&path))
+            .map(|at| at.join(name))
+            .filter(|file| is_program(&directory.join(file)));
+        // Scripts write `mpiexec a.out` where the shell wants `./a.out`.
+        found.next().or_else(|| {
+            Some(Path::new(".").join(name)).filter(|file| directory.join(file).exists())
+        })
+    };
+    let ranks = ranks_text(first_rank, program.ranks);
+    let failure = |why: &str, exit_code| LaunchError {
+        text: format!(
+            "cannot start {} on {ranks}: {why}",
+            program.program.display()
+        ),
+        exit_code,
+    };
+    let Some(file) = candidate else {
+        return Err(failure(
+            "no such program in PATH or in the working directory",
+            127,
+        ));
+    };
+    let there = directory.join(&file);
+    match there.metadata() {
+        Err(error) => Err(failure(&error.to_string(), 127)),
+        Ok(data) if data.is_dir() => Err(failure("it is a directory", 126)),
+        Ok(_) if !is_program(&there) => Err(failure("it is not executable", 126)),
+        Ok(_) => Ok(file),
+    }
+}
+
+/// `rank 3` or `ranks 3-5`.
+pub(crate) fn ranks_text(first: u32, count: u32) -> String {
+    if count == 1 {
+        format!("rank {first}")
+    } else {
+        format!("ranks {first}-{}", first + count - 1)
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata()
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Adds what the kernel's answer to `exec` means for a user.
+pub(crate) fn explain(program: &OsStr, error: &std::io::Error) -> LaunchError {
+    let why = match error.raw_os_error() {
+        Some(8) => "it is neither a binary for this machine nor a script with an interpreter line"
+            .to_owned(),
+        Some(2) => "the interpreter or loader that it names does not exist".to_owned(),
+        _ => error.to_string(),
+    };
+    LaunchError {
+        text: format!("cannot start {}: {why}", program.display()),
+        exit_code: 126,
+    }
+}

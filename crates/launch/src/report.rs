@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The state of a job as one table: what each rank does, and what it waits for.
+//!
+//! Everything is read from the node segment, so that it costs the ranks nothing and works when they hang.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, activity, kind, phase};
+use fabric::observe::{BoardSnapshot, NodeFile};
+
+use crate::start::RankProcess;
+use crate::waits;
+
+/// Operations of one rank that are listed one by one.
+const MAX_LISTED: usize = 12;
+
+/// What is known of one rank at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankState {
+    pub(crate) pid: u32,
+    pub(crate) alive: bool,
+    pub(crate) board: Option<BoardSnapshot>,
+    /// Sends and receives that are not complete, oldest first.
+    pub(crate) pending: Vec<OpRecord>,
+    /// Messages without a receive, by sender.
+    pub(crate) unexpected: BTreeMap<u32, Unexpected>,
+    /// Requests that are complete but were not asked for.
+    complete: u64,
+    others: u64,
+    /// Why its operations could not be read.
+    unreadable: Option<String>,
+}
+
+/// Messages of one sender that wait for a receive.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unexpected {
+    pub(crate) messages: u64,
+    bytes: u64,
+    /// Job time when the oldest arrived.
+    stamp_ms: Option<u32>,
+    /// The first few of their match words.
+    pub(crate) match_words: Vec<u64>,
+}
+
+impl RankState {
+    /// Whether it is inside a call that waits.
+    pub(crate) fn waits(&self) -> bool {
+        let board = self.board.as_ref().filter(|_| self.alive);
+        board.is_some_and(|board| {
+            board.activity != activity::OUTSIDE && board.phase == phase::INITIALIZED
+        })
+    }
+
+    /// The call that waits.
+    pub(crate) fn call(&self) -> &str {
+        self.board.as_ref().map_or("", |board| board.call.as_str())
+    }
+
+    fn take(&mut self, record: OpRecord) {
+        match record.kind {
+            kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::SEND_QUEUED | kind::SEND_ACTIVE => {
+                self.pending.push(record);
+            }
+            kind::UNEXPECTED => {
+                let sender = self.unexpected.entry(record.peer).or_default();
+                sender.messages += 1;
+                sender.bytes = sender.bytes.saturating_add(record.bytes);
+                sender.stamp_ms = Some(
+                    sender
+                        .stamp_ms
+                        .map_or(record.stamp_ms, |stamp| stamp.min(record.stamp_ms)),
+                );
+                if sender.match_words.len() < MAX_LISTED {
+                    sender.match_words.push(record.match_word);
+                }
+            }
+            kind::COMPLETE => self.complete += 1,
+            kind::OTHER => self.others += 1,
+            _ => {}
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        let Some(board) = &self.board else {
+            return "unreadable";
+        };
+        match (self.alive, board.phase, board.activity) {
+            (false, phase::FINALIZED, _) => "ended, finalized",
+            (false, ..) => "ended",
+            (_, phase::STARTED, _) => "before MPI_Init",
+            (_, phase::FINALIZED, _) => "after MPI_Finalize",
+            (_, phase::ABORTED, _) => "in MPI_Abort",
+            (_, _, activity::POLLING) => "polling",
+            (_, _, activity::SLEEPING) => "sleeping",
+            _ => "outside MPI",
+        }
+    }
+}
+
+/// The whole report, without a line end.
+pub(crate) fn table(
+    node: &NodeFile,
+    ranks: &[RankProcess],
+    elapsed: Duration,
+    host: &str,
+) -> String {
+    let states: Vec<_> = ranks
+        .iter()
+        .enumerate()
+        .map(|(index, rank)| read(node, index, rank))
+        .collect();
+    render(&states, elapsed, host)
+}
+
+fn read(node: &NodeFile, index: usize, process: &RankProcess) -> RankState {
+    let mut state = RankState {
+        pid: process.pid,
+        alive: process.exit.is_none(),
+        ..RankState::default()
+    };
+    let Ok(board) = node.board(u32::try_from(index).unwrap_or(u32::MAX)) else {
+        return state;
+    };
+    // Records of a rank that has ended or finalized mean nothing any more.
+    if board.phase == phase::INITIALIZED {
+        let read = node.for_each_operation(&board, |record| state.take(record));
+        state.unreadable = read.err().map(|error| error.to_string());
+        state.pending.sort_by_key(|record| record.stamp_ms);
+    }
+    state.board = Some(board);
+    state
+}
+
+/// The table and what follows from it.
+fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
+    let now_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    let mut rows = vec![
+        [
+            "rank",
+            "pid",
+            "state",
+            "in call",
+            "for",
+            "pending",
+            "peer",
+            "tag",
+            "communicator",
+            "bytes",
+            "age",
+        ]
+        .map(str::to_owned),
+    ];
+    for (rank, state) in states.iter().enumerate() {
+        let mut lines = operation_rows(state, now_ms).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let waiting = state.board.as_ref().filter(|_| state.waits());
+        let since = waiting.map(|board| seconds(now_ms.saturating_sub(board.wait_since_ms)));
+        let [a, b, c, d, e, f] = first;
+        rows.push([
+            rank.to_string(),
+            state.pid.to_string(),
+            state.state().to_owned(),
+            waiting.map(|board| board.call.clone()).unwrap_or_default(),
+            since.unwrap_or_default(),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+        ]);
+        for [a, b, c, d, e, f] in lines {
+            let none = String::new;
+            rows.push([none(), none(), none(), none(), none(), a, b, c, d, e, f]);
+        }
+    }
+    let seconds = elapsed.as_secs_f64();
+    let mut text = format!(
+        "state of the job on {host} after {seconds:.1} s, {} ranks\n",
+        states.len()
+    );
+    text.push_str(&align(&rows));
+    for sentence in waits::sentences(states) {
+        text.push_str(&sentence);
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Pending operations and unexpected messages of a rank: kind, peer, tag, communicator, bytes, age.
+fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
+    let mut rows = Vec::new();
+    for record in state.pending.iter().take(MAX_LISTED) {
+        rows.push([
+            kind_text(record.kind).to_owned(),
+            peer_text(record.peer),
+            tag_text(record.match_word),
+            communicator_text(record.match_word),
+            record.bytes.to_string(),
+            age(record.stamp_ms, now_ms),
+        ]);
+    }
+    let plain = |text: String| {
+        [
+            text,
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]
+    };
+    if state.pending.len() > MAX_LISTED {
+        rows.push(plain(format!(
+            "and {} more",
+            state.pending.len() - MAX_LISTED
+        )));
+    }
+    for (sender, messages) in state.unexpected.iter().take(MAX_LISTED) {
+        let same = |part: fn(u64) -> String| {
+            let mut all = messages.match_words.iter().map(|&word| part(word));
+            let first = all.next().unwrap_or_default();
+            if all.all(|next| next == first) {
+                first
+            } else {
+                "various".to_owned()
+            }
+        };
+        rows.push([
+            format!("{} unexpected", messages.messages),
+            peer_text(*sender),
+            same(tag_text),
+            same(communicator_text),
+            messages.bytes.to_string(),
+            messages
+                .stamp_ms
+                .map(|stamp| age(stamp, now_ms))
+                .unwrap_or_default(),
+        ]);
+    }
+    if state.unexpected.len() > MAX_LISTED {
+        rows.push(plain(format!(
+            "and from {} more",
+            state.unexpected.len() - MAX_LISTED
+        )));
+    }
+    if state.others > 0 {
+        rows.push(plain(format!("{} other operations", state.others)));
+    }
+    if state.complete > 0 {
+        rows.push(plain(format!("{} complete, not asked for", state.complete)));
+    }
+    rows.extend(state.unreadable.iter().map(|why| plain(why.clone())));
+    rows
+}
+
+fn kind_text(kind: u8) -> &'static str {
+    match kind {
+        kind::RECEIVE_POSTED => "receive",
+        kind::RECEIVE_ACTIVE => "receive, arriving",
+        kind::SEND_QUEUED => "send, queued",
+        _ => "send",
+    }
+}
+
+pub(crate) fn peer_text(peer: u32) -> String {
+    if peer == ANY_PEER {
+        "any".to_owned()
+    } else {
+        peer.to_string()
+    }
+}
+
+pub(crate) fn tag_text(match_word: u64) -> String {
+    let tag = (match_word & u64::from(u32::MAX)) as u32;
+    match (tag, (match_word >> 32) % 2) {
+        (ANY_TAG, _) => "any".to_owned(),
+        // Tags of collectives are the engine's own.
+        (_, 1) => "-".to_owned(),
+        _ => tag.to_string(),
+    }
+}
+
+/// The communicator of a match word. Contexts come in pairs: the odd one is for the communicator's collectives.
+pub(crate) fn communicator_text(match_word: u64) -> String {
+    let context = match_word >> 32;
+    let name = match context & !1 {
+        0 => "MPI_COMM_WORLD".to_owned(),
+        2 => "MPI_COMM_SELF".to_owned(),
+        even => format!("context {even}"),
+    };
+    if context % 2 == 1 {
+        format!("{name}, collective")
+    } else {
+        name
+    }
+}
+
+fn age(stamp_ms: u32, now_ms: u64) -> String {
+    // Stamps are the low half of the clock: the difference is right for 49 days.
+    let now = (now_ms & u64::from(u32::MAX)) as u32;
+    let difference = now.wrapping_sub(stamp_ms);
+    seconds(if difference > u32::MAX / 2 {
+        0
+    } else {
+        u64::from(difference)
+    })
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+/// Columns of equal width, two spaces apart; the numbers of bytes and the ages to the right.
+pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
+    let widths: Vec<usize> = (0..N)
+        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, &width) in row.iter().zip(&widths).filter(|&(_, &width)| width > 0) {
+            let number = cell.starts_with(|first: char| first.is_ascii_digit())
+                && !cell.contains("unexpected");
+            line.push_str(&if number {
+                format!("  {cell:>width$}")
+            } else {
+                format!("  {cell:<width$}")
+            });
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_named_for_people() {
+        let mut state = RankState::default();
+        let record = |kind, peer, context: u64, tag: u32, bytes| OpRecord {
+            match_word: context << 32 | u64::from(tag),
+            bytes,
+            peer,
+            kind,
+            stamp_ms: 500,
+            ..OpRecord::default()
+        };
+        state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
+        state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));
+        state.take(record(kind::SEND_QUEUED, 3, 5, 7, 1));
+        state.take(record(kind::UNEXPECTED, 1, 0, 7, 10));
+        state.take(record(kind::UNEXPECTED, 1, 0, 8, 10));
+        let rows = operation_rows(&state, 2_600);
+        let cells = rows.iter().map(|row| row.join("|")).collect::<Vec<_>>();
+        assert_eq!(
+            cells,
+            [
+                "receive|any|any|MPI_COMM_WORLD|8|2.1 s",
+                "send|3|7|MPI_COMM_SELF|1048576|2.1 s",
+                "send, queued|3|-|context 4, collective|1|2.1 s",
+                "2 unexpected|1|various|MPI_COMM_WORLD|20|2.1 s",
+            ]
+        );
+        assert_eq!(age(600, 500), "0.0 s");
+    }
+}

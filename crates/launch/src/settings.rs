@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the launcher reads from its environment, and what it tells the ranks through theirs.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::LaunchError;
+
+/// Set for each rank: its rank in MPI_COMM_WORLD, for scripts.
+pub const RANK_VARIABLE: &str = "RANKPOINT_LAUNCH_RANK";
+/// Set for each rank: the size of MPI_COMM_WORLD, for scripts.
+pub const SIZE_VARIABLE: &str = "RANKPOINT_LAUNCH_SIZE";
+/// As [`RANK_VARIABLE`] among the ranks of this machine, under the name that other launchers use.
+pub const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
+/// As [`SIZE_VARIABLE`] for this machine, under the name that other launchers use.
+pub const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
+/// Read: milliseconds between asking the ranks to end and killing them.
+pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
+/// Grace when the environment does not say.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
+
+/// The time between asking the ranks to end and killing them.
+///
+/// # Errors
+/// When the environment holds something that is no number.
+pub(crate) fn grace() -> Result<Duration, LaunchError> {
+    let Some(text) = read(GRACE_VARIABLE) else {
+        return Ok(DEFAULT_GRACE);
+    };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number.map(Duration::from_millis).ok_or_else(|| {
+        LaunchError::usage(format!(
+            "{GRACE_VARIABLE} is {text:?}, expected a number of milliseconds"
+        ))
+    })
+}
+
+/// Directories in which programs are looked up.
+pub(crate) fn search_path() -> OsString {
+    read("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+/// Threads that each rank is going to run, as far as the environment tells.
+pub(crate) fn threads_per_rank() -> Option<u32> {
+    // A list gives the levels of nesting; the first one counts.
+    read("OMP_NUM_THREADS")?
+        .to_str()?
+        .split(',')
+        .next()?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// The value of any variable, for `-x NAME`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn read(name: impl AsRef<std::ffi::OsStr>) -> Option<OsString> {
+    std::env::var_os(name)
+}

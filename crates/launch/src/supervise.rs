@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The event loop: watches the ranks of a job until the last one has ended.
+//!
+//! It sleeps in one `poll` over everything that can happen: ends of processes, output, input, signals; it wakes by
+//! itself only to advance the job's clock, four times a second.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+use fabric::board::phase;
+use fabric::observe::BoardSnapshot;
+use fabric::signals::{self, SignalInbox};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::binding::{self, Places};
+use crate::failure::{Verdict, Weight, judge};
+use crate::lines::{LineBuffer, Sink};
+use crate::orphans::Orphans;
+use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
+use crate::plan::{JobPlan, Output};
+use crate::start::{self, Started};
+use crate::{LaunchError, notices, program, report, stats};
+
+/// How often the job's clock advances.
+const TICK: Duration = Duration::from_millis(250);
+/// Captured output of a rank beyond this many bytes is dropped from its beginning.
+const MAX_CAPTURE_BYTES: usize = 8 << 20;
+/// Exit status when the time is up.
+const TIMED_OUT: u8 = 124;
+
+/// On whose behalf a job is supervised.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Role {
+    /// The process does nothing else: signals are the job's, and so is every orphan.
+    CommandLine,
+    /// Part of a larger program: signals, orphans and the terminal are not touched.
+    Library,
+}
+
+/// Runs a job to its end. The calling thread supervises it, and the ranks are killed if that thread ends.
+///
+/// # Errors
+/// When a program cannot be started, or the system refuses what a job needs. A rank's failure is no error but an outcome.
+pub fn run(plan: &JobPlan) -> Result<JobOutcome, LaunchError> {
+    run_as(plan, Role::Library)
+}
+
+pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
+    let ranks = program::total_ranks(&plan.programs)?;
+    let places = binding::choose(&plan.binding, ranks)?;
+    let mut inbox = None;
+    let mut orphans = None;
+    if role == Role::CommandLine {
+        let watched = [
+            signals::SIGINT,
+            signals::SIGTERM,
+            signals::SIGHUP,
+            signals::SIGQUIT,
+            signals::SIGUSR1,
+            signals::SIGUSR2,
+            signals::SIGTSTP,
+            signals::SIGCONT,
+        ];
+        let open = SignalInbox::open(&watched);
+        inbox = Some(open.map_err(|error| LaunchError::system("receive signals", &error))?);
+        orphans = Orphans::adopt();
+    }
+    let begin = Instant::now();
+    let job = start::start(plan, &places)?;
+    let buffers = |rank| [LineBuffer::new(rank), LineBuffer::new(rank)];
+    let mut supervisor = Supervisor {
+        plan,
+        role,
+        begin,
+        host: notices::host_name(),
+        stage: Stage::Running,
+        end: End::Finished,
+        exit_code: None,
+        captured: vec![Vec::new(); job.ranks.len()],
+        buffers: (0..job.ranks.len()).map(buffers).collect(),
+        alive: job.ranks.len(),
+        absent: Vec::new(),
+        first_failure: None,
+        messages: Vec::new(),
+        sinks: [Sink::default(), Sink::default()],
+        inbox,
+        job,
+    };
+    supervisor.tell_places(&places);
+    supervisor.watch();
+    let outcome = supervisor.finish();
+    if let Some(orphans) = orphans {
+        orphans.end();
+    }
+    Ok(outcome)
+}
+
+/// How far the end of a job has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Running,
+    /// The ranks were asked to end, and are killed at this time.
+    Ending(Instant),
+    Killed,
+}
+
+/// What `poll` can report.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Signals,
+    Life(usize),
+    Stream(usize, usize),
+    Input,
+    Reader,
+    Sink,
+}
+
+struct Supervisor<'a> {
+    plan: &'a JobPlan,
+    role: Role,
+    begin: Instant,
+    host: String,
+    stage: Stage,
+    end: End,
+    exit_code: Option<u8>,
+    captured: Vec<Vec<u8>>,
+    buffers: Vec<[LineBuffer; 2]>,
+    alive: usize,
+    /// Ranks that ended without having called MPI_Init.
+    absent: Vec<usize>,
+    /// First rank that failed without ending the job.
+    first_failure: Option<(usize, Verdict)>,
+    messages: Vec<String>,
+    sinks: [Sink; 2],
+    inbox: Option<SignalInbox>,
+    job: Started,
+}
+
+impl Supervisor<'_> {
+    fn watch(&mut self) {
+        while self.alive > 0 {
+            let ready = self.wait_for_events(self.next_time());
+            self.handle(&ready);
+            self.keep_time();
+        }
+        // Whatever the ranks left running goes with them; it also holds their output open.
+        self.signal_all(signals::SIGKILL);
+        for rank in 0..self.job.ranks.len() {
+            self.drain(rank);
+            self.close_streams(rank);
+        }
+    }
+
+    /// Sleeps until something happens, at most until `until`.
+    fn wait_for_events(&self, until: Option<Instant>) -> Vec<Event> {
+        let mut sources = Vec::new();
+        let mut fds = Vec::new();
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        if let Some(inbox) = &self.inbox {
+            sources.push(Event::Signals);
+            fds.push(PollFd::new(inbox, PollFlags::IN));
+        }
+        for (index, rank) in self.job.ranks.iter().enumerate() {
+            if rank.exit.is_none() {
+                sources.push(Event::Life(index));
+                fds.push(PollFd::new(&rank.life, PollFlags::IN));
+            }
+            for (which, stream) in rank.streams.iter().enumerate() {
+                if let Some(stream) = stream.as_ref().filter(|_| !self.sinks[which].is_full()) {
+                    sources.push(Event::Stream(index, which));
+                    fds.push(PollFd::new(stream, PollFlags::IN));
+                }
+            }
+        }
+        if let Some(input) = &self.job.input {
+            if input.wants_source() {
+                sources.push(Event::Input);
+                fds.push(PollFd::new(&stdin, PollFlags::IN));
+            }
+            for (_, reader) in input.waiting_readers() {
+                sources.push(Event::Reader);
+                fds.push(PollFd::from_borrowed_fd(reader, PollFlags::OUT));
+            }
+        }
+        for (which, stream) in [stdout.as_fd(), stderr.as_fd()].into_iter().enumerate() {
+            if !self.sinks[which].is_empty() {
+                sources.push(Event::Sink);
+                fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
+            }
+        }
+        let time = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let time = time.and_then(|time| Timespec::try_from(time).ok());
+        if rustix::event::poll(&mut fds, time.as_ref()).unwrap_or(0) == 0 {
+            return Vec::new();
+        }
+        let ready = sources
+            .iter()
+            .zip(&fds)
+            .filter(|(_, fd)| !fd.revents().is_empty());
+        ready.map(|(source, _)| *source).collect()
+    }
+
+    fn handle(&mut self, ready: &[Event]) {
+        let mut ended = Vec::new();
+        for &source in ready {
+            match source {
+                Event::Signals => self.take_signals(),
+                Event::Life(rank) => {
+                    if self.reap(rank) {
+                        ended.push(rank);
+                    }
+                }
+                Event::Stream(rank, which) => {
+                    self.read_stream(rank, which);
+                }
+                Event::Input => {
+                    if let Some(input) = &mut self.job.input {
+                        input.read_source();
+                    }
+                }
+                Event::Reader => {
+                    if let Some(input) = &mut self.job.input {
+                        input.give();
+                    }
+                }
+                Event::Sink => self.write_sinks(),
+            }
+        }
+        self.job.input = self.job.input.take().filter(|input| !input.is_done());
+        self.judge_ended(&ended);
+    }
+
+    fn reap(&mut self, rank: usize) -> bool {
+        let Ok(Some(status)) = self.job.ranks[rank].child.try_wait() else {
+            return false;
+        };
+        let exit = match status.signal() {
+            Some(number) => Exit::Signal {
+                number,
+                core_dumped: status.core_dumped(),
+            },
+            None => Exit::Status(status.code().unwrap_or(0)),
+        };
+        self.job.ranks[rank].exit = Some(exit);
+        self.alive -= 1;
+        if self.plan.talk.verbose {
+            self.say(&format!(
+                "{} {exit} after {:.3} s",
+                self.name(rank),
+                self.begin.elapsed().as_secs_f64()
+            ));
+        }
+        true
+    }
+
+    fn board(&self, rank: usize) -> Option<BoardSnapshot> {
+        self.job.node.board(u32::try_from(rank).ok()?).ok()
+    }
+
+    /// Whether any rank that still runs is between MPI_Init and MPI_Finalize.
+    fn anyone_in_mpi(&self) -> bool {
+        let alive = self
+            .job
+            .ranks
+            .iter()
+            .enumerate()
+            .filter(|(_, rank)| rank.exit.is_none());
+        alive
+            .map(|(index, _)| self.board(index))
+            .any(|board| board.is_some_and(|board| board.phase == phase::INITIALIZED))
+    }
+
+    /// Looks at ranks that ended together, and ends the job if one of them is its end.
+    fn judge_ended(&mut self, ended: &[usize]) {
+        if self.stage != Stage::Running || ended.is_empty() {
+            return;
+        }
+        let in_mpi = self.anyone_in_mpi();
+        let mut worst: Option<(usize, Verdict)> = None;
+        for &rank in ended {
+            let Some(exit) = self.job.ranks[rank].exit else {
+                continue;
+            };
+            let board = self.board(rank);
+            let verdict = judge(exit, board.as_ref(), in_mpi);
+            if board.is_none_or(|board| board.phase == phase::STARTED)
+                && !self.absent.contains(&rank)
+            {
+                self.absent.push(rank);
+            }
+            if verdict.weight == Weight::Status && self.first_failure.is_none() {
+                self.first_failure = Some((rank, verdict.clone()));
+            }
+            if worst
+                .as_ref()
+                .is_none_or(|(_, worst)| verdict.weight > worst.weight)
+            {
+                worst = Some((rank, verdict));
+            }
+        }
+        if let Some((rank, verdict)) = worst.filter(|(_, verdict)| verdict.weight.ends_job()) {
+            self.fail(rank, &verdict);
+        }
+    }
+
+    fn fail(&mut self, rank: usize, verdict: &Verdict) {
+        let number = u32::try_from(rank).unwrap_or(u32::MAX);
+        // Ranks that wait look for it; those that do not are signalled below.
+        let _ = self.job.node.set_death(number);
+        self.drain(rank);
+        let ending = match self.alive {
+            0 => String::new(),
+            1 => "; ending the other rank".to_owned(),
+            others => format!("; ending the other {others} ranks"),
+        };
+        self.say(&format!("{} {}{ending}", self.name(rank), verdict.text));
+        self.exit_code = Some(verdict.exit_code);
+        self.end = End::RankFailed { rank: number };
+        self.ask_to_end(signals::SIGTERM);
+    }
+
+    fn ask_to_end(&mut self, signal: i32) {
+        self.stage = Stage::Ending(Instant::now() + self.plan.grace);
+        self.signal_all(signal);
+        self.signal_all(signals::SIGCONT);
+    }
+
+    fn kill(&mut self) {
+        self.stage = Stage::Killed;
+        self.signal_all(signals::SIGKILL);
+    }
+
+    fn signal_all(&self, signal: i32) {
+        // It fails only when nobody is left to hear it.
+        let _ = self.job.guard.signal(signal);
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.inbox.as_mut().and_then(SignalInbox::next_signal) {
+            match signal {
+                signals::SIGUSR1 => self.say(&self.report()),
+                signals::SIGUSR2 => self.signal_all(signal),
+                signals::SIGTSTP => {
+                    self.signal_all(signal);
+                    let _ = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::STOP,
+                    );
+                }
+                signals::SIGCONT => self.signal_all(signal),
+                _ if self.stage == Stage::Running => {
+                    let name = signals::describe(signal).map_or("a signal", |(name, _)| name);
+                    self.say(&format!("got {name}; ending the job"));
+                    self.end = End::Interrupted { signal };
+                    self.exit_code = Some(narrow(128 + signal));
+                    self.ask_to_end(signal);
+                }
+                _ => self.kill(),
+            }
+        }
+    }
+
+    /// When something is to be done though nothing happens.
+    fn next_time(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Running => {
+                let elapsed = self.begin.elapsed();
+                let ticks =
+                    u32::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX);
+                let tick = self.begin + TICK * ticks.saturating_add(1);
+                let timeout = self
+                    .plan
+                    .timeout
+                    .and_then(|timeout| self.begin.checked_add(timeout));
+                Some(timeout.map_or(tick, |timeout| timeout.min(tick)))
+            }
+            Stage::Ending(time) => Some(time),
+            Stage::Killed => None,
+        }
+    }
+
+    fn keep_time(&mut self) {
+        let elapsed = self.begin.elapsed();
+        // The clock is for reports only: a rank that outlives a failed write shows wrong ages.
+        let _ = self.job.node.set_clock_ms(millis(elapsed));
+        match self.stage {
+            Stage::Running if self.alive > 0 => {
+                if !self.absent.is_empty() && self.anyone_in_mpi() {
+                    let absent = self.absent.clone();
+                    self.judge_ended(&absent);
+                } else if self.plan.timeout.is_some_and(|timeout| elapsed >= timeout) {
+                    self.say(&self.report());
+                    self.say(&format!(
+                        "the job's time of {} s is up; ending it",
+                        elapsed.as_secs_f64().floor()
+                    ));
+                    self.end = End::TimedOut;
+                    self.exit_code = Some(TIMED_OUT);
+                    self.ask_to_end(signals::SIGTERM);
+                }
+            }
+            Stage::Ending(time) if Instant::now() >= time => self.kill(),
+            _ => {}
+        }
+    }
+
+    fn report(&self) -> String {
+        report::table(
+            &self.job.node,
+            &self.job.ranks,
+            self.begin.elapsed(),
+            &self.host,
+        )
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Output.
+impl Supervisor<'_> {
+    /// Reads a piece of a rank's output; false when there is none at the moment.
+    fn read_stream(&mut self, rank: usize, which: usize) -> bool {
+        let mut bytes = [0u8; 64 << 10];
+        let Some(stream) = &mut self.job.ranks[rank].streams[which] else {
+            return false;
+        };
+        match stream.read(&mut bytes) {
+            Ok(count) if count > 0 => {
+                self.take_output(rank, which, &bytes[..count]);
+                true
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                false
+            }
+            _ => {
+                self.job.ranks[rank].streams[which] = None;
+                false
+            }
+        }
+    }
+
+    fn take_output(&mut self, rank: usize, which: usize, bytes: &[u8]) {
+        if self.plan.output == Output::Capture {
+            let captured = &mut self.captured[rank];
+            captured.extend_from_slice(bytes);
+            if captured.len() > MAX_CAPTURE_BYTES {
+                captured.drain(..MAX_CAPTURE_BYTES / 2);
+            }
+            return;
+        }
+        self.buffers[rank][which].push(bytes, self.sinks[which].queue());
+        self.write_sinks();
+        if self.sinks[which].is_broken() {
+            // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.
+            self.job
+                .ranks
+                .iter_mut()
+                .for_each(|rank| rank.streams[which] = None);
+        }
+    }
+
+    /// Reads what a rank has written so far.
+    fn drain(&mut self, rank: usize) {
+        for which in 0..2 {
+            while self.read_stream(rank, which) {}
+        }
+    }
+
+    fn close_streams(&mut self, rank: usize) {
+        for which in 0..2 {
+            self.job.ranks[rank].streams[which] = None;
+            self.buffers[rank][which].finish(self.sinks[which].queue());
+        }
+    }
+
+    fn write_sinks(&mut self) {
+        let [out, error] = &mut self.sinks;
+        out.write_to(&io::stdout());
+        error.write_to(&io::stderr());
+    }
+
+    /// Says something about the job, behind what the ranks have said.
+    fn say(&mut self, text: &str) {
+        self.messages.push(text.to_owned());
+        if self.role == Role::Library {
+            return;
+        }
+        if self.plan.output == Output::Label {
+            let text = notices::marked(text);
+            self.sinks[1].queue().extend_from_slice(text.as_bytes());
+            self.write_sinks();
+        } else {
+            notices::say(text);
+        }
+    }
+
+    fn name(&self, rank: usize) -> String {
+        format!(
+            "rank {rank} (pid {} on {})",
+            self.job.ranks[rank].pid, self.host
+        )
+    }
+
+    fn tell_places(&mut self, places: &Places) {
+        let talk = self.plan.talk;
+        if talk.verbose {
+            let ranks = self.job.ranks.len();
+            self.say(&format!(
+                "started {ranks} ranks on {} in {:.1} ms",
+                self.host,
+                1e3 * self.begin.elapsed().as_secs_f64()
+            ));
+        }
+        if talk.verbose || talk.bindings {
+            for rank in 0..self.job.ranks.len() {
+                let place = places.text(u32::try_from(rank).unwrap_or(u32::MAX));
+                self.say(&format!("{} is {place}", self.name(rank)));
+            }
+        }
+    }
+
+    fn finish(mut self) -> JobOutcome {
+        if self.exit_code.is_none()
+            && let Some((rank, verdict)) = self.first_failure.take()
+        {
+            self.exit_code = Some(verdict.exit_code);
+            self.say(&format!("{} {}", self.name(rank), verdict.text));
+        }
+        if self.plan.talk.stats {
+            self.say(&stats::table(&self.job.node));
+        }
+        while !self.sinks.iter().all(Sink::is_empty) {
+            let ready = self.wait_for_events(None);
+            if ready.iter().any(|source| matches!(source, Event::Signals)) {
+                break;
+            }
+            self.write_sinks();
+        }
+        let phases: Vec<_> = (0..self.job.ranks.len())
+            .map(|rank| self.board(rank).map_or(phase::STARTED, |board| board.phase))
+            .collect();
+        let ranks = self
+            .job
+            .ranks
+            .iter()
+            .zip(phases)
+            .zip(std::mem::take(&mut self.captured))
+            .enumerate();
+        let ranks = ranks.map(|(rank, ((process, phase), output))| RankOutcome {
+            rank: u32::try_from(rank).unwrap_or(u32::MAX),
+            pid: process.pid,
+            exit: process.exit.unwrap_or(Exit::Status(0)),
+            phase,
+            output,
+        });
+        JobOutcome {
+            ranks: ranks.collect(),
+            end: self.end,
+            messages: self.messages,
+            exit_code: self.exit_code.unwrap_or(0),
+        }
+    }
+}

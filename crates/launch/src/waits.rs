@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the state of a hanging job means: who waits for whom, in a cycle or for someone who has gone.
+
+use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, kind, phase};
+
+use crate::report::{RankState, communicator_text, tag_text};
+
+/// Sentences of each kind that are told.
+const MAX_TOLD: usize = 4;
+
+/// What follows from the ranks' states, one sentence each.
+pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(
+        cycles(states)
+            .iter()
+            .take(MAX_TOLD)
+            .map(|cycle| cycle_text(states, cycle)),
+    );
+    sentences.extend(waits_for_the_gone(states).take(MAX_TOLD));
+    sentences.extend(mismatches(states).take(MAX_TOLD));
+    let in_mpi = |state: &&RankState| {
+        state.alive
+            && state
+                .board
+                .as_ref()
+                .is_some_and(|board| board.phase == phase::INITIALIZED)
+    };
+    let living: Vec<_> = states.iter().filter(in_mpi).collect();
+    if sentences.is_empty() && living.len() > 1 && living.iter().all(|state| state.waits()) {
+        sentences.push("every rank that is in MPI waits".to_owned());
+    }
+    sentences
+}
+
+/// The operation of `state` that waits for `peer`, if it waits in a call.
+fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &OpRecord)> {
+    // A receive from anyone may be satisfied by any rank, so it proves nothing.
+    let pending = state
+        .pending
+        .iter()
+        .filter(|record| state.waits() && record.peer != ANY_PEER);
+    pending.map(|record| (record.peer as usize, record))
+}
+
+/// Cycles of waiting ranks, each found once, starting at its lowest rank.
+fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
+    let mut cycles = Vec::new();
+    let mut seen = vec![false; states.len()];
+    for start in 0..states.len() {
+        if seen[start] {
+            continue;
+        }
+        // Depth-first, without recursion: the path, and for each of its ranks the peers still to look at.
+        let mut path = vec![start];
+        let mut todo = vec![peers(states, start)];
+        seen[start] = true;
+        while let Some(next) = todo.last_mut().map(Vec::pop) {
+            let Some(peer) = next else {
+                todo.pop();
+                path.pop();
+                continue;
+            };
+            if let Some(at) = path.iter().position(|&rank| rank == peer) {
+                let mut cycle = path[at..].to_vec();
+                let lowest = cycle
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|&(_, &rank)| rank)
+                    .map_or(0, |(index, _)| index);
+                cycle.rotate_left(lowest);
+                if !cycles.contains(&cycle) {
+                    cycles.push(cycle);
+                }
+            } else if !seen[peer] {
+                seen[peer] = true;
+                path.push(peer);
+                todo.push(peers(states, peer));
+            }
+        }
+    }
+    cycles
+}
+
+fn peers(states: &[RankState], rank: usize) -> Vec<usize> {
+    let mut peers: Vec<_> = awaited(&states[rank])
+        .map(|(peer, _)| peer)
+        .filter(|&peer| peer < states.len())
+        .collect();
+    peers.sort_unstable();
+    peers.dedup();
+    peers.reverse();
+    peers
+}
+
+fn cycle_text(states: &[RankState], cycle: &[usize]) -> String {
+    if let [rank] = cycle {
+        return format!(
+            "rank {rank} waits for itself: {}",
+            step_text(states, *rank, *rank)
+        );
+    }
+    let next = cycle.iter().cycle().skip(1);
+    let steps: Vec<_> = cycle
+        .iter()
+        .zip(next)
+        .map(|(&rank, &peer)| step_text(states, rank, peer))
+        .collect();
+    format!("ranks wait for each other in a cycle: {}", steps.join("; "))
+}
+
+fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
+    let state = &states[rank];
+    let Some((_, record)) = awaited(state).find(|&(to, _)| to == peer) else {
+        return String::new();
+    };
+    let what = match record.kind {
+        kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE => "for a message from",
+        _ => "to send to",
+    };
+    let tag = match tag_text(record.match_word).as_str() {
+        "-" => String::new(),
+        tag => format!(", tag {tag}"),
+    };
+    let communicator = communicator_text(record.match_word);
+    format!(
+        "{rank} waits in {} {what} {peer} ({communicator}{tag})",
+        state.call()
+    )
+}
+
+fn waits_for_the_gone(states: &[RankState]) -> impl Iterator<Item = String> {
+    states.iter().enumerate().filter_map(|(rank, state)| {
+        let (peer, _) = awaited(state).find(|&(peer, _)| {
+            let peer = states.get(peer);
+            peer.is_some_and(|peer| {
+                !peer.alive
+                    || peer
+                        .board
+                        .as_ref()
+                        .is_some_and(|board| board.phase == phase::FINALIZED)
+            })
+        })?;
+        let how = if states[peer].alive {
+            "has called MPI_Finalize"
+        } else {
+            "has ended"
+        };
+        Some(format!(
+            "rank {rank} waits in {} for rank {peer}, which {how}",
+            state.call()
+        ))
+    })
+}
+
+/// Receives that wait while messages of the same sender lie there with another tag or communicator.
+fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
+    states.iter().enumerate().filter_map(|(rank, state)| {
+        let receives = awaited(state).filter(|(_, record)| record.kind == kind::RECEIVE_POSTED);
+        let mut with_messages = receives.filter_map(|(peer, record)| {
+            let sender = u32::try_from(peer).ok()?;
+            state.unexpected.get(&sender).map(|messages| (peer, record, messages))
+        });
+        with_messages.find_map(|(peer, record, messages)| {
+            let matches = |&word: &u64| {
+                word >> 32 == record.match_word >> 32
+                    && (record.match_word as u32 == ANY_TAG || word as u32 == record.match_word as u32)
+            };
+            if messages.match_words.iter().any(matches) {
+                return None;
+            }
+            let arrived = messages.match_words.first()?;
+            Some(format!(
+                "rank {rank} wants tag {} in {} from rank {peer}, but what has arrived from there has tag {} in {}",
+                tag_text(record.match_word),
+                communicator_text(record.match_word),
+                tag_text(*arrived),
+                communicator_text(*arrived),
+            ))
+        })
+    })
+}
