@@ -1,1 +1,65 @@
-//! libmpi_abi: the C library of the MPI 5.0 standard ABI.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `libmpi_abi`: the C library of the MPI 5.0 standard ABI.
+//!
+//! Nothing but the boundary: decode the arguments ([`handle`]), call one function of the engine, map its error ([`error`]).
+//! The entry points themselves are generated from the ABI's table (`build.rs`), each as `MPI_X` and `PMPI_X`; a body here
+//! never calls either symbol, so a profiling library sees exactly the calls of the program.
+//!
+//! # Safety
+//! Every function trusts the caller for what C cannot express: pointers are valid for what the standard says of them. What
+//! can be checked (handles, counts, ranks, tags, null pointers) is checked.
+#![expect(non_snake_case, reason = "functions carry the names of the standard")]
+
+mod attr;
+mod coll;
+mod comm;
+mod datatype;
+mod env;
+mod error;
+mod group;
+mod handle;
+mod info;
+mod op;
+mod p2p;
+mod request;
+mod status;
+mod sync;
+
+/// The generated entry points.
+mod entries {
+    #![allow(
+        unused_variables,
+        clippy::allow_attributes,
+        reason = "missing functions ignore their arguments"
+    )]
+    #[allow(
+        unused_imports,
+        clippy::allow_attributes,
+        reason = "not every type of the ABI occurs while functions are missing"
+    )]
+    use mpi_abi_sys::types::*;
+
+    macro_rules! entry {
+        ($name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;) => {
+            const _: () = {
+                #[unsafe(export_name = stringify!($name))]
+                extern "C" fn plain($($argument: $kind),*) -> $result {
+                    // SAFETY: the C caller promises what the standard demands of the arguments (crate head).
+                    #[allow(unused_unsafe, clippy::allow_attributes, reason = "some bodies are safe functions")]
+                    unsafe { $body }
+                }
+
+                #[unsafe(export_name = concat!("P", stringify!($name)))]
+                extern "C" fn profiled($($argument: $kind),*) -> $result {
+                    // SAFETY: the C caller promises what the standard demands of the arguments (crate head).
+                    #[allow(unused_unsafe, clippy::allow_attributes, reason = "some bodies are safe functions")]
+                    unsafe { $body }
+                }
+            };
+        };
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+}
+
+pub use entries::MISSING;

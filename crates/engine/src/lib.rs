@@ -10,6 +10,7 @@ pub mod coll;
 pub mod comm;
 pub mod errors;
 pub mod group;
+pub mod op;
 pub mod p2p;
 pub mod process;
 mod protocol;

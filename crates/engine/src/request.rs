@@ -99,6 +99,14 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
 fn status_of(state: &VciState, index: OpIndex) -> Status {
     let (op, record) = (state.ops.op(index), state.ops.record(index));
     let cancelled = op.flags & flag::CANCELLED != 0;
+    if op.role == Role::Task
+        && let Some(status) = op.extra.as_ref().and_then(|extra| extra.status)
+    {
+        return Status {
+            cancelled,
+            ..status
+        };
+    }
     if op.role != Role::Receive || record.kind == record_kind::INACTIVE {
         return Status {
             error: op.error,
@@ -459,6 +467,21 @@ pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm
     let index = guard.ops.find(id)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
     unsafe { guard.ops.op(index).comm.as_ref() }
+}
+
+/// Marks a generalized request cancelled or not, and sets its status, before it completes.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn set_status(vci: &Vci, id: RequestId, status: Status) -> Result<()> {
+    let mut guard = vci.enter();
+    let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
+    let op = guard.ops.op_mut(index);
+    if status.cancelled {
+        op.flags |= flag::CANCELLED;
+    }
+    op.extra.get_or_insert_default().status = Some(status);
+    Ok(())
 }
 
 /// Whether a request is live and persistent.

@@ -18,7 +18,7 @@ use crate::request::{self, Status};
 use crate::vci::Vci;
 use crate::vci::operations::{RequestId, Role};
 
-type Boxed = Pin<Box<dyn Future<Output = Result<()>>>>;
+type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
 struct Task {
     future: Boxed,
@@ -71,14 +71,17 @@ impl Vci {
         }
     }
 
-    fn finish_task(&self, request: RequestId, outcome: Result<()>) {
+    fn finish_task(&self, request: RequestId, outcome: Result<Status>) {
         let mut guard = self.enter();
         guard.events += 1;
         if let Some(index) = guard.ops.find(request) {
-            if let Err(error) = outcome {
-                let op = guard.ops.op_mut(index);
-                op.error = error.class().0;
-                op.extra.get_or_insert_default().error_text = error.to_string();
+            let op = guard.ops.op_mut(index);
+            match outcome {
+                Ok(status) => op.extra.get_or_insert_default().status = Some(status),
+                Err(error) => {
+                    op.error = error.class().0;
+                    op.extra.get_or_insert_default().error_text = error.to_string();
+                }
             }
             guard.complete(index);
         }
@@ -112,7 +115,10 @@ pub fn block_on<T>(
 ///
 /// # Errors
 /// When no operation is free.
-pub fn spawn(comm: &Comm, future: impl Future<Output = Result<()>> + 'static) -> Result<RequestId> {
+pub fn spawn(
+    comm: &Comm,
+    future: impl Future<Output = Result<Status>> + 'static,
+) -> Result<RequestId> {
     let vci = comm.vci;
     let request = new_request(comm)?;
     let mut future: Boxed = Box::pin(future);

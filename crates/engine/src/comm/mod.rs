@@ -140,6 +140,11 @@ impl Comm {
         self.process
     }
 
+    /// The buffer attached to this communicator for buffered sends.
+    pub const fn send_buffer(&self) -> &crate::p2p::buffered::AttachedBuffer {
+        &self.buffer
+    }
+
     /// The context id of point-to-point messages.
     pub const fn context(&self) -> u32 {
         (self.match_base >> 32) as u32

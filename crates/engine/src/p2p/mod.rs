@@ -19,6 +19,7 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
+use crate::task::Completion;
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, RequestId, Role, flag};
@@ -316,6 +317,39 @@ fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Resu
         return Ok(state.ops.id(index));
     }
     irecv_key(comm, memory, receive_key(comm, source, tag)?)
+}
+
+/// Starts a send and a receive as one request (MPI_Isendrecv); `owned` is kept until both are complete. The request's status is
+/// the receive's.
+///
+/// # Errors
+/// As for [`isend`] and [`irecv`].
+///
+/// # Safety
+/// As for [`isend`] and [`irecv`].
+pub unsafe fn isendrecv(
+    comm: &'static Comm,
+    send: (Memory<'_>, i32, i32),
+    receive: (Memory<'_>, i32, i32),
+    owned: Vec<u8>,
+) -> Result<RequestId> {
+    // SAFETY: the caller's promise.
+    let arrival = unsafe { irecv(comm, receive.0, receive.1, receive.2) }?;
+    // SAFETY: the caller's promise.
+    let departure = match unsafe { isend(comm, send.0, send.1, send.2, Mode::Standard) } {
+        Ok(id) => id,
+        Err(error) => {
+            request::cancel(comm.vci, arrival)?;
+            request::free(comm.vci, &mut { arrival })?;
+            return Err(error);
+        }
+    };
+    crate::task::spawn(comm, async move {
+        let status = Completion::new(comm.vci, arrival).await;
+        Completion::new(comm.vci, departure).await?;
+        drop(owned);
+        status
+    })
 }
 
 /// The key of a receive or probe, wildcards included.

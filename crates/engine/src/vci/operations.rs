@@ -129,6 +129,8 @@ pub(crate) struct Extra {
     pub(crate) template: (u64, u32),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
+    /// What a task ended with.
+    pub(crate) status: Option<crate::request::Status>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
 }

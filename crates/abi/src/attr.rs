@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Attributes of communicators (MPI-5.0, section 7.7).
+
+use core::ffi::c_void;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use engine::attr::{CopyFunction, DeleteFunction, Keyval};
+use engine::p2p::TAG_UPPER_BOUND;
+use engine::process::Process;
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants as abi;
+use mpi_abi_sys::types::{Callback, MPI_Comm};
+
+use crate::env::{last_used_code, require_process};
+use crate::error::run;
+use crate::handle::COMMS;
+
+/// The keyvals of communicators, by number.
+static KEYVALS: Mutex<Option<HashMap<i32, Arc<Keyval>>>> = Mutex::new(None);
+/// Own keyvals start above the integers that the ABI reserves.
+const FIRST_KEYVAL: i32 = 16385;
+
+/// Values behind the predefined attributes; C programs get their addresses.
+struct Environment {
+    tag_upper_bound: i32,
+    host: i32,
+    io: i32,
+    wtime_is_global: i32,
+    universe_size: i32,
+}
+
+static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+
+pub(crate) fn define_predefined(process: &Process) {
+    ENVIRONMENT.get_or_init(|| Environment {
+        tag_upper_bound: TAG_UPPER_BOUND,
+        host: abi::MPI_PROC_NULL,
+        io: abi::MPI_ANY_SOURCE,
+        wtime_is_global: 0,
+        universe_size: process.size() as i32,
+    });
+}
+
+/// The address of a predefined attribute's value; `None` if the number is none of them.
+fn predefined(keyval: i32) -> Option<Option<usize>> {
+    static LAST: Mutex<i32> = Mutex::new(0);
+    let environment = ENVIRONMENT.get()?;
+    let value: *const i32 = match keyval {
+        abi::MPI_TAG_UB => &raw const environment.tag_upper_bound,
+        abi::MPI_HOST => &raw const environment.host,
+        abi::MPI_IO => &raw const environment.io,
+        abi::MPI_WTIME_IS_GLOBAL => &raw const environment.wtime_is_global,
+        abi::MPI_UNIVERSE_SIZE => &raw const environment.universe_size,
+        abi::MPI_APPNUM => return Some(None),
+        abi::MPI_LASTUSEDCODE => {
+            let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = last_used_code();
+            &raw const *last
+        }
+        _ => return None,
+    };
+    Some(Some(value as usize))
+}
+
+fn find(keyval: i32) -> Result<Arc<Keyval>> {
+    let keyvals = KEYVALS.lock().unwrap_or_else(PoisonError::into_inner);
+    keyvals
+        .as_ref()
+        .and_then(|map| map.get(&keyval).cloned())
+        .ok_or_else(|| {
+            Error::argument(
+                ErrorClass::ERR_KEYVAL,
+                "comm_keyval",
+                keyval,
+                "a key from MPI_Comm_create_keyval",
+            )
+        })
+}
+
+/// Null and dup functions are small numbers in the ABI and never called.
+fn copy_function(function: Callback, number: i32, state: usize) -> Option<Box<CopyFunction>> {
+    match function {
+        0 => None,
+        1 => Some(Box::new(|_, value| Ok(Some(value)))),
+        address => Some(Box::new(move |object, value| {
+            let (mut copy, mut flag) = (0usize, 0i32);
+            // SAFETY: the user registered a function of this type (MPI_Comm_create_keyval); no lock is held.
+            let code = unsafe {
+                let function: unsafe extern "C" fn(
+                    usize,
+                    i32,
+                    usize,
+                    usize,
+                    *mut usize,
+                    *mut i32,
+                ) -> i32 = std::mem::transmute(address);
+                function(
+                    object as usize,
+                    number,
+                    state,
+                    value,
+                    &raw mut copy,
+                    &raw mut flag,
+                )
+            };
+            if code != 0 {
+                Err(code)
+            } else {
+                Ok((flag != 0).then_some(copy))
+            }
+        })),
+    }
+}
+
+fn delete_function(function: Callback, number: i32, state: usize) -> Option<Box<DeleteFunction>> {
+    (function != 0).then(|| -> Box<DeleteFunction> {
+        Box::new(move |object, value| {
+            // SAFETY: the user registered a function of this type (MPI_Comm_create_keyval); no lock is held.
+            unsafe {
+                let function: unsafe extern "C" fn(usize, i32, usize, usize) -> i32 =
+                    std::mem::transmute(function);
+                function(object as usize, number, value, state)
+            }
+        })
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_create_keyval(
+    copy_fn: Callback,
+    delete_fn: Callback,
+    comm_keyval: *mut i32,
+    extra_state: *mut c_void,
+) -> i32 {
+    run("MPI_Comm_create_keyval", 0, || {
+        let number = FIRST_KEYVAL + require_process()?.next_number() as i32;
+        let state = extra_state as usize;
+        let keyval = Keyval {
+            number,
+            copy: copy_function(copy_fn, number, state),
+            delete: delete_function(delete_fn, number, state),
+        };
+        KEYVALS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_default()
+            .insert(number, Arc::new(keyval));
+        // SAFETY: the result is writable (crate head).
+        unsafe { *comm_keyval = number };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut i32) -> i32 {
+    run("MPI_Comm_free_keyval", 0, || {
+        // SAFETY: the number is readable and writable (crate head).
+        let number = unsafe { &mut *comm_keyval };
+        find(*number)?;
+        if let Some(map) = KEYVALS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_mut()
+        {
+            map.remove(number);
+        }
+        *number = abi::MPI_KEYVAL_INVALID;
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Comm_set_attr(
+    comm: MPI_Comm,
+    comm_keyval: i32,
+    attribute_val: *mut c_void,
+) -> i32 {
+    run("MPI_Comm_set_attr", comm, || {
+        let object = COMMS.find(comm, "comm")?;
+        object
+            .attributes
+            .set(comm as u64, &find(comm_keyval)?, attribute_val as usize)
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_attr(
+    comm: MPI_Comm,
+    comm_keyval: i32,
+    attribute_val: *mut c_void,
+    flag: *mut i32,
+) -> i32 {
+    run("MPI_Comm_get_attr", comm, || {
+        let object = COMMS.find(comm, "comm")?;
+        let value = match predefined(comm_keyval) {
+            Some(value) => value,
+            None => {
+                let found = object.attributes.get(comm_keyval);
+                if found.is_none() {
+                    find(comm_keyval)?;
+                }
+                found
+            }
+        };
+        // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
+        unsafe {
+            *flag = i32::from(value.is_some());
+            if let Some(value) = value {
+                *attribute_val.cast::<usize>() = value;
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: i32) -> i32 {
+    run("MPI_Comm_delete_attr", comm, || {
+        COMMS
+            .find(comm, "comm")?
+            .attributes
+            .delete(comm as u64, comm_keyval)
+    })
+}
+
+pub(crate) unsafe fn MPI_Keyval_create(
+    copy_fn: Callback,
+    delete_fn: Callback,
+    keyval: *mut i32,
+    extra_state: *mut c_void,
+) -> i32 {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_create_keyval(copy_fn, delete_fn, keyval, extra_state) }
+}
+
+pub(crate) unsafe fn MPI_Keyval_free(keyval: *mut i32) -> i32 {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_free_keyval(keyval) }
+}
+
+pub(crate) fn MPI_Attr_put(comm: MPI_Comm, keyval: i32, attribute_val: *mut c_void) -> i32 {
+    MPI_Comm_set_attr(comm, keyval, attribute_val)
+}
+
+pub(crate) unsafe fn MPI_Attr_get(
+    comm: MPI_Comm,
+    keyval: i32,
+    attribute_val: *mut c_void,
+    flag: *mut i32,
+) -> i32 {
+    // SAFETY: passed on.
+    unsafe { MPI_Comm_get_attr(comm, keyval, attribute_val, flag) }
+}
+
+pub(crate) fn MPI_Attr_delete(comm: MPI_Comm, keyval: i32) -> i32 {
+    MPI_Comm_delete_attr(comm, keyval)
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators (MPI-5.0, section 7.4).
+
+use core::ffi::c_char;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use engine::comm::{Comm, create};
+use engine::group::Comparison;
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants as abi;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info};
+
+use crate::env::store_text;
+use crate::error::run;
+use crate::handle::{COMMS, GROUPS};
+
+/// Gives a new communicator its handle, or stores MPI_COMM_NULL.
+fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
+    let handle = match comm {
+        Some(comm) => {
+            let handle = COMMS.insert(comm.clone())?;
+            comm.handle.store(handle as u64, Ordering::Relaxed);
+            handle
+        }
+        None => abi::MPI_COMM_NULL,
+    };
+    // SAFETY: the result is writable (crate head).
+    unsafe { *target = handle };
+    Ok(())
+}
+
+pub(crate) unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut i32) -> i32 {
+    run("MPI_Comm_rank", comm, || {
+        // SAFETY: the result is writable (crate head).
+        unsafe { *rank = COMMS.find(comm, "comm")?.rank() };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_size(comm: MPI_Comm, size: *mut i32) -> i32 {
+    run("MPI_Comm_size", comm, || {
+        // SAFETY: the result is writable (crate head).
+        unsafe { *size = COMMS.find(comm, "comm")?.size() };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut i32) -> i32 {
+    run("MPI_Comm_remote_size", comm, || {
+        let remote = COMMS.find(comm, "comm")?.remote_size();
+        let expected = || {
+            Error::argument(
+                ErrorClass::ERR_COMM,
+                "comm",
+                "an intracommunicator",
+                "an intercommunicator",
+            )
+        };
+        // SAFETY: the result is writable (crate head).
+        unsafe { *size = remote.ok_or_else(expected)? };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut i32) -> i32 {
+    run("MPI_Comm_test_inter", comm, || {
+        let inter = COMMS.find(comm, "comm")?.remote_group().is_some();
+        // SAFETY: the result is writable (crate head).
+        unsafe { *flag = i32::from(inter) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> i32 {
+    run("MPI_Comm_dup", comm, || {
+        publish(
+            Some(create::dup(&COMMS.share(comm, "comm")?, "MPI_Comm_dup")?),
+            newcomm,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_dup_with_info(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    let _ = info;
+    run("MPI_Comm_dup_with_info", comm, || {
+        publish(
+            Some(create::dup(
+                &COMMS.share(comm, "comm")?,
+                "MPI_Comm_dup_with_info",
+            )?),
+            newcomm,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_split(
+    comm: MPI_Comm,
+    color: i32,
+    key: i32,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    run("MPI_Comm_split", comm, || {
+        publish(
+            create::split(&COMMS.share(comm, "comm")?, color, key, "MPI_Comm_split")?,
+            newcomm,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_split_type(
+    comm: MPI_Comm,
+    split_type: i32,
+    key: i32,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    let _ = info;
+    run("MPI_Comm_split_type", comm, || {
+        // All ranks share one node; no finer resource is told apart, for which MPI_COMM_NULL is the answer.
+        let color = match split_type {
+            abi::MPI_COMM_TYPE_SHARED => 0,
+            abi::MPI_UNDEFINED
+            | abi::MPI_COMM_TYPE_HW_GUIDED
+            | abi::MPI_COMM_TYPE_HW_UNGUIDED
+            | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => create::UNDEFINED,
+            _ => {
+                let expected = "a split type of the standard or MPI_UNDEFINED";
+                return Err(Error::argument(
+                    ErrorClass::ERR_ARG,
+                    "split_type",
+                    split_type,
+                    expected,
+                ));
+            }
+        };
+        publish(
+            create::split(
+                &COMMS.share(comm, "comm")?,
+                color,
+                key,
+                "MPI_Comm_split_type",
+            )?,
+            newcomm,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_create(
+    comm: MPI_Comm,
+    group: MPI_Group,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    run("MPI_Comm_create", comm, || {
+        let group = GROUPS.find(group, "group")?;
+        publish(
+            create::create(&COMMS.share(comm, "comm")?, group, "MPI_Comm_create")?,
+            newcomm,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut i32) -> i32 {
+    run("MPI_Comm_compare", comm1, || {
+        let (a, b) = (COMMS.find(comm1, "comm1")?, COMMS.find(comm2, "comm2")?);
+        let same = if comm1 == comm2 {
+            Comparison::Identical
+        } else {
+            match a.group().compare(b.group()) {
+                Comparison::Identical => Comparison::Congruent,
+                other => other,
+            }
+        };
+        // SAFETY: the result is writable (crate head).
+        unsafe { *result = same as i32 };
+        Ok(())
+    })
+}
+
+fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
+    // SAFETY: the handle is readable and writable (crate head).
+    let handle = unsafe { &mut *comm };
+    run(call, *handle, || {
+        if *handle == abi::MPI_COMM_WORLD || *handle == abi::MPI_COMM_SELF {
+            return Err(Error::argument(
+                ErrorClass::ERR_COMM,
+                "comm",
+                "predefined",
+                "a communicator that the program made",
+            ));
+        }
+        let object = COMMS.find(*handle, "comm")?;
+        object.attributes.clear(*handle as u64)?;
+        COMMS.remove(*handle, "comm")?.free();
+        *handle = abi::MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> i32 {
+    release("MPI_Comm_free", comm)
+}
+
+pub(crate) unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> i32 {
+    release("MPI_Comm_disconnect", comm)
+}
+
+pub(crate) unsafe fn MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) -> i32 {
+    run("MPI_Comm_set_name", comm, || {
+        // SAFETY: the text is NUL-terminated (crate head).
+        let text = unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy();
+        COMMS.find(comm, "comm")?.set_name(&text);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_name(
+    comm: MPI_Comm,
+    name: *mut c_char,
+    resultlen: *mut i32,
+) -> i32 {
+    run("MPI_Comm_get_name", comm, || {
+        let text = if comm == abi::MPI_COMM_NULL {
+            "MPI_COMM_NULL".to_owned()
+        } else {
+            COMMS.find(comm, "comm")?.name()
+        };
+        // SAFETY: the buffer has the standard's size (crate head).
+        unsafe { store_text(&text, name, resultlen, abi::MPI_MAX_OBJECT_NAME as usize) };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
+    run("MPI_Comm_set_info", comm, || {
+        COMMS.find(comm, "comm")?;
+        crate::handle::INFOS.find(info, "info").map(drop)
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> i32 {
+    run("MPI_Comm_get_info", comm, || {
+        COMMS.find(comm, "comm")?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *info_used = crate::info::of_pairs(&[])? };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> i32 {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *parent = abi::MPI_COMM_NULL };
+    0
+}

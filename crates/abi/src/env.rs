@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Start, finish and questions about the environment (MPI-5.0, chapters 9 and 11).
+
+use core::ffi::{c_char, c_void};
+use std::io::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use engine::process::{Process, ThreadLevel};
+use engine::{Error, ErrorClass};
+use mpi_abi_sys::constants::{
+    MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME,
+};
+use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
+
+use crate::error::{self, raise, run};
+use crate::handle::COMMS;
+use crate::sync::{AtomicPtr, AtomicU64};
+
+const BEFORE: u64 = 0;
+const ACTIVE: u64 = 1;
+const FINALIZED: u64 = 2;
+
+static STATE: AtomicU64 = AtomicU64::new(BEFORE);
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
+static LAST_USED_CODE: AtomicU64 = AtomicU64::new(16384);
+
+/// Between MPI_Init and MPI_Finalize.
+#[inline(always)]
+pub(crate) fn is_active() -> bool {
+    STATE.load(Ordering::Relaxed) == ACTIVE
+}
+
+pub(crate) fn was_finalized() -> bool {
+    STATE.load(Ordering::Relaxed) == FINALIZED
+}
+
+/// The process, from MPI_Init on.
+#[inline(always)]
+pub(crate) fn process() -> Option<&'static Process> {
+    // SAFETY: null, or the process that MPI_Init stored, which lives until the program ends.
+    unsafe { PROCESS.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The process, or the error that there is none.
+pub(crate) fn require_process() -> engine::Result<&'static Process> {
+    process().ok_or_else(|| Error::new(ErrorClass::ERR_OTHER, "called before MPI_Init"))
+}
+
+pub(crate) fn note_last_used_code(code: i32) {
+    LAST_USED_CODE.fetch_max(code as u64, Ordering::Relaxed);
+}
+
+pub(crate) fn last_used_code() -> i32 {
+    LAST_USED_CODE.load(Ordering::Relaxed) as i32
+}
+
+/// Ends this process and, through the launcher, the job.
+#[expect(
+    clippy::exit,
+    reason = "MPI_Abort and fatal errors end the program by definition"
+)]
+pub(crate) fn end_job(code: i32) -> ! {
+    if let Some(process) = process() {
+        process.announce_abort(code);
+    }
+    std::process::exit(code)
+}
+
+/// Copies a text into a C buffer of `room` bytes and stores its length.
+///
+/// # Safety
+/// `buffer` is writable for `room` bytes, `length` is null or writable.
+pub(crate) unsafe fn store_text(text: &str, buffer: *mut c_char, length: *mut i32, room: usize) {
+    let bytes = text.len().min(room.saturating_sub(1));
+    // SAFETY: `bytes` and the NUL fit into `room`; the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, bytes);
+        *buffer.add(bytes) = 0;
+        if !length.is_null() {
+            *length = bytes as i32;
+        }
+    }
+}
+
+fn init(call: &'static str, level: ThreadLevel) -> i32 {
+    if STATE.load(Ordering::Relaxed) != BEFORE {
+        let text = if was_finalized() {
+            "called after MPI_Finalize"
+        } else {
+            "called twice"
+        };
+        return raise(call, 0, Error::new(ErrorClass::ERR_OTHER, text));
+    }
+    let (process, warnings) = match Process::start(level) {
+        Ok(started) => started,
+        Err(failure) => return error::fatal(&failure.in_call(call)),
+    };
+    if process.rank() == 0 {
+        for warning in warnings {
+            // A closed standard error loses warnings only.
+            let _ = writeln!(std::io::stderr(), "Rankpoint: warning: {warning}");
+        }
+    }
+    MAIN_THREAD.get_or_init(|| std::thread::current().id());
+    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
+    for (handle, comm) in [
+        (MPI_COMM_WORLD, process.world()),
+        (MPI_COMM_SELF, process.itself()),
+    ] {
+        comm.handle.store(handle as u64, Ordering::Relaxed);
+        COMMS.define(handle, comm.clone());
+    }
+    error::define_predefined();
+    crate::datatype::define_predefined();
+    crate::op::define_predefined();
+    crate::group::define_predefined();
+    crate::info::define_predefined();
+    crate::attr::define_predefined(process);
+    STATE.store(ACTIVE, Ordering::Relaxed);
+    0
+}
+
+pub(crate) unsafe fn MPI_Init(argc: *mut i32, argv: *mut *mut *mut c_char) -> i32 {
+    let _ = (argc, argv);
+    init("MPI_Init", ThreadLevel::Single)
+}
+
+pub(crate) unsafe fn MPI_Init_thread(
+    argc: *mut i32,
+    argv: *mut *mut *mut c_char,
+    required: i32,
+    provided: *mut i32,
+) -> i32 {
+    let _ = (argc, argv);
+    let level = ThreadLevel::from_abi(required);
+    let code = init("MPI_Init_thread", level);
+    if code == 0 {
+        // SAFETY: the result is writable (crate head).
+        unsafe { *provided = level as i32 };
+    }
+    code
+}
+
+pub(crate) fn MPI_Finalize() -> i32 {
+    run("MPI_Finalize", 0, || {
+        let process = require_process()?;
+        // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
+        process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
+        process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
+        process.finish()?;
+        STATE.store(FINALIZED, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Initialized(flag: *mut i32) -> i32 {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *flag = i32::from(STATE.load(Ordering::Relaxed) != BEFORE) };
+    0
+}
+
+pub(crate) unsafe fn MPI_Finalized(flag: *mut i32) -> i32 {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *flag = i32::from(was_finalized()) };
+    0
+}
+
+pub(crate) unsafe fn MPI_Query_thread(provided: *mut i32) -> i32 {
+    run("MPI_Query_thread", 0, || {
+        let level = require_process()?.thread_level();
+        // SAFETY: the result is writable (crate head).
+        unsafe { *provided = level as i32 };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Is_thread_main(flag: *mut i32) -> i32 {
+    let main = MAIN_THREAD
+        .get()
+        .is_some_and(|id| *id == std::thread::current().id());
+    // SAFETY: the result is writable (crate head).
+    unsafe { *flag = i32::from(main) };
+    0
+}
+
+pub(crate) fn MPI_Abort(comm: MPI_Comm, errorcode: i32) -> i32 {
+    let _ = comm;
+    let mut out = std::io::stderr().lock();
+    let rank = process().map_or(0, Process::rank);
+    // Nobody is left to tell if standard error is closed.
+    let _ = writeln!(
+        out,
+        "Rankpoint: rank {rank} called MPI_Abort with code {errorcode}"
+    );
+    drop(out);
+    end_job(errorcode)
+}
+
+fn since_start() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+pub(crate) fn MPI_Wtime() -> f64 {
+    since_start()
+}
+
+pub(crate) fn MPI_Wtick() -> f64 {
+    1e-9
+}
+
+pub(crate) unsafe fn MPI_Get_version(version: *mut i32, subversion: *mut i32) -> i32 {
+    // SAFETY: the results are writable (crate head).
+    unsafe { (*version, *subversion) = (5, 0) };
+    0
+}
+
+pub(crate) unsafe fn MPI_Abi_get_version(abi_major: *mut i32, abi_minor: *mut i32) -> i32 {
+    // SAFETY: the results are writable (crate head).
+    unsafe { (*abi_major, *abi_minor) = (1, 0) };
+    0
+}
+
+pub(crate) unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> i32 {
+    run("MPI_Abi_get_info", 0, || {
+        let handle = crate::info::of_pairs(&[
+            ("mpi_aint_size", "8"),
+            ("mpi_count_size", "8"),
+            ("mpi_offset_size", "8"),
+        ])?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *info = handle };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut i32) -> i32 {
+    let text = concat!(
+        "Rankpoint ",
+        env!("CARGO_PKG_VERSION"),
+        ", MPI 5.0 standard ABI"
+    );
+    // SAFETY: the buffer has the standard's size (crate head).
+    unsafe {
+        store_text(
+            text,
+            version,
+            resultlen,
+            MPI_MAX_LIBRARY_VERSION_STRING as usize,
+        )
+    };
+    0
+}
+
+pub(crate) unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut i32) -> i32 {
+    run("MPI_Get_processor_name", 0, || {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .unwrap_or_else(|_| "localhost".to_owned());
+        // SAFETY: the buffer has the standard's size (crate head).
+        unsafe {
+            store_text(
+                host.trim(),
+                name,
+                resultlen,
+                MPI_MAX_PROCESSOR_NAME as usize,
+            )
+        };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> i32 {
+    run("MPI_Get_hw_resource_info", 0, || {
+        let handle = crate::info::of_pairs(&[])?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *hw_info = handle };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Pcontrol(level: i32) -> i32 {
+    let _ = level;
+    0
+}
+
+pub(crate) unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> i32 {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *address = location as MPI_Aint };
+    0
+}
+
+pub(crate) fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+pub(crate) fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
+    addr1.wrapping_sub(addr2)
+}
+
+/// Sizes of memory from MPI_Alloc_mem, by address.
+static ALLOCATED: std::sync::Mutex<std::collections::BTreeMap<usize, usize>> =
+    std::sync::Mutex::new(std::collections::BTreeMap::new());
+
+pub(crate) unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> i32 {
+    let _ = info;
+    run("MPI_Alloc_mem", 0, || {
+        let bytes = usize::try_from(size)
+            .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
+        let memory = require_process()?.allocate_shared(bytes);
+        let memory = memory.ok_or_else(|| {
+            Error::new(ErrorClass::ERR_NO_MEM, format!("no room for {bytes} bytes"))
+        })?;
+        ALLOCATED
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .insert(memory as usize, bytes);
+        // SAFETY: `baseptr` is the address of a pointer (MPI-5.0, section 9.2).
+        unsafe { *baseptr.cast::<*mut u8>() = memory };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Free_mem(base: *mut c_void) -> i32 {
+    run("MPI_Free_mem", 0, || {
+        let bytes = ALLOCATED
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .remove(&(base as usize));
+        let bytes = bytes.ok_or_else(|| {
+            Error::argument(
+                ErrorClass::ERR_BASE,
+                "base",
+                format!("{base:p}"),
+                "memory from MPI_Alloc_mem",
+            )
+        })?;
+        // SAFETY: allocated by MPI_Alloc_mem with this size; the program says that it is done with it.
+        unsafe { require_process()?.release_shared(base.cast(), bytes) };
+        Ok(())
+    })
+}
+
+/// Names of the functions that are not written yet, one a line (for `rankpoint info --missing`).
+#[unsafe(no_mangle)]
+pub extern "C" fn rankpoint_missing_functions() -> *const c_char {
+    static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
+    TEXT.get_or_init(|| std::ffi::CString::new(crate::MISSING).unwrap_or_default())
+        .as_ptr()
+}
+
+/// The settings: name, value in force, unit and text, tab-separated, one a line (for `rankpoint info`).
+#[unsafe(no_mangle)]
+pub extern "C" fn rankpoint_settings() -> *const c_char {
+    static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
+    let build = || {
+        let values = engine::settings::Settings::from_environment().0.values();
+        let lines: Vec<String> = engine::settings::SETTINGS
+            .iter()
+            .zip(values)
+            .map(|(row, value)| {
+                format!(
+                    "{}\t{value}\t{}\t{}\t{}..{}\t{}",
+                    row.name, row.default, row.unit, row.min, row.max, row.text
+                )
+            })
+            .collect();
+        std::ffi::CString::new(lines.join("\n")).unwrap_or_default()
+    };
+    TEXT.get_or_init(build).as_ptr()
+}

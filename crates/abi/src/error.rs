@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From an engine error to what the user's error handler makes of it (MPI-5.0, chapter 9).
+
+use std::io::Write as _;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::comm::Comm;
+use engine::errors::ERROR_CLASSES;
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::{
+    MPI_COMM_WORLD, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_MAX_ERROR_STRING,
+};
+use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
+
+use crate::env::{self, process};
+use crate::handle::{COMMS, HANDLERS};
+use crate::sync::AtomicU64;
+
+/// What happens on an error.
+pub(crate) enum ErrorHandler {
+    /// The job ends.
+    Fatal,
+    /// The error code is returned.
+    Return,
+    /// The user's function is called, then the code is returned.
+    User(Callback),
+}
+
+/// The handler of calls that belong to no object, before MPI_COMM_SELF has one: MPI_ERRORS_ARE_FATAL.
+static SELF_HANDLER: AtomicU64 = AtomicU64::new(MPI_ERRORS_ARE_FATAL as u64);
+
+pub(crate) fn define_predefined() {
+    HANDLERS.define(MPI_ERRORS_ARE_FATAL, Arc::new(ErrorHandler::Fatal));
+    HANDLERS.define(MPI_ERRORS_ABORT, Arc::new(ErrorHandler::Fatal));
+    HANDLERS.define(MPI_ERRORS_RETURN, Arc::new(ErrorHandler::Return));
+}
+
+/// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
+#[inline]
+pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Result<()>) -> i32 {
+    if !env::is_active() {
+        return inactive(call);
+    }
+    match body() {
+        Ok(()) => 0,
+        Err(error) => raise(call, comm, error),
+    }
+}
+
+/// An MPI call outside MPI_Init ... MPI_Finalize.
+#[cold]
+#[inline(never)]
+pub(crate) fn inactive(call: &'static str) -> i32 {
+    let text = if env::was_finalized() {
+        "called after MPI_Finalize"
+    } else {
+        "called before MPI_Init"
+    };
+    fatal(&Error::new(ErrorClass::ERR_OTHER, text).in_call(call))
+}
+
+/// Hands an error to the handler of a communicator and returns what the call returns.
+#[cold]
+#[inline(never)]
+pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
+    if !env::is_active() {
+        return inactive(call);
+    }
+    let found = COMMS.get(comm);
+    let error = error.in_call(call);
+    let error = match found {
+        Some(comm) => comm.annotate(error),
+        None => error,
+    };
+    let handle = found.map_or_else(|| SELF_HANDLER.load(Ordering::Relaxed), handler_of) as usize;
+    invoke(
+        handle,
+        if found.is_some() {
+            comm
+        } else {
+            MPI_COMM_WORLD + 1
+        },
+        &error,
+    )
+}
+
+fn handler_of(comm: &Comm) -> u64 {
+    match comm.error_handler.load(Ordering::Relaxed) {
+        0 => MPI_ERRORS_ARE_FATAL as u64,
+        handle => handle,
+    }
+}
+
+fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
+    let code = error.class().0;
+    match HANDLERS.get(handle) {
+        Some(ErrorHandler::Return) => {}
+        Some(ErrorHandler::User(function)) if *function != 0 => {
+            let (mut object, mut code) = (object, code);
+            // SAFETY: the user registered a function of this type (MPI_Comm_create_errhandler).
+            let function: unsafe extern "C" fn(*mut MPI_Comm, *mut i32, ...) =
+                unsafe { std::mem::transmute(*function) };
+            // SAFETY: as above; both arguments live through the call. No lock is held.
+            unsafe { function(&raw mut object, &raw mut code) };
+        }
+        _ => return fatal(error),
+    }
+    code
+}
+
+/// Says what happened, once, and ends the job.
+pub(crate) fn fatal(error: &Error) -> i32 {
+    let mut out = std::io::stderr().lock();
+    // Nobody is left to tell if standard error is closed.
+    let _ = writeln!(out, "Rankpoint: {error}");
+    let _ = out.flush();
+    drop(out);
+    env::end_job(error.class().0.clamp(1, 255))
+}
+
+/// A function that is not written yet.
+#[cold]
+#[inline(never)]
+pub(crate) fn missing(name: &'static str, comm: MPI_Comm) -> i32 {
+    let text =
+        format!("{name} is not implemented yet; `rankpoint info --missing` lists what is not");
+    raise(
+        name,
+        comm,
+        Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text),
+    )
+}
+
+/// User-defined classes, codes and their texts: (code, class, text).
+static ADDED: Mutex<Vec<(i32, i32, String)>> = Mutex::new(Vec::new());
+const FIRST_ADDED: i32 = 16385;
+
+fn with_added<R>(action: impl FnOnce(&mut Vec<(i32, i32, String)>) -> R) -> R {
+    action(&mut ADDED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn add(class: Option<i32>) -> i32 {
+    let number = FIRST_ADDED + process().map_or(0, |process| process.next_number() as i32);
+    with_added(|added| added.push((number, class.unwrap_or(number), String::new())));
+    env::note_last_used_code(number);
+    number
+}
+
+fn class_of(code: i32) -> Option<i32> {
+    if ERROR_CLASSES.iter().any(|row| row.0 == code) {
+        return Some(code);
+    }
+    with_added(|added| added.iter().find(|row| row.0 == code).map(|row| row.1))
+}
+
+fn unknown_code(code: i32) -> Error {
+    Error::argument(
+        ErrorClass::ERR_ARG,
+        "errorcode",
+        code,
+        "an error class or code of this library",
+    )
+}
+
+pub(crate) unsafe fn MPI_Error_class(errorcode: i32, errorclass: *mut i32) -> i32 {
+    match class_of(errorcode) {
+        Some(class) => {
+            // SAFETY: the result is writable (crate head).
+            unsafe { *errorclass = class };
+            0
+        }
+        None => raise("MPI_Error_class", 0, unknown_code(errorcode)),
+    }
+}
+
+pub(crate) unsafe fn MPI_Error_string(
+    errorcode: i32,
+    string: *mut core::ffi::c_char,
+    resultlen: *mut i32,
+) -> i32 {
+    let predefined = ERROR_CLASSES
+        .iter()
+        .find(|row| row.0 == errorcode)
+        .map(|row| format!("{}: {}", row.1, row.2));
+    let added = || {
+        with_added(|added| {
+            added
+                .iter()
+                .find(|row| row.0 == errorcode)
+                .map(|row| row.2.clone())
+        })
+    };
+    match predefined.or_else(added) {
+        Some(text) => {
+            // SAFETY: the buffer holds MPI_MAX_ERROR_STRING bytes (crate head).
+            unsafe {
+                crate::env::store_text(&text, string, resultlen, MPI_MAX_ERROR_STRING as usize)
+            };
+            0
+        }
+        None => raise("MPI_Error_string", 0, unknown_code(errorcode)),
+    }
+}
+
+pub(crate) unsafe fn MPI_Add_error_class(errorclass: *mut i32) -> i32 {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *errorclass = add(None) };
+    0
+}
+
+pub(crate) unsafe fn MPI_Add_error_code(errorclass: i32, errorcode: *mut i32) -> i32 {
+    run("MPI_Add_error_code", 0, || {
+        let class = class_of(errorclass).ok_or_else(|| unknown_code(errorclass))?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errorcode = add(Some(class)) };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Add_error_string(errorcode: i32, string: *const core::ffi::c_char) -> i32 {
+    run("MPI_Add_error_string", 0, || {
+        // SAFETY: the text is NUL-terminated (crate head).
+        let text = unsafe { core::ffi::CStr::from_ptr(string) }
+            .to_string_lossy()
+            .into_owned();
+        with_added(|added| {
+            added
+                .iter_mut()
+                .find(|row| row.0 == errorcode)
+                .map(|row| row.2 = text)
+        })
+        .ok_or_else(|| unknown_code(errorcode))
+    })
+}
+
+fn remove(code: i32) -> Result<()> {
+    with_added(|added| {
+        let before = added.len();
+        added.retain(|row| row.0 != code);
+        if added.len() < before {
+            Ok(())
+        } else {
+            Err(unknown_code(code))
+        }
+    })
+}
+
+pub(crate) fn MPI_Remove_error_class(errorclass: i32) -> i32 {
+    run("MPI_Remove_error_class", 0, || remove(errorclass))
+}
+
+pub(crate) fn MPI_Remove_error_code(errorcode: i32) -> i32 {
+    run("MPI_Remove_error_code", 0, || remove(errorcode))
+}
+
+pub(crate) fn MPI_Remove_error_string(errorcode: i32) -> i32 {
+    run("MPI_Remove_error_string", 0, || {
+        with_added(|added| {
+            added
+                .iter_mut()
+                .find(|row| row.0 == errorcode)
+                .map(|row| row.2.clear())
+        })
+        .ok_or_else(|| unknown_code(errorcode))
+    })
+}
+
+fn create(call: &'static str, function: Callback, errhandler: *mut MPI_Errhandler) -> i32 {
+    run(call, 0, || {
+        let handle = HANDLERS.insert(Arc::new(ErrorHandler::User(function)))?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errhandler = handle };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Comm_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_Win_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Win_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_File_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_File_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_Session_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Session_create_errhandler", function, errhandler)
+}
+
+pub(crate) fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
+    run("MPI_Comm_set_errhandler", comm, || {
+        HANDLERS.find(errhandler, "errhandler")?;
+        COMMS
+            .find(comm, "comm")?
+            .error_handler
+            .store(errhandler as u64, Ordering::Relaxed);
+        if comm == MPI_COMM_WORLD + 1 {
+            SELF_HANDLER.store(errhandler as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_errhandler(
+    comm: MPI_Comm,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    run("MPI_Comm_get_errhandler", comm, || {
+        let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errhandler = handle };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
+    run("MPI_Comm_call_errhandler", comm, || {
+        let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
+        let error = Error::new(ErrorClass(errorcode), "the program raised this error")
+            .in_call("MPI_Comm_call_errhandler");
+        invoke(handle, comm, &error);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> i32 {
+    run("MPI_Errhandler_free", 0, || {
+        // SAFETY: the handle is readable and writable (crate head).
+        let handle = unsafe { &mut *errhandler };
+        HANDLERS.find(*handle, "errhandler")?;
+        // The object stays: communicators may still refer to it (MPI-5.0, section 9.3.4).
+        *handle = MPI_ERRHANDLER_NULL;
+        Ok(())
+    })
+}

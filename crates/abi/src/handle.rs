@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From handle values to objects: a mask, a compare and a load.
+//!
+//! Each kind of object has a table whose slot index is the low bits of the handle value. Predefined handles are the ABI's
+//! small constants and occupy the slots of their own values; handles made at run time lie above and carry a generation and
+//! their kind, so that a freed, foreign or invented value never equals the one in its slot. The tables are zeroed static
+//! memory: pages of slots that were never used cost nothing.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::comm::Comm;
+use engine::group::Group;
+use engine::{Error, ErrorClass, Result};
+
+use crate::datatype::Datatype;
+use crate::error::ErrorHandler;
+use crate::info::Info;
+use crate::op::Op;
+use crate::sync::{AtomicPtr, AtomicU64};
+
+const SLOTS: usize = 1 << 17;
+const FIRST_DYNAMIC: u32 = 4096;
+
+struct Slot<T> {
+    handle: AtomicU64,
+    object: AtomicPtr<T>,
+}
+
+/// A kind of object that has handles.
+pub(crate) trait Object: Send + Sync + Sized + 'static {
+    /// Top byte of this kind's handles.
+    const TAG: u64;
+    /// What a user calls it.
+    const KIND: &'static str;
+    /// Error class of a bad handle.
+    const CLASS: ErrorClass;
+
+    /// The slots that may be reused.
+    fn free_list() -> &'static Mutex<FreeList>;
+}
+
+/// The handles of one kind. All-zero when new, so that it costs no space in the library's file.
+pub(crate) struct Table<T: 'static> {
+    slots: [Slot<T>; SLOTS],
+}
+
+/// Slots of freed handles with their next generation, and the number of slots that were ever used.
+pub(crate) struct FreeList {
+    reusable: Vec<(u32, u32)>,
+    used: u32,
+}
+
+impl<T: Object> Table<T> {
+    const fn new() -> Self {
+        Self {
+            slots: [const {
+                Slot {
+                    handle: AtomicU64::new(0),
+                    object: AtomicPtr::new(std::ptr::null_mut()),
+                }
+            }; SLOTS],
+        }
+    }
+
+    /// The object of a handle.
+    #[inline(always)]
+    pub(crate) fn get(&'static self, handle: usize) -> Option<&'static T> {
+        let slot = &self.slots[handle & (SLOTS - 1)];
+        // PAIRS: handle.published
+        if slot.handle.load(Ordering::Acquire) != handle as u64 || handle == 0 {
+            return None;
+        }
+        // SAFETY: a slot whose handle matches holds an object that lives until the handle is removed; using a handle
+        // while another thread frees it is an error of the program.
+        unsafe { slot.object.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// The object of a handle, or the error that names argument and value.
+    #[inline(always)]
+    pub(crate) fn find(&'static self, handle: usize, argument: &'static str) -> Result<&'static T> {
+        match self.get(handle) {
+            Some(object) => Ok(object),
+            None => Err(self.bad(handle, argument)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
+        let what = match handle {
+            0 => "0, which is no handle".to_owned(),
+            1..4096 => format!("the predefined constant {handle:#x}"),
+            _ if handle as u64 >> 56 == T::TAG => format!("{handle:#x}, which was freed"),
+            _ => format!("{handle:#x}, which is no handle of this kind"),
+        };
+        Error::argument(T::CLASS, argument, what, format!("a valid {}", T::KIND))
+    }
+
+    /// Gives an object a handle.
+    pub(crate) fn insert(&'static self, object: Arc<T>) -> Result<usize> {
+        let (index, generation) = {
+            let mut free = T::free_list()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let fresh = FIRST_DYNAMIC + free.used;
+            match free.reusable.pop() {
+                Some(slot) => slot,
+                None if (fresh as usize) < SLOTS => {
+                    free.used += 1;
+                    (fresh, 0)
+                }
+                None => {
+                    let text = format!("{} objects of kind '{}' exist already", free.used, T::KIND);
+                    return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+                }
+            }
+        };
+        let handle = T::TAG << 56 | u64::from(generation) << 17 | u64::from(index);
+        self.place(index as usize, handle, object);
+        Ok(handle as usize)
+    }
+
+    /// Gives a predefined handle its object.
+    pub(crate) fn define(&'static self, handle: usize, object: Arc<T>) {
+        self.place(handle, handle as u64, object);
+    }
+
+    fn place(&self, index: usize, handle: u64, object: Arc<T>) {
+        let slot = &self.slots[index];
+        slot.object
+            .store(Arc::into_raw(object).cast_mut(), Ordering::Relaxed);
+        // PAIRS: handle.published
+        slot.handle.store(handle, Ordering::Release);
+    }
+
+    /// Another reference to a handle's object.
+    pub(crate) fn share(&'static self, handle: usize, argument: &'static str) -> Result<Arc<T>> {
+        let object: *const T = self.find(handle, argument)?;
+        // SAFETY: objects in slots come from Arc::into_raw and the slot keeps one count.
+        unsafe {
+            Arc::increment_strong_count(object);
+            Ok(Arc::from_raw(object))
+        }
+    }
+
+    /// Takes a handle out: it is stale from now on.
+    pub(crate) fn remove(&'static self, handle: usize, argument: &'static str) -> Result<Arc<T>> {
+        let object = self.share(handle, argument)?;
+        let index = handle & (SLOTS - 1);
+        self.slots[index].handle.store(0, Ordering::Relaxed);
+        let raw = self.slots[index]
+            .object
+            .swap(std::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the slot's own count, from Arc::into_raw in `place`.
+        drop(unsafe { Arc::from_raw(raw) });
+        if index as u32 >= FIRST_DYNAMIC {
+            let generation = ((handle as u64 >> 17) as u32 + 1) & 0xff_ffff;
+            let mut free = T::free_list()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            free.reusable.push((index as u32, generation));
+        }
+        Ok(object)
+    }
+}
+
+macro_rules! tables {
+    ($($table:ident $object:ty, $tag:literal, $kind:literal, $class:ident;)*) => {
+        $(
+            pub(crate) static $table: Table<$object> = Table::new();
+
+            impl Object for $object {
+                const TAG: u64 = $tag;
+                const KIND: &'static str = $kind;
+                const CLASS: ErrorClass = ErrorClass::$class;
+
+                fn free_list() -> &'static Mutex<FreeList> {
+                    static FREE: Mutex<FreeList> = Mutex::new(FreeList { reusable: Vec::new(), used: 0 });
+                    &FREE
+                }
+            }
+        )*
+    };
+}
+
+tables! {
+    COMMS Comm, 0x43, "communicator", ERR_COMM;
+    GROUPS Group, 0x47, "group", ERR_GROUP;
+    DATATYPES Datatype, 0x44, "datatype", ERR_TYPE;
+    OPS Op, 0x4f, "reduction operation", ERR_OP;
+    INFOS Info, 0x49, "info object", ERR_INFO;
+    HANDLERS ErrorHandler, 0x45, "error handler", ERR_ERRHANDLER;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Info objects (MPI-5.0, chapter 10): ordered lists of keys and values.
+
+use core::ffi::{CStr, c_char};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::{MPI_INFO_ENV, MPI_INFO_NULL, MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
+use mpi_abi_sys::types::MPI_Info;
+
+use crate::env::store_text;
+use crate::error::run;
+use crate::handle::INFOS;
+
+/// Keys and values in the order in which they were set.
+#[derive(Default)]
+pub(crate) struct Info {
+    pairs: Mutex<Vec<(String, String)>>,
+}
+
+impl Info {
+    fn with<R>(&self, action: impl FnOnce(&mut Vec<(String, String)>) -> R) -> R {
+        action(&mut self.pairs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn get(&self, key: &str) -> Option<String> {
+        self.with(|pairs| {
+            pairs
+                .iter()
+                .find(|pair| pair.0 == key)
+                .map(|pair| pair.1.clone())
+        })
+    }
+}
+
+/// A new info object with these pairs.
+pub(crate) fn of_pairs(pairs: &[(&str, &str)]) -> Result<MPI_Info> {
+    let pairs = pairs
+        .iter()
+        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    INFOS.insert(Arc::new(Info {
+        pairs: Mutex::new(pairs),
+    }))
+}
+
+pub(crate) fn define_predefined() {
+    let level = crate::env::process().map_or("MPI_THREAD_SINGLE", |process| {
+        match process.thread_level() as i32 {
+            0 => "MPI_THREAD_SINGLE",
+            1024 => "MPI_THREAD_FUNNELED",
+            2048 => "MPI_THREAD_SERIALIZED",
+            _ => "MPI_THREAD_MULTIPLE",
+        }
+    });
+    let pairs = vec![("thread_level".to_owned(), level.to_owned())];
+    INFOS.define(
+        MPI_INFO_ENV,
+        Arc::new(Info {
+            pairs: Mutex::new(pairs),
+        }),
+    );
+}
+
+fn text(
+    argument: &'static str,
+    class: ErrorClass,
+    value: *const c_char,
+    limit: i32,
+) -> Result<String> {
+    if value.is_null() {
+        return Err(Error::argument(class, argument, "null", "a text"));
+    }
+    // SAFETY: the text is NUL-terminated (crate head).
+    let text = unsafe { CStr::from_ptr(value) }
+        .to_string_lossy()
+        .into_owned();
+    if text.is_empty() || text.len() >= limit as usize {
+        return Err(Error::argument(
+            class,
+            argument,
+            format!("{} bytes long", text.len()),
+            format!("1..{} bytes", limit - 1),
+        ));
+    }
+    Ok(text)
+}
+
+fn key_text(key: *const c_char) -> Result<String> {
+    text("key", ErrorClass::ERR_INFO_KEY, key, MPI_MAX_INFO_KEY)
+}
+
+pub(crate) unsafe fn MPI_Info_create(info: *mut MPI_Info) -> i32 {
+    run("MPI_Info_create", 0, || {
+        // SAFETY: the result is writable (crate head).
+        unsafe { *info = of_pairs(&[])? };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> i32 {
+    run("MPI_Info_dup", 0, || {
+        let pairs = INFOS.find(info, "info")?.with(|pairs| pairs.clone());
+        // SAFETY: the result is writable (crate head).
+        unsafe {
+            *newinfo = INFOS.insert(Arc::new(Info {
+                pairs: Mutex::new(pairs),
+            }))?
+        };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_free(info: *mut MPI_Info) -> i32 {
+    run("MPI_Info_free", 0, || {
+        // SAFETY: the handle is readable and writable (crate head).
+        let handle = unsafe { &mut *info };
+        if *handle == MPI_INFO_ENV {
+            return Err(Error::argument(
+                ErrorClass::ERR_INFO,
+                "info",
+                "MPI_INFO_ENV",
+                "an info object that the program made",
+            ));
+        }
+        INFOS.remove(*handle, "info")?;
+        *handle = MPI_INFO_NULL;
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) -> i32 {
+    run("MPI_Info_set", 0, || {
+        let object = INFOS.find(info, "info")?;
+        let key = key_text(key)?;
+        let value = text("value", ErrorClass::ERR_INFO_VALUE, value, MPI_MAX_INFO_VAL)?;
+        object.with(|pairs| match pairs.iter_mut().find(|pair| pair.0 == key) {
+            Some(pair) => pair.1 = value,
+            None => pairs.push((key, value)),
+        });
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> i32 {
+    run("MPI_Info_delete", 0, || {
+        let key = key_text(key)?;
+        let removed = INFOS.find(info, "info")?.with(|pairs| {
+            let before = pairs.len();
+            pairs.retain(|pair| pair.0 != key);
+            pairs.len() < before
+        });
+        if removed {
+            Ok(())
+        } else {
+            Err(Error::argument(
+                ErrorClass::ERR_INFO_NOKEY,
+                "key",
+                key,
+                "a key of the info object",
+            ))
+        }
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_get(
+    info: MPI_Info,
+    key: *const c_char,
+    valuelen: i32,
+    value: *mut c_char,
+    flag: *mut i32,
+) -> i32 {
+    run("MPI_Info_get", 0, || {
+        let found = INFOS.find(info, "info")?.get(&key_text(key)?);
+        // SAFETY: the results are writable, `value` for `valuelen` characters and a NUL (crate head).
+        unsafe {
+            *flag = i32::from(found.is_some());
+            if let Some(found) = found {
+                store_text(
+                    &found,
+                    value,
+                    std::ptr::null_mut(),
+                    valuelen.max(0) as usize + 1,
+                );
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_get_string(
+    info: MPI_Info,
+    key: *const c_char,
+    buflen: *mut i32,
+    value: *mut c_char,
+    flag: *mut i32,
+) -> i32 {
+    run("MPI_Info_get_string", 0, || {
+        let found = INFOS.find(info, "info")?.get(&key_text(key)?);
+        // SAFETY: the results are writable, `value` for `*buflen` bytes (crate head).
+        unsafe {
+            *flag = i32::from(found.is_some());
+            if let Some(found) = found {
+                let room = *buflen;
+                if room > 0 {
+                    store_text(&found, value, std::ptr::null_mut(), room as usize);
+                }
+                *buflen = found.len() as i32 + 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_get_valuelen(
+    info: MPI_Info,
+    key: *const c_char,
+    valuelen: *mut i32,
+    flag: *mut i32,
+) -> i32 {
+    run("MPI_Info_get_valuelen", 0, || {
+        let found = INFOS.find(info, "info")?.get(&key_text(key)?);
+        // SAFETY: the results are writable (crate head).
+        unsafe {
+            *flag = i32::from(found.is_some());
+            if let Some(found) = found {
+                *valuelen = found.len() as i32;
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut i32) -> i32 {
+    run("MPI_Info_get_nkeys", 0, || {
+        let count = INFOS.find(info, "info")?.with(|pairs| pairs.len());
+        // SAFETY: the result is writable (crate head).
+        unsafe { *nkeys = count as i32 };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: i32, key: *mut c_char) -> i32 {
+    run("MPI_Info_get_nthkey", 0, || {
+        let found = INFOS.find(info, "info")?.with(|pairs| {
+            usize::try_from(n)
+                .ok()
+                .and_then(|n| pairs.get(n).map(|pair| pair.0.clone()))
+        });
+        let found = found
+            .ok_or_else(|| Error::argument(ErrorClass::ERR_ARG, "n", n, "the number of a key"))?;
+        // SAFETY: the buffer has the standard's size (crate head).
+        unsafe { store_text(&found, key, std::ptr::null_mut(), MPI_MAX_INFO_KEY as usize) };
+        Ok(())
+    })
+}
