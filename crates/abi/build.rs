@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the C entry points: one `MPI_` and one `PMPI_` symbol for each function of the ABI's table.
 //!
-//! A function is implemented when a file in `src/` defines `pub(crate) fn MPI_X(` (or `unsafe fn`); a large-count form uses
+//! A function is implemented when a file in `src/` defines `pub(crate) fn MPI_X(` (or `unsafe fn`), or names it in a row
+//! of a macro's table (a line of words that starts with `MPI_` and ends with `;`); a large-count form uses
 //! its base's body, whose count parameters are generic. The compiler checks that body and table agree. All others raise
 //! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions.
 
@@ -57,6 +58,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+fn is_name_or_space(c: char) -> bool {
+    c.is_ascii_alphabetic() || "_ ;".contains(c)
+}
+
 /// Finds `fn MPI_X(` in all source files and remembers the module.
 fn scan(
     folder: &Path,
@@ -70,6 +75,17 @@ fn scan(
             .to_string_lossy()
             .into_owned();
         for line in std::fs::read_to_string(&path)?.lines() {
+            let trimmed = line.trim();
+            if trimmed.starts_with("MPI_")
+                && trimmed.ends_with(';')
+                && trimmed.chars().all(is_name_or_space)
+            {
+                let names = trimmed
+                    .trim_end_matches(';')
+                    .split_whitespace()
+                    .filter(|word| word.starts_with("MPI_"));
+                bodies.extend(names.map(|name| (name.to_owned(), module.clone())));
+            }
             let start = line.trim_start().strip_prefix("pub(crate) ");
             let start = start
                 .map(|s| s.strip_prefix("unsafe ").unwrap_or(s))

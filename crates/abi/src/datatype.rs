@@ -211,7 +211,7 @@ fn pair_layout(size: usize, extent: usize) -> std::result::Result<Layout, layout
     let index = Layout::named(4, 4);
     let at = if size == 6 { 4 } else { size as i64 - 4 };
     let at = if extent == 32 { 16 } else { at };
-    Ok(Layout::structure(&[(0, 1, &value), (at, 1, &index)])?.resized(0, extent as i64))
+    Layout::structure([(0, 1, &value), (at, 1, &index)])?.resized(0, extent as i64)
 }
 
 pub(crate) fn define_predefined() {
@@ -434,7 +434,7 @@ fn indexed(lengths: &[i64], displacements: &[i64], unit: i64, old: &Layout) -> R
         })?;
         pieces.push((at, length));
     }
-    built(Layout::hindexed(&pieces, old))
+    built(Layout::hindexed(pieces, old))
 }
 
 macro_rules! indexed_types {
@@ -605,7 +605,7 @@ pub(crate) unsafe fn MPI_Type_create_struct(
             }
             pieces.push((at, count_of("array_of_blocklengths", length)?, &*old.layout));
         }
-        let layout = built(Layout::structure(&pieces))?;
+        let layout = built(Layout::structure(pieces))?;
         let contents = Contents {
             integers: [count].iter().chain(&lengths).map(|&v| v as i32).collect(),
             addresses: displacements.iter().map(|&v| v as isize).collect(),
@@ -629,10 +629,12 @@ pub(crate) unsafe fn MPI_Type_create_resized(
 ) -> i32 {
     make("MPI_Type_create_resized", newtype, || {
         let (lb, extent) = (lb.to_i64(), extent.to_i64());
-        let layout = DATATYPES
-            .find(oldtype, "oldtype")?
-            .layout
-            .resized(lb, extent);
+        let layout = built(
+            DATATYPES
+                .find(oldtype, "oldtype")?
+                .layout
+                .resized(lb, extent),
+        )?;
         derived(
             oldtype,
             layout,

@@ -345,7 +345,7 @@ pub(crate) unsafe fn MPI_Free_mem(base: *mut c_void) -> i32 {
 
 /// Names of the functions that are not written yet, one a line (for `rankpoint info --missing`).
 #[unsafe(no_mangle)]
-pub extern "C" fn rankpoint_missing_functions() -> *const c_char {
+pub(crate) extern "C" fn rankpoint_missing_functions() -> *const c_char {
     static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
     TEXT.get_or_init(|| std::ffi::CString::new(crate::MISSING).unwrap_or_default())
         .as_ptr()
@@ -353,7 +353,7 @@ pub extern "C" fn rankpoint_missing_functions() -> *const c_char {
 
 /// The settings: name, value in force, unit and text, tab-separated, one a line (for `rankpoint info`).
 #[unsafe(no_mangle)]
-pub extern "C" fn rankpoint_settings() -> *const c_char {
+pub(crate) extern "C" fn rankpoint_settings() -> *const c_char {
     static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
     let build = || {
         let values = engine::settings::Settings::from_environment().0.values();
