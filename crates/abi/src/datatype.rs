@@ -96,6 +96,17 @@ const fn predefined_sizes() -> [u8; 1024] {
     sizes
 }
 
+/// Bytes of `count` elements of a predefined type without holes, when they are below 2 GiB and `buf` is not null.
+// TIER: short
+#[inline(always)]
+pub(crate) fn plain_bytes(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
+    if datatype >= 1024 || buf.is_null() || count as u64 >= 1 << 26 {
+        return None;
+    }
+    let size = SIZES[datatype];
+    (size != 255).then_some(count as usize * size as usize)
+}
+
 /// The memory that a buffer, a count and a datatype describe.
 #[inline(always)]
 pub(crate) fn memory(

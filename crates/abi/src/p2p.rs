@@ -122,16 +122,130 @@ macro_rules! named_sends {
 }
 
 named_sends! {
-    MPI_Isend Isend MPI_Send Send MPI_Send_init Send_init;
     MPI_Issend Issend MPI_Ssend Ssend MPI_Ssend_init Ssend_init;
     MPI_Irsend Irsend MPI_Rsend Rsend MPI_Rsend_init Rsend_init;
     MPI_Ibsend Ibsend MPI_Bsend Bsend MPI_Bsend_init Bsend_init;
+}
+
+/// The standard send: the short message first, everything else out of line.
+#[inline(always)]
+pub(crate) unsafe fn MPI_Isend(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    let count = count.into();
+    if let (Some(object), Some(bytes)) =
+        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
+    {
+        // SAFETY: the result is writable, the buffer readable (crate head).
+        unsafe {
+            if p2p::send_short(object, buf.cast(), bytes, dest, tag) {
+                *request = RequestId::SENT.0 as usize;
+                return 0;
+            }
+        }
+    }
+    // SAFETY: passed on.
+    unsafe { isend_any(buf, count, datatype, dest, tag, comm, request) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn isend_any(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    // SAFETY: passed on.
+    unsafe { Isend(buf, count, datatype, dest, tag, comm, request) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn MPI_Send(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: i32,
+    tag: i32,
+    comm: MPI_Comm,
+) -> i32 {
+    let count = count.into();
+    if let (Some(object), Some(bytes)) =
+        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
+    {
+        // SAFETY: the buffer is readable (crate head).
+        if unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) } {
+            return 0;
+        }
+    }
+    // SAFETY: passed on.
+    unsafe { send_any(buf, count, datatype, dest, tag, comm) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn send_any(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: i32,
+    tag: i32,
+    comm: MPI_Comm,
+) -> i32 {
+    // SAFETY: passed on.
+    unsafe { Send(buf, count, datatype, dest, tag, comm) }
+}
+
+pub(crate) unsafe fn MPI_Send_init(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    // SAFETY: passed on.
+    unsafe { Send_init(buf, count, datatype, dest, tag, comm, request) }
 }
 
 #[inline(always)]
 pub(crate) unsafe fn MPI_Irecv(
     buf: *mut c_void,
     count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    source: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    let count = count.into();
+    if let (Some(object), Some(bytes)) =
+        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
+    {
+        // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+        unsafe {
+            if let Some(id) = p2p::post_short(object, buf.cast(), bytes, source, tag) {
+                *request = id.0 as usize;
+                return 0;
+            }
+        }
+    }
+    // SAFETY: passed on.
+    unsafe { irecv_any(buf, count, datatype, source, tag, comm, request) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn irecv_any(
+    buf: *mut c_void,
+    count: i64,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,

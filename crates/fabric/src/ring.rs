@@ -455,23 +455,25 @@ impl RingReceiver {
 /// `source` is readable for `bytes` bytes and `bytes <= SHORT_BYTES`.
 #[inline(always)]
 unsafe fn store_words(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    if bytes == 8 {
-        // SAFETY: eight bytes are readable; unaligned is allowed.
-        words[0].store(
-            unsafe { source.cast::<u64>().read_unaligned() },
-            Ordering::Relaxed,
-        );
-        return;
+    // SAFETY: each arm reads the `bytes` readable bytes only (caller); unaligned reads are allowed.
+    unsafe {
+        match bytes {
+            8 => words[0].store(source.cast::<u64>().read_unaligned(), Ordering::Relaxed),
+            1 => words[0].store(u64::from(source.read()), Ordering::Relaxed),
+            4 => words[0].store(
+                u64::from(source.cast::<u32>().read_unaligned()),
+                Ordering::Relaxed,
+            ),
+            _ => store_words_any(words, source, bytes),
+        }
     }
-    // SAFETY: the caller's promise.
-    unsafe { store_words_any(words, source, bytes) }
 }
 
 /// [`store_words`] for any length.
 ///
 /// # Safety
 /// As for [`store_words`].
-#[inline(always)]
+#[inline(never)]
 unsafe fn store_words_any(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
     let whole = bytes / 8;
     let rest = bytes % 8;
@@ -518,6 +520,15 @@ unsafe fn read_part(source: *const u8, bytes: usize) -> u64 {
 /// `target` is writable for `bytes` bytes and `bytes <= SHORT_BYTES`.
 #[inline(always)]
 unsafe fn load_words(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
+    if bytes == 8 {
+        // SAFETY: eight bytes are writable; unaligned is allowed.
+        unsafe {
+            target
+                .cast::<u64>()
+                .write_unaligned(words[0].load(Ordering::Relaxed))
+        };
+        return;
+    }
     let whole = bytes / 8;
     let rest = bytes % 8;
     for (index, word) in words.iter().enumerate().take(whole) {

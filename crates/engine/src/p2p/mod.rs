@@ -89,6 +89,84 @@ pub enum Mode {
     Buffered,
 }
 
+/// The shortest path: sends up to [`SHORT_BYTES`] contiguous bytes if the ring has room and no lock is needed; false when
+/// nothing was done and [`isend`] has to decide. The send is complete when this returns true.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn send_short(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
+    if dest as u32 >= comm.peers || tag < 0 || bytes > SHORT_BYTES || comm.vci.is_threaded() {
+        return false;
+    }
+    let mut state = comm.vci.enter_alone();
+    // SAFETY: the rank map of a communicator holds ranks of the job only, and there is a link for each.
+    let link = unsafe {
+        state
+            .links
+            .get_unchecked_mut(comm.peer(dest as u32) as usize)
+    };
+    if !link.sender.has_credit() {
+        return false;
+    }
+    // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
+    unsafe {
+        link.sender
+            .put_short(cell::SHORT, comm.match_base | tag as u64, base, bytes)
+    };
+    if link.needs_doorbell() {
+        wake(comm, dest);
+    }
+    true
+}
+
+#[cold]
+#[inline(never)]
+fn wake(comm: &Comm, dest: i32) {
+    comm.vci.enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
+}
+
+/// The shortest path of a receive: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
+/// and no lock is needed; `None` when nothing was done and [`irecv`] has to decide.
+///
+/// # Safety
+/// As for [`irecv`], with `base` writable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn post_short(
+    comm: &Comm,
+    base: *mut u8,
+    bytes: usize,
+    source: i32,
+    tag: i32,
+) -> Option<RequestId> {
+    if source as u32 >= comm.peers || tag < 0 || comm.vci.is_threaded() {
+        return None;
+    }
+    let mut guard = comm.vci.enter_alone();
+    let state = &mut *guard;
+    if !state.unexpected.is_empty() || !state.posted.has_room() {
+        return None;
+    }
+    let index = state
+        .ops
+        .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
+    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
+    let op = state.ops.op_mut(index);
+    (op.base, op.bytes, op.error, op.comm) = (base, bytes, 0, comm);
+    // SAFETY: the guard of the communicator's VCI is held.
+    unsafe { comm.hold_operation() };
+    let record = state.ops.record_mut(index);
+    (record.bytes, record.stamp_ms) = (bytes as u64, stamp);
+    let key = Key {
+        word: comm.match_base | tag as u64,
+        peer: comm.peer(source as u32),
+    };
+    state.posted.post_exact(&mut state.ops, index, key);
+    Some(state.ops.id(index))
+}
+
 /// Starts a send to rank `dest` with `tag`.
 ///
 /// # Errors

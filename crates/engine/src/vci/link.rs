@@ -83,6 +83,14 @@ impl Link {
         Ok(())
     }
 
+    /// Whether a published cell needs [`Self::ring_doorbell`].
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn needs_doorbell(&self) -> bool {
+        // SAFETY: points into the peer's board, which stays mapped as long as the VCI lives.
+        self.sender_fences || unsafe { &*self.asleep }.load(Ordering::Relaxed) != 0
+    }
+
     /// Wakes the peer if it sleeps.
     // TIER: short
     #[inline(always)]

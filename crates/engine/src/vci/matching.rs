@@ -90,6 +90,12 @@ impl Chains {
         if self.len >= self.buckets.len() {
             self.grow(ops);
         }
+        self.link(ops, index, key);
+    }
+
+    /// [`Self::append`] without enlarging the table.
+    #[inline(always)]
+    fn link(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
         self.len += 1;
         let record = ops.record_mut(index);
         record.match_word = key.word;
@@ -193,6 +199,21 @@ impl PostedQueue {
             wild: 0,
             sequence: 0,
         }
+    }
+
+    /// Whether one more receive can be posted without enlarging the table.
+    #[inline(always)]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.chains.len < self.chains.buckets.len()
+    }
+
+    /// As [`Self::post`] for a key without wildcards when [`Self::has_room`].
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn post_exact(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+        self.sequence += 1;
+        ops.op_mut(index).sequence = self.sequence;
+        self.chains.link(ops, index, key);
     }
 
     /// Files a receive under `key`, behind all that were posted before.

@@ -148,6 +148,14 @@ impl Vci {
         self.threaded
     }
 
+    /// Opens the state without a lock; only below MPI_THREAD_MULTIPLE.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn enter_alone(&self) -> AloneGuard<'_> {
+        debug_assert!(!self.threaded);
+        AloneGuard { vci: self }
+    }
+
     /// Takes the lock (if threads demand one) and opens the state.
     // TIER: short
     #[inline(always)]
@@ -165,6 +173,29 @@ fn fair_capacity(segment: &Segment) -> u32 {
     let share =
         header.segment_bytes / 8 / u64::from(header.local_ranks) / size_of::<OpRecord>() as u64;
     u32::try_from(share.max(PAGE_BYTES as u64)).unwrap_or(u32::MAX)
+}
+
+/// Exclusive access to the state of a VCI that one thread uses at a time.
+pub(crate) struct AloneGuard<'a> {
+    vci: &'a Vci,
+}
+
+impl Deref for AloneGuard<'_> {
+    type Target = VciState;
+
+    #[inline(always)]
+    fn deref(&self) -> &VciState {
+        // SAFETY: no other thread is inside MPI (Vci::enter_alone).
+        unsafe { &*self.vci.state.get() }
+    }
+}
+
+impl DerefMut for AloneGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut VciState {
+        // SAFETY: no other thread is inside MPI (Vci::enter_alone).
+        unsafe { &mut *self.vci.state.get() }
+    }
 }
 
 /// Exclusive access to a VCI's state.

@@ -182,9 +182,19 @@ impl Operations {
     // TIER: short
     #[inline(always)]
     pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
+        match self.take_free(role, record_kind) {
+            Some(index) => Ok(index),
+            None => self.take_fresh(role, record_kind),
+        }
+    }
+
+    /// As [`Self::take`], but only an entry that was used before.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<OpIndex> {
         let index = self.free;
         if index == OpIndex::NONE {
-            return self.take_fresh(role, record_kind);
+            return None;
         }
         let record = self.record_mut(index);
         record.kind = record_kind;
@@ -192,7 +202,7 @@ impl Operations {
         let op = self.op_mut(index);
         op.role = role;
         op.flags = 0;
-        Ok(index)
+        Some(index)
     }
 
     #[cold]
