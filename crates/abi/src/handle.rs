@@ -68,9 +68,10 @@ impl<T: Object> Table<T> {
     pub(crate) fn get(&'static self, handle: usize) -> Option<&'static T> {
         let slot = &self.slots[handle & (SLOTS - 1)];
         // PAIRS: handle.published
-        if slot.handle.load(Ordering::Acquire) != handle as u64 || handle == 0 {
+        if slot.handle.load(Ordering::Acquire) != handle as u64 {
             return None;
         }
+        // Handle 0 matches the empty slot 0, whose object is null.
         // SAFETY: a slot whose handle matches holds an object that lives until the handle is removed; using a handle
         // while another thread frees it is an error of the program.
         unsafe { slot.object.load(Ordering::Relaxed).as_ref() }

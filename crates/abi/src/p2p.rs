@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use engine::comm::Comm;
 use engine::p2p::probe::Message;
-use engine::p2p::{self, Memory, Mode, buffered, persistent, probe};
+use engine::p2p::{self, Memory, Mode, Shortcut, buffered, persistent, probe};
 use engine::request;
 use engine::vci::operations::RequestId;
 use engine::{Error, ErrorClass, Result};
@@ -142,12 +142,16 @@ pub(crate) unsafe fn MPI_Isend(
     if let (Some(object), Some(bytes)) =
         (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
     {
-        // SAFETY: the result is writable, the buffer readable (crate head).
-        unsafe {
-            if p2p::send_short(object, buf.cast(), bytes, dest, tag) {
-                *request = RequestId::SENT.0 as usize;
-                return 0;
-            }
+        // SAFETY: the buffer is readable (crate head).
+        let sent = unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) };
+        if sent != Shortcut::NotTaken {
+            // SAFETY: the result is writable (crate head).
+            unsafe { *request = RequestId::SENT.0 as usize };
+            return if sent == Shortcut::Sent {
+                0
+            } else {
+                p2p::wake(object, dest)
+            };
         }
     }
     // SAFETY: passed on.
@@ -182,8 +186,10 @@ pub(crate) unsafe fn MPI_Send(
         (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
     {
         // SAFETY: the buffer is readable (crate head).
-        if unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) } {
-            return 0;
+        match unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) } {
+            Shortcut::NotTaken => {}
+            Shortcut::Sent => return 0,
+            Shortcut::SentToSleeper => return p2p::wake(object, dest),
         }
     }
     // SAFETY: passed on.

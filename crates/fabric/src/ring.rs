@@ -205,6 +205,28 @@ impl RingSender {
         self.publish(cell, kind, bytes as u8, 0);
     }
 
+    /// [`Self::put_short`] for a length that [`is_simple`]: no call, so that the caller needs no stack frame.
+    ///
+    /// # Safety
+    /// As for [`Self::put_short`], and [`is_simple`] holds.
+    // TIER: short
+    #[inline(always)]
+    pub unsafe fn put_simple(
+        &mut self,
+        kind: u8,
+        match_word: u64,
+        source: *const u8,
+        bytes: usize,
+    ) {
+        debug_assert!(bytes <= SHORT_BYTES && self.credits != 0 && is_simple(bytes));
+        // SAFETY: a credit means that the masked index is ours to write; it is below the cell count.
+        let cell = unsafe { self.cells.add((self.next & self.mask) as usize).as_ref() };
+        cell.match_word.store(match_word, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { store_simple(&cell.words, source, bytes) };
+        self.publish(cell, kind, bytes as u8, 0);
+    }
+
     /// Publishes the first `bytes` bytes of `words` as a message; false when there is no credit.
     #[must_use]
     pub fn put_bytes(
@@ -455,6 +477,27 @@ impl RingReceiver {
 /// `source` is readable for `bytes` bytes and `bytes <= SHORT_BYTES`.
 #[inline(always)]
 unsafe fn store_words(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
+    if is_simple(bytes) {
+        // SAFETY: the caller's promise; the length is a simple one.
+        unsafe { store_simple(words, source, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { store_words_any(words, source, bytes) };
+    }
+}
+
+/// Lengths that [`store_simple`] copies without a call: 0, 1, 4 and whole words.
+#[inline(always)]
+pub const fn is_simple(bytes: usize) -> bool {
+    bytes.is_multiple_of(8) || bytes == 1 || bytes == 4
+}
+
+/// [`store_words`] for simple lengths.
+///
+/// # Safety
+/// As for [`store_words`], and [`is_simple`] holds.
+#[inline(always)]
+unsafe fn store_simple(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
     // SAFETY: each arm reads the `bytes` readable bytes only (caller); unaligned reads are allowed.
     unsafe {
         match bytes {
@@ -464,7 +507,14 @@ unsafe fn store_words(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes
                 u64::from(source.cast::<u32>().read_unaligned()),
                 Ordering::Relaxed,
             ),
-            _ => store_words_any(words, source, bytes),
+            _ => {
+                for (index, word) in words.iter().enumerate().take(bytes / 8) {
+                    word.store(
+                        source.cast::<u64>().add(index).read_unaligned(),
+                        Ordering::Relaxed,
+                    );
+                }
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ pub mod probe;
 use std::sync::Arc;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
-use fabric::ring::SHORT_BYTES;
+use fabric::ring::{SHORT_BYTES, is_simple};
 use fabric::sync::Ordering;
 use layout::Layout;
 
@@ -89,16 +89,35 @@ pub enum Mode {
     Buffered,
 }
 
-/// The shortest path: sends up to [`SHORT_BYTES`] contiguous bytes if the ring has room and no lock is needed; false when
-/// nothing was done and [`isend`] has to decide. The send is complete when this returns true.
+/// What [`send_short`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortcut {
+    /// Nothing; [`isend`] has to decide.
+    NotTaken,
+    /// The message is sent.
+    Sent,
+    /// The message is sent, and the receiver sleeps: call [`wake`].
+    SentToSleeper,
+}
+
+/// The shortest path: sends contiguous bytes that fit into a cell if the ring has room and no lock is needed. The send is
+/// complete when this returns anything but `NotTaken`.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
 // TIER: short
 #[inline(always)]
-pub unsafe fn send_short(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
-    if dest as u32 >= comm.peers || tag < 0 || bytes > SHORT_BYTES || comm.vci.is_threaded() {
-        return false;
+pub unsafe fn send_short(
+    comm: &Comm,
+    base: *const u8,
+    bytes: usize,
+    dest: i32,
+    tag: i32,
+) -> Shortcut {
+    let ordinary =
+        (dest as u32) < comm.peers && tag >= 0 && bytes <= SHORT_BYTES && is_simple(bytes);
+    if !ordinary || comm.vci.is_threaded() {
+        return Shortcut::NotTaken;
     }
     let mut state = comm.vci.enter_alone();
     // SAFETY: the rank map of a communicator holds ranks of the job only, and there is a link for each.
@@ -108,23 +127,26 @@ pub unsafe fn send_short(comm: &Comm, base: *const u8, bytes: usize, dest: i32, 
             .get_unchecked_mut(comm.peer(dest as u32) as usize)
     };
     if !link.sender.has_credit() {
-        return false;
+        return Shortcut::NotTaken;
     }
-    // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
+    // SAFETY: the memory is readable (caller), a simple length that fits, and a credit is there (all checked).
     unsafe {
         link.sender
-            .put_short(cell::SHORT, comm.match_base | tag as u64, base, bytes)
+            .put_simple(cell::SHORT, comm.match_base | tag as u64, base, bytes)
     };
     if link.needs_doorbell() {
-        wake(comm, dest);
+        Shortcut::SentToSleeper
+    } else {
+        Shortcut::Sent
     }
-    true
 }
 
+/// Wakes the receiver of a message that [`send_short`] sent.
 #[cold]
 #[inline(never)]
-fn wake(comm: &Comm, dest: i32) {
+pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
     comm.vci.enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
+    0
 }
 
 /// The shortest path of a receive: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
