@@ -12,10 +12,11 @@ use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 
-use crate::datatype::{Address, memory};
+use crate::datatype::memory;
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 use crate::op::bind;
+use crate::type_create::Address;
 
 /// How a call ends: at once (`None`) or with a request.
 type Ending = Option<*mut MPI_Request>;
@@ -53,7 +54,7 @@ fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block
     Ok(Block::new(
         buf.cast_mut().cast(),
         count as usize,
-        DATATYPES.find(datatype, "datatype")?.layout.clone(),
+        DATATYPES.find(datatype, "datatype")?.layout().clone(),
     ))
 }
 
@@ -84,7 +85,7 @@ unsafe fn varying(
     let base = Block::new(
         buf.cast_mut().cast(),
         0,
-        DATATYPES.find(datatype, "datatype")?.layout.clone(),
+        DATATYPES.find(datatype, "datatype")?.layout().clone(),
     );
     let mut pieces = Vec::new();
     for rank in 0..comm.size() as usize {

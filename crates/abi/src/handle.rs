@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::comm::Comm;
+use engine::datatype::Datatype;
 use engine::group::Group;
+use engine::op::Op;
 use engine::{Error, ErrorClass, Result};
 
-use crate::datatype::Datatype;
 use crate::error::ErrorHandler;
 use crate::info::Info;
-use crate::op::Op;
 use crate::sync::{AtomicPtr, AtomicU64};
 
 const SLOTS: usize = 1 << 17;

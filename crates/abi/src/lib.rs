@@ -21,9 +21,12 @@ mod handle;
 mod info;
 mod op;
 mod p2p;
+mod pack;
 mod request;
 mod status;
 mod sync;
+mod type_create;
+mod type_query;
 
 /// The generated entry points.
 mod entries {

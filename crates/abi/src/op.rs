@@ -1,151 +1,82 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reduction operations (MPI-5.0, section 6.9): predefined and the user's.
+//! Reduction operations (MPI-5.0, section 6.9): handles, and the user's functions.
 
 use core::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use engine::coll::Combine;
-use engine::op::{self, Predefined};
+use engine::datatype::Datatype;
+use engine::op::{OPERATORS, Op, Reduction, UserFunction};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
-use crate::datatype::memory;
+use crate::datatype::{lend_handle, memory};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
 
-/// An operation as C programs know it.
-pub(crate) enum Op {
-    /// One of the standard's.
-    Predefined(Predefined),
-    /// A function of the user.
-    User {
-        function: Callback,
-        commutes: bool,
-        large: bool,
-    },
-}
-
-const PREDEFINED: &[(usize, Predefined)] = &[
-    (abi::MPI_SUM, Predefined::Sum),
-    (abi::MPI_MIN, Predefined::Min),
-    (abi::MPI_MAX, Predefined::Max),
-    (abi::MPI_PROD, Predefined::Prod),
-    (abi::MPI_BAND, Predefined::Band),
-    (abi::MPI_BOR, Predefined::Bor),
-    (abi::MPI_BXOR, Predefined::Bxor),
-    (abi::MPI_LAND, Predefined::Land),
-    (abi::MPI_LOR, Predefined::Lor),
-    (abi::MPI_LXOR, Predefined::Lxor),
-    (abi::MPI_MINLOC, Predefined::MinLoc),
-    (abi::MPI_MAXLOC, Predefined::MaxLoc),
-    (abi::MPI_REPLACE, Predefined::Replace),
-    (abi::MPI_NO_OP, Predefined::NoOp),
-];
-
 pub(crate) fn define_predefined() {
-    for &(handle, operation) in PREDEFINED {
-        OPS.define(handle, Arc::new(Op::Predefined(operation)));
-    }
-}
-
-/// An operation bound to the datatype of a call.
-struct Bound {
-    op: Arc<Op>,
-    datatype: MPI_Datatype,
-}
-
-impl Combine for Bound {
-    fn combine(&self, input: *const u8, inout: *mut u8, count: usize) -> Result<()> {
-        match *self.op {
-            Op::Predefined(operation) => {
-                let element = DATATYPES.find(self.datatype, "datatype")?.element;
-                // SAFETY: both operands hold `count` elements (contract of Combine).
-                unsafe { op::apply(operation, element, input, inout, count) }
-            }
-            Op::User {
-                function, large, ..
-            } => {
-                let mut datatype = self.datatype;
-                let input = input.cast_mut().cast::<c_void>();
-                let inout = inout.cast::<c_void>();
-                // SAFETY: the user registered a function of this type (MPI_Op_create); no lock is held.
-                unsafe {
-                    if large {
-                        let function: unsafe extern "C" fn(
-                            *mut c_void,
-                            *mut c_void,
-                            *mut i64,
-                            *mut usize,
-                        ) = std::mem::transmute(function);
-                        let mut count = count as i64;
-                        function(input, inout, &raw mut count, &raw mut datatype);
-                    } else {
-                        let function: unsafe extern "C" fn(
-                            *mut c_void,
-                            *mut c_void,
-                            *mut i32,
-                            *mut usize,
-                        ) = std::mem::transmute(function);
-                        let mut count = count as i32;
-                        function(input, inout, &raw mut count, &raw mut datatype);
-                    }
-                }
-                Ok(())
-            }
-        }
+    for row in OPERATORS {
+        OPS.define(row.operator as usize, Op::predefined(row.operator));
     }
 }
 
 /// The operation of a call, checked against its datatype.
-pub(crate) fn bind(op: MPI_Op, datatype: MPI_Datatype) -> Result<Arc<dyn Combine>> {
-    let object = OPS.share(op, "op")?;
-    let element = DATATYPES.find(datatype, "datatype")?.element;
-    if let Op::Predefined(operation) = *object {
-        let named = datatype < 4096;
-        if !named || !op::is_defined(operation, element) {
-            let expected = format!(
-                "an operation that is defined for the datatype (MPI-5.0, section 6.9.2), not {operation:?}"
-            );
-            return Err(Error::argument(
-                ErrorClass::ERR_OP,
-                "op",
-                format!("{op:#x}"),
-                expected,
-            ));
-        }
+pub(crate) fn bind(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reduction> {
+    let op = OPS.share(op, "op")?;
+    if op.operator().is_some_and(|it| it.is_for_accumulate()) {
+        let expected = "an operation of a collective, not of one-sided communication only";
+        let value = format!("{op:?}");
+        return Err(Error::argument(ErrorClass::ERR_OP, "op", value, expected));
     }
-    Ok(Arc::new(Bound {
-        op: object,
-        datatype,
-    }))
+    Reduction::new(&op, &DATATYPES.share(datatype, "datatype")?)
 }
 
-fn create(
-    call: &'static str,
-    function: Callback,
-    commute: i32,
-    op: *mut MPI_Op,
-    large: bool,
-) -> i32 {
+fn create(call: &'static str, function: Box<UserFunction>, commute: i32, op: *mut MPI_Op) -> i32 {
     run(call, 0, || {
-        let handle = OPS.insert(Arc::new(Op::User {
-            function,
-            commutes: commute != 0,
-            large,
-        }))?;
+        let object = Op::user(function, commute != 0);
+        let handle = OPS.insert(object.clone())?;
+        object.handle.store(handle as u64, Ordering::Relaxed);
         // SAFETY: the result is writable (crate head).
         unsafe { *op = handle };
         Ok(())
     })
 }
 
+/// Calls a user's function of either width with a handle of the datatype.
+fn calling<C: TryFrom<usize> + Copy + 'static>(function: Callback) -> Box<UserFunction> {
+    type Function<C> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut MPI_Datatype);
+    Box::new(move |input, inout, count, datatype: &Arc<Datatype>| {
+        // SAFETY: the user registered a function of this type (MPI_Op_create).
+        let function = unsafe { std::mem::transmute::<usize, Function<C>>(function) };
+        lend_handle(datatype, |mut handle| {
+            let (mut input, mut inout) = (input.cast_mut(), inout);
+            let mut rest = count;
+            let extent = datatype.layout().extent() as isize;
+            while rest > 0 {
+                // A function with int counts gets more elements than an int holds in parts.
+                let now = rest.min(i32::MAX as usize);
+                let Ok(mut length) = C::try_from(now) else {
+                    return;
+                };
+                // SAFETY: both operands hold `count` elements (contract of user functions). No lock is held.
+                unsafe {
+                    function(input.cast(), inout.cast(), &raw mut length, &raw mut handle);
+                }
+                rest -= now;
+                input = input.wrapping_offset(extent.wrapping_mul(now as isize));
+                inout = inout.wrapping_offset(extent.wrapping_mul(now as isize));
+            }
+        });
+    })
+}
+
 pub(crate) unsafe fn MPI_Op_create(user_fn: Callback, commute: i32, op: *mut MPI_Op) -> i32 {
-    create("MPI_Op_create", user_fn, commute, op, false)
+    create("MPI_Op_create", calling::<i32>(user_fn), commute, op)
 }
 
 pub(crate) unsafe fn MPI_Op_create_c(user_fn: Callback, commute: i32, op: *mut MPI_Op) -> i32 {
-    create("MPI_Op_create_c", user_fn, commute, op, true)
+    create("MPI_Op_create_c", calling::<i64>(user_fn), commute, op)
 }
 
 pub(crate) unsafe fn MPI_Op_free(op: *mut MPI_Op) -> i32 {
@@ -168,12 +99,7 @@ pub(crate) unsafe fn MPI_Op_free(op: *mut MPI_Op) -> i32 {
 
 pub(crate) unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut i32) -> i32 {
     run("MPI_Op_commutative", 0, || {
-        let commutes = match OPS.find(op, "op")? {
-            Op::Predefined(operation) => {
-                !matches!(operation, Predefined::Replace | Predefined::NoOp)
-            }
-            Op::User { commutes, .. } => *commutes,
-        };
+        let commutes = OPS.find(op, "op")?.is_commutative();
         // SAFETY: the result is writable (crate head).
         unsafe { *commute = i32::from(commutes) };
         Ok(())
@@ -190,6 +116,10 @@ pub(crate) unsafe fn MPI_Reduce_local(
     run("MPI_Reduce_local", 0, || {
         let count = count.into();
         memory(inbuf, count, datatype)?;
-        bind(op, datatype)?.combine(inbuf.cast(), inoutbuf.cast(), count as usize)
+        memory(inoutbuf, count, datatype)?;
+        let reduction = bind(op, datatype)?;
+        // SAFETY: both buffers hold `count` elements (crate head; checked as far as C allows).
+        unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count as usize) };
+        Ok(())
     })
 }

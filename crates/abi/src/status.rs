@@ -69,14 +69,10 @@ pub(crate) unsafe fn MPI_Get_count<C: CountOut>(
     count: *mut C,
 ) -> i32 {
     run("MPI_Get_count", 0, || {
-        let size = DATATYPES.find(datatype, "datatype")?.layout.size() as u64;
+        let datatype = DATATYPES.find(datatype, "datatype")?;
         // SAFETY: the status is readable (crate head).
-        let bytes = bytes(unsafe { &*status });
-        let value = match size {
-            0 => 0,
-            _ if bytes.is_multiple_of(size) => (bytes / size) as i64,
-            _ => i64::from(MPI_UNDEFINED),
-        };
+        let found = datatype.count_of(bytes(unsafe { &*status }));
+        let value = found.map_or(i64::from(MPI_UNDEFINED), |found| found as i64);
         // SAFETY: the result is writable (crate head).
         unsafe { *count = C::from_count(value) };
         Ok(())
@@ -91,9 +87,10 @@ pub(crate) unsafe fn MPI_Get_elements<C: CountOut>(
     run("MPI_Get_elements", 0, || {
         let datatype = DATATYPES.find(datatype, "datatype")?;
         // SAFETY: the status is readable (crate head).
-        let bytes = bytes(unsafe { &*status });
+        let found = datatype.elements_of(bytes(unsafe { &*status }));
+        let value = found.map_or(i64::from(MPI_UNDEFINED), |found| found as i64);
         // SAFETY: the result is writable (crate head).
-        unsafe { *count = C::from_count(datatype.elements_in(bytes)) };
+        unsafe { *count = C::from_count(value) };
         Ok(())
     })
 }

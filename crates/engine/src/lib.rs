@@ -8,6 +8,7 @@
 pub mod attr;
 pub mod coll;
 pub mod comm;
+pub mod datatype;
 pub mod errors;
 pub mod group;
 pub mod op;

@@ -14,4 +14,4 @@ pub use barrier::{agree_max, barrier, gather_words};
 pub use gather::{Pieces, allgather, gather, scatter};
 pub use move_all::{alltoall, bcast};
 pub use primitives::{Block, RawMut};
-pub use reduce::{Combine, allreduce, exscan, reduce, scan};
+pub use reduce::{allreduce, exscan, reduce, scan};

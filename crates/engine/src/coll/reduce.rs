@@ -7,16 +7,7 @@ use super::move_all::bcast;
 use super::primitives::{Block, Round};
 use crate::comm::Comm;
 use crate::errors::Result;
-
-/// Combines packed-with-holes operands: `inout = in op inout`, element by element. Operands have the memory image of the
-/// block's layout and start at its true lower bound.
-pub trait Combine {
-    /// `count` elements.
-    ///
-    /// # Errors
-    /// When the operation is not defined for the type.
-    fn combine(&self, input: *const u8, inout: *mut u8, count: usize) -> Result<()>;
-}
+use crate::op::Reduction;
 
 /// A private copy of a block's memory image.
 struct Image {
@@ -49,16 +40,16 @@ impl Image {
     }
 
     /// `self = left op self`.
-    fn prepend(&mut self, left: &Self, op: &dyn Combine) -> Result<()> {
+    fn prepend(&mut self, left: &Self, op: &Reduction) {
         debug_assert!(!self.memory.is_empty());
-        op.combine(left.block.base.0, self.block.base.0, self.block.count)
+        // SAFETY: both images hold as many elements as the block they were made for.
+        unsafe { op.apply(left.block.base.0, self.block.base.0, self.block.count) };
     }
 
     /// `self = self op right`.
-    fn append(&mut self, mut right: Self, op: &dyn Combine) -> Result<()> {
-        right.prepend(self, op)?;
+    fn append(&mut self, mut right: Self, op: &Reduction) {
+        right.prepend(self, op);
         *self = right;
-        Ok(())
     }
 }
 
@@ -71,7 +62,7 @@ pub async fn reduce(
     comm: Arc<Comm>,
     send: Block,
     receive: Option<Block>,
-    op: Arc<dyn Combine>,
+    op: Reduction,
     root: u32,
 ) -> Result<()> {
     let round = Round::new(comm);
@@ -81,7 +72,7 @@ pub async fn reduce(
         if round.rank + bit < round.size {
             let right = Image::new(&send);
             round.receive(&right.block, round.rank + bit)?.await?;
-            mine.append(right, &*op)?;
+            mine.append(right, &op);
         }
         bit *= 2;
     }
@@ -106,12 +97,7 @@ pub async fn reduce(
 ///
 /// # Errors
 /// Those of the messages and of the operation.
-pub async fn allreduce(
-    comm: Arc<Comm>,
-    send: Block,
-    receive: Block,
-    op: Arc<dyn Combine>,
-) -> Result<()> {
+pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
     if !(comm.size() as u32).is_power_of_two() {
         reduce(comm.clone(), send, Some(receive.clone()), op, 0).await?;
         return bcast(comm, receive, 0).await;
@@ -127,10 +113,10 @@ pub async fn allreduce(
         arrival.await?;
         departure.await?;
         if partner < round.rank {
-            mine.prepend(&theirs, &*op)?;
+            mine.prepend(&theirs, &op);
         } else {
             std::mem::swap(&mut mine, &mut theirs);
-            mine.prepend(&theirs, &*op)?;
+            mine.prepend(&theirs, &op);
         }
         bit *= 2;
     }
@@ -143,7 +129,7 @@ async fn prefix(
     comm: Arc<Comm>,
     send: Block,
     receive: Block,
-    op: Arc<dyn Combine>,
+    op: Reduction,
     inclusive: bool,
 ) -> Result<()> {
     let round = Round::new(comm);
@@ -165,9 +151,9 @@ async fn prefix(
             departure.await?;
         }
         if arrived {
-            range.prepend(&left, &*op)?;
+            range.prepend(&left, &op);
             match &mut before {
-                Some(before) => before.prepend(&left, &*op)?,
+                Some(before) => before.prepend(&left, &op),
                 None => before = Some(left),
             }
         }
@@ -185,12 +171,7 @@ async fn prefix(
 ///
 /// # Errors
 /// Those of the messages and of the operation.
-pub async fn scan(
-    comm: Arc<Comm>,
-    send: Block,
-    receive: Block,
-    op: Arc<dyn Combine>,
-) -> Result<()> {
+pub async fn scan(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
     prefix(comm, send, receive, op, true).await
 }
 
@@ -198,11 +179,6 @@ pub async fn scan(
 ///
 /// # Errors
 /// Those of the messages and of the operation.
-pub async fn exscan(
-    comm: Arc<Comm>,
-    send: Block,
-    receive: Block,
-    op: Arc<dyn Combine>,
-) -> Result<()> {
+pub async fn exscan(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
     prefix(comm, send, receive, op, false).await
 }

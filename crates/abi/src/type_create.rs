@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Constructors of datatypes (MPI-5.0, section 5.1.2 and following).
+
+use std::sync::Arc;
+
+use engine::datatype::array::Distribution;
+use engine::datatype::predefined::match_size;
+use engine::datatype::{Datatype, Width};
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants as abi;
+use mpi_abi_sys::types::MPI_Datatype;
+
+use crate::datatype::publish;
+use crate::error::run;
+use crate::handle::DATATYPES;
+
+/// Strides and displacements in bytes: MPI_Aint in the small form, MPI_Count in the large one.
+pub(crate) trait Address: Copy {
+    fn to_i64(self) -> i64;
+}
+
+impl Address for isize {
+    fn to_i64(self) -> i64 {
+        self as i64
+    }
+}
+
+impl Address for i64 {
+    fn to_i64(self) -> i64 {
+        self
+    }
+}
+
+impl Address for i32 {
+    fn to_i64(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+/// Counts, which tell the two forms of a constructor apart.
+pub(crate) trait CountIn: Address {
+    const WIDTH: Width;
+}
+
+impl CountIn for i32 {
+    const WIDTH: Width = Width::Int;
+}
+
+impl CountIn for i64 {
+    const WIDTH: Width = Width::Count;
+}
+
+/// Makes a datatype and its handle.
+fn make(
+    call: &'static str,
+    newtype: *mut MPI_Datatype,
+    build: impl FnOnce() -> Result<Arc<Datatype>>,
+) -> i32 {
+    run(call, 0, || {
+        let handle = publish(build()?)?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *newtype = handle };
+        Ok(())
+    })
+}
+
+fn old(handle: MPI_Datatype) -> Result<Arc<Datatype>> {
+    DATATYPES.share(handle, "oldtype")
+}
+
+/// Reads `count` numbers of a C array.
+///
+/// # Safety
+/// The array has `count` entries, or is null.
+pub(crate) unsafe fn array<T: Copy, R>(
+    argument: &'static str,
+    count: i64,
+    values: *const T,
+    convert: impl Fn(T) -> R,
+) -> Result<Vec<R>> {
+    let length = usize::try_from(count)
+        .map_err(|_| Error::argument(ErrorClass::ERR_COUNT, "count", count, "0 or more"))?;
+    if length > 0 && values.is_null() {
+        return Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            argument,
+            "null",
+            format!("an array of {length} entries"),
+        ));
+    }
+    Ok((0..length)
+        // SAFETY: the array has `count` entries (caller).
+        .map(|index| convert(unsafe { *values.add(index) }))
+        .collect())
+}
+
+/// Reads `count` 64-bit numbers of a C array of any width.
+///
+/// # Safety
+/// As for [`array`].
+unsafe fn numbers<T: Address>(
+    argument: &'static str,
+    count: i64,
+    values: *const T,
+) -> Result<Vec<i64>> {
+    // SAFETY: passed on.
+    unsafe { array(argument, count, values, T::to_i64) }
+}
+
+pub(crate) unsafe fn MPI_Type_contiguous<C: CountIn>(
+    count: C,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_contiguous", newtype, || {
+        Datatype::contiguous(count.to_i64(), &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_vector<C: CountIn>(
+    count: C,
+    blocklength: C,
+    stride: C,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_vector", newtype, || {
+        let (count, length) = (count.to_i64(), blocklength.to_i64());
+        Datatype::vector(count, length, stride.to_i64(), &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_hvector<C: CountIn>(
+    count: C,
+    blocklength: C,
+    stride: impl Address,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_hvector", newtype, || {
+        let (count, length) = (count.to_i64(), blocklength.to_i64());
+        Datatype::hvector(count, length, stride.to_i64(), &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
+    count: C,
+    lengths: *const C,
+    displacements: *const C,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_indexed", newtype, || {
+        // SAFETY: the arrays have `count` entries (crate head).
+        let (lengths, displacements) = unsafe {
+            (
+                numbers("array_of_blocklengths", count.to_i64(), lengths)?,
+                numbers("array_of_displacements", count.to_i64(), displacements)?,
+            )
+        };
+        Datatype::indexed(&lengths, &displacements, &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
+    count: C,
+    lengths: *const C,
+    displacements: *const impl Address,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_hindexed", newtype, || {
+        // SAFETY: the arrays have `count` entries (crate head).
+        let (lengths, displacements) = unsafe {
+            (
+                numbers("array_of_blocklengths", count.to_i64(), lengths)?,
+                numbers("array_of_displacements", count.to_i64(), displacements)?,
+            )
+        };
+        Datatype::hindexed(&lengths, &displacements, &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_indexed_block<C: CountIn>(
+    count: C,
+    blocklength: C,
+    displacements: *const C,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_indexed_block", newtype, || {
+        // SAFETY: the array has `count` entries (crate head).
+        let displacements =
+            unsafe { numbers("array_of_displacements", count.to_i64(), displacements)? };
+        Datatype::indexed_block(
+            blocklength.to_i64(),
+            &displacements,
+            &old(oldtype)?,
+            C::WIDTH,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_hindexed_block<C: CountIn>(
+    count: C,
+    blocklength: C,
+    displacements: *const impl Address,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_hindexed_block", newtype, || {
+        // SAFETY: the array has `count` entries (crate head).
+        let displacements =
+            unsafe { numbers("array_of_displacements", count.to_i64(), displacements)? };
+        Datatype::hindexed_block(
+            blocklength.to_i64(),
+            &displacements,
+            &old(oldtype)?,
+            C::WIDTH,
+        )
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
+    count: C,
+    lengths: *const C,
+    displacements: *const impl Address,
+    types: *const MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_struct", newtype, || {
+        let count = count.to_i64();
+        // SAFETY: the arrays have `count` entries (crate head).
+        let (lengths, displacements, handles) = unsafe {
+            (
+                numbers("array_of_blocklengths", count, lengths)?,
+                numbers("array_of_displacements", count, displacements)?,
+                array("array_of_types", count, types, |handle| handle)?,
+            )
+        };
+        let types = handles
+            .into_iter()
+            .map(|handle| DATATYPES.share(handle, "array_of_types"))
+            .collect::<Result<Vec<_>>>()?;
+        Datatype::structure(&lengths, &displacements, &types, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_resized(
+    oldtype: MPI_Datatype,
+    lb: isize,
+    extent: isize,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_resized", newtype, || {
+        Datatype::resized(lb as i64, extent as i64, &old(oldtype)?, Width::Int)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_resized_c(
+    oldtype: MPI_Datatype,
+    lb: i64,
+    extent: i64,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_resized_c", newtype, || {
+        Datatype::resized(lb, extent, &old(oldtype)?, Width::Count)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_subarray<C: CountIn>(
+    ndims: i32,
+    sizes: *const C,
+    subsizes: *const C,
+    starts: *const C,
+    order: i32,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_subarray", newtype, || {
+        let dimensions = i64::from(ndims);
+        // SAFETY: the arrays have `ndims` entries (crate head).
+        let (sizes, subsizes, starts) = unsafe {
+            (
+                numbers("array_of_sizes", dimensions, sizes)?,
+                numbers("array_of_subsizes", dimensions, subsizes)?,
+                numbers("array_of_starts", dimensions, starts)?,
+            )
+        };
+        Datatype::subarray(&sizes, &subsizes, &starts, order, &old(oldtype)?, C::WIDTH)
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Type_create_darray<C: CountIn>(
+    size: i32,
+    rank: i32,
+    ndims: i32,
+    gsizes: *const C,
+    distribs: *const i32,
+    dargs: *const i32,
+    psizes: *const i32,
+    order: i32,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_create_darray", newtype, || {
+        let dimensions = i64::from(ndims);
+        // SAFETY: the arrays have `ndims` entries (crate head).
+        let (global_sizes, distributions, arguments, process_sizes) = unsafe {
+            (
+                numbers("array_of_gsizes", dimensions, gsizes)?,
+                array("array_of_distribs", dimensions, distribs, |n| n)?,
+                array("array_of_dargs", dimensions, dargs, |n| n)?,
+                array("array_of_psizes", dimensions, psizes, |n| n)?,
+            )
+        };
+        let array = Distribution {
+            size,
+            rank,
+            global_sizes: &global_sizes,
+            distributions: &distributions,
+            arguments: &arguments,
+            process_sizes: &process_sizes,
+            order,
+        };
+        Datatype::darray(array, &old(oldtype)?, C::WIDTH)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> i32 {
+    make("MPI_Type_dup", newtype, || {
+        let old = old(oldtype)?;
+        let copies = old.attributes.copies(oldtype as u64)?;
+        let new = Datatype::dup(&old)?;
+        new.attributes.adopt(copies);
+        Ok(new)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_match_size(
+    typeclass: i32,
+    size: i32,
+    datatype: *mut MPI_Datatype,
+) -> i32 {
+    make("MPI_Type_match_size", datatype, || {
+        Ok(match_size(typeclass, size)?.datatype().clone())
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_f90_real(p: i32, r: i32, newtype: *mut MPI_Datatype) -> i32 {
+    kind("MPI_Type_create_f90_real", newtype, || {
+        Datatype::f90_real(p, r)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_f90_complex(
+    p: i32,
+    r: i32,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    kind("MPI_Type_create_f90_complex", newtype, || {
+        Datatype::f90_complex(p, r)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_create_f90_integer(r: i32, newtype: *mut MPI_Datatype) -> i32 {
+    kind("MPI_Type_create_f90_integer", newtype, || {
+        Datatype::f90_integer(r)
+    })
+}
+
+/// A Fortran kind: the same arguments give the same handle, which the program must not free (MPI-5.0, section 19.1.9).
+fn kind(
+    call: &'static str,
+    newtype: *mut MPI_Datatype,
+    build: impl FnOnce() -> Result<Arc<Datatype>>,
+) -> i32 {
+    run(call, 0, || {
+        let datatype = build()?;
+        let known = datatype.handle.load(std::sync::atomic::Ordering::Relaxed) as usize;
+        let handle = match DATATYPES.get(known) {
+            Some(_) => known,
+            None => publish(datatype)?,
+        };
+        // SAFETY: the result is writable (crate head).
+        unsafe { *newtype = handle };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_get_value_index(
+    value_type: MPI_Datatype,
+    index_type: MPI_Datatype,
+    pair_type: *mut MPI_Datatype,
+) -> i32 {
+    run("MPI_Type_get_value_index", 0, || {
+        let value = DATATYPES.share(value_type, "value_type")?;
+        let index = DATATYPES.share(index_type, "index_type")?;
+        let pair = match Datatype::value_index(&value, &index)? {
+            Some(pair) => publish(pair)?,
+            None => abi::MPI_DATATYPE_NULL,
+        };
+        // SAFETY: the result is writable (crate head).
+        unsafe { *pair_type = pair };
+        Ok(())
+    })
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Datatypes (MPI-5.0, chapter 5): what a program calls its data.
+//!
+//! A [`Datatype`] is immutable but for its name, its attributes and the commit flag, and is shared by reference. It joins the
+//! layout (which bytes, crate `layout`), the record of its construction ([`contents`]), and the number of basic elements
+//! ([`elements`]). The predefined ones are one table ([`predefined`]); a face whose handle names one of them needs only
+//! [`Predefined::size`] to describe memory, never the object. [`construct`] holds the constructors, [`array`] those of
+//! multi-dimensional arrays.
+
+pub mod array;
+pub mod construct;
+pub mod contents;
+pub mod elements;
+mod object;
+pub mod predefined;
+
+pub use construct::Width;
+pub use contents::{Combiner, Contents};
+pub use object::Datatype;
+pub use predefined::{Category, Number, Predefined, Shape};

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The datatype object.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use layout::Layout;
+
+use super::contents::{Combiner, Contents};
+use super::predefined::Predefined;
+use crate::attr::Attributes;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::p2p::Memory;
+
+/// A datatype. Shared by reference: types made of it and operations under way keep it alive after MPI_Type_free.
+pub struct Datatype {
+    layout: Arc<Layout>,
+    /// The row of a predefined type.
+    row: Option<&'static Predefined>,
+    /// The predefined type that reductions treat it as.
+    reduces_as: Option<&'static Predefined>,
+    /// Basic elements of one element.
+    elements: u64,
+    /// Size of every basic element, if they all have the same.
+    element_bytes: Option<usize>,
+    contents: Contents,
+    committed: AtomicBool,
+    name: Mutex<String>,
+    /// The C face's handle of this object; 0 if it has none.
+    pub handle: AtomicU64,
+    /// Cached attributes.
+    pub attributes: Attributes,
+}
+
+impl Datatype {
+    pub(super) fn predefined(row: &'static Predefined) -> Arc<Self> {
+        let parts = super::elements::basic_parts(row);
+        let mut datatype = Self::new(
+            Arc::new(row.shape.layout()),
+            Contents::of(Combiner::Named),
+            parts.len() as u64,
+            (parts[0] == parts[parts.len() - 1]).then_some(parts[0]),
+        );
+        datatype.row = Some(row);
+        datatype.reduces_as = Some(row);
+        datatype.committed = AtomicBool::new(true);
+        datatype.name = Mutex::new(row.name.to_owned());
+        datatype.handle = AtomicU64::new(u64::from(row.code));
+        Arc::new(datatype)
+    }
+
+    pub(super) fn new(
+        layout: Arc<Layout>,
+        contents: Contents,
+        elements: u64,
+        element_bytes: Option<usize>,
+    ) -> Self {
+        Self {
+            layout,
+            row: None,
+            reduces_as: None,
+            elements,
+            element_bytes,
+            contents,
+            committed: AtomicBool::new(false),
+            name: Mutex::new(String::new()),
+            handle: AtomicU64::new(0),
+            attributes: Attributes::default(),
+        }
+    }
+
+    /// The same as a type on which the predefined reductions of `row` work; committed from the start.
+    pub(super) fn reducing_as(mut self, row: &'static Predefined) -> Self {
+        self.reduces_as = Some(row);
+        self.committed = AtomicBool::new(true);
+        self
+    }
+
+    /// Which bytes belong to an element.
+    pub const fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Packed size of an element in bytes.
+    pub fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// The row of a predefined type; `None` for derived types.
+    pub const fn row(&self) -> Option<&'static Predefined> {
+        self.row
+    }
+
+    /// The predefined type whose reductions work on this type: itself, or what MPI_Type_create_f90_real and relatives
+    /// stand for.
+    pub const fn reduces_as(&self) -> Option<&'static Predefined> {
+        self.reduces_as
+    }
+
+    /// Basic elements of one element (what MPI_Get_elements counts).
+    pub const fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Size of every basic element, if they all have the same.
+    pub const fn element_bytes(&self) -> Option<usize> {
+        self.element_bytes
+    }
+
+    /// How the type was constructed.
+    pub const fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Makes the type usable for communication (MPI_Type_commit). The layout is canonical already.
+    pub fn commit(&self) {
+        self.committed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the type can be used for communication.
+    #[inline]
+    pub fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Relaxed)
+    }
+
+    /// The name given by MPI_Type_set_name; that of its handle for a predefined type.
+    pub fn name(&self) -> String {
+        self.name.lock().map_or_else(
+            |poisoned| poisoned.into_inner().clone(),
+            |name| name.clone(),
+        )
+    }
+
+    /// Renames the type.
+    pub fn set_name(&self, name: &str) {
+        match self.name.lock() {
+            Ok(mut guard) => name.clone_into(&mut guard),
+            Err(poisoned) => name.clone_into(&mut poisoned.into_inner()),
+        }
+    }
+
+    /// The memory of `count` elements at `base`.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE when the type is not committed, MPI_ERR_COUNT when the size exceeds the address space.
+    #[inline]
+    pub fn memory(&self, base: *mut u8, count: usize) -> Result<Memory<'_>> {
+        if !self.is_committed() {
+            return Err(uncommitted(self));
+        }
+        Memory::laid_out(base, count, &self.layout).ok_or_else(|| too_large(self, count))
+    }
+
+    /// What to call the type in an error text.
+    #[cold]
+    pub fn describe(&self) -> String {
+        let name = self.name();
+        if name.is_empty() {
+            format!(
+                "an unnamed type ({:?}, {} bytes)",
+                self.contents.combiner,
+                self.size()
+            )
+        } else {
+            name
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn uncommitted(datatype: &Datatype) -> Error {
+    Error::argument(
+        ErrorClass::ERR_TYPE,
+        "datatype",
+        datatype.describe(),
+        "a committed datatype (MPI_Type_commit)",
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn too_large(datatype: &Datatype, count: usize) -> Error {
+    let expected = format!(
+        "a count whose bytes fit into the address space ({} bytes each)",
+        datatype.size()
+    );
+    Error::argument(ErrorClass::ERR_COUNT, "count", count, expected)
+}
+
+impl fmt::Debug for Datatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe())
+    }
+}
+
+impl Drop for Datatype {
+    /// Lets go of the types it was made of one by one: a chain of constructions may be longer than the stack is deep.
+    fn drop(&mut self) {
+        let mut parts = std::mem::take(&mut self.contents.types);
+        while let Some(part) = parts.pop() {
+            if let Some(mut last) = Arc::into_inner(part) {
+                parts.append(&mut last.contents.types);
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels of the predefined operations: `inout[i] = input[i] op inout[i]` for every valid operation and number.
+//!
+//! Programs may pass addresses that are not aligned, so all accesses are unaligned; on the machines we know that costs
+//! nothing, and the loops vectorise.
+#![expect(unsafe_code, reason = "operands are addresses that programs gave")]
+
+use super::Operator;
+use super::extended::Extended;
+use super::half::Half;
+use super::quad::Quad;
+use crate::datatype::{Number, Shape};
+
+/// Combines `count` elements: `(input, inout, count)`.
+///
+/// # Safety
+/// `input` is readable and `inout` readable and writable for `count` elements of the type that the kernel was chosen for.
+pub(super) type Kernel = unsafe fn(*const u8, *mut u8, usize);
+
+/// What an operation does with two elements.
+trait Combine<T> {
+    fn combine(left: T, right: T) -> T;
+}
+
+/// # Safety
+/// As for [`Kernel`].
+unsafe fn each<T: Copy, O: Combine<T>>(input: *const u8, inout: *mut u8, count: usize) {
+    let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
+    for index in 0..count {
+        // SAFETY: the caller's promise; `index` is below `count`.
+        unsafe {
+            let right = inout.add(index);
+            right.write_unaligned(O::combine(
+                input.add(index).read_unaligned(),
+                right.read_unaligned(),
+            ));
+        }
+    }
+}
+
+macro_rules! operations {
+    ($($name:ident),*) => { $(struct $name;)* };
+}
+operations!(Sum, Prod, Min, Max, Band, Bor, Bxor, Land, Lor, Lxor);
+
+macro_rules! combine {
+    ($operation:ident on $($number:ty),* : |$left:ident, $right:ident| $result:expr) => {
+        $(impl Combine<$number> for $operation {
+            #[inline(always)]
+            fn combine($left: $number, $right: $number) -> $number {
+                $result
+            }
+        })*
+    };
+}
+
+macro_rules! integers {
+    ($($number:ty),*) => {
+        $(
+            combine!(Sum on $number: |a, b| a.wrapping_add(b));
+            combine!(Prod on $number: |a, b| a.wrapping_mul(b));
+            combine!(Min on $number: |a, b| a.min(b));
+            combine!(Max on $number: |a, b| a.max(b));
+            combine!(Band on $number: |a, b| a & b);
+            combine!(Bor on $number: |a, b| a | b);
+            combine!(Bxor on $number: |a, b| a ^ b);
+            combine!(Land on $number: |a, b| <$number>::from((a != 0) & (b != 0)));
+            combine!(Lor on $number: |a, b| <$number>::from((a != 0) | (b != 0)));
+            combine!(Lxor on $number: |a, b| <$number>::from((a != 0) ^ (b != 0)));
+        )*
+    };
+}
+integers!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
+
+/// Floating point numbers.
+pub(super) trait Real: Copy {
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn less(self, other: Self) -> bool;
+}
+
+macro_rules! native_reals {
+    ($($number:ty),*) => {
+        $(impl Real for $number {
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                self - other
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self * other
+            }
+            #[inline(always)]
+            fn less(self, other: Self) -> bool {
+                self < other
+            }
+        })*
+    };
+}
+native_reals!(f32, f64);
+
+macro_rules! reals {
+    ($($number:ty),*) => {
+        $(
+            combine!(Sum on $number: |a, b| Real::add(a, b));
+            combine!(Prod on $number: |a, b| Real::mul(a, b));
+            combine!(Min on $number: |a, b| if Real::less(a, b) { a } else { b });
+            combine!(Max on $number: |a, b| if Real::less(b, a) { a } else { b });
+        )*
+    };
+}
+reals!(f32, f64, Half, Extended, Quad);
+
+/// A complex number in memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Complex<T> {
+    real: T,
+    imaginary: T,
+}
+
+impl<T: Real> Combine<Complex<T>> for Sum {
+    #[inline(always)]
+    fn combine(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+        Complex {
+            real: a.real.add(b.real),
+            imaginary: a.imaginary.add(b.imaginary),
+        }
+    }
+}
+
+impl<T: Real> Combine<Complex<T>> for Prod {
+    #[inline(always)]
+    fn combine(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+        Complex {
+            real: a.real.mul(b.real).sub(a.imaginary.mul(b.imaginary)),
+            imaginary: a.real.mul(b.imaginary).add(a.imaginary.mul(b.real)),
+        }
+    }
+}
+
+/// A value and an index in memory, padded as in C.
+#[repr(C)]
+struct Pair<V, I> {
+    value: V,
+    index: I,
+}
+
+/// What values and indices are compared by.
+trait Ordered: Copy {
+    fn precedes(self, other: Self) -> bool;
+}
+
+macro_rules! ordered {
+    ($($number:ty: |$a:ident, $b:ident| $result:expr;)*) => {
+        $(impl Ordered for $number {
+            #[inline(always)]
+            fn precedes(self, other: Self) -> bool {
+                let ($a, $b) = (self, other);
+                $result
+            }
+        })*
+    };
+}
+ordered! {
+    i16: |a, b| a < b;
+    i32: |a, b| a < b;
+    i64: |a, b| a < b;
+    f32: |a, b| a < b;
+    f64: |a, b| a < b;
+    Extended: |a, b| a.less(b);
+}
+
+/// Keeps the lower (or higher) value and its index; of equal values the lower index. Padding is not written.
+///
+/// # Safety
+/// As for [`Kernel`].
+unsafe fn locate<V: Ordered, I: Ordered, const LOWEST: bool>(
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+) {
+    let (input, inout) = (input.cast::<Pair<V, I>>(), inout.cast::<Pair<V, I>>());
+    for element in 0..count {
+        // SAFETY: the caller's promise; `element` is below `count`.
+        unsafe {
+            let (left, right) = (input.add(element), inout.add(element));
+            let value = (&raw const (*left).value).read_unaligned();
+            let index = (&raw const (*left).index).read_unaligned();
+            let kept = (&raw const (*right).value).read_unaligned();
+            let kept_index = (&raw const (*right).index).read_unaligned();
+            let (wins, loses) = if LOWEST {
+                (value.precedes(kept), kept.precedes(value))
+            } else {
+                (kept.precedes(value), value.precedes(kept))
+            };
+            if wins || (!loses && index.precedes(kept_index)) {
+                (&raw mut (*right).value).write_unaligned(value);
+                (&raw mut (*right).index).write_unaligned(index);
+            }
+        }
+    }
+}
+
+/// Copies whole elements of `BYTES` bytes (MPI_REPLACE).
+///
+/// # Safety
+/// As for [`Kernel`].
+unsafe fn replace<const BYTES: usize>(input: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(input, inout, count * BYTES) };
+}
+
+/// Leaves everything as it is (MPI_NO_OP).
+///
+/// # Safety
+/// None needed.
+unsafe fn keep(_input: *const u8, _inout: *mut u8, _count: usize) {}
+
+macro_rules! choose {
+    ($operator:expr, $number:ty: $($operation:ident),*) => {
+        match $operator {
+            $(Operator::$operation => Some(each::<$number, $operation> as Kernel),)*
+            _ => None,
+        }
+    };
+}
+
+macro_rules! integer {
+    ($operator:expr, $number:ty) => {
+        choose!($operator, $number: Sum, Prod, Min, Max, Band, Bor, Bxor, Land, Lor, Lxor)
+    };
+}
+
+macro_rules! real {
+    ($operator:expr, $number:ty) => {
+        choose!($operator, $number: Sum, Prod, Min, Max)
+    };
+}
+
+/// The kernel of an operation on a kind of element. Which combinations MPI allows is decided elsewhere: all that mean
+/// something are here.
+pub(super) fn find(operator: Operator, shape: Shape) -> Option<Kernel> {
+    if operator == Operator::NoOp {
+        return Some(keep);
+    }
+    if operator == Operator::Replace {
+        return replacement(shape.extent());
+    }
+    match shape {
+        Shape::One(Number::I8) => integer!(operator, i8),
+        Shape::One(Number::I16) => integer!(operator, i16),
+        Shape::One(Number::I32) => integer!(operator, i32),
+        Shape::One(Number::I64) => integer!(operator, i64),
+        Shape::One(Number::I128) => integer!(operator, i128),
+        Shape::One(Number::U8) => integer!(operator, u8),
+        Shape::One(Number::U16) => integer!(operator, u16),
+        Shape::One(Number::U32) => integer!(operator, u32),
+        Shape::One(Number::U64) => integer!(operator, u64),
+        Shape::One(Number::F16) => real!(operator, Half),
+        Shape::One(Number::F32) => real!(operator, f32),
+        Shape::One(Number::F64) => real!(operator, f64),
+        Shape::One(Number::F80) => real!(operator, Extended),
+        Shape::One(Number::F128) => real!(operator, Quad),
+        Shape::Complex(Number::F16) => choose!(operator, Complex<Half>: Sum, Prod),
+        Shape::Complex(Number::F32) => choose!(operator, Complex<f32>: Sum, Prod),
+        Shape::Complex(Number::F64) => choose!(operator, Complex<f64>: Sum, Prod),
+        Shape::Complex(Number::F80) => choose!(operator, Complex<Extended>: Sum, Prod),
+        Shape::Complex(Number::F128) => choose!(operator, Complex<Quad>: Sum, Prod),
+        Shape::Complex(_) => None,
+        Shape::Pair(value, index) => pair(operator, value, index),
+    }
+}
+
+fn pair(operator: Operator, value: Number, index: Number) -> Option<Kernel> {
+    macro_rules! kernels {
+        ($value:ty, $index:ty) => {
+            match operator {
+                Operator::Minloc => Some(locate::<$value, $index, true> as Kernel),
+                Operator::Maxloc => Some(locate::<$value, $index, false> as Kernel),
+                _ => None,
+            }
+        };
+    }
+    match (value, index) {
+        (Number::F32, Number::I32) => kernels!(f32, i32),
+        (Number::F64, Number::I32) => kernels!(f64, i32),
+        (Number::I64, Number::I32) => kernels!(i64, i32),
+        (Number::I32, Number::I32) => kernels!(i32, i32),
+        (Number::I16, Number::I32) => kernels!(i16, i32),
+        (Number::F80, Number::I32) => kernels!(Extended, i32),
+        (Number::F32, Number::F32) => kernels!(f32, f32),
+        (Number::F64, Number::F64) => kernels!(f64, f64),
+        _ => None,
+    }
+}
+
+fn replacement(extent: usize) -> Option<Kernel> {
+    match extent {
+        1 => Some(replace::<1>),
+        2 => Some(replace::<2>),
+        4 => Some(replace::<4>),
+        8 => Some(replace::<8>),
+        16 => Some(replace::<16>),
+        32 => Some(replace::<32>),
+        _ => None,
+    }
+}

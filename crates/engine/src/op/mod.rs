@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reduction operations (MPI-5.0, section 6.9): predefined on predefined types, and user-defined on any.
+//!
+//! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory as often as an
+//! algorithm likes. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
+//! vectorises; numbers that the machine lacks are done by [`half`], [`extended`] and [`quad`]. User functions belong to the
+//! face that created them (they take its handles) and are never called with a lock held.
+
+mod extended;
+mod half;
+mod kernel;
+mod quad;
+mod reduction;
+
+pub use reduction::{OPERATORS, Op, Operator, OperatorRow, Reduction, UserFunction, reduce_local};
