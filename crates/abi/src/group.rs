@@ -209,14 +209,10 @@ pub(crate) unsafe fn MPI_Group_incl(
     list: *const i32,
     newgroup: *mut MPI_Group,
 ) -> i32 {
-    // SAFETY: passed on.
     run("MPI_Group_incl", 0, || {
-        store(
-            GROUPS
-                .find(group, "group")?
-                .include(unsafe { ranks(n, list) }?)?,
-            newgroup,
-        )
+        // SAFETY: passed on.
+        let list = unsafe { ranks(n, list) }?;
+        store(GROUPS.find(group, "group")?.include(list)?, newgroup)
     })
 }
 
@@ -226,14 +222,10 @@ pub(crate) unsafe fn MPI_Group_excl(
     list: *const i32,
     newgroup: *mut MPI_Group,
 ) -> i32 {
-    // SAFETY: passed on.
     run("MPI_Group_excl", 0, || {
-        store(
-            GROUPS
-                .find(group, "group")?
-                .exclude(unsafe { ranks(n, list) }?)?,
-            newgroup,
-        )
+        // SAFETY: passed on.
+        let list = unsafe { ranks(n, list) }?;
+        store(GROUPS.find(group, "group")?.exclude(list)?, newgroup)
     })
 }
 
@@ -253,14 +245,10 @@ pub(crate) unsafe fn MPI_Group_range_incl(
     list: *mut [i32; 3],
     newgroup: *mut MPI_Group,
 ) -> i32 {
-    // SAFETY: passed on.
     run("MPI_Group_range_incl", 0, || {
-        store(
-            GROUPS
-                .find(group, "group")?
-                .include(&unsafe { ranges(n, list) }?)?,
-            newgroup,
-        )
+        // SAFETY: passed on.
+        let list = unsafe { ranges(n, list) }?;
+        store(GROUPS.find(group, "group")?.include(&list)?, newgroup)
     })
 }
 
@@ -270,14 +258,10 @@ pub(crate) unsafe fn MPI_Group_range_excl(
     list: *mut [i32; 3],
     newgroup: *mut MPI_Group,
 ) -> i32 {
-    // SAFETY: passed on.
     run("MPI_Group_range_excl", 0, || {
-        store(
-            GROUPS
-                .find(group, "group")?
-                .exclude(&unsafe { ranges(n, list) }?)?,
-            newgroup,
-        )
+        // SAFETY: passed on.
+        let list = unsafe { ranges(n, list) }?;
+        store(GROUPS.find(group, "group")?.exclude(&list)?, newgroup)
     })
 }
 

@@ -18,7 +18,7 @@ fn my_rank() -> u32 {
         reason = "a rank that calls no MPI learns its place from here"
     )]
     let rank = std::env::var(launch::settings::RANK_VARIABLE);
-    rank.unwrap().parse().unwrap()
+    rank.unwrap_or_default().parse().unwrap_or_default()
 }
 
 #[test]

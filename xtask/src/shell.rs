@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running other programs, and talking to the user.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Prints a line.
+pub(crate) fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // A closed standard output has nobody to tell.
+    let _ = writeln!(out, "{line}");
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+/// The folder that cargo builds into.
+pub(crate) fn target() -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "cargo's own setting")]
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A command in the workspace's root.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command to its end; an error names the command and its status.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    let status = command
+        .status()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{command:?} ended with {status}"))
+    }
+}
+
+/// Runs a command and gives what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<Output, String> {
+    command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))
+}
+
+/// Whether a program can be started.
+pub(crate) fn exists(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// Runs cargo, the one that runs us.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<(), String> {
+    run(command(env!("CARGO")).args(arguments))
+}
