@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 240, MAX_STEPS = 2000 };
+enum { N = 240, MAX_STEPS = 4000 };
 
 static void grid_shape(int size, int *rows, int *columns)
 {

@@ -13,7 +13,10 @@ use std::process::ExitCode;
 
 type Outcome = Result<(), String>;
 
-const COMMANDS: &[(&str, &str, fn(&[String]) -> Outcome)] = &[
+/// Name, what it does, and how.
+type Row = (&'static str, &'static str, fn(&[String]) -> Outcome);
+
+const COMMANDS: &[Row] = &[
     (
         "demo",
         "build, install into target/prefix, run the heat equation on 1 and 4 ranks, print the latency table",
