@@ -44,6 +44,13 @@ impl RankStart {
         }
         // SAFETY: numbers only.
         check(unsafe { libc::setpgid(0, self.group) })?;
+        // A launcher that takes signals as data has blocked them; a rank must not inherit that.
+        // SAFETY: a signal set is a plain array of words, and `none` lives through both calls.
+        unsafe {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        }
         if let Some(mask) = &self.processors {
             // SAFETY: `mask` is readable for its length and lives through the call.
             check(unsafe {

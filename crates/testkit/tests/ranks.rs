@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The test kit tested on itself: tests that pass, fail, hang and are not found. No MPI is called.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 use std::time::Duration;
 
 use launch::outcome::End;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The hang report: by signal, and when the time is up.
+
+use crate::job::{launch, mpiexec, shell};
+use crate::player::players;
+
+const SIGUSR1: i32 = 10;
+const SIGTERM: i32 = 15;
+
+#[test]
+fn time_limit_reports_and_ends_the_job() {
+    let done = mpiexec(&players(
+        &["--timeout", "1.5"],
+        &[
+            "init call:MPI_Recv:sleep receive:1:0:5:1024 unexpected:1:0:9:64 unexpected:1:0:9:64 park",
+            "init call:MPI_Ssend:poll send:0:0:9:128 receive:0:2:-1:8 park",
+            "init park",
+            "park",
+        ],
+    ));
+    assert_eq!(done.code(), 124);
+    let rows: Vec<String> = done
+        .err
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let has = |part: &str| {
+        assert!(
+            rows.iter().any(|row| row.contains(part)),
+            "{part}: {}",
+            done.err
+        )
+    };
+    has("sleeping MPI_Recv");
+    has("receive 1 5 MPI_COMM_WORLD 1024 1.5 s");
+    has("2 unexpected 1 9 MPI_COMM_WORLD 128 1.5 s");
+    has("polling MPI_Ssend");
+    has("send 0 9 MPI_COMM_WORLD 128");
+    has("receive 0 any MPI_COMM_SELF 8");
+    has("outside MPI");
+    has("before MPI_Init");
+    has(
+        "ranks wait for each other in a cycle: 0 waits in MPI_Recv for a message from 1 (MPI_COMM_WORLD, tag 5); \
+         1 waits in MPI_Ssend to send to 0 (MPI_COMM_WORLD, tag 9)",
+    );
+    has(
+        "rank 0 wants tag 5 in MPI_COMM_WORLD from rank 1, but what has arrived from there has tag 9",
+    );
+    has("time of 1 s is up");
+}
+
+#[test]
+fn signal_reports_at_any_time_and_the_job_goes_on() {
+    let scripts = [
+        "init call:MPI_Recv:sleep receive:2:0:1:4 say:ready park",
+        "init call:MPI_Recv:sleep receive:0:0:1:4 say:ready park",
+        "init call:MPI_Recv:sleep receive:1:0:1:4 say:ready park",
+    ];
+    let mut running = launch(&players(&[], &scripts));
+    (0..3).for_each(|_| drop(running.wait_for("ready")));
+    for _ in 0..2 {
+        running.signal(SIGUSR1);
+        running.wait_for_error("state of the job");
+        let cycle = running.wait_for_error("cycle");
+        let order: Vec<_> = cycle
+            .match_indices("waits in")
+            .map(|(at, _)| &cycle[at - 2..at - 1])
+            .collect();
+        assert_eq!(order, ["0", "2", "1"], "{cycle}");
+    }
+    running.signal(SIGTERM);
+    assert_eq!(running.finish().code(), 128 + SIGTERM);
+}
+
+#[test]
+fn waiting_for_someone_who_has_gone_is_said() {
+    let scripts = [
+        "init call:MPI_Recv:poll receive:1:0:1:4 park",
+        "init finalize exit:0",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1"], &scripts));
+    assert!(
+        done.err
+            .contains("rank 0 waits in MPI_Recv for rank 1, which has ended"),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("ended, finalized"), "{}", done.err);
+    assert!(!done.err.contains("cycle"), "{}", done.err);
+}
+
+#[test]
+fn receive_from_anyone_is_no_cycle() {
+    let scripts = [
+        "init call:MPI_Recv:poll receive:-1:0:-1:4 park",
+        "init call:MPI_Recv:poll receive:0:0:1:4 park",
+    ];
+    let arguments = players(&["--timeout", "1"], &scripts);
+    let done = mpiexec(&arguments);
+    assert!(!done.err.contains("cycle"), "{}", done.err);
+    assert!(
+        done.err.contains("every rank that is in MPI waits"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn job_that_is_in_time_is_not_reported() {
+    let done = shell("--timeout 30 -n 2", "true");
+    assert_eq!((done.code(), done.err.as_str()), (0, ""));
+}
