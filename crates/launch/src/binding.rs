@@ -2,17 +2,20 @@
 //! Which processors each rank gets.
 
 use crate::LaunchError;
+use crate::claim::{self, Claim};
 use crate::plan::Binding;
 use crate::settings;
 use crate::topology;
 
 /// The processors of all ranks.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Places {
     /// One set a rank; empty when nothing is bound.
     pub(crate) sets: Vec<Vec<u32>>,
     /// Processors that the ranks may use together.
     pub(crate) cores: u32,
+    /// What keeps other jobs away from them.
+    _claims: Vec<Claim>,
 }
 
 impl Places {
@@ -50,6 +53,7 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
     let unbound = Places {
         sets: Vec::new(),
         cores,
+        _claims: Vec::new(),
     };
     match binding {
         Binding::None => Ok(unbound),
@@ -58,12 +62,25 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
         Binding::Automatic => {
             let all = topology::usable_cores(&processors);
             let each = settings::threads_per_rank().unwrap_or(1).max(1);
-            Ok(spread(&all, ranks, each).map_or(unbound, |sets| Places { sets, cores }))
+            // Two jobs that start at the same time must not end up on the same cores while others idle.
+            let (free, claims) = claim::free_cores(all, each.saturating_mul(ranks));
+            Ok(spread(&free, ranks, each).map_or(unbound, |sets| Places {
+                sets,
+                cores,
+                _claims: claims,
+            }))
         }
         Binding::Core => {
             let all = topology::usable_cores(&processors);
             match spread(&all, ranks, 1) {
-                Some(sets) => Ok(Places { sets, cores }),
+                Some(sets) => {
+                    let (_, claims) = claim::free_cores(sets.clone(), ranks);
+                    Ok(Places {
+                        sets,
+                        cores,
+                        _claims: claims,
+                    })
+                }
                 None => Err(LaunchError::usage(format!(
                     "--bind-to core wants a core for each of {ranks} ranks, but there are {}; \
                      leave the flag out to run them all the same",
@@ -100,7 +117,11 @@ fn user(list: &[Vec<u32>], ranks: u32, processors: &[u32]) -> Result<Places, Lau
     let cores = u32::try_from(together.len())
         .unwrap_or(u32::MAX)
         .min(fabric::os::usable_cores());
-    Ok(Places { sets, cores })
+    Ok(Places {
+        sets,
+        cores,
+        _claims: Vec::new(),
+    })
 }
 
 /// The list of `--bind-to user:LIST`: one entry per rank, separated by commas; `a-b` is a range, `a+b` joins.

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod binding;
+mod claim;
 mod command_line;
 mod failure;
 mod flags;
@@ -27,6 +28,7 @@ mod lines;
 mod notices;
 mod orphans;
 pub mod outcome;
+mod outputs;
 pub mod plan;
 mod program;
 mod report;

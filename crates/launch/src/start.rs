@@ -18,6 +18,7 @@ use crate::LaunchError;
 use crate::binding::Places;
 use crate::input::InputPump;
 use crate::outcome::Exit;
+use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program};
 use crate::{program, settings};
 
@@ -37,15 +38,16 @@ pub(crate) struct RankProcess {
     pub(crate) life: OwnedFd,
     pub(crate) child: Child,
     pub(crate) exit: Option<Exit>,
-    /// Its standard output (or both, when captured) and error, where they come through the launcher.
-    pub(crate) streams: [Option<PipeReader>; 2],
 }
 
 /// Starts all ranks.
 ///
 /// # Errors
 /// When a program cannot be started, or the system refuses what a job needs. No process is left behind.
-pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<Started, LaunchError> {
+pub(crate) fn start(
+    plan: &JobPlan,
+    places: &Places,
+) -> Result<(Started, Vec<Streams>), LaunchError> {
     let size = program::total_ranks(&plan.programs)?;
     let mut files = Vec::new();
     let mut first = 0;
@@ -77,6 +79,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<Started, LaunchEr
             guard,
         },
         pump: InputPump::new(plan.input, size, std::io::stdin().is_terminal()),
+        streams: Vec::new(),
     };
     for (program, file) in plan.programs.iter().zip(&files) {
         for _ in 0..program.ranks {
@@ -87,7 +90,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<Started, LaunchEr
         }
     }
     starter.job.input = starter.pump.into_used();
-    Ok(starter.job)
+    Ok((starter.job, starter.streams))
 }
 
 impl Started {
@@ -108,6 +111,7 @@ struct Starter<'a> {
     open_files: Option<(u64, u64)>,
     job: Started,
     pump: InputPump,
+    streams: Vec<Streams>,
 }
 
 impl Starter<'_> {
@@ -130,7 +134,7 @@ impl Starter<'_> {
             .env(settings::LOCAL_RANK_VARIABLE, rank.to_string())
             .env(settings::LOCAL_SIZE_VARIABLE, self.size.to_string());
         command.stdin(self.pump.reader_for(rank).map_err(system)?);
-        let streams = self.streams(&mut command).map_err(system)?;
+        let streams = self.make_streams(&mut command).map_err(system)?;
         let start = RankStart {
             segment: self.job.node.descriptor(),
             group: self.job.guard.group(),
@@ -151,13 +155,15 @@ impl Starter<'_> {
             .and_then(Pid::from_raw)
             .ok_or(rustix::io::Errno::SRCH);
         match life.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty())) {
-            Ok(life) => self.job.ranks.push(RankProcess {
-                pid,
-                life,
-                child,
-                exit: None,
-                streams,
-            }),
+            Ok(life) => {
+                self.streams.push(streams);
+                self.job.ranks.push(RankProcess {
+                    pid,
+                    life,
+                    child,
+                    exit: None,
+                });
+            }
             Err(error) => {
                 // It is not in the list that `abandon` walks, so it ends here.
                 let _ = child.kill();
@@ -168,7 +174,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    fn streams(&self, command: &mut Command) -> io::Result<[Option<PipeReader>; 2]> {
+    fn make_streams(&self, command: &mut Command) -> io::Result<Streams> {
         match self.plan.output {
             Output::Inherit => Ok([None, None]),
             Output::Label => {

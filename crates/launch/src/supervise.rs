@@ -4,7 +4,7 @@
 //! It sleeps in one `poll` over everything that can happen: ends of processes, output, input, signals; it wakes by
 //! itself only to advance the job's clock, four times a second.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -16,17 +16,15 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::binding::{self, Places};
 use crate::failure::{Verdict, Weight, judge};
-use crate::lines::{LineBuffer, Sink};
 use crate::orphans::Orphans;
 use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
-use crate::plan::{JobPlan, Output};
+use crate::outputs::Outputs;
+use crate::plan::JobPlan;
 use crate::start::{self, Started};
 use crate::{LaunchError, notices, program, report, stats};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
-/// Captured output of a rank beyond this many bytes is dropped from its beginning.
-const MAX_CAPTURE_BYTES: usize = 8 << 20;
 /// Exit status when the time is up.
 const TIMED_OUT: u8 = 124;
 
@@ -68,23 +66,18 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         orphans = Orphans::adopt();
     }
     let begin = Instant::now();
-    let job = start::start(plan, &places)?;
-    let buffers = |rank| [LineBuffer::new(rank), LineBuffer::new(rank)];
+    let (job, streams) = start::start(plan, &places)?;
     let mut supervisor = Supervisor {
         plan,
-        role,
         begin,
         host: notices::host_name(),
         stage: Stage::Running,
         end: End::Finished,
         exit_code: None,
-        captured: vec![Vec::new(); job.ranks.len()],
-        buffers: (0..job.ranks.len()).map(buffers).collect(),
         alive: job.ranks.len(),
+        outputs: Outputs::new(plan.output, role, streams),
         absent: Vec::new(),
         first_failure: None,
-        messages: Vec::new(),
-        sinks: [Sink::default(), Sink::default()],
         inbox,
         job,
     };
@@ -119,21 +112,17 @@ enum Event {
 
 struct Supervisor<'a> {
     plan: &'a JobPlan,
-    role: Role,
     begin: Instant,
     host: String,
     stage: Stage,
     end: End,
     exit_code: Option<u8>,
-    captured: Vec<Vec<u8>>,
-    buffers: Vec<[LineBuffer; 2]>,
     alive: usize,
     /// Ranks that ended without having called MPI_Init.
     absent: Vec<usize>,
     /// First rank that failed without ending the job.
     first_failure: Option<(usize, Verdict)>,
-    messages: Vec<String>,
-    sinks: [Sink; 2],
+    outputs: Outputs,
     inbox: Option<SignalInbox>,
     job: Started,
 }
@@ -148,8 +137,7 @@ impl Supervisor<'_> {
         // Whatever the ranks left running goes with them; it also holds their output open.
         self.signal_all(signals::SIGKILL);
         for rank in 0..self.job.ranks.len() {
-            self.drain(rank);
-            self.close_streams(rank);
+            self.outputs.close(rank);
         }
     }
 
@@ -167,12 +155,10 @@ impl Supervisor<'_> {
                 sources.push(Event::Life(index));
                 fds.push(PollFd::new(&rank.life, PollFlags::IN));
             }
-            for (which, stream) in rank.streams.iter().enumerate() {
-                if let Some(stream) = stream.as_ref().filter(|_| !self.sinks[which].is_full()) {
-                    sources.push(Event::Stream(index, which));
-                    fds.push(PollFd::new(stream, PollFlags::IN));
-                }
-            }
+        }
+        for (rank, which, stream) in self.outputs.readable() {
+            sources.push(Event::Stream(rank, which));
+            fds.push(PollFd::new(stream, PollFlags::IN));
         }
         if let Some(input) = &self.job.input {
             if input.wants_source() {
@@ -185,7 +171,7 @@ impl Supervisor<'_> {
             }
         }
         for (which, stream) in [stdout.as_fd(), stderr.as_fd()].into_iter().enumerate() {
-            if !self.sinks[which].is_empty() {
+            if self.outputs.is_waiting(which) {
                 sources.push(Event::Sink);
                 fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
             }
@@ -213,7 +199,7 @@ impl Supervisor<'_> {
                     }
                 }
                 Event::Stream(rank, which) => {
-                    self.read_stream(rank, which);
+                    self.outputs.read(rank, which);
                 }
                 Event::Input => {
                     if let Some(input) = &mut self.job.input {
@@ -225,7 +211,7 @@ impl Supervisor<'_> {
                         input.give();
                     }
                 }
-                Event::Sink => self.write_sinks(),
+                Event::Sink => self.outputs.write(),
             }
         }
         self.job.input = self.job.input.take().filter(|input| !input.is_done());
@@ -246,7 +232,7 @@ impl Supervisor<'_> {
         self.job.ranks[rank].exit = Some(exit);
         self.alive -= 1;
         if self.plan.talk.verbose {
-            self.say(&format!(
+            self.outputs.say(&format!(
                 "{} {exit} after {:.3} s",
                 self.name(rank),
                 self.begin.elapsed().as_secs_f64()
@@ -309,13 +295,14 @@ impl Supervisor<'_> {
         let number = u32::try_from(rank).unwrap_or(u32::MAX);
         // Ranks that wait look for it; those that do not are signalled below.
         let _ = self.job.node.set_death(number);
-        self.drain(rank);
+        self.outputs.drain(rank);
         let ending = match self.alive {
             0 => String::new(),
             1 => "; ending the other rank".to_owned(),
             others => format!("; ending the other {others} ranks"),
         };
-        self.say(&format!("{} {}{ending}", self.name(rank), verdict.text));
+        self.outputs
+            .say(&format!("{} {}{ending}", self.name(rank), verdict.text));
         self.exit_code = Some(verdict.exit_code);
         self.end = End::RankFailed { rank: number };
         self.ask_to_end(signals::SIGTERM);
@@ -340,7 +327,7 @@ impl Supervisor<'_> {
     fn take_signals(&mut self) {
         while let Some(signal) = self.inbox.as_mut().and_then(SignalInbox::next_signal) {
             match signal {
-                signals::SIGUSR1 => self.say(&self.report()),
+                signals::SIGUSR1 => self.outputs.say(&self.report()),
                 signals::SIGUSR2 => self.signal_all(signal),
                 signals::SIGTSTP => {
                     self.signal_all(signal);
@@ -352,7 +339,7 @@ impl Supervisor<'_> {
                 signals::SIGCONT => self.signal_all(signal),
                 _ if self.stage == Stage::Running => {
                     let name = signals::describe(signal).map_or("a signal", |(name, _)| name);
-                    self.say(&format!("got {name}; ending the job"));
+                    self.outputs.say(&format!("got {name}; ending the job"));
                     self.end = End::Interrupted { signal };
                     self.exit_code = Some(narrow(128 + signal));
                     self.ask_to_end(signal);
@@ -391,8 +378,8 @@ impl Supervisor<'_> {
                     let absent = self.absent.clone();
                     self.judge_ended(&absent);
                 } else if self.plan.timeout.is_some_and(|timeout| elapsed >= timeout) {
-                    self.say(&self.report());
-                    self.say(&format!(
+                    self.outputs.say(&self.report());
+                    self.outputs.say(&format!(
                         "the job's time of {} s is up; ending it",
                         elapsed.as_secs_f64().floor()
                     ));
@@ -414,94 +401,6 @@ impl Supervisor<'_> {
             &self.host,
         )
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Output.
-impl Supervisor<'_> {
-    /// Reads a piece of a rank's output; false when there is none at the moment.
-    fn read_stream(&mut self, rank: usize, which: usize) -> bool {
-        let mut bytes = [0u8; 64 << 10];
-        let Some(stream) = &mut self.job.ranks[rank].streams[which] else {
-            return false;
-        };
-        match stream.read(&mut bytes) {
-            Ok(count) if count > 0 => {
-                self.take_output(rank, which, &bytes[..count]);
-                true
-            }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                false
-            }
-            _ => {
-                self.job.ranks[rank].streams[which] = None;
-                false
-            }
-        }
-    }
-
-    fn take_output(&mut self, rank: usize, which: usize, bytes: &[u8]) {
-        if self.plan.output == Output::Capture {
-            let captured = &mut self.captured[rank];
-            captured.extend_from_slice(bytes);
-            if captured.len() > MAX_CAPTURE_BYTES {
-                captured.drain(..MAX_CAPTURE_BYTES / 2);
-            }
-            return;
-        }
-        self.buffers[rank][which].push(bytes, self.sinks[which].queue());
-        self.write_sinks();
-        if self.sinks[which].is_broken() {
-            // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.
-            self.job
-                .ranks
-                .iter_mut()
-                .for_each(|rank| rank.streams[which] = None);
-        }
-    }
-
-    /// Reads what a rank has written so far.
-    fn drain(&mut self, rank: usize) {
-        for which in 0..2 {
-            while self.read_stream(rank, which) {}
-        }
-    }
-
-    fn close_streams(&mut self, rank: usize) {
-        for which in 0..2 {
-            self.job.ranks[rank].streams[which] = None;
-            self.buffers[rank][which].finish(self.sinks[which].queue());
-        }
-    }
-
-    fn write_sinks(&mut self) {
-        let [out, error] = &mut self.sinks;
-        out.write_to(&io::stdout());
-        error.write_to(&io::stderr());
-    }
-
-    /// Says something about the job, behind what the ranks have said.
-    fn say(&mut self, text: &str) {
-        self.messages.push(text.to_owned());
-        if self.role == Role::Library {
-            return;
-        }
-        if self.plan.output == Output::Label {
-            let text = notices::marked(text);
-            self.sinks[1].queue().extend_from_slice(text.as_bytes());
-            self.write_sinks();
-        } else {
-            notices::say(text);
-        }
-    }
 
     fn name(&self, rank: usize) -> String {
         format!(
@@ -514,7 +413,7 @@ impl Supervisor<'_> {
         let talk = self.plan.talk;
         if talk.verbose {
             let ranks = self.job.ranks.len();
-            self.say(&format!(
+            self.outputs.say(&format!(
                 "started {ranks} ranks on {} in {:.1} ms",
                 self.host,
                 1e3 * self.begin.elapsed().as_secs_f64()
@@ -523,7 +422,7 @@ impl Supervisor<'_> {
         if talk.verbose || talk.bindings {
             for rank in 0..self.job.ranks.len() {
                 let place = places.text(u32::try_from(rank).unwrap_or(u32::MAX));
-                self.say(&format!("{} is {place}", self.name(rank)));
+                self.outputs.say(&format!("{} is {place}", self.name(rank)));
             }
         }
     }
@@ -533,17 +432,18 @@ impl Supervisor<'_> {
             && let Some((rank, verdict)) = self.first_failure.take()
         {
             self.exit_code = Some(verdict.exit_code);
-            self.say(&format!("{} {}", self.name(rank), verdict.text));
+            self.outputs
+                .say(&format!("{} {}", self.name(rank), verdict.text));
         }
         if self.plan.talk.stats {
-            self.say(&stats::table(&self.job.node));
+            self.outputs.say(&stats::table(&self.job.node));
         }
-        while !self.sinks.iter().all(Sink::is_empty) {
+        while (0..2).any(|which| self.outputs.is_waiting(which)) {
             let ready = self.wait_for_events(None);
             if ready.iter().any(|source| matches!(source, Event::Signals)) {
                 break;
             }
-            self.write_sinks();
+            self.outputs.write();
         }
         let phases: Vec<_> = (0..self.job.ranks.len())
             .map(|rank| self.board(rank).map_or(phase::STARTED, |board| board.phase))
@@ -553,7 +453,7 @@ impl Supervisor<'_> {
             .ranks
             .iter()
             .zip(phases)
-            .zip(std::mem::take(&mut self.captured))
+            .zip(self.outputs.captured)
             .enumerate();
         let ranks = ranks.map(|(rank, ((process, phase), output))| RankOutcome {
             rank: u32::try_from(rank).unwrap_or(u32::MAX),
@@ -565,8 +465,12 @@ impl Supervisor<'_> {
         JobOutcome {
             ranks: ranks.collect(),
             end: self.end,
-            messages: self.messages,
+            messages: self.outputs.messages,
             exit_code: self.exit_code.unwrap_or(0),
         }
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
