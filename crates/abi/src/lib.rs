@@ -12,6 +12,8 @@
 
 mod attr;
 mod coll;
+mod coll_all;
+mod coll_reduce;
 mod comm;
 mod datatype;
 mod env;

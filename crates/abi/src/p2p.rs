@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3).
+// LONG: one file for the chapter, whose calls share their decoding.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;

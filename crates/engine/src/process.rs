@@ -301,7 +301,7 @@ impl Process {
         self.segment
             .board(self.rank)
             .phase
-            .store(phase::FINALIZED, Ordering::Release);
+            .store(phase::FINALIZED, Ordering::Relaxed);
         Ok(())
     }
 
@@ -309,7 +309,7 @@ impl Process {
     pub fn announce_abort(&self, code: i32) {
         let board = self.segment.board(self.rank);
         board.abort_code.store(code as u32, Ordering::Relaxed);
-        board.phase.store(phase::ABORTED, Ordering::Release);
+        board.phase.store(phase::ABORTED, Ordering::Relaxed);
     }
 }
 

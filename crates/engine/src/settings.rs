@@ -61,12 +61,12 @@ macro_rules! settings {
 settings! {
     eager_bytes, "EAGER_BYTES", 16384, 48..=65536, "bytes",
         "largest message that is sent without asking the receiver first (bounded by a quarter of a ring's payload area)";
-    fragment_bytes, "FRAGMENT_BYTES", 16384, 4096..=65536, "bytes",
+    fragment_bytes, "FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
         "piece in which a large message is copied through the ring when it cannot be copied in one go";
     cross_copy, "CROSS_COPY", 1, 0..=1, "switch",
         "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
-    cross_copy_bytes, "CROSS_COPY_BYTES", 0, 0..=9223372036854775807, "bytes",
-        "smallest message for which reading the sender's memory is preferred to copying through the ring";
+    cross_copy_bytes, "CROSS_COPY_BYTES", 1073741824, 0..=9223372036854775807, "bytes",
+        "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks outnumber cores, all large messages are read";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";
     operations, "OPERATIONS", 1048576, 1024..=16777216, "operations",

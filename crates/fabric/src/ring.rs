@@ -15,6 +15,7 @@
 //! receiver that dies leaves a ring that fills up.
 //!
 //! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
+// LONG: both sides of one data structure, whose invariant spans them.
 
 use std::ptr::NonNull;
 

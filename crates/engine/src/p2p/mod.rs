@@ -210,7 +210,7 @@ pub unsafe fn isend(
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
-    if mode == Mode::Synchronous {
+    if matches!(mode, Mode::Synchronous | Mode::Buffered) {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }

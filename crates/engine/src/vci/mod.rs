@@ -117,7 +117,11 @@ impl Vci {
                 .min(header.ring_payload_bytes as usize / 4),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
-            cross_copy_bytes: settings.cross_copy_bytes,
+            cross_copy_bytes: if header.local_ranks > header.cores {
+                0
+            } else {
+                settings.cross_copy_bytes
+            },
             cross_copy: settings.cross_copy != 0,
             proof: Box::new(header.job_id),
         };

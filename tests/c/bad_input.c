@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * RANKS: 1 2
+ * Wrong arguments give the error class of the standard, through the communicator's handler. */
+#include "check.h"
+
+#define CLASS_IS(call, expected)            \
+    do {                                    \
+        int class_ = -1, code_ = (call);    \
+        CHECK(code_ != MPI_SUCCESS);        \
+        MPI_Error_class(code_, &class_);    \
+        CHECK(class_ == (expected));        \
+    } while (0)
+
+static int handled;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    CHECK(*comm == MPI_COMM_WORLD);
+    ++handled;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, size, data[4] = {0}, flag;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm world = MPI_COMM_WORLD, garbage = (MPI_Comm)0x123456789abcUL, freed;
+    MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+    MPI_Comm stale = freed;
+    MPI_Comm_free(&freed);
+    MPI_Datatype raw, gone;
+    MPI_Type_contiguous(2, MPI_INT, &raw);
+    MPI_Type_dup(MPI_INT, &gone);
+    MPI_Datatype stale_type = gone;
+    MPI_Type_free(&gone);
+
+#define EACH(prefix, suffix)                                                                        \
+    CLASS_IS(prefix(data, -1, MPI_INT, 0, 0, world suffix), MPI_ERR_COUNT);                         \
+    CLASS_IS(prefix(data, 1, MPI_INT, size, 0, world suffix), MPI_ERR_RANK);                        \
+    CLASS_IS(prefix(data, 1, MPI_INT, -77, 0, world suffix), MPI_ERR_RANK);                         \
+    CLASS_IS(prefix(data, 1, MPI_INT, 0, -77, world suffix), MPI_ERR_TAG);                          \
+    CLASS_IS(prefix(data, 1, MPI_INT, 0, 0, MPI_COMM_NULL suffix), MPI_ERR_COMM);                   \
+    CLASS_IS(prefix(data, 1, MPI_INT, 0, 0, garbage suffix), MPI_ERR_COMM);                         \
+    CLASS_IS(prefix(data, 1, MPI_INT, 0, 0, stale suffix), MPI_ERR_COMM);                           \
+    CLASS_IS(prefix(data, 1, MPI_INT, 0, 0, (MPI_Comm)MPI_INT suffix), MPI_ERR_COMM);               \
+    CLASS_IS(prefix(data, 1, MPI_DATATYPE_NULL, 0, 0, world suffix), MPI_ERR_TYPE);                 \
+    CLASS_IS(prefix(data, 1, stale_type, 0, 0, world suffix), MPI_ERR_TYPE);                        \
+    CLASS_IS(prefix(data, 1, (MPI_Datatype)world, 0, 0, world suffix), MPI_ERR_TYPE);               \
+    CLASS_IS(prefix(data, 1, raw, 0, 0, world suffix), MPI_ERR_TYPE);                               \
+    CLASS_IS(prefix(NULL, 1, MPI_INT, 0, 0, world suffix), MPI_ERR_BUFFER)
+#define COMMA_REQUEST , &request
+#define COMMA_STATUS , MPI_STATUS_IGNORE
+#define NOTHING
+    EACH(MPI_Send, NOTHING);
+    EACH(MPI_Ssend, NOTHING);
+    EACH(MPI_Rsend, NOTHING);
+    EACH(MPI_Bsend, NOTHING);
+    EACH(MPI_Isend, COMMA_REQUEST);
+    EACH(MPI_Issend, COMMA_REQUEST);
+    EACH(MPI_Irsend, COMMA_REQUEST);
+    EACH(MPI_Ibsend, COMMA_REQUEST);
+    EACH(MPI_Send_init, COMMA_REQUEST);
+    EACH(MPI_Ssend_init, COMMA_REQUEST);
+    EACH(MPI_Recv, COMMA_STATUS);
+    EACH(MPI_Irecv, COMMA_REQUEST);
+    EACH(MPI_Recv_init, COMMA_REQUEST);
+    CLASS_IS(MPI_Send(data, 1, MPI_INT, 0, MPI_ANY_TAG, world), MPI_ERR_TAG);
+    CLASS_IS(MPI_Send(data, 1, MPI_INT, MPI_ANY_SOURCE, 0, world), MPI_ERR_RANK);
+    CLASS_IS(MPI_Bsend(data, 1, MPI_INT, 0, 0, world), MPI_ERR_BUFFER);
+    CLASS_IS(MPI_Probe(size, 0, world, MPI_STATUS_IGNORE), MPI_ERR_RANK);
+    CLASS_IS(MPI_Iprobe(0, -5, world, &flag, MPI_STATUS_IGNORE), MPI_ERR_TAG);
+
+    MPI_Request wrong = (MPI_Request)0x5200000000ffffffUL;
+    CLASS_IS(MPI_Wait(&wrong, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    wrong = (MPI_Request)world;
+    CLASS_IS(MPI_Test(&wrong, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    MPI_Irecv(data, 1, MPI_INT, 0, 12, MPI_COMM_SELF, &request);
+    wrong = request;
+    MPI_Send(data, 1, MPI_INT, 0, 12, MPI_COMM_SELF);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CLASS_IS(MPI_Wait(&wrong, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Start(&wrong), MPI_ERR_REQUEST);
+    request = MPI_REQUEST_NULL;
+    CLASS_IS(MPI_Request_free(&request), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Bcast(data, 1, MPI_INT, size, world), MPI_ERR_ROOT);
+    CLASS_IS(MPI_Allreduce(data, data + 2, 1, MPI_INT, MPI_OP_NULL, world), MPI_ERR_OP);
+    CLASS_IS(MPI_Allreduce(data, data + 2, 1, MPI_DOUBLE, MPI_BAND, world), MPI_ERR_OP);
+
+    MPI_Errhandler own;
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(world, own);
+    CLASS_IS(MPI_Send(data, 1, MPI_INT, size, 0, world), MPI_ERR_RANK);
+    CHECK(handled == 1);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&own);
+    MPI_Type_free(&raw);
+    return finish(rank);
+}
