@@ -25,8 +25,6 @@ pub(crate) struct RankState {
     pub(crate) pending: Vec<OpRecord>,
     /// Messages without a receive, by sender.
     pub(crate) unexpected: BTreeMap<u32, Unexpected>,
-    /// Requests that are complete but were not asked for.
-    complete: u64,
     others: u64,
     /// Why its operations could not be read.
     unreadable: Option<String>,
@@ -57,6 +55,17 @@ impl RankState {
         self.board.as_ref().map_or("", |board| board.call.as_str())
     }
 
+    /// Why it does nothing for ranks that wait for it; `None` while it waits itself.
+    pub(crate) fn absence(&self) -> Option<&'static str> {
+        let board = self.board.as_ref()?;
+        match (self.alive, board.phase) {
+            (false, _) => Some("has ended"),
+            (_, phase::STARTED) => Some("has not called MPI_Init yet"),
+            (_, phase::FINALIZED) => Some("has called MPI_Finalize"),
+            _ => (!self.waits()).then_some("is outside MPI"),
+        }
+    }
+
     fn take(&mut self, record: OpRecord) {
         match record.kind {
             kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::SEND_QUEUED | kind::SEND_ACTIVE => {
@@ -75,7 +84,6 @@ impl RankState {
                     sender.match_words.push(record.match_word);
                 }
             }
-            kind::COMPLETE => self.complete += 1,
             kind::OTHER => self.others += 1,
             _ => {}
         }
@@ -182,6 +190,7 @@ fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
     );
     text.push_str(&align(&rows));
     for sentence in waits::sentences(states) {
+        text.push_str("  ");
         text.push_str(&sentence);
         text.push('\n');
     }
@@ -248,9 +257,6 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
     }
     if state.others > 0 {
         rows.push(plain(format!("{} other operations", state.others)));
-    }
-    if state.complete > 0 {
-        rows.push(plain(format!("{} complete, not asked for", state.complete)));
     }
     rows.extend(state.unreadable.iter().map(|why| plain(why.clone())));
     rows

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the state of a hanging job means: who waits for whom, in a cycle or for someone who has gone.
 
+use std::collections::BTreeMap;
+
 use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, kind, phase};
 
 use crate::report::{RankState, communicator_text, tag_text};
@@ -17,7 +19,7 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
             .take(MAX_TOLD)
             .map(|cycle| cycle_text(states, cycle)),
     );
-    sentences.extend(waits_for_the_gone(states).take(MAX_TOLD));
+    sentences.extend(waits_for_the_absent(states).take(MAX_TOLD));
     sentences.extend(mismatches(states).take(MAX_TOLD));
     let in_mpi = |state: &&RankState| {
         state.alive
@@ -129,28 +131,36 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
     )
 }
 
-fn waits_for_the_gone(states: &[RankState]) -> impl Iterator<Item = String> {
-    states.iter().enumerate().filter_map(|(rank, state)| {
-        let (peer, _) = awaited(state).find(|&(peer, _)| {
-            let peer = states.get(peer);
-            peer.is_some_and(|peer| {
-                !peer.alive
-                    || peer
-                        .board
-                        .as_ref()
-                        .is_some_and(|board| board.phase == phase::FINALIZED)
-            })
-        })?;
-        let how = if states[peer].alive {
-            "has called MPI_Finalize"
-        } else {
-            "has ended"
-        };
-        Some(format!(
-            "rank {rank} waits in {} for rank {peer}, which {how}",
-            state.call()
-        ))
+/// For each rank that does not wait itself: who waits for it.
+fn waits_for_the_absent(states: &[RankState]) -> impl Iterator<Item = String> {
+    let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (rank, state) in states.iter().enumerate() {
+        for peer in peers(states, rank) {
+            if states[peer].absence().is_some() && state.waits() {
+                waiting.entry(peer).or_default().push(rank);
+            }
+        }
+    }
+    waiting.into_iter().filter_map(|(peer, ranks)| {
+        let how = states[peer].absence()?;
+        Some(match ranks[..] {
+            [rank] => format!(
+                "rank {rank} waits in {} for rank {peer}, which {how}",
+                states[rank].call()
+            ),
+            _ => format!("{} wait for rank {peer}, which {how}", ranks_text(&ranks)),
+        })
     })
+}
+
+/// `ranks 1, 2, 5`, and no more than a line.
+fn ranks_text(ranks: &[usize]) -> String {
+    const SHOWN: usize = 12;
+    let numbers: Vec<_> = ranks.iter().take(SHOWN).map(ToString::to_string).collect();
+    match ranks.len().checked_sub(SHOWN) {
+        Some(more) if more > 0 => format!("ranks {} and {more} more", numbers.join(", ")),
+        _ => format!("ranks {}", numbers.join(", ")),
+    }
 }
 
 /// Receives that wait while messages of the same sender lie there with another tag or communicator.

@@ -12,6 +12,7 @@
     reason = "these are tests"
 )]
 
+mod documentation;
 mod failures;
 mod flags;
 mod job;

@@ -90,6 +90,23 @@ fn waiting_for_someone_who_has_gone_is_said() {
 }
 
 #[test]
+fn ranks_that_others_wait_for_are_named() {
+    let waits = "init call:MPI_Barrier:poll receive:1:1:3:0 park";
+    let done = mpiexec(&players(&["--timeout", "1"], &[waits, "init park", waits]));
+    assert!(
+        done.err
+            .contains("ranks 0, 2 wait for rank 1, which is outside MPI"),
+        "{}",
+        done.err
+    );
+    assert!(
+        done.err.contains("MPI_COMM_WORLD, collective"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
 fn receive_from_anyone_is_no_cycle() {
     let scripts = [
         "init call:MPI_Recv:poll receive:-1:0:-1:4 park",
