@@ -13,7 +13,11 @@ use crate::errors::Result;
 /// # Errors
 /// Those of the messages.
 pub async fn bcast(comm: Arc<Comm>, block: Block, root: u32) -> Result<()> {
-    let round = Round::new(comm);
+    tree(&Round::new(comm), block, root).await
+}
+
+/// [`bcast`] as a part of a larger operation.
+pub(super) async fn tree(round: &Round, block: Block, root: u32) -> Result<()> {
     let me = (round.rank + round.size - root) % round.size;
     let real = |rank: u32| (rank + root) % round.size;
     let mut bit = 1;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::move_all::bcast;
+use super::move_all::tree;
 use super::primitives::{Block, Round};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -65,7 +65,17 @@ pub async fn reduce(
     op: Reduction,
     root: u32,
 ) -> Result<()> {
-    let round = Round::new(comm);
+    to_root(&Round::new(comm), send, receive, op, root).await
+}
+
+/// [`reduce`] as a part of a larger operation.
+async fn to_root(
+    round: &Round,
+    send: Block,
+    receive: Option<Block>,
+    op: Reduction,
+    root: u32,
+) -> Result<()> {
     let mut mine = Image::of(&send);
     let mut bit = 1;
     while bit < round.size && round.rank & bit == 0 {
@@ -98,11 +108,11 @@ pub async fn reduce(
 /// # Errors
 /// Those of the messages and of the operation.
 pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
-    if !(comm.size() as u32).is_power_of_two() {
-        reduce(comm.clone(), send, Some(receive.clone()), op, 0).await?;
-        return bcast(comm, receive, 0).await;
-    }
     let round = Round::new(comm);
+    if !round.size.is_power_of_two() {
+        to_root(&round, send, Some(receive.clone()), op, 0).await?;
+        return tree(&round, receive, 0).await;
+    }
     let mut mine = Image::of(&send);
     let mut bit = 1;
     while bit < round.size {
