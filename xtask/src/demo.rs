@@ -42,12 +42,12 @@ pub(crate) fn run(_: &[String]) -> Result<(), String> {
         let program = shell::target().join("release/examples/heat2d");
         shell::run(shell::command(&mpiexec).args(["-n", "4"]).arg(program))?;
     }
-    shell::say("\nPing-pong between two ranks (rankpoint bench):");
+    shell::say("\nLatency and bandwidth between two ranks (rankpoint bench):");
     shell::run(
-        shell::command(&mpiexec)
-            .args(["-n", "2"])
-            .arg(prefix.join("bin/rankpoint"))
-            .args(["bench", "--quick"]),
+        shell::command(prefix.join("bin/rankpoint"))
+            .args(["bench", "--only", "latency,bandwidth,rate"])
+            .args(["--sizes", "0,1,8,64,512,4K,16K,64K,256K,1M,4M"])
+            .args(["--repetitions", "5", "--budget-ms", "10"]),
     )
 }
 

@@ -1,63 +1,120 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rankpoint info`.
+//! `rankpoint info`: what the library says about itself.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use clap::Args;
 use mpi_abi_sys::{Library, MPI_H};
 
-/// What to show.
+use crate::settings;
+
+/// Options of `rankpoint info`.
 #[derive(Args)]
-pub(crate) struct Options {
-    /// List the functions of the standard that are not written yet
+pub(crate) struct InfoOptions {
+    /// List the functions of the MPI 5.0 ABI that are not written yet
     #[arg(long)]
     missing: bool,
     /// Print the C header mpi.h
     #[arg(long)]
     header: bool,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
 }
 
-/// Prints what was asked for.
-pub(crate) fn run(options: &Options, library: &str) -> Result<(), String> {
+/// A row of the library's table of settings.
+#[derive(serde::Serialize)]
+struct Setting<'text> {
+    name: &'text str,
+    value: &'text str,
+    default: &'text str,
+    unit: &'text str,
+    range: &'text str,
+    text: &'text str,
+}
+
+/// Runs `rankpoint info`.
+pub(crate) fn run(options: &InfoOptions) -> Result<(), String> {
     let text = if options.header {
         MPI_H.to_owned()
     } else {
-        about(options, library)?
+        about(options)?
     };
     std::io::stdout()
-        .lock()
         .write_all(text.as_bytes())
-        .map_err(|error| error.to_string())
+        .map_err(|error| format!("cannot write: {error}"))
 }
 
-fn about(options: &Options, name: &str) -> Result<String, String> {
-    let library = Library::open(name).map_err(|error| error.to_string())?;
-    let missing = library
-        .text("rankpoint_missing_functions")
-        .ok_or_else(|| format!("{name} is not Rankpoint's library"))?;
-    let count = missing.lines().count();
-    let all = mpi_abi_sys::table::functions().len();
-    if options.missing {
-        return Ok(format!(
-            "{missing}{count} of {all} functions are not implemented yet\n"
-        ));
-    }
-    let mut text = format!(
-        "Rankpoint {}: {} of {all} functions of MPI 5.0\n\nSettings\n",
-        env!("CARGO_PKG_VERSION"),
-        all - count
-    );
-    for line in library
-        .text("rankpoint_settings")
-        .unwrap_or_default()
-        .lines()
-    {
-        let cells: Vec<&str> = line.split('\t').collect();
-        if let [name, value, default, unit, range, what] = cells[..] {
-            text.push_str(&format!(
-                "  {name} = {value} {unit} (default {default}, {range})\n      {what}\n"
-            ));
-        }
-    }
+fn about(options: &InfoOptions) -> Result<String, String> {
+    let file = settings::library_to_open();
+    let name = file.to_string_lossy();
+    let library = Library::open(&name).map_err(|error| format!("cannot open {name}: {error}"))?;
+    let missing = library.text("rankpoint_missing_functions");
+    let table = library.text("rankpoint_settings");
+    let (Some(missing), Some(table)) = (missing, table) else {
+        return Err(format!("{name} is not Rankpoint's library"));
+    };
+    let missing: Vec<&str> = missing.lines().collect();
+    let rows: Vec<Setting<'_>> = table.lines().filter_map(setting).collect();
+    let version = crate::mpi::version(&library);
+    let text = if options.json {
+        let all = serde_json::json!({
+            "command": env!("CARGO_PKG_VERSION"), "library": name, "version": version,
+            "settings": rows, "counters": counters(), "missing": missing,
+        });
+        format!("{all:#}\n")
+    } else if options.missing {
+        let total = mpi_abi_sys::table::functions().len();
+        let list: String = missing.iter().map(|name| format!("{name}\n")).collect();
+        format!(
+            "{list}{} of {total} functions are not written yet\n",
+            missing.len()
+        )
+    } else {
+        describe(&name, &version, &rows, missing.len())
+    };
     Ok(text)
+}
+
+fn setting(line: &str) -> Option<Setting<'_>> {
+    let mut cells = line.split('\t');
+    let mut next = || cells.next();
+    Some(Setting {
+        name: next()?,
+        value: next()?,
+        default: next()?,
+        unit: next()?,
+        range: next()?,
+        text: next()?,
+    })
+}
+
+fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) -> String {
+    let mut text = format!(
+        "library   {library}\nversion   {version}\nmissing   {missing} functions (--missing lists them)\n\nSettings, read from the environment:\n"
+    );
+    for row in rows {
+        let changed = if row.value == row.default {
+            String::new()
+        } else {
+            format!(" (default {})", row.default)
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {} = {}{changed}\n      {} [{}, {}]",
+            row.name, row.value, row.text, row.unit, row.range
+        );
+    }
+    text.push_str("\nCounters of each rank, printed by mpiexec --stats:\n");
+    for row in launch::COUNTERS {
+        let _ = writeln!(text, "  {}: {} {}", row.name, row.unit, row.text);
+    }
+    text
+}
+
+fn counters() -> Vec<serde_json::Value> {
+    let object = |row: &launch::CounterRow| serde_json::json!({ "name": row.name, "unit": row.unit, "text": row.text });
+    launch::COUNTERS.iter().map(object).collect()
 }

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `rankpoint` command: what the library is, and how fast it and others are.
+//! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
-//! It talks to an MPI library through the standard ABI only, so the same binary measures any `libmpi_abi.so.1`: the one beside
-//! it in its installation, or the one that `LD_LIBRARY_PATH` or `--library` names.
+//! * [`bench`]: `rankpoint bench`, which measures any library with the standard ABI;
+//! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
+//! * `rankpoint run`: the same as `mpiexec`.
+//!
+//! The command never links an MPI library: it opens the one that the dynamic linker finds, at run time.
+
+#![deny(unsafe_code)]
 
 mod bench;
 mod info;
 mod mpi;
+mod settings;
+mod sync;
 
-use std::io::Write as _;
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -17,36 +25,49 @@ use clap::{Parser, Subcommand};
 #[command(
     name = "rankpoint",
     version,
-    about = "Tools of the Rankpoint MPI library"
+    about = "Measures, explains and starts MPI programs"
 )]
-struct Arguments {
-    /// MPI library to use instead of the one beside this program
-    #[arg(long, global = true)]
-    library: Option<String>,
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Say what the library is: version, settings, functions that are not written yet
-    Info(info::Options),
-    /// Measure point-to-point communication (start it with mpiexec -n 2)
-    Bench(bench::Options),
+    /// Measure an MPI library: latency, bandwidth, message rate, matching, start-up, memory
+    Bench(Box<bench::BenchOptions>),
+    /// Tell the library's version, settings and missing functions
+    Info(info::InfoOptions),
+    /// Start an MPI program; the same as mpiexec
+    #[command(disable_help_flag = true)]
+    Run {
+        /// What mpiexec takes; try `rankpoint run --help`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let library = arguments.library.unwrap_or_else(mpi::default_library);
-    let outcome = match arguments.command {
-        Command::Info(options) => info::run(&options, &library),
-        Command::Bench(options) => bench::run(&options, &library),
-    };
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|word| word == bench::RANK_COMMAND)
+    {
+        return finish(bench::run_rank(arguments));
+    }
+    match CommandLine::parse().command {
+        Command::Bench(options) => finish(bench::run(&options)),
+        Command::Info(options) => finish(info::run(&options)),
+        Command::Run { arguments } => launch::run_command_line(arguments),
+    }
+}
+
+fn finish(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            // A closed standard error has nobody to tell.
-            let _ = writeln!(std::io::stderr(), "rankpoint: {text}");
+            // Nobody is left to tell when standard error is closed.
+            drop(writeln!(std::io::stderr(), "rankpoint: {text}"));
             ExitCode::FAILURE
         }
     }

@@ -40,6 +40,7 @@ mod topology;
 mod waits;
 
 pub use command_line::run_command_line;
+pub use fabric::counters::{COUNTERS, CounterRow};
 pub use outcome::JobOutcome;
 pub use plan::JobPlan;
 pub use supervise::run;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The yardstick: how long one cache line takes from core to core, without any MPI.
+//!
+//! Two threads, each bound to a core, write a number into their own line and wait for the other's. On a virtual machine the
+//! cores may be moved between near and far places while one measures; then this time moves, and every library's with it.
+
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Round trips of a repetition.
+const ROUND_TRIPS: u64 = 20_000;
+const REPETITIONS: usize = 9;
+
+/// Two cache lines apart, because processors fetch lines in pairs.
+#[derive(Default)]
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// The median time of half a round trip in nanoseconds; nothing when this process may use one core only.
+pub(super) fn measure() -> Option<f64> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    let (first, second) = (cores.next()?, cores.next()?);
+    let shared = Arc::new((Barrier::new(2), [Line::default(), Line::default()]));
+    let ready = |core| {
+        let shared = Arc::clone(&shared);
+        move || {
+            // A core that was allowed a moment ago may be gone; then the number is worse, but nobody hangs.
+            let bound = bind(core);
+            shared.0.wait();
+            (bound, shared)
+        }
+    };
+    let (lead, echo) = (ready(first), ready(second));
+    let echo = std::thread::spawn(move || {
+        let (bound, shared) = echo();
+        let [from, to] = &shared.1;
+        for number in 1..=total() {
+            wait_for(from, number);
+            // PAIRS: cache_line.number
+            to.0.store(number, Ordering::Release);
+        }
+        bound
+    });
+    let lead = std::thread::spawn(move || {
+        let (bound, shared) = lead();
+        let [to, from] = &shared.1;
+        let mut times = Vec::new();
+        let mut number = 0;
+        for _ in 0..=REPETITIONS {
+            let start = Instant::now();
+            for _ in 0..ROUND_TRIPS {
+                number += 1;
+                // PAIRS: cache_line.number
+                to.0.store(number, Ordering::Release);
+                wait_for(from, number);
+            }
+            times.push(start.elapsed().as_nanos() as f64 / ROUND_TRIPS as f64 / 2.0);
+        }
+        bound.map(|()| times)
+    });
+    let mut times = lead.join().ok().flatten()?;
+    echo.join().ok().flatten()?;
+    // The first one warms up.
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    Some(times[times.len() / 2])
+}
+
+fn total() -> u64 {
+    ROUND_TRIPS * (REPETITIONS as u64 + 1)
+}
+
+fn bind(core: usize) -> Option<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).ok()
+}
+
+fn wait_for(line: &Line, number: u64) {
+    // PAIRS: cache_line.number
+    while line.0.load(Ordering::Acquire) != number {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One job: starts the launcher, collects what rank 0 prints, and gives up when it takes too long.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
+
+use super::target::Target;
+
+/// A line of rank 0.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Line {
+    /// Who is measured.
+    Start { version: String },
+    /// Values of a point.
+    Point {
+        name: String,
+        size: usize,
+        values: Vec<f64>,
+    },
+}
+
+/// What a job gave.
+pub(super) struct Outcome {
+    pub(super) lines: Vec<Line>,
+    /// From before the launcher was started until it had ended.
+    pub(super) time: Duration,
+}
+
+/// Most of a failed job's messages that are shown.
+const SHOWN_BYTES: usize = 2000;
+
+/// Runs a job to its end.
+pub(super) fn run(
+    target: &Target,
+    ranks: u32,
+    words: &[String],
+    limit: Duration,
+) -> Result<Outcome, String> {
+    let launcher = target.launcher(ranks);
+    let mut command = Command::new(&launcher[0]);
+    command
+        .args(&launcher[1..])
+        .arg("-n")
+        .arg(ranks.to_string());
+    command.args(&target.program).args(words);
+    command.envs(&target.environment);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.process_group(0);
+    let start = Instant::now();
+    let child = command.spawn();
+    let mut child = child.map_err(|error| format!("cannot start {}: {error}", launcher[0]))?;
+    let output = collect(child.stdout.take());
+    let messages = collect(child.stderr.take());
+    let whole = format!("{} on {ranks} ranks of {}", words.join(" "), target.name);
+    let Some(lines) = drain(&output, start + limit) else {
+        end(&mut child);
+        return Err(format!("{whole} was given up after {} s", limit.as_secs()));
+    };
+    let status = child
+        .wait()
+        .map_err(|error| format!("cannot wait for {whole}: {error}"))?;
+    let time = start.elapsed();
+    if !status.success() {
+        let messages =
+            drain(&messages, Instant::now() + Duration::from_secs(1)).unwrap_or_default();
+        let text = messages.join("\n");
+        let tail = text
+            .char_indices()
+            .rev()
+            .nth(SHOWN_BYTES)
+            .map_or(0, |(place, _)| place);
+        return Err(format!("{whole} failed ({status}):\n{}", &text[tail..]));
+    }
+    let lines = lines.iter().filter(|line| line.starts_with('{'));
+    let lines = lines.map(|line| {
+        serde_json::from_str(line).map_err(|error| format!("{whole} printed {line}: {error}"))
+    });
+    Ok(Outcome {
+        lines: lines.collect::<Result<_, _>>()?,
+        time,
+    })
+}
+
+/// Reads lines on a thread, so that a silent job can be given up.
+fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    if let Some(stream) = stream {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+                if sender
+                    .send(String::from_utf8_lossy(&line).into_owned())
+                    .is_err()
+                {
+                    break;
+                }
+            }
+        });
+    }
+    receiver
+}
+
+/// All lines until the end of the stream; nothing if it has not ended in time.
+fn drain(lines: &Receiver<String>, deadline: Instant) -> Option<Vec<String>> {
+    use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
+    let mut all = Vec::new();
+    loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => all.push(line),
+            Err(Disconnected) => return Some(all),
+            Err(Timeout) => return None,
+        }
+    }
+}
+
+/// Ends the launcher and what it has started: asks first, as launchers clean up then.
+fn end(child: &mut Child) {
+    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    for signal in [Signal::TERM, Signal::KILL] {
+        // An error means that nobody is left.
+        if kill_process_group(group, signal).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        if matches!(child.try_wait(), Ok(Some(_))) && signal == Signal::KILL {
+            break;
+        }
+    }
+    // The status of a job that was given up says nothing.
+    drop(child.wait());
+}

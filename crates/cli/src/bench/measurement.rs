@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be measured: one row each. Options, ranks, tables and plots read it from here.
+
+/// Which end of the scale is the good one; decides who the best of several is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Better {
+    /// Times and memory.
+    Lower,
+    /// Rates.
+    Higher,
+}
+
+/// What a value counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    BytesPerSecond,
+    MessagesPerSecond,
+    Bytes,
+}
+
+/// What differs between the points of one measurement.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Axis {
+    /// Message sizes from the options.
+    Sizes,
+    /// The numbers of ranks of the row.
+    Ranks,
+}
+
+/// Who takes the time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Clock {
+    /// The ranks.
+    Rank,
+    /// Whoever started the job: the whole job is measured.
+    Job,
+}
+
+/// One measurement.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) better: Better,
+    pub(crate) axis: Axis,
+    pub(crate) ranks: &'static [u32],
+    pub(crate) clock: Clock,
+}
+
+macro_rules! measurements {
+    ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*) => {
+        /// All measurements, in the order in which they run.
+        pub(crate) const MEASUREMENTS: &[Measurement] = &[$(Measurement {
+            name: $name, title: $title, text: $text, unit: Unit::$unit, better: Better::$better, axis: Axis::$axis,
+            ranks: &$ranks, clock: Clock::$clock,
+        },)*];
+    };
+}
+
+measurements! {
+    "latency", "Latency", Nanoseconds, Lower, Sizes, [2], Rank,
+        "half the time of a message there and one back";
+    "bandwidth", "Bandwidth", BytesPerSecond, Higher, Sizes, [2], Rank,
+        "windows of 64 messages one way, each window answered by one short message";
+    "bidirectional", "Bidirectional bandwidth", BytesPerSecond, Higher, Sizes, [2], Rank,
+        "windows of 64 messages both ways at once; the bytes of both count";
+    "rate", "Message rate", MessagesPerSecond, Higher, Ranks, [2], Rank,
+        "messages of 8 bytes one way in windows of 64";
+    "unexpected", "Matching, unexpected messages", Nanoseconds, Lower, Ranks, [2], Rank,
+        "4000 messages that have arrived are received in reverse order; time of each";
+    "posted", "Matching, posted receives", Nanoseconds, Lower, Ranks, [2], Rank,
+        "4000 receives are met by messages in reverse order; time of each";
+    "ring", "Ring of pairs", Nanoseconds, Lower, Ranks, [8, 16], Rank,
+        "8 bytes between neighbours of a ring, all pairs at once, then the other pairs; half a round trip";
+    "barrier", "Barrier", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
+        "time of a barrier";
+    "allreduce", "Allreduce, 8 bytes", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
+        "time of the sum of one 64-bit integer over all ranks";
+    "startup", "Start-up", Nanoseconds, Lower, Ranks, [2, 32], Job,
+        "the launcher starts a program that initialises and finalises MPI, until all has ended";
+    "private-memory", "Private memory of a rank", Bytes, Lower, Ranks, [2, 64], Rank,
+        "resident after initialisation, the largest of all ranks";
+    "shared-memory", "Shared memory of all ranks", Bytes, Lower, Ranks, [2, 64], Rank,
+        "resident after initialisation, counted once for all ranks of the node";
+}
+
+/// Messages of a window.
+pub(crate) const WINDOW: usize = 64;
+/// Messages of a deep queue.
+pub(crate) const DEPTH: usize = 4000;
+
+impl Measurement {
+    /// The row with a name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        MEASUREMENTS.iter().find(|row| row.name == name)
+    }
+
+    /// Whether a message of no bytes can be measured.
+    pub(crate) fn takes_size(&self, size: usize) -> bool {
+        size > 0 || self.unit != Unit::BytesPerSecond
+    }
+}
+
+impl Unit {
+    /// A value with three significant digits and the unit that fits it.
+    pub(crate) fn show(self, value: f64) -> String {
+        const MEBI: f64 = 1_048_576.0;
+        let steps: &[(f64, &str)] = match self {
+            Self::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+            Self::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
+            Self::MessagesPerSecond => &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
+            Self::Bytes => &[(MEBI, "MiB"), (1024.0, "KiB"), (1.0, "B")],
+        };
+        let fitting = steps.iter().find(|(step, _)| value >= *step);
+        let &(step, name) = fitting.unwrap_or(&steps[steps.len() - 1]);
+        let value = value / step;
+        let digits = match value {
+            value if value < 9.995 => 2,
+            value if value < 99.95 => 1,
+            _ => 0,
+        };
+        format!("{value:.digits$} {name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = MEASUREMENTS.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), MEASUREMENTS.len());
+    }
+
+    #[test]
+    fn values_have_three_digits_and_a_fitting_unit() {
+        assert_eq!(Unit::Nanoseconds.show(103.4), "103 ns");
+        assert_eq!(Unit::Nanoseconds.show(1034.0), "1.03 us");
+        assert_eq!(Unit::BytesPerSecond.show(29.04e9), "29.0 GB/s");
+        assert_eq!(Unit::Bytes.show(0.0), "0.00 B");
+    }
+}

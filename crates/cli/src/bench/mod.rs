@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rankpoint bench`: measures an MPI library, alone or in turns with others.
+//!
+//! Two programs in one. The *command* ([`run`]) goes through its plan, round by round, measurement by measurement, library
+//! by library; for each it starts a [`job`] with that library's own launcher. The *ranks* of the job are this program
+//! again ([`rank`]), opening whatever `libmpi_abi.so.1` the dynamic linker finds, so that one binary measures every
+//! library with the standard ABI.
+//!
+//! ```text
+//! options, target       what to measure, whom
+//! measurement           the table of measurements
+//! run -> job -> rank    one job a measurement; rank 0 prints values
+//! cache_line            the yardstick before and after each round
+//! results -> table, plot, JSON
+//! ```
+
+mod cache_line;
+mod job;
+mod measurement;
+mod options;
+mod plot;
+mod rank;
+mod raster;
+mod results;
+mod run;
+mod table;
+mod target;
+
+pub(crate) use options::BenchOptions;
+pub(crate) use rank::run_rank;
+pub(crate) use run::run;
+
+/// First word of the command line that makes this program a rank.
+pub(crate) const RANK_COMMAND: &str = "bench-rank";

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The options of `rankpoint bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::measurement::{MEASUREMENTS, Measurement};
+
+/// Largest message that can be asked for.
+const LARGEST: usize = 1 << 30;
+
+/// Options of `rankpoint bench`.
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// What to measure, separated by commas (default: everything); --list names them
+    #[arg(long, value_delimiter = ',', value_parser = measurement)]
+    pub(super) only: Vec<&'static Measurement>,
+    /// Name and explain the measurements, and stop
+    #[arg(long)]
+    pub(super) list: bool,
+    /// Message sizes: 0,8,1K,4M or a range of powers of two such as 0..4M
+    #[arg(long, default_value = "0..4M", value_parser = sizes)]
+    pub(super) sizes: Sizes,
+    /// Ranks of the measurements over ranks instead of the usual ones
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) ranks: Vec<u32>,
+    /// Iterations of a repetition (default: as many as fill --budget-ms)
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(super) iterations: u64,
+    /// Values of each point in a round; the median of all counts
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) repetitions: u64,
+    /// Time of a repetition in milliseconds
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) budget_ms: u64,
+    /// Rounds over all measurements and libraries
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) rounds: u64,
+    /// Verify the data of every measurement before the clock starts (the default)
+    #[arg(long, overrides_with = "no_verify")]
+    pub(super) verify: bool,
+    /// Do not verify data
+    #[arg(long)]
+    pub(super) no_verify: bool,
+    /// Seconds after which one job is given up
+    #[arg(long, default_value_t = 300)]
+    pub(super) time_limit: u64,
+    /// Launcher of the library to measure, with its flags (default: the mpiexec beside this program)
+    #[arg(long)]
+    pub(super) mpiexec: Option<String>,
+    /// Folder of the library to measure (default: the one installed with this program, or what LD_LIBRARY_PATH says)
+    #[arg(long)]
+    pub(super) library_path: Option<PathBuf>,
+    /// JSON file that lists more libraries to measure, interleaved with the first
+    #[arg(long)]
+    pub(super) peers: Option<PathBuf>,
+    /// Write all values as JSON
+    #[arg(long)]
+    pub(super) json: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long)]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write a plot; the name ends in .svg or .png
+    #[arg(long)]
+    pub(super) plot: Vec<PathBuf>,
+    /// No progress bar
+    #[arg(long)]
+    pub(super) quiet: bool,
+}
+
+/// Message sizes, ascending.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Sizes(pub(super) Vec<usize>);
+
+impl BenchOptions {
+    /// What to measure, in the order of the table.
+    pub(super) fn measurements(&self) -> Vec<&'static Measurement> {
+        let wanted = |row: &&Measurement| {
+            self.only.is_empty() || self.only.iter().any(|only| only.name == row.name)
+        };
+        MEASUREMENTS.iter().filter(wanted).collect()
+    }
+
+    /// Whether data is verified.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify || !self.no_verify
+    }
+
+    /// Time after which one job is given up.
+    pub(super) fn limit(&self) -> Duration {
+        Duration::from_secs(self.time_limit)
+    }
+}
+
+fn measurement(name: &str) -> Result<&'static Measurement, String> {
+    Measurement::find(name).ok_or_else(|| {
+        let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let mut sizes = Vec::new();
+    for part in text.split(',') {
+        let Some((first, last)) = part.split_once("..") else {
+            sizes.push(size(part)?);
+            continue;
+        };
+        let (first, last) = (size(first)?, size(last)?);
+        sizes.push(first);
+        let powers = (0..usize::BITS - 1).map(|shift| 1_usize << shift);
+        sizes.extend(powers.filter(|power| (first..=last).contains(power)));
+        sizes.push(last);
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    Ok(Sizes(sizes))
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let (number, shift) = match text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']) {
+        number if number.len() == text.len() => (number, 0),
+        number => match &text[number.len()..] {
+            "K" | "k" => (number, 10),
+            "M" | "m" => (number, 20),
+            "G" | "g" => (number, 30),
+            unit => return Err(format!("'{unit}' is no unit; expected K, M or G")),
+        },
+    };
+    let number: usize = number
+        .parse()
+        .map_err(|_| format!("'{text}' is no size such as 0, 64 or 4M"))?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|size| *size <= LARGEST)
+        .ok_or_else(|| format!("{text} is more than {LARGEST} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_sizes_is_its_powers_of_two_and_its_ends() {
+        assert_eq!(sizes("0..8,100").unwrap().0, [0, 1, 2, 4, 8, 100]);
+        assert_eq!(sizes("3..9").unwrap().0, [3, 4, 8, 9]);
+        assert_eq!(sizes("1K,4M").unwrap().0, [1024, 4 << 20]);
+    }
+
+    #[test]
+    fn nonsense_sizes_are_refused() {
+        for text in ["", "x", "-1", "1KK", "4T", "2G", "1..x"] {
+            assert!(sizes(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! More ranks than two, usually more than cores: a ring of pairs, barrier, allreduce.
+
+use super::{RankOptions, check, fill, report};
+use crate::mpi::Mpi;
+
+const TAG: i32 = 3;
+const SIZE: usize = 8;
+
+/// All ranks play ping-pong with one neighbour and then with the other; half a round trip.
+pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    if mpi.size % 2 != 0 {
+        return Err(format!(
+            "a ring of pairs needs an even number of ranks, not {}",
+            mpi.size
+        ));
+    }
+    let next = (mpi.rank + 1) % mpi.size;
+    let previous = (mpi.rank + mpi.size - 1) % mpi.size;
+    let leads = mpi.rank % 2 == 0;
+    let neighbours = if leads {
+        [next, previous]
+    } else {
+        [previous, next]
+    };
+    let values = options.effort.measure(mpi, |iterations| {
+        for peer in neighbours {
+            for number in 0..iterations {
+                ping_pong(mpi, peer, leads, number, options.verify);
+            }
+        }
+        // The slowest pair counts, not only rank 0's.
+        mpi.barrier();
+    });
+    let halves: Vec<f64> = values.iter().map(|time| time / 4.0).collect();
+    report(mpi, options.measurement.name, SIZE, &halves)
+}
+
+fn ping_pong(mpi: &Mpi, peer: i32, leads: bool, number: u64, verify: bool) {
+    let (mut out, mut back) = ([0_u8; SIZE], [0_u8; SIZE]);
+    if verify {
+        fill(&mut out, number + mpi.rank as u64);
+    }
+    if leads {
+        mpi.send(&out, peer, TAG);
+        mpi.receive(&mut back, peer, TAG);
+    } else {
+        mpi.receive(&mut back, peer, TAG);
+        mpi.send(&out, peer, TAG);
+    }
+    if verify {
+        check(mpi, &back, number + peer as u64);
+    }
+}
+
+/// Time of a barrier.
+pub(super) fn barrier(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    let values = options.effort.measure(mpi, |iterations| {
+        for _ in 0..iterations {
+            mpi.barrier();
+        }
+    });
+    report(mpi, options.measurement.name, 0, &values)
+}
+
+/// Time of a sum of one integer.
+pub(super) fn allreduce(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    let ranks = i64::from(mpi.size);
+    let expected = ranks * (ranks - 1) / 2;
+    let values = options.effort.measure(mpi, |iterations| {
+        for number in 0..iterations as i64 {
+            let sum = mpi.sum(i64::from(mpi.rank) + number);
+            if options.verify && sum != expected + ranks * number {
+                mpi.abort(&format!(
+                    "wrong sum {sum}, expected {}",
+                    expected + ranks * number
+                ));
+            }
+        }
+    });
+    report(mpi, options.measurement.name, SIZE, &values)
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was measured: the values of every point, and the conditions under which they were taken.
+
+use serde::Serialize;
+
+use super::measurement::{Better, Measurement};
+
+/// Everything that one run of `rankpoint bench` has found.
+#[derive(Default, Serialize)]
+pub(super) struct Results {
+    /// The command that gave them.
+    pub(super) command: String,
+    /// The processor, as the kernel names it.
+    pub(super) processor: String,
+    /// Cores that this process may use.
+    pub(super) cores: usize,
+    /// The libraries, the first of them ours.
+    pub(super) libraries: Vec<Library>,
+    /// Core-to-core time in nanoseconds before and after each round that counts.
+    pub(super) core_to_core_ns: Vec<[f64; 2]>,
+    /// The values.
+    pub(super) points: Vec<Point>,
+}
+
+/// A library that was measured.
+#[derive(Serialize)]
+pub(super) struct Library {
+    pub(super) name: String,
+    /// What it calls itself; empty until it has run.
+    pub(super) version: String,
+}
+
+/// What a point is about; the order is the order of the tables.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub(super) struct Place {
+    #[serde(serialize_with = "name")]
+    pub(super) measurement: &'static Measurement,
+    pub(super) ranks: u32,
+    pub(super) size_bytes: usize,
+}
+
+/// All values of one library at one place.
+#[derive(Serialize)]
+pub(super) struct Point {
+    #[serde(flatten)]
+    pub(super) place: Place,
+    /// Index of the library.
+    pub(super) library: usize,
+    pub(super) median: f64,
+    /// In the order in which they were taken; nanoseconds, bytes or a rate per second.
+    pub(super) values: Vec<f64>,
+}
+
+impl Results {
+    /// Adds values to a point.
+    pub(super) fn add(&mut self, place: Place, library: usize, values: &[f64]) {
+        let known = |point: &Point| point.place == place && point.library == library;
+        let index = self.points.iter().position(known).unwrap_or_else(|| {
+            self.points.push(Point {
+                place,
+                library,
+                median: 0.0,
+                values: Vec::new(),
+            });
+            self.points.len() - 1
+        });
+        let point = &mut self.points[index];
+        point.values.extend_from_slice(values);
+        point.median = median(&point.values);
+    }
+
+    /// The places of a measurement, each once.
+    pub(super) fn places(&self, measurement: &Measurement) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for point in &self.points {
+            if point.place.measurement.name == measurement.name && !places.contains(&point.place) {
+                places.push(point.place);
+            }
+        }
+        places
+    }
+
+    /// The median at a place.
+    pub(super) fn median(&self, place: Place, library: usize) -> Option<f64> {
+        let wanted = |point: &&Point| point.place == place && point.library == library;
+        self.points.iter().find(wanted).map(|point| point.median)
+    }
+
+    /// The first library's median divided by that of the best other one.
+    pub(super) fn ratio_to_best_peer(&self, place: Place) -> Option<f64> {
+        let peers = (1..self.libraries.len()).filter_map(|library| self.median(place, library));
+        let best = match place.measurement.better {
+            Better::Lower => peers.min_by(f64::total_cmp),
+            Better::Higher => peers.max_by(f64::total_cmp),
+        };
+        Some(self.median(place, 0)? / best?)
+    }
+}
+
+impl PartialEq for Measurement {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Measurement {}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde gives a reference to the field"
+)]
+fn name<S: serde::Serializer>(
+    measurement: &&'static Measurement,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(measurement.name)
+}
+
+/// The middle value, or the mean of the two in the middle; not a number without values.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.len(), sorted.len() / 2) {
+        (0, _) => f64::NAN,
+        (count, middle) if count % 2 == 0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        (_, middle) => sorted[middle],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_ignores_one_outlier() {
+        assert_eq!(median(&[3.0, 1.0, 1e9]), 3.0);
+        assert_eq!(median(&[1.0, 2.0, 3.0, 4.0]), 2.5);
+    }
+
+    #[test]
+    fn the_best_peer_is_the_fastest_one() {
+        let library = |name: &str| Library {
+            name: name.into(),
+            version: String::new(),
+        };
+        let mut results = Results {
+            libraries: vec![library("a"), library("b"), library("c")],
+            ..Results::default()
+        };
+        for (name, expected) in [("latency", 0.5), ("rate", 0.25)] {
+            let place = Place {
+                measurement: Measurement::find(name).unwrap(),
+                ranks: 2,
+                size_bytes: 8,
+            };
+            assert_eq!(results.ratio_to_best_peer(place), None);
+            for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
+                results.add(place, library, &[value]);
+            }
+            assert_eq!(results.ratio_to_best_peer(place), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plan of a run: rounds over measurements over libraries, so that what changes on the machine meets all alike.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::job::{self, Line};
+use super::measurement::{Axis, Clock, MEASUREMENTS, Measurement};
+use super::options::BenchOptions;
+use super::results::{Library, Place, Results};
+use super::table::{self, Form};
+use super::target::{self, Target};
+use super::{cache_line, plot};
+use crate::settings;
+
+/// The core-to-core time may change by this factor during a round; else the round is repeated.
+const STEADY: f64 = 1.25;
+/// Times that a round is tried until the machine holds still.
+const TRIES: u32 = 3;
+
+/// One job of a round.
+struct Step {
+    measurement: &'static Measurement,
+    ranks: u32,
+}
+
+/// Runs `rankpoint bench`.
+pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
+    if options.list {
+        let list: String = MEASUREMENTS
+            .iter()
+            .map(|row| {
+                format!(
+                    "{:<15} {} {:?}: {}\n",
+                    row.name, row.title, row.ranks, row.text
+                )
+            })
+            .collect();
+        return print(&list);
+    }
+    if settings::is_rank() {
+        return Err("bench starts its jobs itself: run it without mpiexec".to_owned());
+    }
+    let targets = target::targets(options)?;
+    let steps = steps(options);
+    let mut results = Results {
+        command: std::env::args()
+            .skip(1)
+            .fold("rankpoint".to_owned(), |line, word| line + " " + &word),
+        processor: processor(),
+        cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        libraries: targets
+            .iter()
+            .map(|target| Library {
+                name: target.name.clone(),
+                version: String::new(),
+            })
+            .collect(),
+        ..Results::default()
+    };
+    let bar = progress_bar(options, steps.len() * targets.len());
+    for round in 1..=options.rounds {
+        bar.set_prefix(format!("round {round} of {}", options.rounds));
+        steady_round(options, &targets, &steps, &mut results, &bar)?;
+    }
+    bar.finish_and_clear();
+    print(&table::render(&results, Form::Terminal))?;
+    write_files(options, &results)
+}
+
+fn steps(options: &BenchOptions) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for measurement in options.measurements() {
+        // One job gives both memory rows.
+        if measurement.name == "shared-memory"
+            && options
+                .measurements()
+                .iter()
+                .any(|row| row.name == "private-memory")
+        {
+            continue;
+        }
+        let own = measurement.axis == Axis::Ranks
+            && measurement.ranks.len() > 1
+            && !options.ranks.is_empty();
+        let ranks = if own {
+            &options.ranks[..]
+        } else {
+            measurement.ranks
+        };
+        steps.extend(ranks.iter().map(|&ranks| Step { measurement, ranks }));
+    }
+    steps
+}
+
+/// A round during which the machine held still, or the last of several tries.
+fn steady_round(
+    options: &BenchOptions,
+    targets: &[Target],
+    steps: &[Step],
+    results: &mut Results,
+    bar: &ProgressBar,
+) -> Result<(), String> {
+    let mut before = cache_line::measure();
+    for attempt in 1.. {
+        bar.set_position(0);
+        let mut values = Vec::new();
+        for step in steps {
+            for (library, target) in targets.iter().enumerate() {
+                bar.set_message(format!("{} {}", target.name, step.measurement.name));
+                let version = &mut results.libraries[library].version;
+                values.extend(
+                    measure(options, target, step, version)?
+                        .into_iter()
+                        .map(|(place, list)| (place, library, list)),
+                );
+                bar.inc(1);
+            }
+        }
+        let after = cache_line::measure();
+        let times = before.zip(after);
+        let moved =
+            times.is_some_and(|(before, after)| before.max(after) > before.min(after) * STEADY);
+        if moved && attempt < TRIES {
+            bar.println("the cores moved to another distance meanwhile: this round is repeated");
+            before = after;
+            continue;
+        }
+        results
+            .core_to_core_ns
+            .extend(times.map(|(before, after)| [before, after]));
+        for (place, library, list) in values {
+            results.add(place, library, &list);
+        }
+        return Ok(());
+    }
+    Ok(())
+}
+
+/// Values of one library in one step.
+fn measure(
+    options: &BenchOptions,
+    target: &Target,
+    step: &Step,
+    version: &mut String,
+) -> Result<Vec<(Place, Vec<f64>)>, String> {
+    let place = |measurement, size_bytes| Place {
+        measurement,
+        ranks: step.ranks,
+        size_bytes,
+    };
+    if step.measurement.clock == Clock::Job {
+        let run = || job::run(target, step.ranks, &["empty".to_owned()], options.limit());
+        // The first one finds the files on the disk.
+        run()?;
+        let times: Result<Vec<Duration>, String> =
+            (0..options.repetitions).map(|_| Ok(run()?.time)).collect();
+        let times = times?
+            .into_iter()
+            .map(|time| time.as_nanos() as f64)
+            .collect();
+        return Ok(vec![(place(step.measurement, 0), times)]);
+    }
+    let mut points = Vec::new();
+    for line in job::run(
+        target,
+        step.ranks,
+        &words(options, step.measurement),
+        options.limit(),
+    )?
+    .lines
+    {
+        match line {
+            Line::Start { version: said } => *version = said,
+            Line::Point { name, size, values } => {
+                let row = Measurement::find(&name)
+                    .ok_or_else(|| format!("{} measured {name}", target.name))?;
+                points.push((place(row, size), values));
+            }
+        }
+    }
+    if points.is_empty() {
+        return Err(format!(
+            "{} gave no value for {}",
+            target.name, step.measurement.name
+        ));
+    }
+    Ok(points)
+}
+
+fn words(options: &BenchOptions, measurement: &Measurement) -> Vec<String> {
+    let mut words = vec![
+        measurement.name.to_owned(),
+        format!("iterations={}", options.iterations),
+        format!("repetitions={}", options.repetitions),
+        format!("budget_us={}", options.budget_ms * 1000),
+        format!("verify={}", u8::from(options.verifies())),
+    ];
+    if measurement.axis == Axis::Sizes {
+        let sizes = options
+            .sizes
+            .0
+            .iter()
+            .filter(|size| measurement.takes_size(**size));
+        let sizes: Vec<String> = sizes.map(usize::to_string).collect();
+        words.push(format!("sizes={}", sizes.join(",")));
+    }
+    words
+}
+
+fn progress_bar(options: &BenchOptions, jobs: usize) -> ProgressBar {
+    if options.quiet {
+        return ProgressBar::hidden();
+    }
+    // Hidden by itself when standard error is no terminal.
+    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn write_files(options: &BenchOptions, results: &Results) -> Result<(), String> {
+    if let Some(file) = &options.json {
+        let text = serde_json::to_string_pretty(results)
+            .map_err(|error| format!("cannot write JSON: {error}"))?;
+        write(file, text.as_bytes())?;
+    }
+    if let Some(file) = &options.markdown {
+        write(file, table::render(results, Form::Markdown).as_bytes())?;
+    }
+    for file in &options.plot {
+        write(file, &plot::draw(results, file)?)?;
+    }
+    Ok(())
+}
+
+fn write(file: &Path, data: &[u8]) -> Result<(), String> {
+    std::fs::write(file, data).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+fn print(text: &str) -> Result<(), String> {
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+/// The processor's name, as far as the kernel tells.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line
+        .and_then(|line| line.split_once(':'))
+        .map(|(_, name)| name.trim().to_owned());
+    name.unwrap_or_else(|| "unknown processor".to_owned())
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The results as tables, for a terminal and as Markdown.
+
+use std::fmt::Write as _;
+
+use super::measurement::{Axis, MEASUREMENTS, Measurement};
+use super::results::{Place, Results};
+
+/// A table before it has a form.
+struct Table {
+    title: String,
+    text: String,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The form of a table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Form {
+    Terminal,
+    Markdown,
+}
+
+/// All tables of the results, after the conditions.
+pub(super) fn render(results: &Results, form: Form) -> String {
+    let mut text = conditions(results, form);
+    let sized: Vec<&Measurement> = with_axis(results, Axis::Sizes);
+    let mut tables = if results.libraries.len() == 1 {
+        side_by_side(results, &sized)
+    } else {
+        sized.iter().map(|row| compared(results, row)).collect()
+    };
+    tables.extend(others(results));
+    for table in tables {
+        text.push_str(&table.render(form));
+    }
+    text
+}
+
+fn with_axis(results: &Results, axis: Axis) -> Vec<&'static Measurement> {
+    let wanted = |row: &&Measurement| row.axis == axis && !results.places(row).is_empty();
+    MEASUREMENTS.iter().filter(wanted).collect()
+}
+
+fn conditions(results: &Results, form: Form) -> String {
+    let mut lines = vec![format!("{}, {} cores", results.processor, results.cores)];
+    for library in &results.libraries {
+        lines.push(format!("{}: {}", library.name, library.version));
+    }
+    let times: Vec<String> = results
+        .core_to_core_ns
+        .iter()
+        .map(|[before, after]| format!("{before:.0} -> {after:.0}"))
+        .collect();
+    if !times.is_empty() {
+        lines.push(format!(
+            "core to core, one cache line, before and after each round: {} ns",
+            times.join(", ")
+        ));
+    }
+    let (prefix, end) = match form {
+        Form::Terminal => ("", "\n"),
+        Form::Markdown => ("* ", "\n\n"),
+    };
+    let mut text = String::new();
+    if form == Form::Markdown {
+        text = format!("Measured by `{}`:\n\n", results.command);
+    }
+    for line in lines {
+        text.push_str(&format!("{prefix}{line}\n"));
+    }
+    text + end
+}
+
+/// One library: a row for each size, a column for each measurement.
+fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table> {
+    let mut sizes: Vec<usize> = sized
+        .iter()
+        .flat_map(|row| results.places(row))
+        .map(|place| place.size_bytes)
+        .collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.is_empty() {
+        return Vec::new();
+    }
+    let cell = |row: &&'static Measurement, size: usize| {
+        let place = results
+            .places(row)
+            .into_iter()
+            .find(|place| place.size_bytes == size);
+        let value = place.and_then(|place| results.median(place, 0));
+        value.map_or(String::new(), |value| row.unit.show(value))
+    };
+    let mut header = vec!["size".to_owned()];
+    header.extend(sized.iter().map(|row| row.title.to_lowercase()));
+    let rows = sizes.iter().map(|&size| {
+        let mut cells = vec![show_size(size)];
+        cells.extend(sized.iter().map(|row| cell(row, size)));
+        cells
+    });
+    vec![Table {
+        title: "Two ranks".to_owned(),
+        text: String::new(),
+        header,
+        rows: rows.collect(),
+    }]
+}
+
+/// Several libraries: a row for each size, a column for each library.
+fn compared(results: &Results, measurement: &'static Measurement) -> Table {
+    let rows = results.places(measurement).into_iter().map(|place| {
+        let mut cells = vec![show_size(place.size_bytes)];
+        cells.extend(values(results, place));
+        cells
+    });
+    Table {
+        title: measurement.title.to_owned(),
+        text: measurement.text.to_owned(),
+        header: header(results, "size"),
+        rows: rows.collect(),
+    }
+}
+
+/// What has no sizes: a row for each measurement and number of ranks.
+fn others(results: &Results) -> Option<Table> {
+    let places: Vec<Place> = with_axis(results, Axis::Ranks)
+        .into_iter()
+        .flat_map(|row| results.places(row))
+        .collect();
+    let rows = places.into_iter().map(|place| {
+        let mut cells = vec![format!(
+            "{}, {} ranks",
+            place.measurement.title, place.ranks
+        )];
+        cells.extend(values(results, place));
+        cells
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "Everything else".to_owned(),
+        text: "`rankpoint bench --list` explains the rows".to_owned(),
+        header: header(results, ""),
+        rows,
+    })
+}
+
+fn header(results: &Results, first: &str) -> Vec<String> {
+    let mut header = vec![first.to_owned()];
+    header.extend(results.libraries.iter().map(|library| library.name.clone()));
+    if results.libraries.len() > 1 {
+        header.push("to best peer".to_owned());
+    }
+    header
+}
+
+fn values(results: &Results, place: Place) -> Vec<String> {
+    let show = |library| {
+        let value = results.median(place, library);
+        value.map_or("-".to_owned(), |value| place.measurement.unit.show(value))
+    };
+    let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
+    if results.libraries.len() > 1 {
+        let ratio = results.ratio_to_best_peer(place);
+        cells.push(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2} x")));
+    }
+    cells
+}
+
+fn show_size(size: usize) -> String {
+    match size {
+        size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
+        size if size >= 1 << 10 && size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
+        _ => format!("{size} B"),
+    }
+}
+
+impl Table {
+    fn render(&self, form: Form) -> String {
+        let columns = self.header.len();
+        let mut widths: Vec<usize> = self.header.iter().map(String::len).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.len());
+            }
+        }
+        let (open, between, close) = match form {
+            Form::Terminal => ("", "  ", ""),
+            Form::Markdown => ("| ", " | ", " |"),
+        };
+        let line = |cells: &[String]| {
+            let padded: Vec<String> = cells
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| match column {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("{cell:>width$}"),
+                })
+                .collect();
+            format!("{open}{}{close}\n", padded.join(between))
+        };
+        let mut text = match form {
+            Form::Terminal => format!("{}\n", self.title),
+            Form::Markdown => format!("### {}\n\n", self.title),
+        };
+        if !self.text.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = match form {
+                Form::Terminal => writeln!(text, "({})", self.text),
+                Form::Markdown => writeln!(text, "{}.\n", capitalise(&self.text)),
+            };
+        }
+        text.push_str(&line(&self.header));
+        if form == Form::Markdown {
+            let mut rule = vec!["---".to_owned()];
+            rule.extend(std::iter::repeat_n("---:".to_owned(), columns - 1));
+            text.push_str(&format!("| {} |\n", rule.join(" | ")));
+        }
+        for row in &self.rows {
+            text.push_str(&line(row));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+fn capitalise(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().collect::<String>() + characters.as_str()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::Library;
+    use super::*;
+
+    fn two_libraries() -> Results {
+        let library = |name: &str| Library {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+        };
+        let mut results = Results {
+            libraries: vec![library("ours"), library("theirs")],
+            ..Results::default()
+        };
+        for (name, size_bytes) in [("latency", 8), ("latency", 4096), ("barrier", 0)] {
+            let measurement = Measurement::find(name).unwrap();
+            let place = Place {
+                measurement,
+                ranks: 2,
+                size_bytes,
+            };
+            results.add(place, 0, &[100.0]);
+            results.add(place, 1, &[400.0]);
+        }
+        results
+    }
+
+    #[test]
+    fn every_point_stands_in_a_row_with_its_ratio() {
+        let text = render(&two_libraries(), Form::Terminal);
+        assert!(
+            text.contains("4 KiB  100 ns  400 ns        0.25 x"),
+            "{text}"
+        );
+        assert!(text.contains("Barrier, 2 ranks"), "{text}");
+        assert_eq!(text.matches("0.25 x").count(), 3, "{text}");
+    }
+
+    #[test]
+    fn markdown_rows_have_as_many_cells_as_their_header() {
+        let text = render(&two_libraries(), Form::Markdown);
+        let cells: Vec<usize> = text
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.matches('|').count())
+            .collect();
+        assert!(
+            cells.len() == 7 && cells.iter().all(|&count| count == 5),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whom to measure: a library, its launcher, and the program that plays the ranks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::RANK_COMMAND;
+use super::options::BenchOptions;
+use crate::settings;
+
+/// A library to measure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Target {
+    /// Name in tables.
+    pub(super) name: String,
+    /// Launcher with its flags, while there is a core for each rank.
+    pub(super) launcher: Vec<String>,
+    /// Launcher with its flags when ranks outnumber cores; the same if empty.
+    #[serde(default)]
+    pub(super) crowded_launcher: Vec<String>,
+    /// Variables for the launcher and, through it, the ranks.
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+    /// Program of the ranks with its first words; this one if empty.
+    #[serde(default)]
+    pub(super) program: Vec<String>,
+}
+
+impl Target {
+    /// The launcher's command line for so many ranks.
+    pub(super) fn launcher(&self, ranks: u32) -> &[String] {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        if ranks as usize > cores && !self.crowded_launcher.is_empty() {
+            &self.crowded_launcher
+        } else {
+            &self.launcher
+        }
+    }
+}
+
+/// The library that the options name, and the peers of their file.
+pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
+    let mut targets = vec![own(options)?];
+    if let Some(file) = &options.peers {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let peers: Vec<Target> =
+            serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
+        targets.extend(peers);
+    }
+    let this = settings::this_program()?.display().to_string();
+    for target in &mut targets {
+        if target.launcher.is_empty() {
+            return Err(format!("{} has no launcher", target.name));
+        }
+        if target.program.is_empty() {
+            target.program = vec![this.clone(), RANK_COMMAND.to_owned()];
+        }
+    }
+    Ok(targets)
+}
+
+fn own(options: &BenchOptions) -> Result<Target, String> {
+    let launcher = match (&options.mpiexec, settings::installed_launcher()) {
+        (Some(words), _) => words.split_whitespace().map(str::to_owned).collect(),
+        (None, Some(installed)) => vec![installed.display().to_string()],
+        (None, None) => vec![
+            settings::this_program()?.display().to_string(),
+            "run".to_owned(),
+        ],
+    };
+    let folder = match &options.library_path {
+        Some(folder) => Some(checked(folder)?),
+        None => settings::library_folder().map(|folder| folder.display().to_string()),
+    };
+    let environment = folder.map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder));
+    Ok(Target {
+        name: if options.mpiexec.is_some() {
+            "this MPI"
+        } else {
+            "Rankpoint"
+        }
+        .to_owned(),
+        launcher,
+        crowded_launcher: Vec::new(),
+        environment: environment.into_iter().collect(),
+        program: Vec::new(),
+    })
+}
+
+fn checked(folder: &Path) -> Result<String, String> {
+    if folder.join(settings::LIBRARY).exists() {
+        return Ok(folder.display().to_string());
+    }
+    Err(format!("{} has no {}", folder.display(), settings::LIBRARY))
+}

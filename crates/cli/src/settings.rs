@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the command reads from its environment, and where it finds the files installed beside it.
+
+use std::path::PathBuf;
+
+/// Soname of a library with the standard ABI.
+pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
+/// Set by Rankpoint's launcher for each rank.
+const JOB_VARIABLE: &str = "RANKPOINT_JOB";
+
+/// Folders that the dynamic linker searches first.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+fn library_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    folders
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .collect()
+}
+
+/// Whether this process is a rank of a job already.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn is_rank() -> bool {
+    std::env::var_os(JOB_VARIABLE).is_some()
+}
+
+/// The file of this program.
+pub(crate) fn this_program() -> Result<PathBuf, String> {
+    let file = std::env::current_exe().and_then(|file| file.canonicalize());
+    file.map_err(|error| format!("cannot find this program's own file: {error}"))
+}
+
+/// The launcher that was installed together with this program.
+pub(crate) fn installed_launcher() -> Option<PathBuf> {
+    let launcher = this_program().ok()?.parent()?.join("mpiexec");
+    launcher.exists().then_some(launcher)
+}
+
+/// The folder of the library to use: the first of LD_LIBRARY_PATH that has one, else the one installed with this program.
+pub(crate) fn library_folder() -> Option<PathBuf> {
+    let installed = || {
+        let program = this_program().ok()?;
+        Some(program.parent()?.parent()?.join("lib"))
+    };
+    let mut folders = library_path().into_iter().chain(installed());
+    folders.find(|folder| folder.join(LIBRARY).exists())
+}
+
+/// The library that this process itself opens.
+pub(crate) fn library_to_open() -> PathBuf {
+    library_folder().map_or_else(|| PathBuf::from(LIBRARY), |folder| folder.join(LIBRARY))
+}
