@@ -18,6 +18,8 @@ mod protocol;
 pub mod request;
 pub mod settings;
 pub mod task;
+#[cfg(test)]
+mod testing;
 pub mod vci;
 
 pub use errors::{Error, ErrorClass, Result};

@@ -157,6 +157,14 @@ impl Process {
         Ok(process)
     }
 
+    /// A rank of a job whose ranks are threads of a test.
+    #[cfg(test)]
+    pub(crate) fn attach_in_test(file: OwnedFd, rank: u32, size: u32) -> &'static Self {
+        let place = Place { file, rank, size };
+        let settings = Settings::from_environment().0;
+        Self::attach(place, settings, ThreadLevel::Single).unwrap()
+    }
+
     /// This process's rank in MPI_COMM_WORLD.
     pub const fn rank(&self) -> u32 {
         self.rank

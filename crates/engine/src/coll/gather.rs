@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gather, scatter and allgather, with equal or varying pieces.
+//! Gather and scatter, with equal or varying pieces.
 
 use std::sync::Arc;
 
-use super::primitives::{Block, Round};
+use super::choose;
+use super::primitives::{Block, Round, Scratch};
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -12,23 +13,76 @@ use crate::errors::Result;
 pub struct Pieces(pub Vec<Block>);
 
 impl Pieces {
-    /// `size` equal pieces, one after the other.
+    /// `size` equal pieces of `count` elements, one after the other from the start of `block`.
     pub fn equal(block: &Block, count: usize, size: u32) -> Self {
         Self(
             (0..i64::from(size))
-                .map(|rank| block.part(rank * count as i64, count))
+                .map(|rank| block.part((count as i64).wrapping_mul(rank), count))
                 .collect(),
         )
     }
 
     /// The piece of a rank.
-    pub fn piece(&self, rank: u32) -> Block {
-        self.0[rank as usize].clone()
+    pub fn piece(&self, rank: u32) -> &Block {
+        &self.0[rank as usize]
     }
 }
 
-/// Every rank's block to the root, which has all receives posted at once; `receive` is significant at the root. A rank that
-/// contributes in place passes `None`.
+/// Whether the pieces of all ranks are known to have the same packed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// They are equal.
+    Equal,
+    /// Only the root knows them all (the forms with `v`).
+    Varying,
+}
+
+/// The place of a rank in a binomial tree.
+struct Place {
+    size: u32,
+    root: u32,
+    /// Rank relative to the root.
+    me: u32,
+    /// Ranks of the subtree, at most: the distance to the parent.
+    span: u32,
+}
+
+impl Place {
+    const fn new(round: &Round, root: u32) -> Self {
+        let me = (round.rank + round.size - root) % round.size;
+        let mut span = 1;
+        while span < round.size && me & span == 0 {
+            span *= 2;
+        }
+        Self {
+            size: round.size,
+            root,
+            me,
+            span,
+        }
+    }
+
+    const fn real(&self, relative: u32) -> u32 {
+        (relative + self.root) % self.size
+    }
+
+    const fn parent(&self) -> u32 {
+        self.real(self.me - self.span)
+    }
+
+    /// Ranks of the subtree of the child at distance `bit`.
+    fn below(&self, bit: u32) -> usize {
+        bit.min(self.size - (self.me + bit)) as usize
+    }
+
+    /// Ranks of the own subtree.
+    fn members(&self) -> usize {
+        self.span.min(self.size - self.me) as usize
+    }
+}
+
+/// Every rank's block to the root (MPI_Gather, MPI_Gatherv). `receive` is significant at the root, whose `send` is `None`
+/// when its piece is in place already.
 ///
 /// # Errors
 /// Those of the messages.
@@ -37,28 +91,70 @@ pub async fn gather(
     send: Option<Block>,
     receive: Option<Pieces>,
     root: u32,
+    sizes: Sizes,
 ) -> Result<()> {
-    let round = Round::new(comm);
-    let Some(pieces) = receive.filter(|_| round.rank == root) else {
-        return match send {
-            Some(block) => round.send(&block, root)?.await.map(drop),
-            None => Ok(()),
-        };
+    let mut round = Round::new(comm);
+    let pieces = receive.filter(|_| round.rank == root);
+    let own = match (&send, &pieces) {
+        (Some(block), _) => block.bytes(),
+        (None, Some(pieces)) => pieces.piece(root).bytes(),
+        (None, None) => 0,
     };
-    let mut arrivals = Vec::new();
-    for rank in (0..round.size).filter(|&rank| rank != root) {
-        arrivals.push(round.receive(&pieces.piece(rank), rank)?);
+    if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
+        if own > 0 {
+            gather_tree(&mut round, send, pieces, root, own).await;
+        }
+    } else if let Some(pieces) = pieces {
+        let mut step = round.step();
+        for (rank, piece) in (0..).zip(&pieces.0) {
+            if rank != root && piece.bytes() > 0 {
+                step.receive(piece, rank);
+            }
+        }
+        if let Some(block) = send {
+            pieces.piece(root).copy_from(&block);
+        }
+        step.finish().await;
+    } else if let Some(block) = send.filter(|block| block.bytes() > 0) {
+        round.send(&block, root).await;
     }
-    if let Some(block) = send {
-        pieces.piece(root).copy_from(&block);
-    }
-    for arrival in arrivals {
-        arrival.await?;
-    }
-    Ok(())
+    round.outcome()
 }
 
-/// The root's pieces to every rank; `send` is significant at the root. In place at the root: `receive` is `None`.
+/// Small pieces travel packed up a binomial tree, together with those of the subtree.
+async fn gather_tree(
+    round: &mut Round,
+    send: Option<Block>,
+    pieces: Option<Pieces>,
+    root: u32,
+    bytes: usize,
+) {
+    let place = Place::new(round, root);
+    let mut packed = Scratch::new(bytes * place.members());
+    if let Some(block) = &send {
+        block.pack_into(&mut packed.as_mut_slice()[..bytes]);
+    }
+    let mut step = round.step();
+    let mut bit = 1;
+    while bit < place.span && place.me + bit < place.size {
+        let into = packed.block(bit as usize * bytes, place.below(bit) * bytes);
+        step.receive(&into, place.real(place.me + bit));
+        bit *= 2;
+    }
+    step.finish().await;
+    let Some(pieces) = pieces else {
+        let all = packed.block(0, bytes * place.members());
+        return round.send(&all, place.parent()).await;
+    };
+    for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact(bytes)) {
+        if relative > 0 || send.is_some() {
+            pieces.piece(place.real(relative)).from_bytes(piece);
+        }
+    }
+}
+
+/// The root's pieces to every rank (MPI_Scatter, MPI_Scatterv). `send` is significant at the root, whose `receive` is
+/// `None` when its piece stays where it is.
 ///
 /// # Errors
 /// Those of the messages.
@@ -67,46 +163,68 @@ pub async fn scatter(
     send: Option<Pieces>,
     receive: Option<Block>,
     root: u32,
+    sizes: Sizes,
 ) -> Result<()> {
-    let round = Round::new(comm);
-    let Some(pieces) = send.filter(|_| round.rank == root) else {
-        return match receive {
-            Some(block) => round.receive(&block, root)?.await.map(drop),
-            None => Ok(()),
-        };
+    let mut round = Round::new(comm);
+    let pieces = send.filter(|_| round.rank == root);
+    let own = match (&receive, &pieces) {
+        (_, Some(pieces)) => pieces.piece(root).bytes(),
+        (Some(block), None) => block.bytes(),
+        (None, None) => 0,
     };
-    let mut departures = Vec::new();
-    for rank in (0..round.size).filter(|&rank| rank != root) {
-        departures.push(round.send(&pieces.piece(rank), rank)?);
+    if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
+        if own > 0 {
+            scatter_tree(&mut round, pieces, receive, root, own).await;
+        }
+    } else if let Some(pieces) = pieces {
+        let mut step = round.step();
+        for (rank, piece) in (0..).zip(&pieces.0) {
+            if rank != root && piece.bytes() > 0 {
+                step.send(piece, rank);
+            }
+        }
+        if let Some(block) = receive {
+            block.copy_from(pieces.piece(root));
+        }
+        step.finish().await;
+    } else if let Some(block) = receive.filter(|block| block.bytes() > 0) {
+        round.receive(&block, root).await;
     }
-    if let Some(block) = receive {
-        block.copy_from(&pieces.piece(root));
-    }
-    for departure in departures {
-        departure.await?;
-    }
-    Ok(())
+    round.outcome()
 }
 
-/// Every rank's piece to every rank: recursive doubling of contiguous packed pieces for small ones would move the same
-/// bytes; a ring moves each piece once per rank and needs no copy, p - 1 steps.
-///
-/// # Errors
-/// Those of the messages.
-pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> Result<()> {
-    let round = Round::new(comm);
-    if let Some(block) = send {
-        pieces.piece(round.rank).copy_from(&block);
+/// Small pieces travel packed down a binomial tree.
+async fn scatter_tree(
+    round: &mut Round,
+    pieces: Option<Pieces>,
+    receive: Option<Block>,
+    root: u32,
+    bytes: usize,
+) {
+    let place = Place::new(round, root);
+    let mut packed = Scratch::new(bytes * place.members());
+    match pieces {
+        Some(pieces) => {
+            for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {
+                pieces.piece(place.real(relative)).pack_into(piece);
+            }
+        }
+        None => {
+            let all = packed.block(0, bytes * place.members());
+            round.receive(&all, place.parent()).await;
+        }
     }
-    let to = (round.rank + 1) % round.size;
-    let from = (round.rank + round.size - 1) % round.size;
-    for step in 0..round.size.saturating_sub(1) {
-        let out = pieces.piece((round.rank + round.size - step) % round.size);
-        let into = pieces.piece((round.rank + 2 * round.size - step - 1) % round.size);
-        let arrival = round.receive(&into, from)?;
-        let departure = round.send(&out, to)?;
-        arrival.await?;
-        departure.await?;
+    let mut step = round.step();
+    let mut bit = place.span / 2;
+    while bit > 0 {
+        if place.me + bit < place.size {
+            let out = packed.block(bit as usize * bytes, place.below(bit) * bytes);
+            step.send(&out, place.real(place.me + bit));
+        }
+        bit /= 2;
     }
-    Ok(())
+    step.finish().await;
+    if let Some(block) = receive {
+        block.from_bytes(&packed.as_mut_slice()[..bytes]);
+    }
 }

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collective communication (MPI-5.0, chapter 6): each algorithm is one `async fn` over [`primitives`].
 //!
-//! A blocking call polls the future on its stack, a nonblocking one spawns it as a task ([`crate::task`]). The operations of one
-//! collective carry a tag that all members draw from the same sequence, so that several may be under way at once.
+//! A blocking call polls the future on its stack, a nonblocking one spawns it as a task ([`crate::task`]). The messages of one
+//! collective carry a tag that all members draw from the same sequence, so that several may be under way at once. What
+//! decides between algorithms is in [`choose`]; what they cost is told in `docs/collectives.md`; they are tested together
+//! in `tests.rs`, on ranks that are threads of one program.
 
+mod allgather;
+mod allreduce;
+mod alltoall;
 mod barrier;
+mod bcast;
+mod choose;
 mod gather;
-mod move_all;
 mod primitives;
 mod reduce;
+mod scan;
+#[cfg(test)]
+mod tests;
 
-pub use barrier::{agree_max, barrier, gather_words};
-pub use gather::{Pieces, allgather, gather, scatter};
-pub use move_all::{alltoall, bcast};
+pub use allgather::{allgather, gather_words};
+pub use allreduce::{allreduce, reduce_scatter};
+pub use alltoall::alltoall;
+pub use barrier::barrier;
+pub use bcast::bcast;
+pub use gather::{Pieces, Sizes, gather, scatter};
 pub use primitives::{Block, RawMut};
-pub use reduce::{allreduce, exscan, reduce, scan};
+pub use reduce::reduce;
+pub use scan::{exscan, scan};

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What collective algorithms are made of: send, receive, copy.
+//! What collective algorithms are made of: steps of sends and receives, copies, private memory.
+//!
+//! An algorithm never stops half-way: an error of a message is remembered by its [`Round`] and returned at the end, so that
+//! the other members are not left waiting, and a [`Step`] ends only when all of its messages are complete, so that no
+//! message outlives the memory it works on.
+#![expect(unsafe_code, reason = "blocks are addresses that programs gave")]
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use layout::Layout;
 
 use crate::comm::Comm;
-use crate::errors::Result;
+use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
 use crate::task::Completion;
+use crate::vci::operations::RequestId;
 
 /// An address that a task may carry: whoever started the collective keeps the memory valid until it completes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawMut(pub *mut u8);
 
 /// Elements in memory: a base address, a count, and their layout.
@@ -25,9 +31,19 @@ pub struct Block {
     pub layout: Arc<Layout>,
 }
 
+fn byte_layout() -> &'static Arc<Layout> {
+    static BYTE: OnceLock<Arc<Layout>> = OnceLock::new();
+    BYTE.get_or_init(|| Arc::new(Layout::named(1, 1)))
+}
+
 impl Block {
     /// `count` elements of `layout` at `base`.
-    pub const fn new(base: *mut u8, count: usize, layout: Arc<Layout>) -> Self {
+    ///
+    /// # Safety
+    /// Until every collective that is given this block or a part of it is complete, the elements are readable, and
+    /// writable where the collective receives or combines into the block; nothing else touches them if it writes. Their
+    /// bytes do not exceed the address space.
+    pub const unsafe fn new(base: *mut u8, count: usize, layout: Arc<Layout>) -> Self {
         Self {
             base: RawMut(base),
             count,
@@ -42,7 +58,7 @@ impl Block {
 
     /// The `count` elements that start `first` elements after this block's start.
     pub fn part(&self, first: i64, count: usize) -> Self {
-        let offset = self.layout.extent() * first;
+        let offset = self.layout.extent().wrapping_mul(first);
         Self {
             base: RawMut(self.base.0.wrapping_offset(offset as isize)),
             count,
@@ -50,91 +66,251 @@ impl Block {
         }
     }
 
-    fn memory(&self) -> Memory<'_> {
-        // Counts were checked against the address space when the face built the block.
+    pub(crate) fn memory(&self) -> Memory<'_> {
         Memory::laid_out(self.base.0, self.count, &self.layout)
             .unwrap_or(Memory::contiguous(self.base.0, 0))
+    }
+
+    /// Packs the block.
+    pub(crate) fn pack_into(&self, target: &mut [u8]) {
+        let bytes = target.len().min(self.bytes());
+        let memory = self.memory();
+        // SAFETY: the block is readable while the collective runs (Block::new); `target` holds `bytes` bytes.
+        unsafe {
+            match memory.layout {
+                Some((layout, _)) => layout.pack(memory.base, 0..bytes, target.as_mut_ptr()),
+                None => std::ptr::copy(memory.base, target.as_mut_ptr(), bytes),
+            }
+        }
     }
 
     /// The packed bytes of the block.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut packed = vec![0u8; self.bytes()];
-        // SAFETY: the block's memory is readable while the collective runs (contract of the collective calls).
-        unsafe {
-            self.layout
-                .pack(self.base.0, 0..packed.len(), packed.as_mut_ptr())
-        };
+        self.pack_into(&mut packed);
         packed
     }
 
     /// Stores packed bytes into the block.
     pub fn from_bytes(&self, packed: &[u8]) {
         let bytes = packed.len().min(self.bytes());
-        // SAFETY: the block's memory is writable while the collective runs (contract of the collective calls).
-        unsafe { self.layout.unpack(self.base.0, 0..bytes, packed.as_ptr()) };
+        let memory = self.memory();
+        // SAFETY: the block is writable while the collective runs (Block::new); `packed` holds `bytes` bytes.
+        unsafe {
+            match memory.layout {
+                Some((layout, _)) => layout.unpack(memory.base, 0..bytes, packed.as_ptr()),
+                None => std::ptr::copy(packed.as_ptr(), memory.base, bytes),
+            }
+        }
     }
 
     /// Copies the elements of `source`, whose type signature is the same, into this block.
     pub fn copy_from(&self, source: &Self) {
-        if self.base.0 != source.base.0 || self.layout != source.layout {
-            self.from_bytes(&source.to_bytes());
+        let bytes = self.bytes().min(source.bytes());
+        if bytes == 0 || (self.base == source.base && self.layout == source.layout) {
+            return;
+        }
+        let (target, from) = (self.memory(), source.memory());
+        // SAFETY: both blocks hold `bytes` bytes and are valid while the collective runs (Block::new).
+        unsafe {
+            match (target.layout, from.layout) {
+                (None, None) => std::ptr::copy(from.base, target.base, bytes),
+                (None, Some((layout, _))) => layout.pack(from.base, 0..bytes, target.base),
+                (Some((layout, _)), None) => layout.unpack(target.base, 0..bytes, from.base),
+                (Some(_), Some(_)) => self.from_bytes(&source.to_bytes()),
+            }
         }
     }
 }
 
-/// The ranks and the tag of one collective operation.
-#[derive(Clone)]
+/// Memory of the collective's own, for packed bytes.
+pub(crate) struct Scratch {
+    bytes: Vec<u8>,
+}
+
+impl Scratch {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            bytes: vec![0; bytes],
+        }
+    }
+
+    /// The packed bytes of a block.
+    pub(crate) fn of(block: &Block) -> Self {
+        Self {
+            bytes: block.to_bytes(),
+        }
+    }
+
+    /// A part of the bytes as a block. The scratch lives in the algorithm's future, which awaits every step that uses it.
+    pub(crate) fn block(&mut self, start: usize, bytes: usize) -> Block {
+        assert!(start <= self.bytes.len() && bytes <= self.bytes.len() - start);
+        Block {
+            base: RawMut(self.bytes.as_mut_ptr().wrapping_add(start)),
+            count: bytes,
+            layout: byte_layout().clone(),
+        }
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// One run of bytes of a block that is one, to be cut anywhere; else a packed copy.
+pub(crate) enum Flat {
+    Borrowed(Block),
+    Copied(Scratch),
+}
+
+impl Flat {
+    /// The bytes of `block`; a copy holds them only if `filled`.
+    pub(crate) fn of(block: &Block, filled: bool) -> Self {
+        let memory = block.memory();
+        match memory.layout {
+            None => Self::Borrowed(Block {
+                base: RawMut(memory.base),
+                count: memory.bytes,
+                layout: byte_layout().clone(),
+            }),
+            Some(_) if filled => Self::Copied(Scratch::of(block)),
+            Some(_) => Self::Copied(Scratch::new(memory.bytes)),
+        }
+    }
+
+    pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Block {
+        match self {
+            Self::Borrowed(block) => block.part(start as i64, bytes),
+            Self::Copied(scratch) => scratch.block(start, bytes),
+        }
+    }
+
+    /// Unpacks a copy into the block that it stands for.
+    pub(crate) fn store(mut self, block: &Block) {
+        if let Self::Copied(scratch) = &mut self {
+            block.from_bytes(scratch.as_mut_slice());
+        }
+    }
+}
+
+/// The ranks and the tag of one collective operation, and its first error.
 pub(crate) struct Round {
     pub(crate) comm: Arc<Comm>,
     pub(crate) rank: u32,
     pub(crate) size: u32,
     tag: u32,
+    failure: Option<Error>,
 }
 
 impl Round {
+    /// Draws the operation's tag. Members draw in the order in which they call collectives, so an algorithm makes its round
+    /// before it first waits, and makes only one.
     pub(crate) fn new(comm: Arc<Comm>) -> Self {
-        let (rank, size, tag) = (
-            comm.rank() as u32,
-            comm.size() as u32,
-            comm.next_collective(),
-        );
+        let (rank, size) = (comm.rank() as u32, comm.size() as u32);
+        let tag = comm.next_collective();
         Self {
             comm,
             rank,
             size,
             tag,
+            failure: None,
         }
     }
 
-    /// Starts a send; the future ends when the block can be used again.
-    pub(crate) fn send(&self, block: &Block, to: u32) -> Result<Completion<'static>> {
-        // SAFETY: blocks stay valid while the collective runs (contract of the collective calls).
-        let request = unsafe { p2p::isend_collective(&self.comm, block.memory(), to, self.tag) }?;
-        Ok(Completion::new(self.comm.vci, request))
+    /// The rank `distance` above, cyclically; `distance` is at most the size.
+    pub(crate) const fn above(&self, distance: u32) -> u32 {
+        let sum = self.rank as u64 + distance as u64;
+        (sum % self.size as u64) as u32
     }
 
-    /// Starts a receive.
-    pub(crate) fn receive(&self, block: &Block, from: u32) -> Result<Completion<'static>> {
+    /// The rank `distance` below, cyclically; `distance` is at most the size.
+    pub(crate) const fn below(&self, distance: u32) -> u32 {
+        self.above(self.size - distance)
+    }
+
+    pub(crate) const fn step(&mut self) -> Step<'_> {
+        Step {
+            round: self,
+            first: [RequestId::SENT; 2],
+            started: 0,
+            more: Vec::new(),
+        }
+    }
+
+    /// Sends a block and waits until it can be used again.
+    pub(crate) async fn send(&mut self, block: &Block, to: u32) {
+        let mut step = self.step();
+        step.send(block, to);
+        step.finish().await;
+    }
+
+    /// Receives a block.
+    pub(crate) async fn receive(&mut self, block: &Block, from: u32) {
+        let mut step = self.step();
+        step.receive(block, from);
+        step.finish().await;
+    }
+
+    /// Sends one block and receives another.
+    pub(crate) async fn exchange(&mut self, out: &Block, to: u32, into: &Block, from: u32) {
+        let mut step = self.step();
+        step.receive(into, from);
+        step.send(out, to);
+        step.finish().await;
+    }
+
+    fn note(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// How the collective went.
+    pub(crate) fn outcome(self) -> Result<()> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Messages that are under way together.
+pub(crate) struct Step<'a> {
+    round: &'a mut Round,
+    first: [RequestId; 2],
+    started: usize,
+    more: Vec<RequestId>,
+}
+
+impl Step<'_> {
+    pub(crate) fn send(&mut self, block: &Block, to: u32) {
+        let round = &*self.round;
+        // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.
+        let started = unsafe { p2p::isend_collective(&round.comm, block.memory(), to, round.tag) };
+        self.add(started);
+    }
+
+    pub(crate) fn receive(&mut self, block: &Block, from: u32) {
+        let round = &*self.round;
         // SAFETY: as in `send`.
-        let request = unsafe { p2p::irecv_collective(&self.comm, block.memory(), from, self.tag) }?;
-        Ok(Completion::new(self.comm.vci, request))
+        let started =
+            unsafe { p2p::irecv_collective(&round.comm, block.memory(), from, round.tag) };
+        self.add(started);
     }
 
-    /// Sends and receives bytes at once.
-    pub(crate) async fn exchange_bytes(
-        &self,
-        out: &[u8],
-        to: u32,
-        into: &mut [u8],
-        from: u32,
-    ) -> Result<()> {
-        let source = Memory::contiguous(out.as_ptr().cast_mut(), out.len());
-        let target = Memory::contiguous(into.as_mut_ptr(), into.len());
-        // SAFETY: both slices outlive this future's awaits.
-        let receive = unsafe { p2p::irecv_collective(&self.comm, target, from, self.tag) }?;
-        // SAFETY: as above.
-        let send = unsafe { p2p::isend_collective(&self.comm, source, to, self.tag) }?;
-        Completion::new(self.comm.vci, receive).await?;
-        Completion::new(self.comm.vci, send).await.map(drop)
+    fn add(&mut self, started: Result<RequestId>) {
+        match started {
+            Ok(RequestId::SENT) => {}
+            Ok(id) if self.started < self.first.len() => {
+                self.first[self.started] = id;
+                self.started += 1;
+            }
+            Ok(id) => self.more.push(id),
+            Err(error) => self.round.note(error),
+        }
+    }
+
+    /// Waits for all messages of the step.
+    pub(crate) async fn finish(self) {
+        for &id in self.first[..self.started].iter().chain(&self.more) {
+            if let Err(error) = Completion::new(self.round.comm.vci, id).await {
+                self.round.note(error);
+            }
+        }
     }
 }

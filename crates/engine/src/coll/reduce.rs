@@ -1,63 +1,228 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reductions. The result is always that of combining in rank order, so that operations need not commute.
+//! Reduce to one rank, and what all reductions share.
+//!
+//! Operands are always combined in rank order, also for operations that commute: then every rank that computes the same
+//! thing gets the same bits, whatever the numbers are (of two values one of which is no number, the minimum depends on the
+//! order).
+#![expect(unsafe_code, reason = "operands are memory images")]
 
 use std::sync::Arc;
 
-use super::move_all::tree;
-use super::primitives::{Block, Round};
+use super::choose;
+use super::primitives::{Block, RawMut, Round};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
 
-/// A private copy of a block's memory image.
-struct Image {
-    memory: Vec<u128>,
+/// `right = left op right`.
+pub(super) fn combine(op: &Reduction, left: &Block, right: &Block) {
+    let count = left.count.min(right.count);
+    // SAFETY: blocks are valid while the collective runs (Block::new); algorithms combine distinct memory.
+    unsafe { op.apply(left.base.0, right.base.0, count) };
+}
+
+/// Private memory with the layout of a block, holes included.
+pub(super) struct Image {
+    _memory: Vec<u128>,
     block: Block,
 }
 
 impl Image {
-    /// Room for the elements of `like`.
-    fn new(like: &Block) -> Self {
-        let layout = &like.layout;
-        let span = layout.true_extent() + layout.extent().abs() * (like.count.max(1) as i64 - 1);
-        let mut memory = vec![0u128; (span.max(0) as usize).div_ceil(16) + 1];
-        let shift =
-            layout.true_lower_bound() + layout.extent().min(0) * (like.count.max(1) as i64 - 1);
-        let base = memory
-            .as_mut_ptr()
-            .cast::<u8>()
-            .wrapping_offset(-(shift as isize));
+    /// Room for `count` elements like those of `like`, aligned as strictly as any type demands.
+    pub(super) fn new(like: &Block, count: usize) -> Self {
+        const STRICTEST: i64 = 16;
+        let (first, bytes) = like.layout.span(count).unwrap_or((0, 0));
+        let shift = -(first.div_euclid(STRICTEST) * STRICTEST);
+        let words = (bytes + STRICTEST as usize).div_ceil(size_of::<u128>());
+        let mut memory = vec![0u128; words];
+        let base = memory.as_mut_ptr().cast::<u8>();
+        let block = Block {
+            base: RawMut(base.wrapping_offset(shift as isize)),
+            count,
+            layout: like.layout.clone(),
+        };
         Self {
-            memory,
-            block: Block::new(base, like.count, layout.clone()),
+            _memory: memory,
+            block,
         }
     }
 
-    fn of(block: &Block) -> Self {
-        let image = Self::new(block);
-        image.block.copy_from(block);
-        image
-    }
-
-    /// `self = left op self`.
-    fn prepend(&mut self, left: &Self, op: &Reduction) {
-        debug_assert!(!self.memory.is_empty());
-        // SAFETY: both images hold as many elements as the block they were made for.
-        unsafe { op.apply(left.block.base.0, self.block.base.0, self.block.count) };
-    }
-
-    /// `self = self op right`.
-    fn append(&mut self, mut right: Self, op: &Reduction) {
-        right.prepend(self, op);
-        *self = right;
+    pub(super) const fn block(&self) -> &Block {
+        &self.block
     }
 }
 
-/// Combines every rank's block at the root: a binomial tree over rank order, ceil(log2 p) steps. In place: the root passes its
-/// receive block as `send`.
+/// A partial result and room for an operand, which change places.
+pub(super) struct Accumulator<'a> {
+    op: &'a Reduction,
+    pub(super) value: Block,
+    pub(super) spare: Block,
+}
+
+impl<'a> Accumulator<'a> {
+    /// Starts with `value`, which is overwritten.
+    pub(super) const fn new(op: &'a Reduction, value: Block, spare: Block) -> Self {
+        Self { op, value, spare }
+    }
+
+    /// `value = spare op value`.
+    pub(super) fn prepend_spare(&self) {
+        combine(self.op, &self.spare, &self.value);
+    }
+
+    /// `value = value op spare`.
+    pub(super) fn append_spare(&mut self) {
+        combine(self.op, &self.value, &self.spare);
+        std::mem::swap(&mut self.value, &mut self.spare);
+    }
+}
+
+/// A power of two of ranks, into which the others are folded: of the first `2 * extra` ranks every even one hands its
+/// operand to its upper neighbour, so that all hold neighbouring ranges of ranks.
+pub(super) struct Folded {
+    pub(super) ranks: u32,
+    extra: u32,
+}
+
+impl Folded {
+    pub(super) const fn new(size: u32) -> Self {
+        let ranks = 1 << size.ilog2();
+        Self {
+            ranks,
+            extra: size - ranks,
+        }
+    }
+
+    /// The folded rank; `None` for one that handed its operand over.
+    pub(super) const fn rank(&self, real: u32) -> Option<u32> {
+        if real >= 2 * self.extra {
+            Some(real - self.extra)
+        } else if real % 2 == 1 {
+            Some(real / 2)
+        } else {
+            None
+        }
+    }
+
+    pub(super) const fn real(&self, folded: u32) -> u32 {
+        if folded < self.extra {
+            2 * folded + 1
+        } else {
+            folded + self.extra
+        }
+    }
+
+    /// Hands operands over; afterwards the ranks with a folded rank hold everything.
+    pub(super) async fn fold(&self, round: &mut Round, sum: &Accumulator<'_>) {
+        if round.rank < 2 * self.extra {
+            if round.rank.is_multiple_of(2) {
+                round.send(&sum.value, round.rank + 1).await;
+            } else {
+                round.receive(&sum.spare, round.rank - 1).await;
+                sum.prepend_spare();
+            }
+        }
+    }
+
+    /// Gives the result back to those who handed their operand over.
+    pub(super) async fn unfold(&self, round: &mut Round, result: &Block) {
+        if round.rank < 2 * self.extra {
+            if round.rank.is_multiple_of(2) {
+                round.receive(result, round.rank + 1).await;
+            } else {
+                round.send(result, round.rank - 1).await;
+            }
+        }
+    }
+}
+
+/// The elements for which a folded rank is responsible after halving: where it stands after each bit.
+pub(super) struct Halves {
+    /// Elements before each halving, outermost first.
+    pub(super) ranges: Vec<(usize, usize)>,
+}
+
+impl Halves {
+    /// The ranges of folded rank `me`: with each bit, low first, it keeps the lower half if the bit is 0.
+    pub(super) fn new(count: usize, me: u32, ranks: u32) -> Self {
+        let mut ranges = vec![(0, count)];
+        let (mut low, mut high, mut bit) = (0, count, 1);
+        while bit < ranks {
+            let middle = low + (high - low) / 2;
+            if me & bit == 0 {
+                high = middle;
+            } else {
+                low = middle;
+            }
+            ranges.push((low, high));
+            bit *= 2;
+        }
+        Self { ranges }
+    }
+}
+
+fn elements(block: &Block, (low, high): (usize, usize)) -> Block {
+    block.part(low as i64, high - low)
+}
+
+/// Halves the vector with each partner, at distances 1, 2, 4...: each folded rank ends with its part of the combination of
+/// all. The result is in `sum.value`.
+pub(super) async fn halve(
+    round: &mut Round,
+    folded: &Folded,
+    me: u32,
+    sum: &Accumulator<'_>,
+    halves: &Halves,
+) {
+    for (index, pair) in halves.ranges.windows(2).enumerate() {
+        let bit = 1u32 << index;
+        let partner = folded.real(me ^ bit);
+        let (whole, kept) = (pair[0], pair[1]);
+        let given = if me & bit == 0 {
+            (kept.1, whole.1)
+        } else {
+            (whole.0, kept.0)
+        };
+        let (mine, theirs) = (elements(&sum.value, kept), elements(&sum.spare, kept));
+        let out = elements(&sum.value, given);
+        round.exchange(&out, partner, &theirs, partner).await;
+        // Each element is combined by one rank only: an operation that commutes may take the cheaper order.
+        if me & bit == 0 && !sum.op.is_commutative() {
+            combine(sum.op, &mine, &theirs);
+            mine.copy_from(&theirs);
+        } else {
+            combine(sum.op, &theirs, &mine);
+        }
+    }
+}
+
+/// Undoes the halving of `value`: each folded rank collects the parts of all.
+pub(super) async fn double(
+    round: &mut Round,
+    folded: &Folded,
+    me: u32,
+    value: &Block,
+    halves: &Halves,
+) {
+    for (index, pair) in halves.ranges.windows(2).enumerate().rev() {
+        let bit = 1u32 << index;
+        let partner = folded.real(me ^ bit);
+        let (whole, kept) = (pair[0], pair[1]);
+        let missing = if me & bit == 0 {
+            (kept.1, whole.1)
+        } else {
+            (whole.0, kept.0)
+        };
+        let (out, into) = (elements(value, kept), elements(value, missing));
+        round.exchange(&out, partner, &into, partner).await;
+    }
+}
+
+/// Combines every rank's block at the root (MPI_Reduce). `receive` is significant at the root, which passes it as `send` too
+/// to work in place.
 ///
 /// # Errors
-/// Those of the messages and of the operation.
+/// Those of the messages.
 pub async fn reduce(
     comm: Arc<Comm>,
     send: Block,
@@ -65,130 +230,110 @@ pub async fn reduce(
     op: Reduction,
     root: u32,
 ) -> Result<()> {
-    to_root(&Round::new(comm), send, receive, op, root).await
-}
-
-/// [`reduce`] as a part of a larger operation.
-async fn to_root(
-    round: &Round,
-    send: Block,
-    receive: Option<Block>,
-    op: Reduction,
-    root: u32,
-) -> Result<()> {
-    let mut mine = Image::of(&send);
-    let mut bit = 1;
-    while bit < round.size && round.rank & bit == 0 {
-        if round.rank + bit < round.size {
-            let right = Image::new(&send);
-            round.receive(&right.block, round.rank + bit)?.await?;
-            mine.append(right, &op);
+    let mut round = Round::new(comm);
+    let receive = receive.filter(|_| round.rank == root);
+    if round.size == 1 {
+        if let Some(target) = receive {
+            target.copy_from(&send);
         }
-        bit *= 2;
-    }
-    if round.rank != 0 {
-        round.send(&mine.block, round.rank - bit)?.await?;
-    }
-    match receive {
-        Some(target) if round.rank == root && root == 0 => target.copy_from(&mine.block),
-        Some(target) if round.rank == root => {
-            round.receive(&target, 0)?.await?;
-        }
-        _ if round.rank == 0 && root != 0 => {
-            round.send(&mine.block, root)?.await?;
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Combines every rank's block everywhere. A power of two of ranks doubles recursively in log2 p steps, which keeps rank
-/// order because partners hold neighbouring ranges; other counts reduce and broadcast.
-///
-/// # Errors
-/// Those of the messages and of the operation.
-pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
-    let round = Round::new(comm);
-    if !round.size.is_power_of_two() {
-        to_root(&round, send, Some(receive.clone()), op, 0).await?;
-        return tree(&round, receive, 0).await;
-    }
-    let mut mine = Image::of(&send);
-    let mut bit = 1;
-    while bit < round.size {
-        let partner = round.rank ^ bit;
-        let mut theirs = Image::new(&send);
-        let arrival = round.receive(&theirs.block, partner)?;
-        let departure = round.send(&mine.block, partner)?;
-        arrival.await?;
-        departure.await?;
-        if partner < round.rank {
-            mine.prepend(&theirs, &op);
+    } else if send.bytes() > 0 {
+        if choose::reduce_halving(send.bytes(), send.count, round.size) {
+            halving(&mut round, &send, receive.as_ref(), &op, root).await;
         } else {
-            std::mem::swap(&mut mine, &mut theirs);
-            mine.prepend(&theirs, &op);
+            tree(&mut round, &send, receive.as_ref(), &op, root).await;
         }
-        bit *= 2;
     }
-    receive.copy_from(&mine.block);
-    Ok(())
+    round.outcome()
 }
 
-/// Rank `r` gets the combination of ranks `0..=r` (`inclusive`) or `0..r`: doubling, ceil(log2 p) steps.
-async fn prefix(
-    comm: Arc<Comm>,
-    send: Block,
-    receive: Block,
-    op: Reduction,
-    inclusive: bool,
-) -> Result<()> {
-    let round = Round::new(comm);
-    let mut range = Image::of(&send);
-    let mut before: Option<Image> = None;
-    let mut distance = 1;
-    while distance < round.size {
-        let departure = if round.rank + distance < round.size {
-            Some(round.send(&range.block, round.rank + distance)?)
-        } else {
-            None
-        };
-        let left = Image::new(&send);
-        let arrived = round.rank >= distance;
-        if arrived {
-            round.receive(&left.block, round.rank - distance)?.await?;
+/// Where a rank accumulates: in the receive block if it has one, else in private memory.
+pub(super) fn accumulate_in(send: &Block, receive: Option<&Block>) -> (Block, Option<Image>) {
+    let (target, image) = match receive {
+        Some(receive) => (receive.clone(), None),
+        None => {
+            let image = Image::new(send, send.count);
+            (image.block().clone(), Some(image))
         }
-        if let Some(departure) = departure {
-            departure.await?;
-        }
-        if arrived {
-            range.prepend(&left, &op);
-            match &mut before {
-                Some(before) => before.prepend(&left, &op),
-                None => before = Some(left),
+    };
+    target.copy_from(send);
+    (target, image)
+}
+
+/// A binomial tree over rank order, ceil(log2 p) steps; rank 0 hands the result to another root.
+async fn tree(round: &mut Round, send: &Block, receive: Option<&Block>, op: &Reduction, root: u32) {
+    let mut bit = 1;
+    if round.rank.is_multiple_of(2) {
+        let (value, _kept) = accumulate_in(send, receive);
+        let spare = Image::new(send, send.count);
+        let mut sum = Accumulator::new(op, value, spare.block().clone());
+        while bit < round.size && round.rank & bit == 0 {
+            if round.rank + bit < round.size {
+                round.receive(&sum.spare, round.rank + bit).await;
+                sum.append_spare();
             }
+            bit *= 2;
         }
-        distance *= 2;
+        if round.rank > 0 {
+            round.send(&sum.value, round.rank - bit).await;
+        } else if root > 0 {
+            round.send(&sum.value, root).await;
+        } else if let Some(target) = receive {
+            target.copy_from(&sum.value);
+        }
+    } else {
+        round.send(send, round.rank - bit).await;
     }
-    if inclusive {
-        receive.copy_from(&range.block);
-    } else if let Some(before) = before {
-        receive.copy_from(&before.block);
+    if let Some(target) = receive
+        && root > 0
+    {
+        round.receive(target, 0).await;
     }
-    Ok(())
 }
 
-/// Inclusive prefix combination (MPI_Scan).
-///
-/// # Errors
-/// Those of the messages and of the operation.
-pub async fn scan(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
-    prefix(comm, send, receive, op, true).await
-}
-
-/// Exclusive prefix combination (MPI_Exscan); rank 0's receive block is left alone.
-///
-/// # Errors
-/// Those of the messages and of the operation.
-pub async fn exscan(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
-    prefix(comm, send, receive, op, false).await
+/// Halves the vector, then gathers the parts at the root (Rabenseifner): every rank sends and receives about the vector
+/// once, and combines it once.
+async fn halving(
+    round: &mut Round,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+) {
+    let folded = Folded::new(round.size);
+    let (value, _kept) = accumulate_in(send, receive);
+    let spare = Image::new(send, send.count);
+    let sum = Accumulator::new(op, value, spare.block().clone());
+    folded.fold(round, &sum).await;
+    // A root that handed its operand over is stood for by its upper neighbour.
+    let (collector, stands_in) = match folded.rank(root) {
+        Some(collector) => (collector, false),
+        None => (folded.rank(root + 1).unwrap_or(0), true),
+    };
+    if let Some(me) = folded.rank(round.rank) {
+        let halves = Halves::new(send.count, me, folded.ranks);
+        halve(round, &folded, me, &sum, &halves).await;
+        for (index, pair) in halves.ranges.windows(2).enumerate().rev() {
+            let bit = 1u32 << index;
+            let partner = folded.real(me ^ bit);
+            let (whole, kept) = (pair[0], pair[1]);
+            if (me ^ collector) & bit != 0 {
+                round.send(&elements(&sum.value, kept), partner).await;
+                break;
+            }
+            let missing = if me & bit == 0 {
+                (kept.1, whole.1)
+            } else {
+                (whole.0, kept.0)
+            };
+            round.receive(&elements(&sum.value, missing), partner).await;
+        }
+        if stands_in && me == collector {
+            round.send(&sum.value, root).await;
+        }
+    }
+    if let Some(target) = receive
+        && stands_in
+    {
+        round.receive(target, root + 1).await;
+    }
 }

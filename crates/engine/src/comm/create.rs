@@ -18,9 +18,9 @@ pub const UNDEFINED: i32 = -32766;
 
 /// Agrees on a context id with all members of `parent`.
 async fn agree_context(parent: Arc<Comm>) -> Result<u32> {
-    let mut context = u64::from(parent.process().fresh_context());
-    coll::agree_max(parent.clone(), &mut context).await?;
-    let context = context as u32;
+    let mine = u64::from(parent.process().fresh_context());
+    let all = coll::gather_words(parent.clone(), &[mine]).await?;
+    let context = all.into_iter().max().unwrap_or(mine) as u32;
     parent.process().raise_context(context + 2);
     Ok(context)
 }
@@ -68,7 +68,7 @@ pub fn split(
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
     let (context, all) = block_on(parent.vci, call, async {
         let context = agree_context(parent.clone()).await?;
-        let all = coll::gather_words(parent.clone(), mine).await?;
+        let all = coll::gather_words(parent.clone(), &[mine]).await?;
         Ok((context, all))
     })?;
     if color == UNDEFINED {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reductions whose result every rank gets, whole or in part.
+
+use std::sync::Arc;
+
+use super::choose;
+use super::primitives::{Block, Round};
+use super::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::op::Reduction;
+
+/// Combines every rank's block everywhere (MPI_Allreduce). In place: `send` is `receive`.
+///
+/// # Errors
+/// Those of the messages.
+pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
+    let mut round = Round::new(comm);
+    receive.copy_from(&send);
+    if receive.bytes() > 0 && round.size > 1 {
+        whole(&mut round, &receive, &op).await;
+    }
+    round.outcome()
+}
+
+/// Combines `value` in place: by exchanging whole vectors with partners at distances 1, 2, 4... (ceil(log2 p) steps), or for
+/// long ones by halving and doubling (Rabenseifner).
+async fn whole(round: &mut Round, value: &Block, op: &Reduction) {
+    let folded = Folded::new(round.size);
+    let spare = Image::new(value, value.count);
+    let mut sum = Accumulator::new(op, value.clone(), spare.block().clone());
+    folded.fold(round, &sum).await;
+    if let Some(me) = folded.rank(round.rank) {
+        if choose::allreduce_halving(value.bytes(), value.count, round.size) {
+            let halves = Halves::new(value.count, me, folded.ranks);
+            halve(round, &folded, me, &sum, &halves).await;
+            double(round, &folded, me, value, &halves).await;
+        } else {
+            let mut bit = 1;
+            while bit < folded.ranks {
+                let partner = folded.real(me ^ bit);
+                round
+                    .exchange(&sum.value, partner, &sum.spare, partner)
+                    .await;
+                if me & bit == 0 {
+                    sum.append_spare();
+                } else {
+                    sum.prepend_spare();
+                }
+                bit *= 2;
+            }
+            value.copy_from(&sum.value);
+        }
+    }
+    folded.unfold(round, value).await;
+}
+
+/// Combines every rank's vector; rank `r` gets the `counts[r]` elements that are its part (MPI_Reduce_scatter and
+/// MPI_Reduce_scatter_block). `send` holds the whole vector; it may overlap `receive`, which is written last.
+///
+/// # Errors
+/// Those of the messages.
+pub async fn reduce_scatter(
+    comm: Arc<Comm>,
+    send: Block,
+    receive: Block,
+    counts: Vec<usize>,
+    op: Reduction,
+) -> Result<()> {
+    let mut round = Round::new(comm);
+    let first: i64 = counts[..round.rank as usize]
+        .iter()
+        .map(|&count| count as i64)
+        .sum();
+    let own = counts[round.rank as usize];
+    if send.bytes() == 0 {
+        return round.outcome();
+    }
+    if choose::reduce_scatter_by_allreduce(send.bytes(), round.size) {
+        let image = Image::new(&send, send.count);
+        image.block().copy_from(&send);
+        whole(&mut round, image.block(), &op).await;
+        receive.copy_from(&image.block().part(first, own));
+    } else {
+        let images = [(); 3].map(|()| Image::new(&send, own));
+        let blocks = images.each_ref().map(|image| image.block().clone());
+        blocks[0].copy_from(&send.part(first, own));
+        let result = direct(&mut round, &send, &counts, blocks, &op).await;
+        receive.copy_from(&result);
+    }
+    round.outcome()
+}
+
+/// Every rank sends each other its part, p - 1 steps. Operands arrive in descending rank order from the own rank down and
+/// then from the top: those of lower ranks are put before the own one, those of higher ranks are combined apart.
+async fn direct(
+    round: &mut Round,
+    send: &Block,
+    counts: &[usize],
+    [low, high, spare]: [Block; 3],
+    op: &Reduction,
+) -> Block {
+    let starts: Vec<i64> = counts
+        .iter()
+        .scan(0, |position, &count| {
+            let start = *position;
+            *position += count as i64;
+            Some(start)
+        })
+        .collect();
+    let mut above: Option<Accumulator<'_>> = None;
+    let (mut high, mut spare) = (Some(high), spare);
+    for distance in 1..round.size {
+        let (to, from) = (round.above(distance), round.below(distance));
+        let out = send.part(starts[to as usize], counts[to as usize]);
+        let into = match &high {
+            Some(first) if from > round.rank => first.clone(),
+            _ => spare.clone(),
+        };
+        let mut step = round.step();
+        if into.count > 0 {
+            step.receive(&into, from);
+        }
+        if out.count > 0 {
+            step.send(&out, to);
+        }
+        step.finish().await;
+        if from < round.rank {
+            combine(op, &into, &low);
+        } else if let Some(first) = high.take() {
+            above = Some(Accumulator::new(op, first, spare.clone()));
+        } else if let Some(sum) = &above {
+            sum.prepend_spare();
+        }
+    }
+    match above {
+        Some(sum) => {
+            combine(op, &low, &sum.value);
+            spare = sum.value;
+            spare
+        }
+        None => low,
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All-to-all, with equal or varying pieces and datatypes.
+
+use std::sync::Arc;
+
+use super::choose;
+use super::gather::{Pieces, Sizes};
+use super::primitives::{Block, Round, Scratch};
+use crate::comm::Comm;
+use crate::errors::Result;
+
+/// Piece `i` of every rank goes to rank `i` (MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw); `send` is `None` when the pieces
+/// are exchanged in place.
+///
+/// # Errors
+/// Those of the messages.
+pub async fn alltoall(
+    comm: Arc<Comm>,
+    send: Option<Pieces>,
+    receive: Pieces,
+    sizes: Sizes,
+) -> Result<()> {
+    let mut round = Round::new(comm);
+    let piece_bytes = receive.piece(round.rank).bytes();
+    let forwarding = sizes == Sizes::Equal && choose::alltoall_forwarding(piece_bytes, round.size);
+    if forwarding && piece_bytes == 0 {
+        return round.outcome();
+    }
+    match send {
+        Some(send) if forwarding => forward(&mut round, &send, &receive, piece_bytes).await,
+        None if forwarding => forward(&mut round, &receive, &receive, piece_bytes).await,
+        Some(send) => direct(&mut round, &send, &receive).await,
+        None => in_place(&mut round, &receive).await,
+    }
+    round.outcome()
+}
+
+/// Messages straight to their ranks, so many at once.
+async fn direct(round: &mut Round, send: &Pieces, receive: &Pieces) {
+    receive.piece(round.rank).copy_from(send.piece(round.rank));
+    let largest = receive.0.iter().map(Block::bytes).max().unwrap_or(0);
+    let window = choose::alltoall_window(largest);
+    let mut distance = 1;
+    while distance < round.size {
+        let end = round.size.min(distance + window);
+        let peers: Vec<_> = (distance..end)
+            .map(|distance| (round.above(distance), round.below(distance)))
+            .collect();
+        let mut step = round.step();
+        for &(_, from) in &peers {
+            if receive.piece(from).bytes() > 0 {
+                step.receive(receive.piece(from), from);
+            }
+        }
+        for &(to, _) in &peers {
+            if send.piece(to).bytes() > 0 {
+                step.send(send.piece(to), to);
+            }
+        }
+        step.finish().await;
+        distance = end;
+    }
+}
+
+/// Pairs of ranks swap pieces: in step s rank r meets rank s - r. Only the piece that leaves is copied.
+async fn in_place(round: &mut Round, pieces: &Pieces) {
+    let (rank, size) = (round.rank, round.size);
+    for sum in 0..size {
+        let partner = (sum + size - rank) % size;
+        let piece = pieces.piece(partner);
+        if partner != rank && piece.bytes() > 0 {
+            let mut leaving = Scratch::of(piece);
+            let out = leaving.block(0, piece.bytes());
+            round.exchange(&out, partner, piece, partner).await;
+        }
+    }
+}
+
+/// Small pieces travel packed, in ceil(log2 p) steps: in step k all pieces whose distance has bit k move 2^k ranks up
+/// (Bruck). Each piece is forwarded as often as its distance has bits.
+async fn forward(round: &mut Round, send: &Pieces, receive: &Pieces, bytes: usize) {
+    let size = round.size;
+    let mut held = Scratch::new(bytes * size as usize);
+    for (distance, piece) in (0..size).zip(held.as_mut_slice().chunks_exact_mut(bytes)) {
+        send.piece(round.above(distance)).pack_into(piece);
+    }
+    let half = bytes * (size as usize).div_ceil(2);
+    let (mut out, mut into) = (Scratch::new(half), Scratch::new(half));
+    let mut bit = 1;
+    while bit < size {
+        let moving = || (0..size as usize).filter(move |distance| distance & bit as usize != 0);
+        let mut moved = 0;
+        for distance in moving() {
+            let from = &held.as_mut_slice()[distance * bytes..][..bytes];
+            out.as_mut_slice()[moved..moved + bytes].copy_from_slice(from);
+            moved += bytes;
+        }
+        let (to, from) = (round.above(bit), round.below(bit));
+        let (sent, received) = (out.block(0, moved), into.block(0, moved));
+        round.exchange(&sent, to, &received, from).await;
+        for (index, distance) in moving().enumerate() {
+            let arrived = &into.as_mut_slice()[index * bytes..][..bytes];
+            held.as_mut_slice()[distance * bytes..][..bytes].copy_from_slice(arrived);
+        }
+        bit *= 2;
+    }
+    for (distance, piece) in (0..size).zip(held.as_mut_slice().chunks_exact(bytes)) {
+        receive.piece(round.below(distance)).from_bytes(piece);
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Jobs whose ranks are threads of a test: several engines over one node segment.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use fabric::os;
+use fabric::segment::{self, SegmentPlan};
+use fabric::sync::Ordering;
+
+use crate::process::Process;
+
+/// Runs `body` on every rank of a job of `size` ranks and returns what they return, by rank. A rank's panic fails the test:
+/// its death is announced, which ends the waits of the others after a grace time.
+pub(crate) fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
+    let plan = SegmentPlan {
+        local_ranks: size,
+        job_ranks: size,
+        cores: os::usable_cores(),
+        launcher_pid: 0,
+    };
+    let file = segment::create(&plan).unwrap();
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> = (0..size)
+            .map(|rank| {
+                let (file, body) = (file.try_clone().unwrap(), &body);
+                scope.spawn(move || {
+                    let process = Process::attach_in_test(file, rank, size);
+                    let outcome = catch_unwind(AssertUnwindSafe(|| {
+                        let result = body(process);
+                        process.finish().unwrap();
+                        result
+                    }));
+                    outcome.unwrap_or_else(|panic| {
+                        let header = process.segment().header();
+                        header.death.store(1 + rank, Ordering::Relaxed);
+                        resume_unwind(panic)
+                    })
+                })
+            })
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
