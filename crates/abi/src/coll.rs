@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces};
+use engine::coll::{self, Block, Pieces, Sizes};
 use engine::comm::Comm;
 use engine::request::Status;
 use engine::{Error, ErrorClass, Result, task};
@@ -50,11 +50,9 @@ pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {
 
 pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block> {
     memory(buf, count, datatype)?;
-    Ok(Block::new(
-        buf.cast_mut().cast(),
-        count as usize,
-        DATATYPES.find(datatype, "datatype")?.layout().clone(),
-    ))
+    let layout = DATATYPES.find(datatype, "datatype")?.layout().clone();
+    // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+    Ok(unsafe { Block::new(buf.cast_mut().cast(), count as usize, layout) })
 }
 
 pub(crate) fn check_root(comm: &Comm, root: i32) -> Result<u32> {
@@ -81,11 +79,7 @@ pub(crate) unsafe fn varying(
     displacements: *const impl Address,
     datatype: MPI_Datatype,
 ) -> Result<Pieces> {
-    let base = Block::new(
-        buf.cast_mut().cast(),
-        0,
-        DATATYPES.find(datatype, "datatype")?.layout().clone(),
-    );
+    let base = block(buf, 0, datatype)?;
     let mut pieces = Vec::new();
     for rank in 0..comm.size() as usize {
         // SAFETY: the arrays have one entry per rank (crate head).
@@ -211,7 +205,7 @@ unsafe fn gather(
         call,
         &comm.clone(),
         ending,
-        coll::gather(comm, send, receive, root),
+        coll::gather(comm, send, receive, root, Sizes::Equal),
     )
 }
 
@@ -303,7 +297,7 @@ unsafe fn gatherv(
         call,
         &comm.clone(),
         ending,
-        coll::gather(comm, send, receive, root),
+        coll::gather(comm, send, receive, root, Sizes::Varying),
     )
 }
 
@@ -402,7 +396,7 @@ unsafe fn scatter(
         call,
         &comm.clone(),
         ending,
-        coll::scatter(comm, send, receive, root),
+        coll::scatter(comm, send, receive, root, Sizes::Equal),
     )
 }
 
@@ -494,7 +488,7 @@ unsafe fn scatterv(
         call,
         &comm.clone(),
         ending,
-        coll::scatter(comm, send, receive, root),
+        coll::scatter(comm, send, receive, root, Sizes::Varying),
     )
 }
 

@@ -2,64 +2,15 @@
 //! Collectives in which every rank gets everything or exchanges with all (MPI-5.0, chapter 6).
 
 use core::ffi::c_void;
-use std::future::Future;
-use std::sync::Arc;
 
 use engine::Result;
-use engine::coll::{self, Block, Pieces};
+use engine::coll::{self, Pieces, Sizes};
+use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll::{Ending, block, finish, in_place, intra, varying};
 use crate::error::run;
 use crate::type_create::Address;
-
-/// Pieces to send, and the copy they lie in when the call works in place.
-struct Kept {
-    pieces: Pieces,
-    copy: Vec<Vec<u8>>,
-}
-
-impl Kept {
-    const fn borrowed(pieces: Pieces) -> Self {
-        Self {
-            pieces,
-            copy: Vec::new(),
-        }
-    }
-
-    /// A future over the pieces that keeps their copy alive.
-    fn keep<F: Future<Output = Result<()>>>(
-        self,
-        work: impl FnOnce(Pieces) -> F,
-    ) -> impl Future<Output = Result<()>> {
-        let (work, copy) = (work(self.pieces), self.copy);
-        async move {
-            let outcome = work.await;
-            drop(copy);
-            outcome
-        }
-    }
-}
-
-/// Copies of pieces as packed bytes.
-trait Copied {
-    fn copied(&self) -> Kept;
-}
-
-impl Copied for Pieces {
-    fn copied(&self) -> Kept {
-        let mut copy: Vec<Vec<u8>> = self.0.iter().map(Block::to_bytes).collect();
-        let byte = Arc::new(layout::Layout::named(1, 1));
-        let pieces = copy
-            .iter_mut()
-            .map(|bytes| Block::new(bytes.as_mut_ptr(), bytes.len(), byte.clone()))
-            .collect();
-        Kept {
-            pieces: Pieces(pieces),
-            copy,
-        }
-    }
-}
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn allgather(
@@ -248,10 +199,10 @@ unsafe fn alltoall(
     let size = comm.size() as u32;
     let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
     let send = if in_place(sendbuf) {
-        receive.copied()
+        None
     } else {
         let count = sendcount.into();
-        Kept::borrowed(Pieces::equal(
+        Some(Pieces::equal(
             &block(sendbuf, count, sendtype)?,
             count as usize,
             size,
@@ -261,7 +212,7 @@ unsafe fn alltoall(
         call,
         &comm.clone(),
         ending,
-        send.keep(|pieces| coll::alltoall(comm, pieces, receive)),
+        coll::alltoall(comm, send, receive, Sizes::Equal),
     )
 }
 
@@ -335,16 +286,16 @@ unsafe fn alltoallv(
     // SAFETY: passed on.
     let receive = unsafe { varying(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
     let send = if in_place(sendbuf) {
-        receive.copied()
+        None
     } else {
         // SAFETY: passed on.
-        Kept::borrowed(unsafe { varying(&comm, sendbuf, sendcounts, sdispls, sendtype) }?)
+        Some(unsafe { varying(&comm, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
     finish(
         call,
         &comm.clone(),
         ending,
-        send.keep(|pieces| coll::alltoall(comm, pieces, receive)),
+        coll::alltoall(comm, send, receive, Sizes::Varying),
     )
 }
 
@@ -404,6 +355,120 @@ pub(crate) unsafe fn MPI_Ialltoallv(
             recvcounts,
             rdispls,
             recvtype,
+            comm,
+        )
+    })
+}
+
+/// One block per rank from C arrays of counts, displacements in bytes and datatypes.
+unsafe fn mixed(
+    comm: &Comm,
+    buf: *const c_void,
+    counts: *const impl Address,
+    displacements: *const impl Address,
+    datatypes: *const MPI_Datatype,
+) -> Result<Pieces> {
+    let pieces = (0..comm.size() as usize).map(|rank| {
+        // SAFETY: the arrays have one entry per rank (crate head).
+        let (count, at, datatype) = unsafe {
+            (
+                (*counts.add(rank)).to_i64(),
+                (*displacements.add(rank)).to_i64(),
+                *datatypes.add(rank),
+            )
+        };
+        block(buf.wrapping_byte_offset(at as isize), count, datatype)
+    });
+    Ok(Pieces(pieces.collect::<Result<_>>()?))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn alltoallw(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcounts: *const impl Address,
+    sdispls: *const impl Address,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    rdispls: *const impl Address,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let comm = intra(comm)?;
+    // SAFETY: passed on.
+    let receive = unsafe { mixed(&comm, recvbuf, recvcounts, rdispls, recvtypes) }?;
+    let send = if in_place(sendbuf) {
+        None
+    } else {
+        // SAFETY: passed on.
+        Some(unsafe { mixed(&comm, sendbuf, sendcounts, sdispls, sendtypes) }?)
+    };
+    finish(
+        call,
+        &comm.clone(),
+        ending,
+        coll::alltoall(comm, send, receive, Sizes::Varying),
+    )
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const impl Address,
+    sdispls: *const impl Address,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    rdispls: *const impl Address,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> i32 {
+    // SAFETY: passed on.
+    run("MPI_Alltoallw", comm, || unsafe {
+        alltoallw(
+            "MPI_Alltoallw",
+            None,
+            sendbuf,
+            sendcounts,
+            sdispls,
+            sendtypes,
+            recvbuf,
+            recvcounts,
+            rdispls,
+            recvtypes,
+            comm,
+        )
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Ialltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const impl Address,
+    sdispls: *const impl Address,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    rdispls: *const impl Address,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    // SAFETY: passed on.
+    run("MPI_Ialltoallw", comm, || unsafe {
+        alltoallw(
+            "MPI_Ialltoallw",
+            Some(request),
+            sendbuf,
+            sendcounts,
+            sdispls,
+            sendtypes,
+            recvbuf,
+            recvcounts,
+            rdispls,
+            recvtypes,
             comm,
         )
     })
