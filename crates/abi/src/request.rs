@@ -296,8 +296,11 @@ fn report_any(
             *flag = i32::from(done);
         }
     }
-    if let Some(what) = what {
-        store_single(status, what);
+    match what {
+        // The empty status has MPI_SUCCESS as its error (MPI-5.0, section 3.7.3).
+        Some(what) if position == MPI_UNDEFINED => store(status, what),
+        Some(what) => store_single(status, what),
+        None => {}
     }
 }
 

@@ -334,13 +334,13 @@ pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<
 /// As for [`wait_any`].
 pub fn test_any(vci: &Vci, ids: &mut [RequestId]) -> Result<Any> {
     check_live(&vci.enter(), ids)?;
-    match any_now(&mut vci.enter(), ids)? {
-        Any::NotYet => {
-            vci.poll();
-            any_now(&mut vci.enter(), ids)
-        }
-        done => Ok(done),
+    // The guard must be gone before the poll takes it again.
+    let first = any_now(&mut vci.enter(), ids)?;
+    if matches!(first, Any::NotYet) {
+        vci.poll();
+        return any_now(&mut vci.enter(), ids);
     }
+    Ok(first)
 }
 
 fn some_now(
