@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completing requests (MPI-5.0, sections 3.7 and 13.2). An MPI_Request is the engine's request id.
+// LONG: every form of completion beside the others, so that their differences show.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
