@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes of communicators (MPI-5.0, section 7.7).
+//! Attributes of communicators and datatypes (MPI-5.0, section 7.7).
 
 use core::ffi::c_void;
 use std::collections::HashMap;
@@ -10,14 +10,23 @@ use engine::p2p::TAG_UPPER_BOUND;
 use engine::process::Process;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
-use mpi_abi_sys::types::{Callback, MPI_Comm};
+use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Datatype};
 
 use crate::env::{last_used_code, require_process};
 use crate::error::run;
-use crate::handle::COMMS;
+use crate::handle::{COMMS, DATATYPES};
 
-/// The keyvals of communicators, by number.
-static KEYVALS: Mutex<Option<HashMap<i32, Arc<Keyval>>>> = Mutex::new(None);
+/// What a keyval was made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Comm,
+    Type,
+}
+
+/// The keyvals by number.
+static KEYVALS: Mutex<Option<Keyvals>> = Mutex::new(None);
+
+type Keyvals = HashMap<i32, (Kind, Arc<Keyval>)>;
 /// Own keyvals start above the integers that the ABI reserves.
 const FIRST_KEYVAL: i32 = 16385;
 
@@ -63,19 +72,24 @@ fn predefined(keyval: i32) -> Option<Option<usize>> {
     Some(Some(value as usize))
 }
 
-fn find(keyval: i32) -> Result<Arc<Keyval>> {
+fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
     let keyvals = KEYVALS.lock().unwrap_or_else(PoisonError::into_inner);
-    keyvals
-        .as_ref()
-        .and_then(|map| map.get(&keyval).cloned())
-        .ok_or_else(|| {
-            Error::argument(
+    let found = keyvals.as_ref().and_then(|map| map.get(&keyval));
+    match found {
+        Some((made_for, keyval)) if *made_for == kind => Ok(keyval.clone()),
+        _ => {
+            let (argument, expected) = match kind {
+                Kind::Comm => ("comm_keyval", "a key from MPI_Comm_create_keyval"),
+                Kind::Type => ("type_keyval", "a key from MPI_Type_create_keyval"),
+            };
+            Err(Error::argument(
                 ErrorClass::ERR_KEYVAL,
-                "comm_keyval",
+                argument,
                 keyval,
-                "a key from MPI_Comm_create_keyval",
-            )
-        })
+                expected,
+            ))
+        }
+    }
 }
 
 /// Null and dup functions are small numbers in the ABI and never called.
@@ -126,16 +140,18 @@ fn delete_function(function: Callback, number: i32, state: usize) -> Option<Box<
     })
 }
 
-pub(crate) unsafe fn MPI_Comm_create_keyval(
-    copy_fn: Callback,
-    delete_fn: Callback,
-    comm_keyval: *mut i32,
+/// Makes a keyval; the types of the callbacks differ between the kinds in the handle only.
+unsafe fn create(
+    call: &'static str,
+    kind: Kind,
+    (copy_fn, delete_fn): (Callback, Callback),
+    keyval: *mut i32,
     extra_state: *mut c_void,
 ) -> i32 {
-    run("MPI_Comm_create_keyval", 0, || {
+    run(call, 0, || {
         let number = FIRST_KEYVAL + require_process()?.next_number() as i32;
         let state = extra_state as usize;
-        let keyval = Keyval {
+        let made = Keyval {
             number,
             copy: copy_function(copy_fn, number, state),
             delete: delete_function(delete_fn, number, state),
@@ -144,18 +160,18 @@ pub(crate) unsafe fn MPI_Comm_create_keyval(
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get_or_insert_default()
-            .insert(number, Arc::new(keyval));
+            .insert(number, (kind, Arc::new(made)));
         // SAFETY: the result is writable (crate head).
-        unsafe { *comm_keyval = number };
+        unsafe { *keyval = number };
         Ok(())
     })
 }
 
-pub(crate) unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut i32) -> i32 {
-    run("MPI_Comm_free_keyval", 0, || {
+unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
+    run(call, 0, || {
         // SAFETY: the number is readable and writable (crate head).
-        let number = unsafe { &mut *comm_keyval };
-        find(*number)?;
+        let number = unsafe { &mut *keyval };
+        find(kind, *number)?;
         if let Some(map) = KEYVALS
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -168,6 +184,41 @@ pub(crate) unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut i32) -> i32 {
     })
 }
 
+/// Stores what was found under a key.
+unsafe fn store(value: Option<usize>, attribute_val: *mut c_void, flag: *mut i32) {
+    // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
+    unsafe {
+        *flag = i32::from(value.is_some());
+        if let Some(value) = value {
+            *attribute_val.cast::<usize>() = value;
+        }
+    }
+}
+
+pub(crate) unsafe fn MPI_Comm_create_keyval(
+    copy_fn: Callback,
+    delete_fn: Callback,
+    comm_keyval: *mut i32,
+    extra_state: *mut c_void,
+) -> i32 {
+    let call = "MPI_Comm_create_keyval";
+    // SAFETY: passed on.
+    unsafe {
+        create(
+            call,
+            Kind::Comm,
+            (copy_fn, delete_fn),
+            comm_keyval,
+            extra_state,
+        )
+    }
+}
+
+pub(crate) unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut i32) -> i32 {
+    // SAFETY: passed on.
+    unsafe { free("MPI_Comm_free_keyval", Kind::Comm, comm_keyval) }
+}
+
 pub(crate) fn MPI_Comm_set_attr(
     comm: MPI_Comm,
     comm_keyval: i32,
@@ -175,9 +226,11 @@ pub(crate) fn MPI_Comm_set_attr(
 ) -> i32 {
     run("MPI_Comm_set_attr", comm, || {
         let object = COMMS.find(comm, "comm")?;
-        object
-            .attributes
-            .set(comm as u64, &find(comm_keyval)?, attribute_val as usize)
+        object.attributes.set(
+            comm as u64,
+            &find(Kind::Comm, comm_keyval)?,
+            attribute_val as usize,
+        )
     })
 }
 
@@ -194,18 +247,13 @@ pub(crate) unsafe fn MPI_Comm_get_attr(
             None => {
                 let found = object.attributes.get(comm_keyval);
                 if found.is_none() {
-                    find(comm_keyval)?;
+                    find(Kind::Comm, comm_keyval)?;
                 }
                 found
             }
         };
-        // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
-        unsafe {
-            *flag = i32::from(value.is_some());
-            if let Some(value) = value {
-                *attribute_val.cast::<usize>() = value;
-            }
-        }
+        // SAFETY: passed on.
+        unsafe { store(value, attribute_val, flag) };
         Ok(())
     })
 }
@@ -250,4 +298,71 @@ pub(crate) unsafe fn MPI_Attr_get(
 
 pub(crate) fn MPI_Attr_delete(comm: MPI_Comm, keyval: i32) -> i32 {
     MPI_Comm_delete_attr(comm, keyval)
+}
+
+pub(crate) unsafe fn MPI_Type_create_keyval(
+    copy_fn: Callback,
+    delete_fn: Callback,
+    type_keyval: *mut i32,
+    extra_state: *mut c_void,
+) -> i32 {
+    let call = "MPI_Type_create_keyval";
+    // SAFETY: passed on.
+    unsafe {
+        create(
+            call,
+            Kind::Type,
+            (copy_fn, delete_fn),
+            type_keyval,
+            extra_state,
+        )
+    }
+}
+
+pub(crate) unsafe fn MPI_Type_free_keyval(type_keyval: *mut i32) -> i32 {
+    // SAFETY: passed on.
+    unsafe { free("MPI_Type_free_keyval", Kind::Type, type_keyval) }
+}
+
+pub(crate) fn MPI_Type_set_attr(
+    datatype: MPI_Datatype,
+    type_keyval: i32,
+    attribute_val: *mut c_void,
+) -> i32 {
+    run("MPI_Type_set_attr", 0, || {
+        let object = DATATYPES.find(datatype, "datatype")?;
+        let keyval = find(Kind::Type, type_keyval)?;
+        object
+            .attributes
+            .set(datatype as u64, &keyval, attribute_val as usize)
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_get_attr(
+    datatype: MPI_Datatype,
+    type_keyval: i32,
+    attribute_val: *mut c_void,
+    flag: *mut i32,
+) -> i32 {
+    run("MPI_Type_get_attr", 0, || {
+        let found = DATATYPES
+            .find(datatype, "datatype")?
+            .attributes
+            .get(type_keyval);
+        if found.is_none() {
+            find(Kind::Type, type_keyval)?;
+        }
+        // SAFETY: passed on.
+        unsafe { store(found, attribute_val, flag) };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: i32) -> i32 {
+    run("MPI_Type_delete_attr", 0, || {
+        DATATYPES
+            .find(datatype, "datatype")?
+            .attributes
+            .delete(datatype as u64, type_keyval)
+    })
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::comm::{Comm, create};
-use engine::group::Comparison;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info};
@@ -16,7 +15,7 @@ use crate::error::run;
 use crate::handle::{COMMS, GROUPS};
 
 /// Gives a new communicator its handle, or stores MPI_COMM_NULL.
-fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
+pub(crate) fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
     let handle = match comm {
         Some(comm) => {
             let handle = COMMS.insert(comm.clone())?;
@@ -167,16 +166,8 @@ pub(crate) unsafe fn MPI_Comm_create(
 pub(crate) unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut i32) -> i32 {
     run("MPI_Comm_compare", comm1, || {
         let (a, b) = (COMMS.find(comm1, "comm1")?, COMMS.find(comm2, "comm2")?);
-        let same = if comm1 == comm2 {
-            Comparison::Identical
-        } else {
-            match a.group().compare(b.group()) {
-                Comparison::Identical => Comparison::Congruent,
-                other => other,
-            }
-        };
         // SAFETY: the result is writable (crate head).
-        unsafe { *result = same as i32 };
+        unsafe { *result = a.compare(b) as i32 };
         Ok(())
     })
 }

@@ -21,6 +21,7 @@ mod error;
 mod group;
 mod handle;
 mod info;
+mod intercomm;
 mod op;
 mod p2p;
 mod pack;

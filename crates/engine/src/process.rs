@@ -13,6 +13,7 @@ use fabric::segment::{self, Segment, SegmentPlan};
 use fabric::sync::{AtomicU32, Mutex, Ordering};
 
 use crate::comm::Comm;
+use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::p2p::buffered::AttachedBuffer;
@@ -57,18 +58,11 @@ pub struct Process {
     itself: OnceLock<Arc<Comm>>,
     /// Every communicator that is alive, or was freed while operations are pending on it.
     comms: Mutex<Vec<Arc<Comm>>>,
-    next_context: AtomicU32,
-    /// Context ids that were freed.
-    pub(crate) free_contexts: Mutex<Vec<u32>>,
+    meeting: OnceLock<Arc<Comm>>,
+    pub(crate) contexts: Contexts,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
 }
-
-/// Context id of MPI_COMM_WORLD.
-const WORLD_CONTEXT: u32 = 0;
-/// Context id of MPI_COMM_SELF.
-const SELF_CONTEXT: u32 = 2;
-const FIRST_FREE_CONTEXT: u32 = 4;
 
 /// A place in a job: the node segment and this process's rank.
 struct Place {
@@ -136,19 +130,19 @@ impl Process {
             world: OnceLock::new(),
             itself: OnceLock::new(),
             comms: Mutex::new(Vec::new()),
-            next_context: AtomicU32::new(FIRST_FREE_CONTEXT),
-            free_contexts: Mutex::new(Vec::new()),
+            meeting: OnceLock::new(),
+            contexts: Contexts::new(place.rank, place.size),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));
         let everyone = Group::new((0..place.size).collect::<Vec<_>>());
         process
             .world
-            .get_or_init(|| Comm::new(process, WORLD_CONTEXT, everyone, None, "MPI_COMM_WORLD"));
+            .get_or_init(|| Comm::new(process, context::WORLD, everyone, "MPI_COMM_WORLD"));
         let only_me = Group::new([place.rank]);
         process
             .itself
-            .get_or_init(|| Comm::new(process, SELF_CONTEXT, only_me, None, "MPI_COMM_SELF"));
+            .get_or_init(|| Comm::new(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
         process
             .segment
             .board(place.rank)
@@ -211,9 +205,8 @@ impl Process {
         self.world.get_or_init(|| {
             Comm::new(
                 self,
-                WORLD_CONTEXT,
+                context::WORLD,
                 Group::new([self.rank]),
-                None,
                 "MPI_COMM_WORLD",
             )
         })
@@ -224,9 +217,8 @@ impl Process {
         self.itself.get_or_init(|| {
             Comm::new(
                 self,
-                SELF_CONTEXT,
+                context::ITSELF,
                 Group::new([self.rank]),
-                None,
                 "MPI_COMM_SELF",
             )
         })
@@ -250,19 +242,17 @@ impl Process {
                 .extract_if(.., |comm| comm.is_freed() && comm.is_idle())
                 .collect()
         });
-        if let Ok(mut free) = self.free_contexts.lock() {
-            free.extend(gone.iter().map(|comm| comm.context()));
+        for comm in gone {
+            self.contexts.give_back(comm.context());
         }
     }
 
-    /// The lowest context id that this process has never used.
-    pub(crate) fn fresh_context(&self) -> u32 {
-        self.next_context.load(Ordering::Relaxed)
-    }
-
-    /// Notes that all context ids below `next` are taken.
-    pub(crate) fn raise_context(&self, next: u32) {
-        self.next_context.fetch_max(next, Ordering::Relaxed);
+    /// Where processes agree that share no communicator.
+    pub(crate) fn meeting(&'static self) -> &'static Arc<Comm> {
+        self.meeting.get_or_init(|| {
+            let everyone = self.world().group().clone();
+            Comm::new(self, context::MEETING, everyone, "")
+        })
     }
 
     /// Numbers for user-defined error classes, codes and attribute keys.

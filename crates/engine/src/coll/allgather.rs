@@ -92,12 +92,7 @@ pub async fn gather_words(comm: Arc<Comm>, words: &[u64]) -> Result<Vec<u64>> {
     let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     pieces.piece(comm.rank() as u32).from_bytes(&own);
     allgather(comm, None, pieces).await?;
-    let eights = all.as_mut_slice().chunks_exact(8);
-    Ok(eights
-        .map(|eight| {
-            let mut bytes = [0u8; 8];
-            bytes.copy_from_slice(eight);
-            u64::from_ne_bytes(bytes)
-        })
-        .collect())
+    let mut result = vec![0; words.len() * size as usize];
+    all.store_words(&mut result);
+    Ok(result)
 }

@@ -142,6 +142,21 @@ impl Scratch {
         }
     }
 
+    fn of_words(words: &[u64]) -> Self {
+        Self {
+            bytes: words.iter().flat_map(|word| word.to_ne_bytes()).collect(),
+        }
+    }
+
+    /// The bytes as words.
+    pub(crate) fn store_words(&self, words: &mut [u64]) {
+        for (word, eight) in words.iter_mut().zip(self.bytes.chunks_exact(8)) {
+            let mut bytes = [0u8; 8];
+            bytes.copy_from_slice(eight);
+            *word = u64::from_ne_bytes(bytes);
+        }
+    }
+
     /// A part of the bytes as a block. The scratch lives in the algorithm's future, which awaits every step that uses it.
     pub(crate) fn block(&mut self, start: usize, bytes: usize) -> Block {
         assert!(start <= self.bytes.len() && bytes <= self.bytes.len() - start);
@@ -199,8 +214,13 @@ pub(crate) struct Round {
     pub(crate) rank: u32,
     pub(crate) size: u32,
     tag: u32,
+    /// Ranks of the communicator that take part; all if `None`.
+    members: Option<Box<[u32]>>,
     failure: Option<Error>,
 }
+
+/// Set in the tags of agreements among some ranks of a communicator, which draw no tag from its sequence.
+const AMONG_SOME: u32 = 1 << 31;
 
 impl Round {
     /// Draws the operation's tag. Members draw in the order in which they call collectives, so an algorithm makes its round
@@ -213,7 +233,40 @@ impl Round {
             rank,
             size,
             tag,
+            members: None,
             failure: None,
+        }
+    }
+
+    /// An operation of some ranks of a communicator, of which this is the one with index `me`, with a tag they agree on.
+    pub(crate) fn among(comm: Arc<Comm>, tag: u32, me: u32, members: Box<[u32]>) -> Self {
+        Self {
+            comm,
+            rank: me,
+            size: members.len() as u32,
+            tag: tag | AMONG_SOME,
+            members: Some(members),
+            failure: None,
+        }
+    }
+
+    /// Messages between two ranks of a communicator, or the first ranks of its two groups.
+    pub(crate) fn between(comm: Arc<Comm>, tag: u32) -> Self {
+        let size = comm.peers;
+        Self {
+            comm,
+            rank: 0,
+            size,
+            tag: tag | AMONG_SOME,
+            members: None,
+            failure: None,
+        }
+    }
+
+    fn real(&self, rank: u32) -> u32 {
+        match &self.members {
+            None => rank,
+            Some(members) => members[rank as usize],
         }
     }
 
@@ -259,6 +312,25 @@ impl Round {
         step.finish().await;
     }
 
+    /// Copies the root's words to everyone.
+    pub(crate) async fn bcast_words(&mut self, words: &mut [u64], root: u32) {
+        let mut bytes = Scratch::of_words(words);
+        let block = bytes.block(0, size_of_val(words));
+        super::bcast::tree(self, &block, root).await;
+        bytes.store_words(words);
+    }
+
+    /// Swaps words with a partner.
+    pub(crate) async fn exchange_words(&mut self, out: &[u64], into: &mut [u64], partner: u32) {
+        let (mut sent, mut received) = (Scratch::of_words(out), Scratch::of_words(into));
+        let blocks = (
+            sent.block(0, size_of_val(out)),
+            received.block(0, size_of_val(into)),
+        );
+        self.exchange(&blocks.0, partner, &blocks.1, partner).await;
+        received.store_words(into);
+    }
+
     fn note(&mut self, error: Error) {
         self.failure.get_or_insert(error);
     }
@@ -281,15 +353,18 @@ impl Step<'_> {
     pub(crate) fn send(&mut self, block: &Block, to: u32) {
         let round = &*self.round;
         // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.
-        let started = unsafe { p2p::isend_collective(&round.comm, block.memory(), to, round.tag) };
+        let started = unsafe {
+            p2p::isend_collective(&round.comm, block.memory(), round.real(to), round.tag)
+        };
         self.add(started);
     }
 
     pub(crate) fn receive(&mut self, block: &Block, from: u32) {
         let round = &*self.round;
         // SAFETY: as in `send`.
-        let started =
-            unsafe { p2p::irecv_collective(&round.comm, block.memory(), from, round.tag) };
+        let started = unsafe {
+            p2p::irecv_collective(&round.comm, block.memory(), round.real(from), round.tag)
+        };
         self.add(started);
     }
 

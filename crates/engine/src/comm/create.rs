@@ -1,28 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Making communicators (MPI-5.0, section 7.4).
+//! Making communicators out of one communicator or group (MPI-5.0, section 7.4.2).
 //!
-//! A context id must be unused at every member. Each member proposes the lowest id it never used; the maximum is unused
-//! everywhere, and one allreduce over the parent agrees on it.
+//! Members learn the new context id from the new communicator's first member, who takes it from its own stock
+//! ([`super::context`]).
 
 use std::sync::Arc;
 
-use super::Comm;
-use crate::attr::Attributes;
-use crate::coll;
+use fabric::sync::Ordering;
+
+use super::{Comm, inter};
+use crate::coll::{self, Round};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
+use crate::process::Process;
 use crate::task::block_on;
 
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;
 
-/// Agrees on a context id with all members of `parent`.
-async fn agree_context(parent: Arc<Comm>) -> Result<u32> {
-    let mine = u64::from(parent.process().fresh_context());
-    let all = coll::gather_words(parent.clone(), &[mine]).await?;
-    let context = all.into_iter().max().unwrap_or(mine) as u32;
-    parent.process().raise_context(context + 2);
-    Ok(context)
+/// The context id that rank 0 of an intracommunicator takes for a new one.
+pub(super) async fn agree_context(parent: Arc<Comm>) -> Result<u32> {
+    let mut word = [NONE_LEFT];
+    if parent.rank() == 0
+        && let Ok(context) = parent.process.contexts.take()
+    {
+        word = [u64::from(context)];
+    }
+    coll::bcast_words(parent, &mut word, 0).await?;
+    u32::try_from(word[0]).map_err(|_| none_left())
+}
+
+/// Told instead of a context id by a leader that has none.
+const NONE_LEFT: u64 = u64::MAX;
+
+#[cold]
+fn none_left() -> Error {
+    let text = "the first member of the new communicator leads too many communicators already";
+    Error::new(ErrorClass::ERR_OTHER, text)
 }
 
 /// A duplicate with its own context and the attributes that their copy callbacks keep (MPI_Comm_dup).
@@ -30,21 +44,43 @@ async fn agree_context(parent: Arc<Comm>) -> Result<u32> {
 /// # Errors
 /// Of a copy callback; then no communicator is made.
 pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    let object = parent.handle.load(fabric::sync::Ordering::Relaxed);
+    let object = parent.handle.load(Ordering::Relaxed);
     let copies = parent.attributes.copies(object)?;
-    let context = block_on(parent.vci, call, agree_context(parent.clone()))?;
-    let comm = Comm::new(
-        parent.process,
-        context,
-        parent.group().clone(),
-        parent.remote_group().cloned(),
-        "",
-    );
-    let handler = parent.error_handler.load(fabric::sync::Ordering::Relaxed);
-    comm.error_handler
-        .store(handler, fabric::sync::Ordering::Relaxed);
-    Attributes::adopt(&comm.attributes, copies);
+    let comm = match (parent.local(), parent.remote_group()) {
+        (Some(local), Some(remote)) => {
+            let made = inter::dup(parent.clone(), local.clone());
+            let (context, local) = block_on(parent.vci, call, made)?;
+            Comm::new_inter(local, context, remote.clone())
+        }
+        _ => {
+            let context = block_on(parent.vci, call, agree_context(parent.clone()))?;
+            Comm::new(parent.process, context, parent.group().clone(), "")
+        }
+    };
+    comm.inherit_error_handler(parent);
+    comm.attributes.adopt(copies);
     Ok(comm)
+}
+
+/// A colour and a key as one word.
+pub(super) fn color_word(color: i32, key: i32) -> u64 {
+    u64::from(color as u32) << 32 | u64::from(key as u32)
+}
+
+/// The ranks whose word has `color`, ordered by key and then by rank.
+pub(super) fn ranks_of_color(words: impl Iterator<Item = u64>, color: i32) -> Vec<usize> {
+    let mut chosen: Vec<(i32, usize)> = words
+        .enumerate()
+        .filter(|&(_, word)| (word >> 32) as u32 as i32 == color)
+        .map(|(rank, word)| (word as u32 as i32, rank))
+        .collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|(_, rank)| rank).collect()
+}
+
+pub(super) fn members_at(group: &Group, ranks: &[usize]) -> Group {
+    let members: Vec<u32> = ranks.iter().map(|&rank| group.members()[rank]).collect();
+    Group::new(members)
 }
 
 /// One communicator per colour, ordered by key and then by rank (MPI_Comm_split); `None` for MPI_UNDEFINED.
@@ -65,56 +101,139 @@ pub fn split(
             "0 or more, or MPI_UNDEFINED",
         )));
     }
-    let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    let (context, all) = block_on(parent.vci, call, async {
-        let context = agree_context(parent.clone()).await?;
-        let all = coll::gather_words(parent.clone(), &[mine]).await?;
-        Ok((context, all))
-    })?;
+    if let Some(local) = parent.local() {
+        return inter::split(parent, local, color, key, call);
+    }
+    let proposal = if color == UNDEFINED {
+        0
+    } else {
+        parent.process.contexts.take()?
+    };
+    let words = [color_word(color, key), u64::from(proposal)];
+    let all = coll::gather_words(parent.clone(), &words);
+    let all = block_on(parent.vci, call, all)?;
     if color == UNDEFINED {
         return Ok(None);
     }
-    let mut chosen: Vec<(i32, usize)> = all
-        .iter()
-        .enumerate()
-        .filter(|&(_, &word)| (word >> 32) as u32 as i32 == color)
-        .map(|(rank, &word)| (word as u32 as i32, rank))
-        .collect();
-    chosen.sort_unstable();
-    let members: Vec<u32> = chosen
-        .iter()
-        .map(|&(_, rank)| parent.group().members()[rank])
-        .collect();
-    Ok(Some(inherit(parent, context, Group::new(members))))
+    let ranks = ranks_of_color(all.chunks_exact(2).map(|pair| pair[0]), color);
+    let context = all[2 * ranks[0] + 1] as u32;
+    if context != proposal {
+        parent.process.contexts.give_back(proposal);
+    }
+    let group = members_at(parent.group(), &ranks);
+    let comm = Comm::new(parent.process, context, group, "");
+    comm.inherit_error_handler(parent);
+    Ok(Some(comm))
 }
 
-/// A communicator for a subgroup of `parent`, called by all of `parent` (MPI_Comm_create).
+/// A communicator for a subgroup of `parent`, called by all of `parent`, whose groups are the same or disjoint
+/// (MPI_Comm_create).
 ///
 /// # Errors
 /// MPI_ERR_GROUP when the group is no subset.
 pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<Option<Arc<Comm>>> {
-    if let Some(stranger) = group
-        .members()
-        .iter()
-        .find(|&&member| parent.group().rank_of(member).is_none())
-    {
-        let value = format!("a group with process {stranger}");
-        return Err(parent.annotate(Error::argument(
-            ErrorClass::ERR_GROUP,
-            "group",
-            value,
-            "a subset of the communicator",
-        )));
-    }
-    let context = block_on(parent.vci, call, agree_context(parent.clone()))?;
-    let member = group.rank_of(parent.process().rank()).is_some();
-    Ok(member.then(|| inherit(parent, context, group.clone())))
+    check_subset(parent, group)?;
+    // Members of one group share the colour that is their first member's rank; keys keep the group's order.
+    let me = group.rank_of(parent.process.rank());
+    let (color, key) = match (me, group.members().first()) {
+        (Some(key), Some(&first)) => {
+            let color = if parent.local().is_some() {
+                0
+            } else {
+                parent.group().rank_of(first).unwrap_or(0)
+            };
+            (color as i32, key as i32)
+        }
+        _ => (UNDEFINED, 0),
+    };
+    split(parent, color, key, call)
 }
 
-fn inherit(parent: &Arc<Comm>, context: u32, group: Group) -> Arc<Comm> {
-    let comm = Comm::new(parent.process, context, group, None, "");
-    let handler = parent.error_handler.load(fabric::sync::Ordering::Relaxed);
-    comm.error_handler
-        .store(handler, fabric::sync::Ordering::Relaxed);
-    comm
+fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
+    let stranger = group
+        .members()
+        .iter()
+        .find(|&&member| parent.group().rank_of(member).is_none());
+    match stranger {
+        None => Ok(()),
+        Some(stranger) => {
+            let value = format!("a group with process {stranger}");
+            Err(parent.annotate(Error::argument(
+                ErrorClass::ERR_GROUP,
+                "group",
+                value,
+                "a subset of the communicator",
+            )))
+        }
+    }
+}
+
+/// A communicator for a subgroup of `parent`, called by its members only; the tag tells calls apart that are made at the same
+/// time (MPI_Comm_create_group).
+///
+/// # Errors
+/// MPI_ERR_GROUP when the group is no subset, MPI_ERR_TAG for a negative tag.
+pub fn create_group(
+    parent: &Arc<Comm>,
+    group: &Group,
+    tag: i32,
+    call: &'static str,
+) -> Result<Option<Arc<Comm>>> {
+    check_subset(parent, group)?;
+    crate::p2p::check_tag(tag, false)?;
+    let made = meet(parent, group, tag as u32, call)?;
+    if let Some(comm) = &made {
+        comm.inherit_error_handler(parent);
+    }
+    Ok(made)
+}
+
+/// A communicator for a group, called by its members, who need share no communicator; the text tells calls apart that are
+/// made at the same time (MPI_Comm_create_from_group).
+///
+/// # Errors
+/// MPI_ERR_OTHER when no context is left.
+pub fn create_from_group(
+    process: &'static Process,
+    group: &Group,
+    text: &str,
+    call: &'static str,
+) -> Result<Option<Arc<Comm>>> {
+    meet(process.meeting(), group, hash(text), call)
+}
+
+/// 31 bits of a text (FNV-1a).
+pub(super) fn hash(text: &str) -> u32 {
+    let mix = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    text.as_bytes().iter().fold(0x811c_9dc5, mix) >> 1
+}
+
+/// The members of `group` meet on `parent` and agree on a communicator; `None` for who is no member.
+fn meet(
+    parent: &Arc<Comm>,
+    group: &Group,
+    tag: u32,
+    call: &'static str,
+) -> Result<Option<Arc<Comm>>> {
+    let process = parent.process;
+    let Some(me) = group.rank_of(process.rank()) else {
+        return Ok(None);
+    };
+    let mut word = [NONE_LEFT];
+    if me == 0
+        && let Ok(context) = process.contexts.take()
+    {
+        word = [u64::from(context)];
+    }
+    let ranks = group
+        .members()
+        .iter()
+        .map(|&member| parent.rank_of_peer(member) as u32);
+    let mut round = Round::among(parent.clone(), tag, me, ranks.collect());
+    block_on(parent.vci, call, async {
+        round.bcast_words(&mut word, 0).await;
+        round.outcome()
+    })?;
+    let context = u32::try_from(word[0]).map_err(|_| none_left())?;
+    Ok(Some(Comm::new(process, context, group.clone(), "")))
 }

@@ -2,19 +2,23 @@
 //! Communicators (MPI-5.0, chapter 7): who talks, and in which context.
 //!
 //! A communicator reaches everything a message needs by itself: its VCI, its match word, and the map from ranks to
-//! processes. [`create`] makes new ones; context ids come in pairs, the even one for point-to-point, the odd one for
-//! collectives, and are agreed by all members.
+//! processes. [`create`] makes new ones and [`inter`] those of two groups; context ids come in pairs, the even one for
+//! point-to-point, the odd one for collectives ([`context`] says how members agree on them).
 
+pub(crate) mod context;
 pub mod create;
+pub mod inter;
+#[cfg(test)]
+mod tests;
 
 use std::cell::UnsafeCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, Mutex, Ordering};
 
 use crate::attr::Attributes;
 use crate::errors::Error;
-use crate::group::Group;
+use crate::group::{Comparison, Group};
 use crate::process::Process;
 use crate::vci::Vci;
 
@@ -24,8 +28,15 @@ pub(crate) const COLLECTIVE: u64 = 1 << 32;
 /// From rank to process. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
 #[derive(Debug)]
 pub(crate) enum RankMap {
-    Linear { offset: u32, stride: u32 },
-    Table(Box<[u32]>),
+    Linear {
+        offset: u32,
+        stride: u32,
+    },
+    Table {
+        peers: Box<[u32]>,
+        /// Peers and their ranks, in the order of the peers.
+        ranks: OnceLock<Box<[(u32, u32)]>>,
+    },
 }
 
 impl RankMap {
@@ -41,7 +52,36 @@ impl RankMap {
         if linear {
             Self::Linear { offset, stride }
         } else {
-            Self::Table(members.into())
+            Self::Table {
+                peers: members.into(),
+                ranks: OnceLock::new(),
+            }
+        }
+    }
+}
+
+impl RankMap {
+    /// The rank of a peer, among `size` ranks.
+    fn rank_of(&self, peer: u32, size: u32) -> Option<u32> {
+        match self {
+            Self::Linear { offset, stride } => {
+                let (distance, stride) = (
+                    i64::from(peer) - i64::from(*offset),
+                    i64::from(*stride as i32),
+                );
+                let rank = distance.checked_div(stride)?;
+                let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
+                here.then_some(rank as u32)
+            }
+            Self::Table { peers, ranks } => {
+                let ranks = ranks.get_or_init(|| {
+                    let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
+                    pairs.sort_unstable();
+                    pairs.into()
+                });
+                let found = ranks.binary_search_by_key(&peer, |pair| pair.0).ok()?;
+                Some(ranks[found].1)
+            }
         }
     }
 }
@@ -60,6 +100,8 @@ pub struct Comm {
     pub(crate) process: &'static Process,
     group: Group,
     remote_group: Option<Group>,
+    /// The intracommunicator of the local group of an intercommunicator.
+    local: Option<Arc<Self>>,
     collectives: AtomicU32,
     name: Mutex<String>,
     /// The C face's handle of this communicator; 0 if it has none.
@@ -79,13 +121,30 @@ unsafe impl Sync for Comm {}
 unsafe impl Send for Comm {}
 
 impl Comm {
+    /// An intracommunicator.
     pub(crate) fn new(
         process: &'static Process,
         context: u32,
         group: Group,
-        remote_group: Option<Group>,
         name: &str,
     ) -> Arc<Self> {
+        Self::build(process, context, group, None, name)
+    }
+
+    /// An intercommunicator from the group of `local`, which becomes its own, to `remote`.
+    pub(crate) fn new_inter(local: Arc<Self>, context: u32, remote: Group) -> Arc<Self> {
+        let (process, group) = (local.process, local.group.clone());
+        Self::build(process, context, group, Some((remote, local)), "")
+    }
+
+    fn build(
+        process: &'static Process,
+        context: u32,
+        group: Group,
+        remote: Option<(Group, Arc<Self>)>,
+        name: &str,
+    ) -> Arc<Self> {
+        let (remote_group, local) = remote.unzip();
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let comm = Arc::new(Self {
             vci: process.vci(),
@@ -97,6 +156,7 @@ impl Comm {
             process,
             group,
             remote_group,
+            local,
             collectives: AtomicU32::new(0),
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
@@ -133,6 +193,35 @@ impl Comm {
     /// The remote group of an intercommunicator.
     pub const fn remote_group(&self) -> Option<&Group> {
         self.remote_group.as_ref()
+    }
+
+    /// The intracommunicator of the local group of an intercommunicator, for the library's own agreements.
+    pub(crate) const fn local(&self) -> Option<&Arc<Self>> {
+        self.local.as_ref()
+    }
+
+    /// Takes over the error handler of the communicator that this one is made of.
+    pub(crate) fn inherit_error_handler(&self, parent: &Self) {
+        let handler = parent.error_handler.load(Ordering::Relaxed);
+        self.error_handler.store(handler, Ordering::Relaxed);
+    }
+
+    /// How this communicator compares with another (MPI_Comm_compare).
+    pub fn compare(&self, other: &Self) -> Comparison {
+        if std::ptr::eq(self, other) {
+            return Comparison::Identical;
+        }
+        let groups = self.group.compare(&other.group);
+        let remotes = match (&self.remote_group, &other.remote_group) {
+            (None, None) => Comparison::Identical,
+            (Some(mine), Some(theirs)) => mine.compare(theirs),
+            _ => Comparison::Unequal,
+        };
+        match (groups, remotes) {
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+            (Comparison::Identical, Comparison::Identical) => Comparison::Congruent,
+            _ => Comparison::Similar,
+        }
     }
 
     /// The process this communicator belongs to.
@@ -172,19 +261,16 @@ impl Comm {
     pub(crate) fn peer(&self, rank: u32) -> u32 {
         match &self.map {
             RankMap::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
-            RankMap::Table(table) => table[rank as usize],
+            RankMap::Table { peers, .. } => peers[rank as usize],
         }
     }
 
-    /// The rank here of a process by its world rank.
+    /// The rank here of a process by its world rank; -1 if it is none that can be addressed.
     #[inline]
     pub(crate) fn rank_of_peer(&self, peer: u32) -> i32 {
         match &self.map {
             RankMap::Linear { offset, stride: 1 } => peer.wrapping_sub(*offset) as i32,
-            _ => {
-                let group = self.remote_group.as_ref().unwrap_or(&self.group);
-                group.rank_of(peer).map_or(-1, |rank| rank as i32)
-            }
+            map => map.rank_of(peer, self.peers).map_or(-1, |rank| rank as i32),
         }
     }
 
@@ -223,6 +309,9 @@ impl Comm {
     /// Marks the communicator freed (MPI_Comm_free); it disappears when its pending operations are complete.
     pub fn free(&self) {
         self.freed.store(1, Ordering::Relaxed);
+        if let Some(local) = &self.local {
+            local.freed.store(1, Ordering::Relaxed);
+        }
         self.process.purge();
     }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators made from groups, and intercommunicators (MPI-5.0, sections 7.4 and 7.6).
+
+use core::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
+
+use engine::comm::{Comm, create, inter};
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::MPI_MAX_STRINGTAG_LEN;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
+
+use crate::comm::publish;
+use crate::env::require_process;
+use crate::error::run;
+use crate::handle::{COMMS, GROUPS, HANDLERS};
+
+pub(crate) unsafe fn MPI_Comm_create_group(
+    comm: MPI_Comm,
+    group: MPI_Group,
+    tag: i32,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    let call = "MPI_Comm_create_group";
+    run(call, comm, || {
+        let group = GROUPS.find(group, "group")?;
+        let made = create::create_group(&COMMS.share(comm, "comm")?, group, tag, call)?;
+        publish(made, newcomm)
+    })
+}
+
+/// # Safety
+/// The text is NUL-terminated, or null.
+unsafe fn string_tag<'a>(text: *const c_char) -> Result<&'a str> {
+    let bad = |value: &str| {
+        let expected = format!("a text of at most {MPI_MAX_STRINGTAG_LEN} bytes");
+        Error::argument(ErrorClass::ERR_ARG, "stringtag", value, expected)
+    };
+    if text.is_null() {
+        return Err(bad("null"));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    match text.to_str() {
+        Ok(text) if text.len() < MPI_MAX_STRINGTAG_LEN as usize => Ok(text),
+        _ => Err(bad("too long or no UTF-8")),
+    }
+}
+
+/// Sets the error handler that the calls without a parent communicator are given.
+fn set_handler(comm: &Comm, errhandler: MPI_Errhandler) -> Result<()> {
+    HANDLERS.find(errhandler, "errhandler")?;
+    comm.error_handler
+        .store(errhandler as u64, Ordering::Relaxed);
+    Ok(())
+}
+
+pub(crate) unsafe fn MPI_Comm_create_from_group(
+    group: MPI_Group,
+    stringtag: *const c_char,
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    let _ = info;
+    let call = "MPI_Comm_create_from_group";
+    run(call, 0, || {
+        let group = GROUPS.find(group, "group")?;
+        // SAFETY: the text is NUL-terminated (crate head).
+        let text = unsafe { string_tag(stringtag) }?;
+        let made = create::create_from_group(require_process()?, group, text, call)?;
+        if let Some(comm) = &made {
+            set_handler(comm, errhandler)?;
+        }
+        publish(made, newcomm)
+    })
+}
+
+pub(crate) unsafe fn MPI_Intercomm_create(
+    local_comm: MPI_Comm,
+    local_leader: i32,
+    peer_comm: MPI_Comm,
+    remote_leader: i32,
+    tag: i32,
+    newintercomm: *mut MPI_Comm,
+) -> i32 {
+    let call = "MPI_Intercomm_create";
+    run(call, local_comm, || {
+        let local = COMMS.share(local_comm, "local_comm")?;
+        if local.remote_group().is_some() {
+            let expected = "an intracommunicator";
+            return Err(Error::argument(
+                ErrorClass::ERR_COMM,
+                "local_comm",
+                "an intercommunicator",
+                expected,
+            ));
+        }
+        // The peer communicator is significant at the leader only.
+        let peer = if local.rank() == local_leader {
+            Some(COMMS.share(peer_comm, "peer_comm")?)
+        } else {
+            None
+        };
+        let peer = peer.as_ref().map(|peer| (peer, remote_leader));
+        let made = inter::create(&local, local_leader, peer, tag, call)?;
+        publish(Some(made), newintercomm)
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Intercomm_create_from_groups(
+    local_group: MPI_Group,
+    local_leader: i32,
+    remote_group: MPI_Group,
+    remote_leader: i32,
+    stringtag: *const c_char,
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    newintercomm: *mut MPI_Comm,
+) -> i32 {
+    let _ = info;
+    let call = "MPI_Intercomm_create_from_groups";
+    run(call, 0, || {
+        let local = (GROUPS.find(local_group, "local_group")?, local_leader);
+        let remote = (GROUPS.find(remote_group, "remote_group")?, remote_leader);
+        // SAFETY: the text is NUL-terminated (crate head).
+        let text = unsafe { string_tag(stringtag) }?;
+        let made = inter::create_from_groups(require_process()?, local, remote, text, call)?;
+        set_handler(&made, errhandler)?;
+        publish(Some(made), newintercomm)
+    })
+}
+
+pub(crate) unsafe fn MPI_Intercomm_merge(
+    intercomm: MPI_Comm,
+    high: i32,
+    newintracomm: *mut MPI_Comm,
+) -> i32 {
+    let call = "MPI_Intercomm_merge";
+    run(call, intercomm, || {
+        let inter = COMMS.share(intercomm, "intercomm")?;
+        publish(Some(inter::merge(&inter, high != 0, call)?), newintracomm)
+    })
+}

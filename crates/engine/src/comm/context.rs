@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Context ids: what tells the messages of one communicator from those of another.
+//!
+//! A new communicator has a *leader*, the first member that the agreement asks. Its id is the leader's world rank joined with a
+//! number that the leader has not in use, so ids never clash whoever makes communicators at the same time, and agreeing
+//! takes no more than telling the members one word: no search, no lock held across messages, no second try. The leader
+//! takes a number again when it has freed the communicator, oldest first and only after all fresh ones are used up.
+//!
+//! Ids are even: the odd ones are the collective contexts. The first numbers of rank 0 are fixed (below).
+
+use std::collections::VecDeque;
+
+use fabric::sync::Mutex;
+
+use crate::errors::{Error, ErrorClass, Result};
+
+/// Context id of MPI_COMM_WORLD.
+pub(crate) const WORLD: u32 = 0;
+/// Context id of MPI_COMM_SELF.
+pub(crate) const ITSELF: u32 = 2;
+/// Context id of agreements among processes that share no communicator (MPI_Comm_create_from_group).
+pub(crate) const MEETING: u32 = 4;
+const FIRST_NUMBER: u32 = 3;
+/// Bits of a context id without the one that marks collectives.
+const BITS: u32 = 31;
+
+/// The context ids that this process gives away as a leader.
+pub(crate) struct Contexts {
+    rank: u32,
+    number_bits: u32,
+    numbers: Mutex<Numbers>,
+}
+
+struct Numbers {
+    next: u32,
+    freed: VecDeque<u32>,
+}
+
+impl Contexts {
+    pub(crate) fn new(rank: u32, size: u32) -> Self {
+        let rank_bits = u32::BITS - (size - 1).leading_zeros();
+        Self {
+            rank,
+            number_bits: BITS - rank_bits,
+            numbers: Mutex::new(Numbers {
+                next: FIRST_NUMBER,
+                freed: VecDeque::new(),
+            }),
+        }
+    }
+
+    fn with<R>(&self, action: impl FnOnce(&mut Numbers) -> R) -> R {
+        match self.numbers.lock() {
+            Ok(mut numbers) => action(&mut numbers),
+            Err(poisoned) => action(&mut poisoned.into_inner()),
+        }
+    }
+
+    /// A context id that no communicator uses.
+    ///
+    /// # Errors
+    /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers.
+    pub(crate) fn take(&self) -> Result<u32> {
+        let number = self.with(|numbers| {
+            if u64::from(numbers.next) < 1 << self.number_bits {
+                numbers.next += 1;
+                return Some(numbers.next - 1);
+            }
+            numbers.freed.pop_front()
+        });
+        match number {
+            Some(number) => {
+                let leader = u64::from(self.rank) << self.number_bits;
+                Ok(((leader | u64::from(number)) << 1) as u32)
+            }
+            None => {
+                let text = format!(
+                    "2^{} communicators led by this process exist already",
+                    self.number_bits
+                );
+                Err(Error::new(ErrorClass::ERR_OTHER, text))
+            }
+        }
+    }
+
+    /// Takes back an id whose communicator is gone; ids of other leaders are theirs to take back.
+    pub(crate) fn give_back(&self, context: u32) {
+        let (leader, number) = (
+            u64::from(context >> 1) >> self.number_bits,
+            u64::from(context >> 1) & ((1 << self.number_bits) - 1),
+        );
+        if leader == u64::from(self.rank) && number >= u64::from(FIRST_NUMBER) {
+            self.with(|numbers| numbers.freed.push_back(number as u32));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
+    use super::*;
+
+    #[test]
+    fn leaders_never_give_the_same_id() {
+        for size in [1, 2, 3, 64, 65, 1 << 20] {
+            let mut seen = HashSet::from([WORLD, ITSELF, MEETING]);
+            for rank in BTreeSet::from([0, size / 2, size - 1]) {
+                let leader = Contexts::new(rank, size);
+                for _ in 0..500 {
+                    let context = leader.take().unwrap();
+                    assert_eq!(context & 1, 0);
+                    assert!(seen.insert(context), "{rank} of {size}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn freed_ids_come_back_when_fresh_ones_are_used_up() {
+        let leader = Contexts::new(5, 1 << 20);
+        let all: Vec<u32> = std::iter::from_fn(|| leader.take().ok()).collect();
+        assert_eq!(all.len(), (1 << 11) - FIRST_NUMBER as usize);
+        leader.give_back(all[7]);
+        leader.give_back(all[3]);
+        leader.give_back(WORLD);
+        assert_eq!(leader.take().unwrap(), all[7]);
+        assert_eq!(leader.take().unwrap(), all[3]);
+        assert!(leader.take().is_err());
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Intercommunicators (MPI-5.0, section 7.6): two groups, each of which talks to the other.
+//!
+//! Each side keeps an intracommunicator of its own group for its share of the agreements. What the sides tell each other goes
+//! through one leader each, who then tells its group.
+
+use std::sync::Arc;
+
+use super::create::{agree_context, color_word, members_at, ranks_of_color};
+use super::{Comm, create};
+use crate::coll::{self, Round};
+use crate::errors::{Error, ErrorClass, Result};
+use crate::group::Group;
+use crate::process::Process;
+use crate::task::block_on;
+
+/// How the leaders reach each other.
+struct Bridge {
+    /// A communicator both leaders are in, or the intercommunicator itself.
+    comm: Arc<Comm>,
+    /// Rank there of the other leader.
+    remote_leader: u32,
+    tag: u32,
+}
+
+/// What the other side's leader said, at every member of this side. `words` and `bridge` are the local leader's.
+async fn exchange(
+    local: Arc<Comm>,
+    leader: u32,
+    bridge: Option<Bridge>,
+    words: &[u64],
+) -> Result<Vec<u64>> {
+    let mut length = [0];
+    let mut remote = Vec::new();
+    let mut failure = None;
+    if let Some(bridge) = bridge.filter(|_| local.rank() as u32 == leader) {
+        let mut round = Round::between(bridge.comm, bridge.tag);
+        round
+            .exchange_words(&[words.len() as u64], &mut length, bridge.remote_leader)
+            .await;
+        remote.resize(length[0] as usize, 0);
+        round
+            .exchange_words(words, &mut remote, bridge.remote_leader)
+            .await;
+        failure = round.outcome().err();
+    }
+    coll::bcast_words(local.clone(), &mut length, leader).await?;
+    remote.resize(length[0] as usize, 0);
+    coll::bcast_words(local, &mut remote, leader).await?;
+    failure.map_or(Ok(remote), Err)
+}
+
+/// An intercommunicator of the groups of two leaders' communicators (MPI_Intercomm_create). `peer` is significant at the
+/// local leader: a communicator that both leaders are in, and the other leader's rank there.
+///
+/// # Errors
+/// MPI_ERR_RANK for a leader outside its communicator, MPI_ERR_COMM when the groups overlap.
+pub fn create(
+    local: &Arc<Comm>,
+    local_leader: i32,
+    peer: Option<(&Arc<Comm>, i32)>,
+    tag: i32,
+    call: &'static str,
+) -> Result<Arc<Comm>> {
+    let leader = check_leader("local_leader", local_leader, local.size())?;
+    let bridge = match peer {
+        Some((comm, rank)) if local.rank() as u32 == leader => {
+            crate::p2p::check_tag(tag, false)?;
+            Some(Bridge {
+                comm: comm.clone(),
+                remote_leader: check_leader("remote_leader", rank, comm.peers as i32)?,
+                tag: tag as u32,
+            })
+        }
+        _ => None,
+    };
+    let made = connect(local.clone(), leader, bridge);
+    let comm = block_on(local.vci, call, made)?;
+    comm.inherit_error_handler(local);
+    Ok(comm)
+}
+
+/// An intercommunicator of two groups whose members need share no communicator (MPI_Intercomm_create_from_groups). The
+/// groups are given at all members; the text tells calls apart that are made at the same time.
+///
+/// # Errors
+/// MPI_ERR_RANK for a leader outside its group, MPI_ERR_GROUP when this process is not in the local group.
+pub fn create_from_groups(
+    process: &'static Process,
+    (local_group, local_leader): (&Group, i32),
+    (remote_group, remote_leader): (&Group, i32),
+    text: &str,
+    call: &'static str,
+) -> Result<Arc<Comm>> {
+    let leader = check_leader("local_leader", local_leader, local_group.size() as i32)?;
+    let remote = check_leader("remote_leader", remote_leader, remote_group.size() as i32)?;
+    let Some(local) = create::create_from_group(process, local_group, text, call)? else {
+        let expected = "a group with this process";
+        let value = format!("{:?}", local_group.members());
+        return Err(Error::argument(
+            ErrorClass::ERR_GROUP,
+            "local_group",
+            value,
+            expected,
+        ));
+    };
+    let bridge = (local.rank() as u32 == leader).then(|| Bridge {
+        comm: process.meeting().clone(),
+        remote_leader: remote_group.members()[remote as usize],
+        tag: create::hash(text),
+    });
+    let made = connect(local.clone(), leader, bridge);
+    let comm = block_on(local.vci, call, made);
+    local.free();
+    comm
+}
+
+fn check_leader(argument: &'static str, rank: i32, size: i32) -> Result<u32> {
+    if (0..size).contains(&rank) {
+        return Ok(rank as u32);
+    }
+    let expected = format!("0..{}", size - 1);
+    Err(Error::argument(
+        ErrorClass::ERR_RANK,
+        argument,
+        rank,
+        expected,
+    ))
+}
+
+async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Result<Arc<Comm>> {
+    let process = local.process;
+    let mut words = vec![0];
+    if local.rank() as u32 == leader {
+        words[0] = u64::from(process.contexts.take()?);
+        words.extend(local.group().members().iter().map(|&m| u64::from(m)));
+    }
+    // The leader's proposal is known to its group before the other side's is.
+    let mut own = [words[0]];
+    coll::bcast_words(local.clone(), &mut own, leader).await?;
+    let remote = exchange(local.clone(), leader, bridge, &words).await?;
+    let inner = Comm::new(
+        process,
+        agree_context(local.clone()).await?,
+        local.group().clone(),
+        "",
+    );
+    let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
+    let remote_group = Group::new(members);
+    if local.group().intersection(&remote_group).size() > 0 {
+        let expected = "groups without a common process";
+        let value = "the group of the other side";
+        return Err(Error::argument(
+            ErrorClass::ERR_COMM,
+            "peer_comm",
+            value,
+            expected,
+        ));
+    }
+    let context = settle(process, own[0], remote[0]);
+    Ok(Comm::new_inter(inner, context, remote_group))
+}
+
+/// Of the two sides' proposals both take the lower one; the other goes back to whose it was.
+fn settle(process: &Process, own: u64, remote: u64) -> u32 {
+    if own > remote {
+        process.contexts.give_back(own as u32);
+    }
+    own.min(remote) as u32
+}
+
+/// The bridge of an intercommunicator: the first ranks of both groups.
+fn own_bridge(inter: &Arc<Comm>, local: &Comm) -> Option<Bridge> {
+    (local.rank() == 0).then(|| Bridge {
+        comm: inter.clone(),
+        remote_leader: 0,
+        tag: inter.next_collective(),
+    })
+}
+
+/// The context of a duplicate, and a duplicate of its local communicator.
+pub(super) async fn dup(inter: Arc<Comm>, local: Arc<Comm>) -> Result<(u32, Arc<Comm>)> {
+    let process = inter.process;
+    let bridge = own_bridge(&inter, &local);
+    let inner = agree_context(local.clone()).await?;
+    let own = agree_context(local.clone()).await?;
+    let remote = exchange(local.clone(), 0, bridge, &[u64::from(own)]).await?;
+    let context = settle(process, u64::from(own), remote[0]);
+    let inner = Comm::new(process, inner, local.group().clone(), "");
+    Ok((context, inner))
+}
+
+/// One intercommunicator per colour that both sides have (MPI_Comm_split).
+pub(super) fn split(
+    inter: &Arc<Comm>,
+    local: &Arc<Comm>,
+    color: i32,
+    key: i32,
+    call: &'static str,
+) -> Result<Option<Arc<Comm>>> {
+    let process = inter.process;
+    let (shared, inner) = (process.contexts.take()?, process.contexts.take()?);
+    let words = [color_word(color, key), u64::from(shared), u64::from(inner)];
+    let bridge = own_bridge(inter, local);
+    let (mine, theirs) = block_on(inter.vci, call, async {
+        let mine = coll::gather_words(local.clone(), &words).await?;
+        let theirs = exchange(local.clone(), 0, bridge, &mine).await?;
+        Ok((mine, theirs))
+    })?;
+    let colors = |words: &[u64]| {
+        let colors = words.chunks_exact(3).map(|three| three[0]);
+        ranks_of_color(colors, color)
+    };
+    let (ours, others) = (colors(&mine), colors(&theirs));
+    let give_back_unless = |used: bool, context: u32| {
+        if !used {
+            process.contexts.give_back(context);
+        }
+    };
+    let complete = color != create::UNDEFINED && !others.is_empty();
+    let first = |words: &[u64], ranks: &[usize], index: usize| words[3 * ranks[0] + index];
+    if !complete {
+        give_back_unless(false, shared);
+        give_back_unless(false, inner);
+        return Ok(None);
+    }
+    let context = first(&mine, &ours, 1).min(first(&theirs, &others, 1)) as u32;
+    let inner_context = first(&mine, &ours, 2) as u32;
+    give_back_unless(context == shared, shared);
+    give_back_unless(inner_context == inner, inner);
+    let group = members_at(local.group(), &ours);
+    let own = Comm::new(process, inner_context, group, "");
+    let remote = inter.remote_group().map(|group| members_at(group, &others));
+    let comm = Comm::new_inter(own, context, remote.unwrap_or_else(|| Group::new([])));
+    comm.inherit_error_handler(inter);
+    Ok(Some(comm))
+}
+
+/// Both groups as one intracommunicator, the side that says `high` last (MPI_Intercomm_merge).
+///
+/// # Errors
+/// MPI_ERR_COMM when the communicator is no intercommunicator.
+pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Comm>> {
+    let (Some(local), Some(remote_group)) = (inter.local(), inter.remote_group()) else {
+        return Err(inter.annotate(Error::argument(
+            ErrorClass::ERR_COMM,
+            "intercomm",
+            "an intracommunicator",
+            "an intercommunicator",
+        )));
+    };
+    let process = inter.process;
+    let bridge = own_bridge(inter, local);
+    let (own, remote) = block_on(inter.vci, call, async {
+        let own = agree_context(local.clone()).await?;
+        let words = [u64::from(high), u64::from(own)];
+        let remote = exchange(local.clone(), 0, bridge, &words).await?;
+        Ok((own, remote))
+    })?;
+    // Sides that say the same are ordered by their first processes.
+    let first_of = |group: &Group| u64::from(group.members().first().copied().unwrap_or(0));
+    let group = inter.group();
+    let first = (u64::from(high), first_of(group)) < (remote[0], first_of(remote_group));
+    let members = if first {
+        group.union(remote_group)
+    } else {
+        remote_group.union(group)
+    };
+    let context = settle(process, u64::from(own), remote[1]);
+    let comm = Comm::new(process, context, members, "");
+    comm.inherit_error_handler(inter);
+    Ok(comm)
+}

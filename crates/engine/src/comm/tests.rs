@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators on ranks that are threads of one program.
+
+use std::sync::Arc;
+
+use super::create::{UNDEFINED, create_from_group, create_group, dup, split};
+use super::{Comm, create, inter};
+use crate::coll;
+use crate::errors::ErrorClass;
+use crate::group::{Comparison, Group};
+use crate::process::Process;
+use crate::task::block_on;
+use crate::testing::on_ranks;
+
+fn members(comm: &Comm) -> Vec<u32> {
+    comm.group().members().to_vec()
+}
+
+/// Everyone's word, which shows that the members agree on the context.
+fn words(comm: &Arc<Comm>, word: u64) -> Vec<u64> {
+    block_on(comm.vci, "test", coll::gather_words(comm.clone(), &[word])).unwrap()
+}
+
+/// Checks that a communicator has these members and works.
+fn check(process: &'static Process, comm: &Arc<Comm>, expected: &[u32]) {
+    assert_eq!(members(comm), expected);
+    assert_eq!(expected[comm.rank() as usize], process.rank());
+    let told: Vec<u64> = expected.iter().map(|&member| u64::from(member)).collect();
+    assert_eq!(words(comm, u64::from(process.rank())), told);
+    let contexts = words(comm, u64::from(comm.context()));
+    assert!(contexts.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn split_orders_by_key_and_rank() {
+    for size in [1, 2, 5, 8] {
+        on_ranks(size, |process| {
+            let (rank, world) = (process.rank(), process.world());
+            let color = (rank % 3) as i32;
+            let made = split(world, color, -((rank / 3) as i32), "test").unwrap();
+            let mut expected: Vec<u32> = (0..size).filter(|r| r % 3 == rank % 3).collect();
+            expected.reverse();
+            check(process, &made.unwrap(), &expected);
+            let color = if rank == 0 { UNDEFINED } else { 7 };
+            let rest = split(world, color, 0, "test").unwrap();
+            assert_eq!(rest.is_none(), rank == 0);
+            if let Some(rest) = rest {
+                check(process, &rest, &(1..size).collect::<Vec<_>>());
+            }
+            let error = split(world, -5, 0, "test").err().unwrap();
+            assert_eq!(error.class(), ErrorClass::ERR_ARG);
+        });
+    }
+}
+
+#[test]
+fn duplicates_are_congruent_and_many() {
+    on_ranks(4, |process| {
+        let world = process.world();
+        let mut made = vec![dup(world, "test").unwrap()];
+        for _ in 0..50 {
+            let next = dup(&made[made.len() - 1], "test").unwrap();
+            check(process, &next, &[0, 1, 2, 3]);
+            assert_eq!(next.compare(world), Comparison::Congruent);
+            assert_eq!(next.compare(&next), Comparison::Identical);
+            made.push(next);
+        }
+        let contexts: std::collections::HashSet<u32> =
+            made.iter().map(|comm| comm.context()).collect();
+        assert_eq!(contexts.len(), made.len());
+        made.iter().for_each(|comm| comm.free());
+    });
+}
+
+#[test]
+fn groups_make_communicators() {
+    on_ranks(6, |process| {
+        let (rank, world) = (process.rank(), process.world());
+        // Disjoint groups in one call.
+        let half: Vec<u32> = (0..6).rev().filter(|r| r % 2 == rank % 2).collect();
+        let made = create::create(world, &Group::new(half.clone()), "test").unwrap();
+        check(process, &made.unwrap(), &half);
+        let some = Group::new([4, 0, 3]);
+        let made = create::create(world, &some, "test").unwrap();
+        assert_eq!(made.is_some(), some.rank_of(rank).is_some());
+        if let Some(comm) = made {
+            check(process, &comm, &[4, 0, 3]);
+            // Only the members call these.
+            let pair = Group::new([3, 4]);
+            if let Some(comm) = create_group(&comm, &pair, 9, "test").unwrap() {
+                check(process, &comm, &[3, 4]);
+            }
+            let comm = create_from_group(process, &some, "org.example.some", "test");
+            check(process, &comm.unwrap().unwrap(), &[4, 0, 3]);
+            let stranger = create::create(&comm_of(process), &Group::new([1]), "test");
+            assert_eq!(stranger.is_err(), rank != 1);
+        }
+    });
+}
+
+fn comm_of(process: &'static Process) -> Arc<Comm> {
+    process.itself().clone()
+}
+
+/// The two halves of the world, connected.
+fn halves(process: &'static Process, size: u32, low: u32) -> Arc<Comm> {
+    let (rank, world) = (process.rank(), process.world());
+    let upper = rank >= low;
+    let local = split(world, i32::from(upper), 0, "test").unwrap().unwrap();
+    let local_leader = local.size() - 1;
+    let remote_leader = if upper { low - 1 } else { size - 1 };
+    let peer = (local.rank() == local_leader).then_some((world, remote_leader as i32));
+    let connected = inter::create(&local, local_leader, peer, 12, "test").unwrap();
+    local.free();
+    connected
+}
+
+#[test]
+fn intercommunicators_connect_merge_and_split() {
+    for (size, low) in [(2, 1), (5, 2), (7, 6)] {
+        on_ranks(size, |process| {
+            let rank = process.rank();
+            let (lower, upper): (Vec<u32>, Vec<u32>) = (0..size).partition(|&r| r < low);
+            let (mine, theirs) = if rank < low {
+                (&lower, &upper)
+            } else {
+                (&upper, &lower)
+            };
+            let first = halves(process, size, low);
+            let copy = dup(&first, "test").unwrap();
+            assert_eq!(copy.compare(&first), Comparison::Congruent);
+            for comm in [&first, &copy] {
+                assert_eq!(&members(comm), mine);
+                assert_eq!(comm.remote_group().unwrap().members(), &theirs[..]);
+                for high_side in [false, true] {
+                    let high = (rank < low) == high_side;
+                    let merged = inter::merge(comm, high, "test").unwrap();
+                    let expected = if high_side {
+                        [&upper[..], &lower[..]].concat()
+                    } else {
+                        [&lower[..], &upper[..]].concat()
+                    };
+                    check(process, &merged, &expected);
+                }
+                let merged = inter::merge(comm, true, "test").unwrap();
+                check(process, &merged, &(0..size).collect::<Vec<_>>());
+            }
+            let part = split(&copy, (rank % 2) as i32, 0, "test").unwrap();
+            let same = |ranks: &[u32]| -> Vec<u32> {
+                let same = ranks.iter().copied().filter(|r| r % 2 == rank % 2);
+                same.collect()
+            };
+            assert_eq!(part.is_some(), !same(theirs).is_empty());
+            if let Some(part) = part {
+                assert_eq!(members(&part), same(mine));
+                assert_eq!(part.remote_group().unwrap().members(), same(theirs));
+                let merged = inter::merge(&part, false, "test").unwrap();
+                assert_eq!(
+                    merged.size() as usize,
+                    same(mine).len() + same(theirs).len()
+                );
+            }
+            assert!(inter::merge(process.world(), false, "test").is_err());
+            copy.free();
+            first.free();
+        });
+    }
+}
+
+#[test]
+fn groups_connect_without_a_common_communicator() {
+    on_ranks(5, |process| {
+        let (low, high) = (Group::new([1, 0]), Group::new([4, 3, 2]));
+        let (mine, theirs) = if process.rank() < 2 {
+            ((&low, 1), (&high, 2))
+        } else {
+            ((&high, 2), (&low, 1))
+        };
+        let comm = inter::create_from_groups(process, mine, theirs, "org.example", "test").unwrap();
+        assert_eq!(comm.group(), mine.0);
+        assert_eq!(comm.remote_group(), Some(theirs.0));
+        let merged = inter::merge(&comm, process.rank() >= 2, "test").unwrap();
+        check(process, &merged, &[1, 0, 4, 3, 2]);
+    });
+}
+
+/// Messages from a process with any rank are told by the rank in the communicator they came on.
+#[test]
+fn ranks_of_peers_are_found_in_every_kind_of_map() {
+    on_ranks(8, |process| {
+        for ranks in [
+            vec![0, 1, 2, 3, 4, 5, 6, 7],
+            vec![7, 6, 5, 4, 3, 2, 1, 0],
+            vec![6, 4, 2, 0, 1, 3, 5, 7],
+        ] {
+            let group = Group::new(ranks.clone());
+            let comm = create::create(process.world(), &group, "test")
+                .unwrap()
+                .unwrap();
+            for (rank, &peer) in ranks.iter().enumerate() {
+                assert_eq!(comm.rank_of_peer(peer), rank as i32);
+                assert_eq!(comm.peer(rank as u32), peer);
+            }
+        }
+        let evens = split(process.world(), (process.rank() % 2) as i32, 0, "test");
+        let evens = evens.unwrap().unwrap();
+        let other = (process.rank() + 1) % 2;
+        assert_eq!(evens.rank_of_peer(other), -1);
+        assert_eq!(evens.rank_of_peer(process.rank()), evens.rank());
+    });
+}
