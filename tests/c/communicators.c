@@ -102,6 +102,5 @@ int main(int argc, char **argv)
     intercommunicators();
     groups();
     many();
-    MPI_Finalize();
-    return 0;
+    return finish(rank);
 }

@@ -6,8 +6,6 @@
 
 #include <complex.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int rank, size;
 
@@ -193,6 +191,5 @@ int main(int argc, char **argv)
     partial();
     attributes();
     reductions();
-    MPI_Finalize();
-    return 0;
+    return finish(rank);
 }
