@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
-//! Rank 0 prints one JSON object a line for each point, `bench/peer/peer_bench.c` prints the same for libraries that lack
+//! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`] and [`memory`] are what runs.
 
 mod many;

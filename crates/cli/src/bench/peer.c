@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * The measured side of `rankpoint bench` for an MPI library that lacks the standard ABI: the same measurements as the files of
+ * rank/, the same command line, the same lines of JSON. Compile it with that library's own compiler wrapper.
+ *
+ * When a measurement changes, both change: every function here bears the name of its twin.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WINDOW = 64, DEPTH = 4000, TAG = 1, WINDOW_TAG = 2, CHECKED = 8, SIZES = 64, SMALL = 8 };
+enum { SLOT_BYTES = 8 << 20, MOST = 1 << 24 };
+
+typedef struct {
+    const char *name;
+    long sizes[SIZES];
+    int size_count;
+    long iterations, repetitions, budget_us;
+    int verify;
+} options_t;
+
+/* What a batch works on. */
+typedef struct {
+    const options_t *options;
+    unsigned char *out, *in;
+    size_t room;
+    int size;
+    MPI_Request *sends, *receives;
+} work_t;
+
+/* Runs so many iterations; gives nanoseconds. */
+typedef double (*batch_t)(work_t *, long);
+
+static int rank, ranks;
+
+static void give_up(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "rankpoint bench: rank %d: ", rank);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    abort();
+}
+
+static double now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void *memory(size_t bytes, int value)
+{
+    void *start = malloc(bytes ? bytes : 1);
+    if (!start)
+        give_up("no memory for %zu bytes", bytes);
+    return memset(start, value, bytes);
+}
+
+static unsigned char pattern(uint64_t message, size_t place)
+{
+    return (unsigned char)(message * 151) ^ (unsigned char)(place * 31) ^ (unsigned char)(place >> 8);
+}
+
+static void fill(unsigned char *data, size_t size, uint64_t message)
+{
+    for (size_t place = 0; place < size; place++)
+        data[place] = pattern(message, place);
+}
+
+static void check(const unsigned char *data, size_t size, uint64_t message)
+{
+    for (size_t place = 0; place < size; place++)
+        if (data[place] != pattern(message, place))
+            give_up("wrong data: message %llu of %zu bytes at byte %zu", (unsigned long long)message, size, place);
+}
+
+static void report(const char *name, int size, const double *values, long count)
+{
+    if (rank != 0)
+        return;
+    printf("{\"name\":\"%s\",\"size\":%d,\"values\":[", name, size);
+    for (long i = 0; i < count; i++)
+        printf("%s%.17g", i ? "," : "", values[i]);
+    printf("]}\n");
+}
+
+/* repeat.rs */
+
+static double order(batch_t batch, work_t *work, int64_t iterations)
+{
+    MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    return batch(work, (long)iterations);
+}
+
+static long warm_up(batch_t batch, work_t *work)
+{
+    const options_t *options = work->options;
+    double budget = (double)options->budget_us * 1e3;
+    if (options->iterations > 0) {
+        order(batch, work, (options->iterations + 9) / 10);
+        return options->iterations;
+    }
+    for (long iterations = 1;; iterations *= 2) {
+        double time = order(batch, work, iterations);
+        if (time >= budget / 4 || iterations >= MOST) {
+            double fitting = (double)iterations * budget / (time > 1 ? time : 1);
+            return fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;
+        }
+    }
+}
+
+/* Fills `values` with the nanoseconds of an iteration in each repetition, on rank 0. */
+static void measure(batch_t batch, work_t *work, double *values)
+{
+    int64_t iterations = 0;
+    if (rank != 0) {
+        while (MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD), iterations > 0)
+            batch(work, (long)iterations);
+        return;
+    }
+    long count = warm_up(batch, work);
+    for (long i = 0; i < work->options->repetitions; i++)
+        values[i] = order(batch, work, count) / (double)count;
+    MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+}
+
+/* pair.rs */
+
+static void round_trip(work_t *work)
+{
+    if (rank == 0) {
+        MPI_Send(work->out, work->size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+        MPI_Recv(work->in, work->size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(work->in, work->size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(work->out, work->size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    }
+}
+
+static double round_trips(work_t *work, long iterations)
+{
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        round_trip(work);
+    return now_ns() - start;
+}
+
+static void start_receives(work_t *work, int from)
+{
+    size_t offset = 0, size = (size_t)work->size;
+    for (int i = 0; i < WINDOW; i++, offset += size) {
+        if (offset + size > work->room)
+            offset = 0;
+        MPI_Irecv(work->in + offset, work->size, MPI_BYTE, from, WINDOW_TAG, MPI_COMM_WORLD, &work->receives[i]);
+    }
+}
+
+static void start_sends(work_t *work, int to)
+{
+    for (int i = 0; i < WINDOW; i++)
+        MPI_Isend(work->out, work->size, MPI_BYTE, to, WINDOW_TAG, MPI_COMM_WORLD, &work->sends[i]);
+}
+
+static void one_window(work_t *work)
+{
+    unsigned char answer[4] = {0};
+    if (rank == 0) {
+        start_sends(work, 1);
+        MPI_Waitall(WINDOW, work->sends, MPI_STATUSES_IGNORE);
+        MPI_Recv(answer, 4, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        start_receives(work, 0);
+        MPI_Waitall(WINDOW, work->receives, MPI_STATUSES_IGNORE);
+        MPI_Send(answer, 4, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    }
+}
+
+static void exchange_windows(work_t *work)
+{
+    start_receives(work, 1 - rank);
+    start_sends(work, 1 - rank);
+    MPI_Waitall(WINDOW, work->receives, MPI_STATUSES_IGNORE);
+    MPI_Waitall(WINDOW, work->sends, MPI_STATUSES_IGNORE);
+}
+
+static double windows(work_t *work, long iterations)
+{
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        one_window(work);
+    return now_ns() - start;
+}
+
+static double exchanges(work_t *work, long iterations)
+{
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        exchange_windows(work);
+    return now_ns() - start;
+}
+
+static void check_slots(const work_t *work, uint64_t message)
+{
+    size_t size = (size_t)work->size;
+    for (size_t offset = 0; size > 0 && offset + size <= work->room; offset += size)
+        check(work->in + offset, size, message);
+}
+
+static void latency(work_t *work, double *values)
+{
+    for (uint64_t message = 0; work->options->verify && message < CHECKED; message++) {
+        fill(work->out, (size_t)work->size, message + (uint64_t)rank);
+        round_trip(work);
+        check(work->in, (size_t)work->size, message + 1 - (uint64_t)rank);
+    }
+    measure(round_trips, work, values);
+    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+        values[i] /= 2;
+}
+
+static void bandwidth(work_t *work, double *values)
+{
+    for (uint64_t message = 0; work->options->verify && message < CHECKED; message++) {
+        fill(work->out, (size_t)work->size, message);
+        one_window(work);
+        if (rank == 1)
+            check_slots(work, message);
+    }
+    measure(windows, work, values);
+    double each = strcmp(work->options->name, "rate") == 0 ? WINDOW : (double)WINDOW * work->size;
+    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+        values[i] = each * 1e9 / values[i];
+}
+
+static void bidirectional(work_t *work, double *values)
+{
+    for (uint64_t message = 0; work->options->verify && message < CHECKED; message++) {
+        fill(work->out, (size_t)work->size, message + (uint64_t)rank);
+        exchange_windows(work);
+        check_slots(work, message + 1 - (uint64_t)rank);
+    }
+    measure(exchanges, work, values);
+    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+        values[i] = 2.0 * WINDOW * work->size * 1e9 / values[i];
+}
+
+/* queue.rs */
+
+static double unexpected_once(work_t *work)
+{
+    if (rank != 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, DEPTH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < DEPTH; i++)
+            MPI_Isend(work->out, SMALL, MPI_BYTE, 0, i, MPI_COMM_WORLD, &work->sends[i]);
+        MPI_Waitall(DEPTH, work->sends, MPI_STATUSES_IGNORE);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, DEPTH, MPI_COMM_WORLD);
+        return 0;
+    }
+    MPI_Send(NULL, 0, MPI_BYTE, 1, DEPTH, MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_BYTE, 1, DEPTH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double start = now_ns();
+    for (int tag = DEPTH - 1; tag >= 0; tag--)
+        MPI_Recv(work->in, SMALL, MPI_BYTE, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double time = now_ns() - start;
+    if (work->options->verify)
+        check(work->in, SMALL, 1);
+    return time;
+}
+
+static double posted_once(work_t *work)
+{
+    if (rank != 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, DEPTH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < DEPTH; i++)
+            MPI_Isend(work->out, SMALL, MPI_BYTE, 0, DEPTH - 1 - i, MPI_COMM_WORLD, &work->sends[i]);
+        MPI_Waitall(DEPTH, work->sends, MPI_STATUSES_IGNORE);
+        return 0;
+    }
+    for (int i = 0; i < DEPTH; i++)
+        MPI_Irecv(work->in + (size_t)i * SMALL, SMALL, MPI_BYTE, 1, i, MPI_COMM_WORLD, &work->receives[i]);
+    double start = now_ns();
+    MPI_Send(NULL, 0, MPI_BYTE, 1, DEPTH, MPI_COMM_WORLD);
+    MPI_Waitall(DEPTH, work->receives, MPI_STATUSES_IGNORE);
+    double time = now_ns() - start;
+    for (int i = 0; work->options->verify && i < DEPTH; i++)
+        check(work->in + (size_t)i * SMALL, SMALL, 1);
+    memset(work->in, 0, (size_t)DEPTH * SMALL);
+    return time;
+}
+
+static double unexpected(work_t *work, long iterations)
+{
+    double total = 0;
+    for (long i = 0; i < iterations; i++)
+        total += unexpected_once(work);
+    return total;
+}
+
+static double posted(work_t *work, long iterations)
+{
+    double total = 0;
+    for (long i = 0; i < iterations; i++)
+        total += posted_once(work);
+    return total;
+}
+
+static void queue(work_t *work, double *values)
+{
+    fill(work->out, SMALL, 1);
+    measure(strcmp(work->options->name, "posted") == 0 ? posted : unexpected, work, values);
+    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+        values[i] /= DEPTH;
+}
+
+/* many.rs */
+
+static void ping_pong(work_t *work, int peer, int leads, uint64_t number)
+{
+    if (work->options->verify)
+        fill(work->out, SMALL, number + (uint64_t)rank);
+    if (leads) {
+        MPI_Send(work->out, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD);
+        MPI_Recv(work->in, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(work->in, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(work->out, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD);
+    }
+    if (work->options->verify)
+        check(work->in, SMALL, number + (uint64_t)peer);
+}
+
+static double ring_batch(work_t *work, long iterations)
+{
+    int leads = rank % 2 == 0, next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+    double start = now_ns();
+    for (int half = 0; half < 2; half++)
+        for (long number = 0; number < iterations; number++)
+            ping_pong(work, leads == (half == 0) ? next : previous, leads, (uint64_t)number);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static void ring(work_t *work, double *values)
+{
+    if (ranks % 2 != 0)
+        give_up("a ring of pairs needs an even number of ranks, not %d", ranks);
+    measure(ring_batch, work, values);
+    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+        values[i] /= 4;
+}
+
+static double barriers(work_t *work, long iterations)
+{
+    (void)work;
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static double allreduces(work_t *work, long iterations)
+{
+    int64_t expected = (int64_t)ranks * (ranks - 1) / 2;
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++) {
+        int64_t value = rank + i, sum = 0;
+        MPI_Allreduce(&value, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (work->options->verify && sum != expected + (int64_t)ranks * i)
+            give_up("wrong sum %lld", (long long)sum);
+    }
+    return now_ns() - start;
+}
+
+static void many(work_t *work, double *values)
+{
+    measure(strcmp(work->options->name, "barrier") == 0 ? barriers : allreduces, work, values);
+}
+
+/* memory.rs */
+
+static uint64_t field(const char *name)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    unsigned long long kilobytes = 0;
+    if (!file)
+        give_up("cannot read /proc/self/smaps_rollup");
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%llu", &kilobytes) == 1)
+            break;
+    fclose(file);
+    return kilobytes * 1024;
+}
+
+static void resident(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    uint64_t mine[2] = {field("Private_Clean:") + field("Private_Dirty:"), field("Pss:")};
+    mine[1] = mine[1] > mine[0] ? mine[1] - mine[0] : 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) {
+        MPI_Send(mine, 2, MPI_UINT64_T, 0, 4, MPI_COMM_WORLD);
+        return;
+    }
+    double largest = (double)mine[0], sum = (double)mine[1];
+    for (int from = 1; from < ranks; from++) {
+        MPI_Recv(mine, 2, MPI_UINT64_T, from, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        largest = (double)mine[0] > largest ? (double)mine[0] : largest;
+        sum += (double)mine[1];
+    }
+    report("private-memory", 0, &largest, 1);
+    report("shared-memory", 0, &sum, 1);
+}
+
+/* mod.rs */
+
+static const struct {
+    const char *name;
+    void (*run)(work_t *, double *);
+    int reported_size;
+} MEASUREMENTS[] = {
+    {"latency", latency, -1},    {"bandwidth", bandwidth, -1}, {"bidirectional", bidirectional, -1},
+    {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
+    {"ring", ring, SMALL},       {"barrier", many, 0},         {"allreduce", many, SMALL},
+};
+
+static options_t parse(int count, char **words)
+{
+    options_t options = {.name = words[0], .sizes = {SMALL}, .size_count = 1, .repetitions = 7, .budget_us = 20000, .verify = 1};
+    for (int i = 1; i < count; i++) {
+        char *value = strchr(words[i], '=');
+        if (!value)
+            give_up("%s is no key=value", words[i]);
+        *value++ = 0;
+        if (strcmp(words[i], "iterations") == 0)
+            options.iterations = atol(value);
+        else if (strcmp(words[i], "repetitions") == 0)
+            options.repetitions = atol(value);
+        else if (strcmp(words[i], "budget_us") == 0)
+            options.budget_us = atol(value);
+        else if (strcmp(words[i], "verify") == 0)
+            options.verify = atoi(value);
+        else if (strcmp(words[i], "sizes") == 0) {
+            options.size_count = 0;
+            for (char *part = strtok(value, ","); part && options.size_count < SIZES; part = strtok(NULL, ","))
+                options.sizes[options.size_count++] = atol(part);
+        } else
+            give_up("nothing is called %s", words[i]);
+    }
+    return options;
+}
+
+static void run(const options_t *options)
+{
+    double *values = memory((size_t)options->repetitions * sizeof *values, 0);
+    for (size_t row = 0; row < sizeof MEASUREMENTS / sizeof *MEASUREMENTS; row++) {
+        if (strcmp(MEASUREMENTS[row].name, options->name) != 0)
+            continue;
+        int reported = MEASUREMENTS[row].reported_size;
+        for (int i = 0; i < (reported < 0 ? options->size_count : 1); i++) {
+            int size = reported < 0 ? (int)options->sizes[i] : SMALL;
+            long slots = size ? SLOT_BYTES / size : WINDOW;
+            slots = slots < 1 ? 1 : slots > WINDOW ? WINDOW : slots;
+            size_t room = (size_t)slots * (size_t)size, least = (size_t)DEPTH * SMALL;
+            work_t work = {.options = options, .room = room, .size = size};
+            work.out = memory((size_t)size, 1);
+            work.in = memory(room > least ? room : least, 2);
+            work.sends = memory(DEPTH * sizeof(MPI_Request), 0);
+            work.receives = memory(DEPTH * sizeof(MPI_Request), 0);
+            MEASUREMENTS[row].run(&work, values);
+            report(options->name, reported < 0 ? size : reported, values, options->repetitions);
+            free(work.out);
+            free(work.in);
+            free(work.sends);
+            free(work.receives);
+        }
+        free(values);
+        return;
+    }
+    give_up("nothing is called %s", options->name);
+}
+
+int main(int count, char **words)
+{
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (count < 2)
+        give_up("expected what to measure");
+    if (strcmp(words[1], "empty") != 0) {
+        options_t options = parse(count - 1, words + 1);
+        char version[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length;
+        MPI_Get_library_version(version, &length);
+        version[strcspn(version, ",\n\"\\")] = 0;
+        if (rank == 0)
+            printf("{\"version\":\"%s\",\"ranks\":%d}\n", version, ranks);
+        if (strstr(options.name, "-memory"))
+            resident();
+        else
+            run(&options);
+    }
+    MPI_Finalize();
+    return 0;
+}
