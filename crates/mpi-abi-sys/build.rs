@@ -63,7 +63,17 @@ fn write_types(text: &mut String) -> std::fmt::Result {
                 writeln!(text, "}} {name};")?;
             }
             "field" => {}
-            "enum" => writeln!(text, "typedef {definition} {name};")?,
+            "enum" => {
+                // The type's row tells the names, the constants' rows their values.
+                writeln!(text, "typedef enum {name} {{")?;
+                for constant in table::constants() {
+                    if constant.get("enum_type") == name {
+                        let (name, value) = (constant.get("name"), constant.get("hex"));
+                        writeln!(text, "    {name} = {value},")?;
+                    }
+                }
+                writeln!(text, "}} {name};")?;
+            }
             "callback" => {
                 let (result, arguments) = definition.split_once(' ').unwrap_or((definition, ""));
                 writeln!(text, "typedef {result} {name}{arguments};")?;

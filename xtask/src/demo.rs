@@ -1,47 +1,46 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask demo`: see in a minute that it works and how fast.
 
-use crate::{install, shell};
+use std::process::Command;
+
+use crate::{install, shell, tools};
+
+/// The example in Rust, part of the crate that it shows.
+const RUST_EXAMPLE: &str = "crates/rankpoint/examples/heat2d.rs";
 
 /// No arguments.
 pub(crate) fn run(_: &[String]) -> Result<(), String> {
-    let prefix = shell::target().join("prefix");
+    tools::need(&[tools::CC])?;
     shell::say("Building the release and installing it into target/prefix ...");
-    install::install(&prefix)?;
-    let (mpicc, mpiexec) = (prefix.join("bin/mpicc"), prefix.join("bin/mpiexec"));
+    let prefix = install::into_target()?;
+    let mpiexec = prefix.join("bin/mpiexec");
+    let on_four = |program: &std::path::Path| {
+        let mut command = shell::command(&mpiexec);
+        command.args(["-n", "4"]).arg(program);
+        command
+    };
+
+    shell::say("\nThe heat equation in C, examples/heat2d.c, on 1 rank and on 4:");
     let heat = shell::target().join("heat2d");
-    shell::say(
-        "\nThe heat equation in C, examples/heat2d.c, on 4 ranks (the field must equal that of 1 rank):",
-    );
-    shell::run(
-        shell::command(&mpicc)
-            .args(["-O2", "-Wall", "examples/heat2d.c", "-lm", "-o"])
-            .arg(&heat),
-    )?;
-    let alone = checksum(&mut shell::command(&heat))?;
-    let together = checksum(shell::command(&mpiexec).args(["-n", "4"]).arg(&heat))?;
-    if alone != together {
-        return Err(format!(
-            "the fields differ: '{alone}' on 1 rank, '{together}' on 4"
-        ));
-    }
-    shell::say(&format!("1 rank and 4 ranks agree: {alone}"));
-    if shell::root()
-        .join("crates/rankpoint/examples/heat2d.rs")
-        .exists()
-    {
-        shell::say("\nThe same program in Rust, crates/rankpoint/examples/heat2d.rs, on 4 ranks:");
+    shell::compile(&prefix.join("bin/mpicc"), "examples/heat2d.c", &heat)?;
+    let alone = field(&mut shell::command(&heat))?;
+    agree(&alone, &field(&mut on_four(&heat))?)?;
+
+    if shell::root().join(RUST_EXAMPLE).exists() {
+        shell::say(&format!("\nThe same in Rust, {RUST_EXAMPLE}, on 4 ranks:"));
         shell::cargo(&[
             "build",
             "--release",
+            "--quiet",
             "-p",
             "rankpoint",
             "--example",
             "heat2d",
         ])?;
-        let program = shell::target().join("release/examples/heat2d");
-        shell::run(shell::command(&mpiexec).args(["-n", "4"]).arg(program))?;
+        let heat = shell::target().join("release/examples/heat2d");
+        agree(&alone, &field(&mut on_four(&heat))?)?;
     }
+
     shell::say("\nLatency and bandwidth between two ranks (rankpoint bench):");
     shell::run(
         shell::command(prefix.join("bin/rankpoint"))
@@ -51,8 +50,8 @@ pub(crate) fn run(_: &[String]) -> Result<(), String> {
     )
 }
 
-/// The line of a program's output that starts with "field".
-fn checksum(program: &mut std::process::Command) -> Result<String, String> {
+/// Runs a program, shows what it prints, and gives the line that tells its field's checksum.
+pub(crate) fn field(program: &mut Command) -> Result<String, String> {
     let output = shell::output(program)?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     shell::say(text.trim_end());
@@ -66,4 +65,12 @@ fn checksum(program: &mut std::process::Command) -> Result<String, String> {
     let line = text.lines().find(|line| line.starts_with("field"));
     line.map(str::to_owned)
         .ok_or_else(|| "the program printed no field checksum".to_owned())
+}
+
+fn agree(one: &str, other: &str) -> Result<(), String> {
+    if one == other {
+        shell::say("The fields are the same, bit for bit.");
+        return Ok(());
+    }
+    Err(format!("the fields differ: '{one}' and '{other}'"))
 }

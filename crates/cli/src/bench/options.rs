@@ -65,6 +65,9 @@ pub(crate) struct BenchOptions {
     /// Write a plot; the name ends in .svg or .png
     #[arg(long)]
     pub(super) plot: Vec<PathBuf>,
+    /// The command that tables say they come from, when another program runs this one
+    #[arg(long, hide = true)]
+    pub(super) shown_as: Option<String>,
     /// No progress bar
     #[arg(long)]
     pub(super) quiet: bool,

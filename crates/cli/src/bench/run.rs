@@ -47,9 +47,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     let targets = target::targets(options)?;
     let steps = steps(options);
     let mut results = Results {
-        command: std::env::args()
-            .skip(1)
-            .fold("rankpoint".to_owned(), |line, word| line + " " + &word),
+        command: options.shown_as.clone().unwrap_or_else(command_line),
         processor: processor(),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         libraries: targets
@@ -69,6 +67,11 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     bar.finish_and_clear();
     print(&table::render(&results, Form::Terminal))?;
     write_files(options, &results)
+}
+
+fn command_line() -> String {
+    let words = std::env::args().skip(1);
+    words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
 }
 
 fn steps(options: &BenchOptions) -> Vec<Step> {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of the source. Each says what it covered, and fails when that is nothing.
+//!
+//! [`layers`]: who uses whom; [`lines`]: length of files; [`pairs`]: partners of memory orderings; [`deny`]: licences and
+//! versions of what we depend on.
+
+mod deny;
+mod layers;
+mod lines;
+mod pairs;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::shell;
+
+pub(crate) use deny::deny;
+pub(crate) use layers::layers;
+pub(crate) use lines::lines;
+pub(crate) use pairs::pairs;
+
+/// The outcome of a check: how many things it covered, or every complaint.
+fn conclude(name: &str, covered: usize, what: &str, wrong: &[String]) -> Result<usize, String> {
+    shell::say(&format!("{name}: {covered} {what}"));
+    if !wrong.is_empty() {
+        return Err(format!("{name}:\n  {}", wrong.join("\n  ")));
+    }
+    if covered == 0 {
+        return Err(format!("{name}: nothing was checked"));
+    }
+    Ok(covered)
+}
+
+/// What `cargo metadata` says.
+fn metadata(arguments: &[&str]) -> Result<Value, String> {
+    let output = shell::output(
+        shell::command(env!("CARGO"))
+            .args(["metadata", "--format-version", "1"])
+            .args(arguments),
+    )?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// All Rust files of the project, sorted.
+fn sources() -> Vec<PathBuf> {
+    let root = shell::root();
+    let mut found: Vec<PathBuf> = ["crates", "xtask"]
+        .into_iter()
+        .flat_map(|folder| rust_files(&root.join(folder)))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The Rust files below a folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Number of models in the source: closures that `loom` runs in every order.
+pub(crate) fn count_models() -> Result<usize, String> {
+    let mut count = 0;
+    for path in sources()
+        .iter()
+        .filter(|path| !shown(path).starts_with("xtask/"))
+    {
+        count += read(path)?.matches("loom::model(").count();
+    }
+    Ok(count)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn shown(path: &Path) -> String {
+    let path = path.strip_prefix(shell::root()).unwrap_or(path);
+    path.display().to_string()
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
+//!
+//! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
+//! library's, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
+
+mod abi;
+mod cargo;
+mod programs;
+mod python;
+mod wrappers;
+
+use std::time::Instant;
+
+use crate::{checks, install, instructions, shell, tools};
+
+/// What a step has found.
+enum Found {
+    /// Numbers of tests, and what they were.
+    Tests {
+        passed: usize,
+        failed: usize,
+        skipped: usize,
+        what: String,
+    },
+    /// Nothing, for a reason that is no fault of the code.
+    Skipped(String),
+}
+
+/// A step's name and what it does; an error is one failed test.
+type Step = (&'static str, fn() -> Result<Found, String>);
+
+const STEPS: &[Step] = &[
+    ("format", || {
+        cargo::succeeds("the format", &["fmt", "--all", "--check"])
+    }),
+    ("lints", || {
+        let arguments = [
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ];
+        cargo::succeeds("the workspace", &arguments)
+    }),
+    ("layers", || {
+        checks::layers().map(|count| Found::one(format!("{count} crates and folders")))
+    }),
+    ("lines", || {
+        checks::lines().map(|count| Found::one(format!("{count} files")))
+    }),
+    ("pairs", || {
+        checks::pairs().map(|count| Found::one(format!("{count} orderings")))
+    }),
+    ("deny", || {
+        checks::deny().map(|count| Found::one(format!("{count} packages")))
+    }),
+    ("tests", || {
+        cargo::tests(&["test", "--workspace", "--no-fail-fast"])
+    }),
+    ("loom", cargo::models),
+    ("install", || {
+        install::into_target().map(|_| Found::one("target/prefix".to_owned()))
+    }),
+    ("wrappers", wrappers::all),
+    ("c-programs", programs::with_our_compiler),
+    ("heat", programs::heat_equation),
+    ("abi", abi::header_agrees),
+    ("foreign", programs::with_foreign_compiler),
+    ("python", python::bindings),
+    ("instructions", instruction_counts),
+];
+
+/// Runs the steps that the arguments name, or all.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+    if arguments.iter().any(|word| word == "--list") {
+        shell::say(&names.join("\n"));
+        return Ok(());
+    }
+    if let Some(unknown) = arguments
+        .iter()
+        .find(|word| !names.contains(&word.as_str()))
+    {
+        return Err(format!(
+            "no step is called {unknown}; the steps are {}",
+            names.join(", ")
+        ));
+    }
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|word| word == name);
+    let mut rows = Vec::new();
+    let (mut all_passed, mut all_failed, mut all_skipped) = (0, 0, 0);
+    for (name, action) in STEPS.iter().filter(|(name, _)| wanted(name)) {
+        shell::say(&format!("== {name}"));
+        let start = Instant::now();
+        let (passed, failed, skipped, text) = match action() {
+            Ok(Found::Tests {
+                passed,
+                failed,
+                skipped,
+                what,
+            }) => (passed, failed, skipped, what),
+            Ok(Found::Skipped(why)) => (0, 0, 1, format!("skipped: {why}")),
+            Err(text) => {
+                shell::say(&text);
+                (0, 1, 0, text.lines().next().unwrap_or("").to_owned())
+            }
+        };
+        all_passed += passed;
+        all_failed += failed;
+        all_skipped += skipped;
+        let seconds = start.elapsed().as_secs_f64();
+        let word = if failed > 0 { "FAILED" } else { "" };
+        rows.push(format!(
+            "{name:<14}{passed:>7}{failed:>8}{skipped:>9}{seconds:>9.1} s  {word:<7}{text}"
+        ));
+    }
+    shell::say(&format!(
+        "\n{:<14}{:>7}{:>8}{:>9}{:>11}",
+        "step", "passed", "failed", "skipped", "time"
+    ));
+    rows.iter().for_each(|row| shell::say(row));
+    shell::say("");
+    shell::say(&format!(
+        "{all_passed} passed, {all_failed} failed, {all_skipped} skipped"
+    ));
+    if all_failed == 0 && all_passed > 0 {
+        Ok(())
+    } else {
+        Err(String::new())
+    }
+}
+
+impl Found {
+    /// One thing that is as it should be.
+    fn one(what: String) -> Self {
+        Self::counted(1, what)
+    }
+
+    /// So many of them.
+    fn counted(passed: usize, what: String) -> Self {
+        Self::Tests {
+            passed,
+            failed: 0,
+            skipped: 0,
+            what,
+        }
+    }
+
+    /// Passes and failures; nothing at all is a failure too.
+    fn runs(passed: usize, wrong: &[String], what: &str) -> Result<Self, String> {
+        if passed == 0 && wrong.is_empty() {
+            return Err(format!("no {what} ran"));
+        }
+        wrong.iter().for_each(|text| shell::say(text));
+        Ok(Self::Tests {
+            passed,
+            failed: wrong.len(),
+            skipped: 0,
+            what: what.to_owned(),
+        })
+    }
+}
+
+fn instruction_counts() -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC, tools::VALGRIND]) {
+        return Ok(Found::Skipped(why));
+    }
+    let counts = instructions::count(&install::into_target()?)?;
+    let told = |count: &instructions::Count| {
+        format!(
+            "MPI_{} {:.1} (at most {})",
+            count.call, count.instructions, count.budget
+        )
+    };
+    let (within, over): (Vec<_>, Vec<_>) = counts
+        .iter()
+        .partition(|count| count.instructions <= count.budget);
+    let wrong: Vec<String> = over.into_iter().map(told).collect();
+    let what = counts.iter().map(told).collect::<Vec<_>>().join(", ");
+    Found::runs(within.len(), &wrong, &what)
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! C programs: those of tests/c name their numbers of ranks in a line `RANKS: 1 2 4` and print PASS.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Found;
+use crate::peers::Peer;
+use crate::{demo, install, shell, tools};
+
+/// Seconds that one job may take.
+const LIMIT_S: &str = "120";
+/// Numbers of ranks on which the heat equation must give the same field.
+const HEAT_RANKS: &[&str] = &["1", "2", "3", "4", "7"];
+
+/// A compiler wrapper, and a name for what it makes.
+struct Compiler {
+    wrapper: PathBuf,
+    name: &'static str,
+}
+
+/// All programs, compiled with the installed mpicc.
+pub(super) fn with_our_compiler() -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Found::Skipped(why));
+    }
+    let wrapper = install::into_target()?.join("bin/mpicc");
+    all(&Compiler {
+        wrapper,
+        name: "ours",
+    })
+}
+
+/// The same programs, compiled with the `mpicc_abi` of MPICH against MPICH's header.
+pub(super) fn with_foreign_compiler() -> Result<Found, String> {
+    let mpich = Peer::find("mpich").ok_or("no peer is called mpich")?;
+    if let Err(why) = tools::need(&[tools::CC]).and_then(|()| mpich.fetch()) {
+        return Ok(Found::Skipped(why));
+    }
+    install::into_target()?;
+    let wrapper = mpich.prefix().join("bin/mpicc_abi");
+    all(&Compiler {
+        wrapper,
+        name: "mpich",
+    })
+}
+
+fn all(compiler: &Compiler) -> Result<Found, String> {
+    let folder = shell::root().join("tests/c");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut sources: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    sources.sort();
+    let (mut passed, mut wrong) = (0, Vec::new());
+    for source in sources {
+        run_on_its_ranks(compiler, &source, &mut passed, &mut wrong)?;
+    }
+    Found::runs(passed, &wrong, "runs of C programs")
+}
+
+fn run_on_its_ranks(
+    compiler: &Compiler,
+    source: &Path,
+    passed: &mut usize,
+    wrong: &mut Vec<String>,
+) -> Result<(), String> {
+    let text =
+        fs::read_to_string(source).map_err(|error| format!("{}: {error}", source.display()))?;
+    let Some(ranks) = text.lines().find_map(|line| line.split("RANKS:").nth(1)) else {
+        return Ok(());
+    };
+    let name = source
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let folder = shell::target().join("c").join(compiler.name);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let program = folder.join(&name);
+    if let Err(text) = shell::compile(&compiler.wrapper, &source.display().to_string(), &program) {
+        wrong.push(text);
+        return Ok(());
+    }
+    let numbers = ranks
+        .split_whitespace()
+        .filter(|word| word.parse::<u32>().is_ok());
+    for count in numbers {
+        let output = shell::output(
+            ranks_of(count, &program).env("LD_LIBRARY_PATH", shell::target().join("prefix/lib")),
+        )?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() && said.contains("PASS") {
+            *passed += 1;
+            shell::say(&format!("{name} on {count} ranks"));
+        } else {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            wrong.push(format!(
+                "{name} on {count} ranks: {}\n{said}{errors}",
+                output.status
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The heat equation's field must not depend on the number of ranks.
+pub(super) fn heat_equation() -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Found::Skipped(why));
+    }
+    let prefix = install::into_target()?;
+    let program = shell::target().join("heat2d");
+    shell::compile(&prefix.join("bin/mpicc"), "examples/heat2d.c", &program)?;
+    let fields: Result<Vec<String>, String> = HEAT_RANKS
+        .iter()
+        .map(|ranks| demo::field(&mut ranks_of(ranks, &program)))
+        .collect();
+    let fields = fields?;
+    let differ: Vec<String> = fields
+        .iter()
+        .filter(|field| **field != fields[0])
+        .cloned()
+        .collect();
+    Found::runs(
+        fields.len() - differ.len(),
+        &differ,
+        "numbers of ranks give the same field",
+    )
+}
+
+fn ranks_of(count: &str, program: &Path) -> std::process::Command {
+    let mut command = shell::command(shell::target().join("prefix/bin/mpiexec"));
+    command
+        .args(["-n", count, "--timeout", LIMIT_S])
+        .arg(program);
+    command
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The installed tree, as build systems use it, after it has been moved.
+
+use std::path::Path;
+
+use super::Found;
+use crate::{install, shell, tools};
+
+/// Copies the tree to another place and compiles from there in every way that is offered.
+pub(super) fn all() -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC, tools::PKG_CONFIG]) {
+        return Ok(Found::Skipped(why));
+    }
+    let prefix = install::into_target()?;
+    let moved = shell::target().join("moved prefix");
+    // It need not exist.
+    drop(std::fs::remove_dir_all(&moved));
+    shell::run(shell::command("cp").arg("-a").arg(&prefix).arg(&moved))?;
+    let program = shell::target().join("moved-ring");
+    let source = "tests/c/ring.c";
+    let mut wrong = Vec::new();
+    let mut ways = 0;
+    let mut attempt = |name: &str, outcome: Result<(), String>| {
+        ways += 1;
+        if let Err(text) = outcome {
+            wrong.push(format!("{name}: {text}"));
+        }
+    };
+    for wrapper in ["mpicc", "mpicc_abi"] {
+        let compiled = shell::compile(&moved.join("bin").join(wrapper), source, &program);
+        attempt(wrapper, compiled.and_then(|()| runs(&moved, &program)));
+    }
+    attempt("mpicxx", cxx(&moved, &program));
+    attempt("mpicc -c", in_two_steps(&moved, source, &program));
+    attempt("mpicc -showme", shows(&moved));
+    attempt("pkg-config", pkg_config(&moved));
+    let passed = ways - wrong.len();
+    Found::runs(passed, &wrong, "ways to compile from a moved tree")
+}
+
+fn runs(prefix: &Path, program: &Path) -> Result<(), String> {
+    let mut job = shell::command(prefix.join("bin/mpirun"));
+    let output = shell::output(job.args(["-n", "2", "--timeout", "60"]).arg(program))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && said.contains("PASS") {
+        return Ok(());
+    }
+    Err(format!("{said}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn cxx(prefix: &Path, program: &Path) -> Result<(), String> {
+    let source = program.with_extension("cc");
+    let text = "#include <mpi.h>\n#include <cstdio>\nint main() { MPI_Init(nullptr, nullptr); std::puts(\"PASS\"); return MPI_Finalize(); }\n";
+    std::fs::write(&source, text).map_err(|error| error.to_string())?;
+    shell::run(
+        shell::command(prefix.join("bin/mpicxx"))
+            .arg(&source)
+            .arg("-o")
+            .arg(program),
+    )?;
+    runs(prefix, program)
+}
+
+fn in_two_steps(prefix: &Path, source: &str, program: &Path) -> Result<(), String> {
+    let (mpicc, object) = (prefix.join("bin/mpicc"), program.with_extension("o"));
+    shell::run(
+        shell::command(&mpicc)
+            .args(["-c", source, "-o"])
+            .arg(&object),
+    )?;
+    shell::run(shell::command(&mpicc).arg(&object).arg("-o").arg(program))?;
+    runs(prefix, program)
+}
+
+/// What build systems ask the wrapper.
+fn shows(prefix: &Path) -> Result<(), String> {
+    let expected = [
+        ("-show", "-lmpi_abi"),
+        ("-showme:compile", "-I"),
+        ("-showme:link", "-Wl,-rpath,"),
+        ("-showme:incdirs", "include"),
+        ("-compile-info", "-I"),
+        ("-link-info", "-L"),
+    ];
+    for (flag, part) in expected {
+        let output = shell::output(shell::command(prefix.join("bin/mpicc")).arg(flag))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() || !said.contains(part) {
+            return Err(format!(
+                "{flag} says '{}', expected something with {part}",
+                said.trim()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn pkg_config(prefix: &Path) -> Result<(), String> {
+    let mut command = shell::command("pkg-config");
+    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let output = shell::output(command.args(["--cflags", "--libs", "rankpoint"]))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if said.contains("-lmpi_abi") && said.contains("/include") {
+        return Ok(());
+    }
+    Err(format!("says '{}'", said.trim()))
+}
