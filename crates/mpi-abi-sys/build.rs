@@ -65,14 +65,19 @@ fn write_types(text: &mut String) -> std::fmt::Result {
             "field" => {}
             "enum" => {
                 // The type's row tells the names, the constants' rows their values.
-                writeln!(text, "typedef enum {name} {{")?;
-                for constant in table::constants() {
-                    if constant.get("enum_type") == name {
-                        let (name, value) = (constant.get("name"), constant.get("hex"));
-                        writeln!(text, "    {name} = {value},")?;
-                    }
-                }
-                writeln!(text, "}} {name};")?;
+                let of_type = |constant: &table::Row| constant.get("enum_type") == name;
+                let values: Vec<String> = table::constants()
+                    .iter()
+                    .filter(|constant| of_type(constant))
+                    .map(|constant| {
+                        format!("    {} = {}", constant.get("name"), constant.get("hex"))
+                    })
+                    .collect();
+                writeln!(
+                    text,
+                    "typedef enum {name} {{\n{}\n}} {name};",
+                    values.join(",\n")
+                )?;
             }
             "callback" => {
                 let (result, arguments) = definition.split_once(' ').unwrap_or((definition, ""));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Calls MPI_Isend (rank 0) and MPI_Irecv (rank 1) as often as its argument says, for counting instructions. */
+ * Calls MPI_Isend (rank 0) and MPI_Irecv (rank 1) as often as its argument says, for counting instructions.
+ * Each receive is posted before its message is sent. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -12,9 +13,9 @@ int main(int argc, char **argv)
     MPI_Request request;
     for (int i = 0; i < calls; ++i) {
         if (rank == 0) {
+            MPI_Recv(data + 1, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Isend(data, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-            MPI_Recv(data + 1, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else if (rank == 1) {
             MPI_Irecv(data, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
             MPI_Send(data + 1, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD);

@@ -10,6 +10,7 @@ use crate::shell;
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     probe: &'static [&'static str],
+    /// Names of Debian packages.
     package: &'static str,
 }
 
@@ -37,6 +38,11 @@ pub(crate) const PYTHON_HEADERS: Tool = Tool {
         "import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_paths()['include'] + '/Python.h'))",
     ],
     package: "python3-dev",
+};
+pub(crate) const CMAKE: Tool = Tool {
+    name: "cmake",
+    probe: &["cmake", "--version"],
+    package: "cmake make g++",
 };
 pub(crate) const PKG_CONFIG: Tool = Tool {
     name: "pkg-config",

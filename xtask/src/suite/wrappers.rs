@@ -8,7 +8,7 @@ use crate::{install, shell, tools};
 
 /// Copies the tree to another place and compiles from there in every way that is offered.
 pub(super) fn all() -> Result<Found, String> {
-    if let Err(why) = tools::need(&[tools::CC, tools::PKG_CONFIG]) {
+    if let Err(why) = tools::need(&[tools::CC, tools::PKG_CONFIG, tools::CMAKE]) {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::into_target()?;
@@ -34,6 +34,8 @@ pub(super) fn all() -> Result<Found, String> {
     attempt("mpicc -c", in_two_steps(&moved, source, &program));
     attempt("mpicc -showme", shows(&moved));
     attempt("pkg-config", pkg_config(&moved));
+    // CMake cannot take flags apart whose paths have blanks; the original place has none.
+    attempt("cmake", cmake(&prefix));
     let passed = ways - wrong.len();
     Found::runs(passed, &wrong, "ways to compile from a moved tree")
 }
@@ -93,6 +95,31 @@ fn shows(prefix: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Both ways of CMake: its own module and our package.
+fn cmake(prefix: &Path) -> Result<(), String> {
+    let folder = shell::target().join("cmake");
+    // It need not exist.
+    drop(std::fs::remove_dir_all(&folder));
+    let mut root = std::ffi::OsString::from("-DCMAKE_PREFIX_PATH=");
+    root.push(prefix);
+    let mut wrapper = std::ffi::OsString::from("-DMPI_C_COMPILER=");
+    wrapper.push(prefix.join("bin/mpicc"));
+    let mut cxx = std::ffi::OsString::from("-DMPI_CXX_COMPILER=");
+    cxx.push(prefix.join("bin/mpicxx"));
+    let mut configure = shell::command("cmake");
+    configure.args(["-S", "tests/cmake", "-B"]).arg(&folder);
+    let configured = shell::output(configure.args([root, wrapper, cxx]))?;
+    let built = shell::output(shell::command("cmake").arg("--build").arg(&folder))?;
+    for output in [configured, built] {
+        if !output.status.success() {
+            let text = [output.stdout, output.stderr].concat();
+            return Err(String::from_utf8_lossy(&text).into_owned());
+        }
+    }
+    runs(prefix, &folder.join("by_module"))?;
+    runs(prefix, &folder.join("by_package"))
 }
 
 fn pkg_config(prefix: &Path) -> Result<(), String> {
