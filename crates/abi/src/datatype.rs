@@ -2,6 +2,7 @@
 //! Datatypes as arguments: the memory that a buffer, a count and a datatype describe (MPI-5.0, section 5.1).
 
 use core::ffi::c_void;
+use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -37,15 +38,57 @@ pub(crate) fn define_predefined() {
     }
 }
 
-/// Bytes of `count` elements of a predefined type without holes, when they are below 2 GiB and `buf` is not null.
+/// Bytes of `count` elements of a predefined type without holes; `None` for anything that needs a closer look.
 // TIER: short
 #[inline(always)]
-pub(crate) fn plain_bytes(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
-    if datatype >= 1024 || buf.is_null() || count as u64 >= 1 << 26 {
+pub(crate) fn plain_bytes(
+    buf: *const c_void,
+    count: impl Count,
+    datatype: MPI_Datatype,
+) -> Option<usize> {
+    if datatype >= SIZES.len() {
+        cold_path();
+        return None;
+    }
+    if buf.is_null() {
+        cold_path();
         return None;
     }
     let size = SIZES[datatype];
-    (size != 255).then_some(count as usize * size as usize)
+    if size == 255 {
+        cold_path();
+        return None;
+    }
+    count.times(size)
+}
+
+/// The two types of the ABI's counts.
+pub(crate) trait Count: Into<i64> + Copy {
+    /// This many elements of `size` bytes, at most 32; `None` for an impossible count or a large one.
+    fn times(self, size: u8) -> Option<usize>;
+}
+
+impl Count for i32 {
+    #[inline(always)]
+    fn times(self, size: u8) -> Option<usize> {
+        // A product of 26 and 6 bits fits into 32.
+        if self as u32 >= 1 << 26 {
+            cold_path();
+            return None;
+        }
+        Some((self as u32 * u32::from(size)) as usize)
+    }
+}
+
+impl Count for i64 {
+    #[inline(always)]
+    fn times(self, size: u8) -> Option<usize> {
+        if self as u64 >= 1 << 26 {
+            cold_path();
+            return None;
+        }
+        Some((self as u32 * u32::from(size)) as usize)
+    }
 }
 
 /// The memory that a buffer, a count and a datatype describe.

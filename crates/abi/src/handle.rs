@@ -6,6 +6,7 @@
 //! their kind, so that a freed, foreign or invented value never equals the one in its slot. The tables are zeroed static
 //! memory: pages of slots that were never used cost nothing.
 
+use std::hint::cold_path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,9 @@ use crate::error::ErrorHandler;
 use crate::info::Info;
 use crate::sync::{AtomicPtr, AtomicU64};
 
-const SLOTS: usize = 1 << 17;
+/// A power of 2^8, so that a slot is found by a move.
+const SLOTS: usize = 1 << INDEX_BITS;
+const INDEX_BITS: u32 = 16;
 const FIRST_DYNAMIC: u32 = 4096;
 
 struct Slot<T> {
@@ -69,12 +72,18 @@ impl<T: Object> Table<T> {
         let slot = &self.slots[handle & (SLOTS - 1)];
         // PAIRS: handle.published
         if slot.handle.load(Ordering::Acquire) != handle as u64 {
+            cold_path();
             return None;
         }
-        // Handle 0 matches the empty slot 0, whose object is null.
+        let object = slot.object.load(Ordering::Relaxed);
+        if object.is_null() {
+            // Handle 0 matches the empty slot 0.
+            cold_path();
+            return None;
+        }
         // SAFETY: a slot whose handle matches holds an object that lives until the handle is removed; using a handle
         // while another thread frees it is an error of the program.
-        unsafe { slot.object.load(Ordering::Relaxed).as_ref() }
+        unsafe { object.as_ref() }
     }
 
     /// The object of a handle, or the error that names argument and value.
@@ -117,7 +126,7 @@ impl<T: Object> Table<T> {
                 }
             }
         };
-        let handle = T::TAG << 56 | u64::from(generation) << 17 | u64::from(index);
+        let handle = T::TAG << 56 | u64::from(generation) << INDEX_BITS | u64::from(index);
         self.place(index as usize, handle, object);
         Ok(handle as usize)
     }
@@ -156,7 +165,7 @@ impl<T: Object> Table<T> {
         // SAFETY: the slot's own count, from Arc::into_raw in `place`.
         drop(unsafe { Arc::from_raw(raw) });
         if index as u32 >= FIRST_DYNAMIC {
-            let generation = ((handle as u64 >> 17) as u32 + 1) & 0xff_ffff;
+            let generation = ((handle as u64 >> INDEX_BITS) as u32 + 1) & 0xff_ffff;
             let mut free = T::free_list()
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 // LONG: one file for the chapter, whose calls share their decoding.
 
 use core::ffi::c_void;
+use std::hint::cold_path;
 use std::sync::atomic::Ordering;
 
 use engine::comm::Comm;
@@ -14,7 +15,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BUFFER_AUTOMATIC, MPI_MESSAGE_NULL};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
-use crate::datatype::{self, memory};
+use crate::datatype::{self, Count, memory};
 use crate::env::{is_active, require_process};
 use crate::error::{inactive, raise, run};
 use crate::handle::COMMS;
@@ -30,6 +31,39 @@ fn decode(
 ) -> Result<(&'static Comm, Memory<'static>)> {
     let comm = COMMS.find(comm, "comm")?;
     Ok((comm, memory(buf, count.into(), datatype)?))
+}
+
+/// Rank and tag in one register: with them the calls that leave the short path are jumps.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Envelope(u64);
+
+impl Envelope {
+    #[inline(always)]
+    const fn new(rank: i32, tag: i32) -> Self {
+        Self(rank as u32 as u64 | (tag as u32 as u64) << 32)
+    }
+
+    const fn rank(self) -> i32 {
+        self.0 as i32
+    }
+
+    const fn tag(self) -> i32 {
+        (self.0 >> 32) as i32
+    }
+}
+
+/// [`decode`] for what can be done without a closer look.
+// TIER: short
+#[inline(always)]
+fn decode_plain(
+    buf: *const c_void,
+    count: impl Count,
+    datatype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Option<(usize, &'static Comm)> {
+    let bytes = datatype::plain_bytes(buf, count, datatype)?;
+    Some((bytes, COMMS.get(comm)?))
 }
 
 macro_rules! isends {
@@ -128,35 +162,56 @@ named_sends! {
     MPI_Ibsend Ibsend MPI_Bsend Bsend MPI_Bsend_init Bsend_init;
 }
 
-/// The standard send: the short message first, everything else out of line.
+/// The standard send: the short message first, everything else out of line. What is decoded is not decoded again: the
+/// fewer arguments stay alive, the fewer registers have to be saved.
 #[inline(always)]
 pub(crate) unsafe fn MPI_Isend(
     buf: *const c_void,
-    count: impl Into<i64>,
+    count: impl Count,
     datatype: MPI_Datatype,
     dest: i32,
     tag: i32,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let count = count.into();
-    if let (Some(object), Some(bytes)) =
-        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
-    {
-        // SAFETY: the buffer is readable (crate head).
-        let sent = unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) };
-        if sent != Shortcut::NotTaken {
-            // SAFETY: the result is writable (crate head).
-            unsafe { *request = RequestId::SENT.0 as usize };
-            return if sent == Shortcut::Sent {
+    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+        // SAFETY: passed on.
+        return unsafe {
+            isend_any(
+                buf,
+                count.into(),
+                datatype,
+                request,
+                Envelope::new(dest, tag),
+                comm,
+            )
+        };
+    };
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
+            Shortcut::NotTaken => {
+                cold_path();
+                isend_any(
+                    buf,
+                    count.into(),
+                    datatype,
+                    request,
+                    Envelope::new(dest, tag),
+                    comm,
+                )
+            }
+            Shortcut::Sent => {
+                *request = RequestId::SENT.0 as usize;
                 0
-            } else {
+            }
+            Shortcut::SentToSleeper => {
+                cold_path();
+                *request = RequestId::SENT.0 as usize;
                 p2p::wake(object, dest)
-            };
+            }
         }
     }
-    // SAFETY: passed on.
-    unsafe { isend_any(buf, count, datatype, dest, tag, comm, request) }
 }
 
 #[inline(never)]
@@ -164,37 +219,51 @@ unsafe extern "C" fn isend_any(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
-    dest: i32,
-    tag: i32,
-    comm: MPI_Comm,
     request: *mut MPI_Request,
+    envelope: Envelope,
+    comm: MPI_Comm,
 ) -> i32 {
     // SAFETY: passed on.
-    unsafe { Isend(buf, count, datatype, dest, tag, comm, request) }
+    unsafe {
+        Isend(
+            buf,
+            count,
+            datatype,
+            envelope.rank(),
+            envelope.tag(),
+            comm,
+            request,
+        )
+    }
 }
 
 #[inline(always)]
 pub(crate) unsafe fn MPI_Send(
     buf: *const c_void,
-    count: impl Into<i64>,
+    count: impl Count,
     datatype: MPI_Datatype,
     dest: i32,
     tag: i32,
     comm: MPI_Comm,
 ) -> i32 {
-    let count = count.into();
-    if let (Some(object), Some(bytes)) =
-        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
-    {
-        // SAFETY: the buffer is readable (crate head).
-        match unsafe { p2p::send_short(object, buf.cast(), bytes, dest, tag) } {
-            Shortcut::NotTaken => {}
-            Shortcut::Sent => return 0,
-            Shortcut::SentToSleeper => return p2p::wake(object, dest),
+    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+        // SAFETY: passed on.
+        return unsafe { send_any(buf, count.into(), datatype, dest, tag, comm) };
+    };
+    // SAFETY: the buffer is readable (crate head).
+    unsafe {
+        match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
+            Shortcut::NotTaken => {
+                cold_path();
+                send_bytes(buf, bytes, object, dest, tag, comm)
+            }
+            Shortcut::Sent => 0,
+            Shortcut::SentToSleeper => {
+                cold_path();
+                p2p::wake(object, dest)
+            }
         }
     }
-    // SAFETY: passed on.
-    unsafe { send_any(buf, count, datatype, dest, tag, comm) }
 }
 
 #[inline(never)]
@@ -208,6 +277,26 @@ unsafe extern "C" fn send_any(
 ) -> i32 {
     // SAFETY: passed on.
     unsafe { Send(buf, count, datatype, dest, tag, comm) }
+}
+
+/// MPI_Send of `bytes` contiguous bytes.
+#[inline(never)]
+unsafe extern "C" fn send_bytes(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    handle: MPI_Comm,
+) -> i32 {
+    let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
+    // SAFETY: the program keeps the buffer during the call (crate head).
+    let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }
+        .and_then(|mut id| request::wait(comm.process().vci(), &mut id, "MPI_Send"));
+    match done {
+        Ok(_) => 0,
+        Err(error) => raise("MPI_Send", handle, error),
+    }
 }
 
 pub(crate) unsafe fn MPI_Send_init(
@@ -226,27 +315,46 @@ pub(crate) unsafe fn MPI_Send_init(
 #[inline(always)]
 pub(crate) unsafe fn MPI_Irecv(
     buf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Count,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let count = count.into();
-    if let (Some(object), Some(bytes)) =
-        (COMMS.get(comm), datatype::plain_bytes(buf, count, datatype))
-    {
-        // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
-        unsafe {
-            if let Some(id) = p2p::post_short(object, buf.cast(), bytes, source, tag) {
+    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+        // SAFETY: passed on.
+        return unsafe {
+            irecv_any(
+                buf,
+                count.into(),
+                datatype,
+                request,
+                Envelope::new(source, tag),
+                comm,
+            )
+        };
+    };
+    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    unsafe {
+        match p2p::post_short(object, buf.cast(), bytes, source, tag) {
+            Some(id) => {
                 *request = id.0 as usize;
-                return 0;
+                0
+            }
+            None => {
+                cold_path();
+                irecv_any(
+                    buf,
+                    count.into(),
+                    datatype,
+                    request,
+                    Envelope::new(source, tag),
+                    comm,
+                )
             }
         }
     }
-    // SAFETY: passed on.
-    unsafe { irecv_any(buf, count, datatype, source, tag, comm, request) }
 }
 
 #[inline(never)]
@@ -254,14 +362,13 @@ unsafe extern "C" fn irecv_any(
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
-    source: i32,
-    tag: i32,
-    comm: MPI_Comm,
     request: *mut MPI_Request,
+    envelope: Envelope,
+    comm: MPI_Comm,
 ) -> i32 {
     let started = decode(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer until the request completes (crate head).
-        unsafe { p2p::irecv(comm, memory, source, tag) }
+        unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
     });
     match started {
         Ok(id) => {
@@ -541,7 +648,7 @@ pub(crate) unsafe fn MPI_Improbe(
 }
 
 /// The communicator of a message, for the error handler.
-fn handle_of(message: MPI_Message) -> MPI_Comm {
+fn comm_of_message(message: MPI_Message) -> MPI_Comm {
     let comm = require_process()
         .ok()
         .and_then(|process| probe::comm_of(process, Message(RequestId(message as u64))));
@@ -577,7 +684,7 @@ pub(crate) unsafe fn MPI_Imrecv(
     request: *mut MPI_Request,
 ) -> i32 {
     // SAFETY: the handle is readable (crate head).
-    run("MPI_Imrecv", handle_of(unsafe { *message }), || {
+    run("MPI_Imrecv", comm_of_message(unsafe { *message }), || {
         // SAFETY: passed on; the result is writable (crate head).
         unsafe { *request = start_matched(buf, count.into(), datatype, message)?.0 as usize };
         Ok(())
@@ -592,7 +699,7 @@ pub(crate) unsafe fn MPI_Mrecv(
     status: *mut MPI_Status,
 ) -> i32 {
     // SAFETY: the handle is readable (crate head).
-    run("MPI_Mrecv", handle_of(unsafe { *message }), || {
+    run("MPI_Mrecv", comm_of_message(unsafe { *message }), || {
         // SAFETY: passed on.
         let mut id = unsafe { start_matched(buf, count.into(), datatype, message) }?;
         store_single(

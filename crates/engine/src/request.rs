@@ -86,7 +86,7 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
     {
         text = std::mem::take(&mut extra.error_text);
     }
-    if state.ops.op(index).flags & flag::PERSISTENT != 0 {
+    if state.ops.op(index).has(flag::PERSISTENT) {
         state.ops.record_mut(index).kind = record_kind::INACTIVE;
     } else {
         state.retire(index);
@@ -98,8 +98,8 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
 #[inline(always)]
 fn status_of(state: &VciState, index: OpIndex) -> Status {
     let (op, record) = (state.ops.op(index), state.ops.record(index));
-    let cancelled = op.flags & flag::CANCELLED != 0;
-    if op.role == Role::Task
+    let cancelled = op.has(flag::CANCELLED);
+    if op.role() == Role::Task
         && let Some(status) = op.extra.as_ref().and_then(|extra| extra.status)
     {
         return Status {
@@ -107,7 +107,7 @@ fn status_of(state: &VciState, index: OpIndex) -> Status {
             ..status
         };
     }
-    if op.role != Role::Receive || record.kind == record_kind::INACTIVE {
+    if op.role() != Role::Receive || record.kind == record_kind::INACTIVE {
         return Status {
             error: op.error,
             cancelled,
@@ -435,8 +435,8 @@ pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
     ) {
         guard.retire(index);
     } else {
-        guard.ops.op_mut(index).flags =
-            (guard.ops.op(index).flags | flag::FREED) & !flag::PERSISTENT;
+        let record = guard.ops.record_mut(index);
+        record.flags = (record.flags | flag::FREED) & !flag::PERSISTENT;
     }
     *id = RequestId::NULL;
     Ok(())
@@ -455,7 +455,7 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
     let index = state.ops.find(id).ok_or_else(|| stale(id))?;
     let posted = state.ops.record(index).kind == record_kind::RECEIVE_POSTED;
     if posted && state.posted.remove(&mut state.ops, index) {
-        state.ops.op_mut(index).flags |= flag::CANCELLED;
+        state.ops.record_mut(index).flags |= flag::CANCELLED;
         state.complete(index);
     }
     Ok(())
@@ -478,7 +478,7 @@ pub fn set_status(vci: &Vci, id: RequestId, status: Status) -> Result<()> {
     let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
     let op = guard.ops.op_mut(index);
     if status.cancelled {
-        op.flags |= flag::CANCELLED;
+        op.record.flags |= flag::CANCELLED;
     }
     op.extra.get_or_insert_default().status = Some(status);
     Ok(())
@@ -490,5 +490,5 @@ pub fn is_persistent(vci: &Vci, id: RequestId) -> bool {
     guard
         .ops
         .find(id)
-        .is_some_and(|index| guard.ops.op(index).flags & flag::PERSISTENT != 0)
+        .is_some_and(|index| guard.ops.op(index).has(flag::PERSISTENT))
 }

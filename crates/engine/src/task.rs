@@ -145,7 +145,7 @@ pub fn new_request(comm: &Comm) -> Result<RequestId> {
     // SAFETY: the guard of the communicator's VCI is held.
     unsafe { comm.hold_operation() };
     let op = guard.ops.op_mut(index);
-    (op.comm, op.error) = (comm, 0);
+    op.comm = comm;
     Ok(guard.ops.id(index))
 }
 

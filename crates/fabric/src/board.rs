@@ -18,7 +18,7 @@
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0001;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0002;
 /// Bytes of a page: header and boards are page-sized so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Where the rank boards start.
@@ -135,7 +135,7 @@ pub struct RankBoard {
     pub abort_code: AtomicU32,
     /// `clock_ms` when the present wait began.
     pub wait_since_ms: AtomicU64,
-    /// Offset of the first operation record; 0 until the slab exists.
+    /// Offset of the first operation record in the file that `ops_file` names; 0 until the slab exists.
     pub ops_offset: AtomicU64,
     /// Distance between two operation records in bytes.
     pub ops_stride: AtomicU32,
@@ -143,7 +143,8 @@ pub struct RankBoard {
     pub ops_len: AtomicU32,
     /// Length of `call`.
     pub call_len: AtomicU32,
-    _pad: AtomicU32,
+    /// 0 when the operation records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
+    pub ops_file: AtomicU32,
     /// Name of the MPI call that waits, ASCII.
     pub call: [AtomicU64; CALL_NAME_BYTES / 8],
     _tail: [u64; 4],
@@ -161,16 +162,18 @@ pub struct OpRecord {
     pub bytes: u64,
     /// World rank of the other side, or [`ANY_PEER`].
     pub peer: u32,
+    /// For the engine: a link to another record.
+    pub next: u32,
+    /// Low half of `clock_ms` when it was recorded.
+    pub stamp_ms: u32,
     /// One of [`kind`].
     pub kind: u8,
     /// For the engine.
+    pub role: u8,
+    /// For the engine.
     pub flags: u8,
     /// For the engine.
-    pub extra: u16,
-    /// Low half of `clock_ms` when it was recorded.
-    pub stamp_ms: u32,
-    /// For the engine: a link to another record.
-    pub next: u32,
+    pub extra: u8,
 }
 
 const _: () = {

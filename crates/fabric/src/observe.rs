@@ -43,6 +43,18 @@ pub struct BoardSnapshot {
     ops_offset: u64,
     ops_stride: u32,
     ops_len: u32,
+    ops_file: u32,
+}
+
+impl BoardSnapshot {
+    /// The rank's own file of operation records, opened through the kernel's view of its descriptors; `None` when they lie
+    /// in the node segment.
+    fn open_records(&self) -> io::Result<Option<File>> {
+        match self.ops_file.checked_sub(1) {
+            Some(fd) => File::open(format!("/proc/{}/fd/{fd}", self.pid)).map(Some),
+            None => Ok(None),
+        }
+    }
 }
 
 /// A node's memory file in the hands of the process that created it.
@@ -131,13 +143,15 @@ impl NodeFile {
             ops_offset: word64(&bytes, offset_of!(RankBoard, ops_offset)),
             ops_stride: word32(&bytes, offset_of!(RankBoard, ops_stride)),
             ops_len: word32(&bytes, offset_of!(RankBoard, ops_len)),
+            ops_file: word32(&bytes, offset_of!(RankBoard, ops_file)),
         })
     }
 
     /// Calls `visit` with each operation record in use of the rank whose board was read.
     ///
     /// # Errors
-    /// When the board describes records outside the segment, or the file cannot be read.
+    /// When the board describes records outside their file, or the file cannot be read: a rank that has ended takes its
+    /// records along.
     pub fn for_each_operation(
         &self,
         board: &BoardSnapshot,
@@ -150,12 +164,17 @@ impl NodeFile {
         let end = u64::from(board.ops_stride)
             .checked_mul(u64::from(board.ops_len))
             .and_then(|bytes| bytes.checked_add(board.ops_offset));
+        let own = board.open_records()?;
+        let file_bytes = match &own {
+            Some(file) => file.metadata()?.len(),
+            None => self.segment_bytes,
+        };
         let fits = (RECORD_BYTES..=PAGE_BYTES).contains(&stride)
             && board.ops_len <= MAX_RECORDS
-            && end.is_some_and(|end| end <= self.segment_bytes);
+            && end.is_some_and(|end| end <= file_bytes);
         if !fits {
             return Err(io::Error::other(
-                "a board describes operations outside the segment",
+                "a board describes operations outside their file",
             ));
         }
         let per_chunk = (CHUNK_BYTES / stride).max(1);
@@ -165,7 +184,9 @@ impl NodeFile {
             let records = per_chunk.min(board.ops_len as usize - done);
             let bytes = &mut chunk[..records * stride];
             let offset = board.ops_offset + (done * stride) as u64;
-            self.file.read_exact_at(bytes, offset)?;
+            own.as_ref()
+                .unwrap_or(&self.file)
+                .read_exact_at(bytes, offset)?;
             for record in bytes.chunks_exact(stride).map(record) {
                 if record.kind != kind::FREE {
                     visit(record);
@@ -183,6 +204,7 @@ fn record(bytes: &[u8]) -> OpRecord {
         bytes: word64(bytes, offset_of!(OpRecord, bytes)),
         peer: word32(bytes, offset_of!(OpRecord, peer)),
         kind: bytes[offset_of!(OpRecord, kind)],
+        role: bytes[offset_of!(OpRecord, role)],
         flags: bytes[offset_of!(OpRecord, flags)],
         stamp_ms: word32(bytes, offset_of!(OpRecord, stamp_ms)),
         ..OpRecord::default()

@@ -6,13 +6,14 @@
 //! into the payload area and only describes them in the cell.
 //!
 //! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed` and `throttle`.
-//! Invariant: cell `i & mask` may be written for index `i` only when the receiver has consumed index `i - cells`, and
-//! payload position `p` only when it has consumed position `p - payload_bytes`. The receiver recognises cell `i` by the
-//! sequence number `i + 1` in the low half of its head word, so no shared index moves with a message; a lap earlier
-//! the same cell held `i + 1 - cells`, so the 32-bit wrap-around cannot be mistaken. Consumed indices return lazily, a
-//! quarter of a ring at a time.
-//! A sender that dies between two steps leaves a cell with an old sequence number: the message never existed. A
-//! receiver that dies leaves a ring that fills up.
+//! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
+//! `p` only when it has consumed position `p - payload_bytes`. The receiver recognises a new cell by the number of the lap
+//! in the low half of its head word (laps count from 1, fresh memory holds 0), so no shared index moves with a message; a
+//! lap earlier the same cell held one less, so the 32-bit wrap-around cannot be mistaken. Consumed indices return
+//! lazily, a quarter of a ring at a time. Each side walks with a pointer up to a limit where it has to think: the sender
+//! where its credits or the ring end, the receiver where it returns credits or the ring ends.
+//! A sender that dies between two steps leaves a cell of an old lap: the message never existed. A receiver that dies
+//! leaves a ring that fills up.
 //!
 //! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
 // LONG: both sides of one data structure, whose invariant spans them.
@@ -31,7 +32,7 @@ pub const PAYLOAD_LINE: u32 = 64;
 /// One message, or the description of one. One cache line.
 #[repr(C, align(64))]
 pub struct Cell {
-    /// Sequence number (32 bits), kind (8), length (8), auxiliary (16), from low to high.
+    /// Lap (32 bits), kind (8), length (8), auxiliary (16), from low to high.
     head: AtomicU64,
     /// Context id and tag.
     match_word: AtomicU64,
@@ -90,6 +91,28 @@ impl RingPlace {
             payload_bytes,
         }
     }
+
+    /// One past the last cell.
+    const fn end(&self) -> *mut Cell {
+        self.cells.as_ptr().wrapping_add(self.cell_count as usize)
+    }
+
+    /// Cells between the first one and `cursor`.
+    fn offset_of(&self, cursor: *const Cell) -> u32 {
+        ((cursor as usize - self.cells.as_ptr() as usize) / size_of::<Cell>()) as u32
+    }
+
+    /// Index, counted from the ring's first cell on and wrapping, of the cell at `cursor` in a lap.
+    fn index_of(&self, lap: u32, cursor: *const Cell) -> u32 {
+        lap.wrapping_sub(1)
+            .wrapping_mul(self.cell_count)
+            .wrapping_add(self.offset_of(cursor))
+    }
+
+    fn shared(&self) -> &RingShared {
+        // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
+        unsafe { self.shared.as_ref() }
+    }
 }
 
 /// A message's length as payload lines.
@@ -97,19 +120,23 @@ const fn line_bytes(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAYLOAD_LINE)
 }
 
-/// The sending side of a ring.
+/// The sending side of a ring: what every message touches. All-zero is a sender without a ring.
+#[repr(C)]
 pub struct RingSender {
-    cells: NonNull<Cell>,
-    /// Cells that may be written without looking at `consumed`.
-    credits: u32,
-    /// Index of the next cell, wrapping.
-    next: u32,
-    mask: u32,
+    /// The cell to write next.
+    cursor: *mut Cell,
+    /// Where to stop and think: the credits or the ring end here. Equal to `cursor`: no credit.
+    limit: *mut Cell,
+    /// The present lap, 1 or more; below 2^32.
+    lap: u64,
+    back: Option<Box<Back>>,
+}
+
+/// What the sender needs now and then.
+struct Back {
+    place: RingPlace,
     payload_next: u32,
     payload_consumed: u32,
-    payload_bytes: u32,
-    payload: NonNull<u8>,
-    shared: NonNull<RingShared>,
 }
 
 // SAFETY: the pointers lead into a mapping that outlives the ring (RingPlace::at); one side is used by one thread at a
@@ -118,76 +145,87 @@ unsafe impl Send for RingSender {}
 
 impl RingSender {
     /// The sender of a fresh ring.
-    pub const fn new(place: RingPlace) -> Self {
+    pub fn new(place: RingPlace) -> Self {
         Self {
-            cells: place.cells,
-            credits: place.cell_count,
-            next: 0,
-            mask: place.cell_count - 1,
-            payload_next: 0,
-            payload_consumed: 0,
-            payload_bytes: place.payload_bytes,
-            payload: place.payload,
-            shared: place.shared,
+            cursor: place.cells.as_ptr(),
+            limit: place.end(),
+            lap: 1,
+            back: Some(Box::new(Back {
+                place,
+                payload_next: 0,
+                payload_consumed: 0,
+            })),
         }
     }
 
     /// A sender without a ring: it never has a credit.
     pub const fn unconnected() -> Self {
         Self {
-            cells: NonNull::dangling(),
-            credits: 0,
-            next: 0,
-            mask: 0,
-            payload_next: 0,
-            payload_consumed: 0,
-            payload_bytes: 0,
-            payload: NonNull::dangling(),
-            shared: NonNull::dangling(),
+            cursor: std::ptr::null_mut(),
+            limit: std::ptr::null_mut(),
+            lap: 0,
+            back: None,
         }
     }
 
     /// Whether a ring is behind this sender.
+    #[inline(always)]
     pub const fn is_connected(&self) -> bool {
-        self.payload_bytes != 0
+        self.back.is_some()
     }
 
     /// Cells published so far, wrapping.
-    pub const fn published(&self) -> u32 {
-        self.next
+    pub fn published(&self) -> u32 {
+        self.back
+            .as_ref()
+            .map_or(0, |back| back.place.index_of(self.lap as u32, self.cursor))
     }
 
     /// Largest message that the payload area takes at once, in bytes. A quarter: what is skipped at the end, the message,
     /// and what the receiver has not returned yet (each up to a quarter) always fit together.
-    pub const fn largest_payload(&self) -> u32 {
-        self.payload_bytes / 4
+    pub fn largest_payload(&self) -> u32 {
+        self.back
+            .as_ref()
+            .map_or(0, |back| back.place.payload_bytes / 4)
     }
 
     /// Whether a cell may be written without looking at the receiver's line.
     // TIER: short
     #[inline(always)]
-    pub const fn has_credit(&self) -> bool {
-        self.credits != 0
+    pub fn has_credit(&self) -> bool {
+        self.cursor != self.limit
     }
 
-    /// Reads the receiver's line; true when a cell may be written now.
+    /// Starts a new lap if the ring ends here, and reads the receiver's line; true when a cell may be written now.
     #[cold]
     pub fn refresh(&mut self) -> bool {
-        if !self.is_connected() {
+        let Some(back) = self.back.as_mut() else {
             return false;
+        };
+        let place = back.place;
+        if self.cursor == place.end() {
+            self.cursor = place.cells.as_ptr();
+            self.lap = u64::from((self.lap as u32).wrapping_add(1));
         }
         // PAIRS: ring.consumed. The receiver's reads of a cell happen before we overwrite it.
-        let consumed = self.shared().consumed.load(Ordering::Acquire);
-        let in_flight = self.next.wrapping_sub(consumed as u32);
+        let consumed = place.shared().consumed.load(Ordering::Acquire);
+        let in_flight = place
+            .index_of(self.lap as u32, self.cursor)
+            .wrapping_sub(consumed as u32);
         // A receiver that claims to have consumed what was never sent gets no credit.
-        self.credits = (self.mask + 1).saturating_sub(in_flight);
-        self.payload_consumed = (consumed >> 32) as u32;
-        self.credits != 0
+        let credits = place.cell_count.saturating_sub(in_flight);
+        let to_end = place.cell_count - place.offset_of(self.cursor);
+        // SAFETY: at most the end of the cells, by `to_end`.
+        self.limit = unsafe { self.cursor.add(credits.min(to_end) as usize) };
+        back.payload_consumed = (consumed >> 32) as u32;
+        credits != 0
     }
 
     /// Whether the receiver asks for descriptions instead of data.
     pub fn is_throttled(&self) -> bool {
-        self.is_connected() && self.shared().throttle.load(Ordering::Relaxed) != 0
+        self.back
+            .as_ref()
+            .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
     /// Publishes `bytes` bytes at `source` inside one cell.
@@ -197,34 +235,12 @@ impl RingSender {
     // TIER: short
     #[inline(always)]
     pub unsafe fn put_short(&mut self, kind: u8, match_word: u64, source: *const u8, bytes: usize) {
-        debug_assert!(bytes <= SHORT_BYTES && self.credits != 0);
-        // SAFETY: a credit means that the masked index is ours to write; it is below the cell count.
-        let cell = unsafe { self.cells.add((self.next & self.mask) as usize).as_ref() };
+        debug_assert!(bytes <= SHORT_BYTES && self.has_credit());
+        // SAFETY: a credit means that the cell at the cursor is ours to write, inside the ring.
+        let cell = unsafe { &*self.cursor };
         cell.match_word.store(match_word, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `source`.
-        unsafe { store_words(&cell.words, source, bytes) };
-        self.publish(cell, kind, bytes as u8, 0);
-    }
-
-    /// [`Self::put_short`] for a length that [`is_simple`]: no call, so that the caller needs no stack frame.
-    ///
-    /// # Safety
-    /// As for [`Self::put_short`], and [`is_simple`] holds.
-    // TIER: short
-    #[inline(always)]
-    pub unsafe fn put_simple(
-        &mut self,
-        kind: u8,
-        match_word: u64,
-        source: *const u8,
-        bytes: usize,
-    ) {
-        debug_assert!(bytes <= SHORT_BYTES && self.credits != 0 && is_simple(bytes));
-        // SAFETY: a credit means that the masked index is ours to write; it is below the cell count.
-        let cell = unsafe { self.cells.add((self.next & self.mask) as usize).as_ref() };
-        cell.match_word.store(match_word, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { store_simple(&cell.words, source, bytes) };
+        // SAFETY: the caller's promise about `source`; the cell's data are ours until published.
+        unsafe { store_data(&cell.words, source, bytes) };
         self.publish(cell, kind, bytes as u8, 0);
     }
 
@@ -237,7 +253,7 @@ impl RingSender {
         words: &[u64; SHORT_WORDS],
         bytes: usize,
     ) -> bool {
-        if self.credits == 0 && !self.refresh() {
+        if !self.has_credit() && !self.refresh() {
             return false;
         }
         // SAFETY: a credit is there, and `words` is readable for SHORT_BYTES bytes.
@@ -254,17 +270,17 @@ impl RingSender {
 
     /// Gives up all credits until the next [`Self::refresh`]: what waits in order must not be overtaken.
     pub const fn withhold(&mut self) {
-        self.credits = 0;
+        self.limit = self.cursor;
     }
 
     /// Publishes a cell whose data are `words`; false when there is no credit.
     #[must_use]
     pub fn put_words(&mut self, kind: u8, aux: u16, match_word: u64, words: &[u64]) -> bool {
-        if self.credits == 0 && !self.refresh() {
+        if !self.has_credit() && !self.refresh() {
             return false;
         }
         // SAFETY: as in put_short.
-        let cell = unsafe { self.cells.add((self.next & self.mask) as usize).as_ref() };
+        let cell = unsafe { &*self.cursor };
         cell.match_word.store(match_word, Ordering::Relaxed);
         for (slot, &word) in cell.words.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
@@ -276,50 +292,52 @@ impl RingSender {
     /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the position to
     /// put into the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
     pub fn reserve(&mut self, bytes: u32) -> Option<(NonNull<u8>, u32)> {
-        if bytes > self.largest_payload() || (self.credits == 0 && !self.refresh()) {
+        if bytes > self.largest_payload() || (!self.has_credit() && !self.refresh()) {
             return None;
         }
-        let needed = line_bytes(bytes);
-        let offset = self.payload_next & (self.payload_bytes - 1);
-        let skip = if offset + needed > self.payload_bytes {
-            self.payload_bytes - offset
-        } else {
-            0
-        };
-        let position = self.payload_next.wrapping_add(skip);
-        let end = position.wrapping_add(needed);
-        if end.wrapping_sub(self.payload_consumed) > self.payload_bytes {
-            self.refresh();
-            if end.wrapping_sub(self.payload_consumed) > self.payload_bytes || self.credits == 0 {
-                return None;
-            }
+        let (position, end) = self.back.as_ref()?.room(bytes);
+        let fits =
+            |back: &Back| end.wrapping_sub(back.payload_consumed) <= back.place.payload_bytes;
+        if !(fits(self.back.as_ref()?) || self.refresh() && fits(self.back.as_ref()?)) {
+            return None;
         }
-        self.payload_next = end;
-        // SAFETY: the masked position plus `needed` lies inside the payload area by the choice of `skip`.
+        let back = self.back.as_mut()?;
+        back.payload_next = end;
+        let place = back.place;
+        // SAFETY: the masked position plus the message lies inside the payload area by the choice of `room`.
         let target = unsafe {
-            self.payload
-                .add((position & (self.payload_bytes - 1)) as usize)
+            place
+                .payload
+                .add((position & (place.payload_bytes - 1)) as usize)
         };
         Some((target, position))
-    }
-
-    fn shared(&self) -> &RingShared {
-        debug_assert!(self.is_connected());
-        // SAFETY: connected, so `shared` points into the mapping (RingPlace::at); all fields are atomics.
-        unsafe { self.shared.as_ref() }
     }
 
     // TIER: short
     #[inline(always)]
     fn publish(&mut self, cell: &Cell, kind: u8, length: u8, aux: u16) {
-        self.next = self.next.wrapping_add(1);
-        self.credits -= 1;
-        let head = u64::from(self.next)
-            | u64::from(kind) << 32
-            | u64::from(length) << 40
-            | u64::from(aux) << 48;
+        let head =
+            self.lap | u64::from(kind) << 32 | u64::from(length) << 40 | u64::from(aux) << 48;
         // PAIRS: ring.published. Everything stored in the cell and the payload is visible with the head.
         cell.head.store(head, Ordering::Release);
+        // SAFETY: the cursor was below `limit`, which is at most the end of the cells.
+        self.cursor = unsafe { self.cursor.add(1) };
+    }
+}
+
+impl Back {
+    /// Where the next `bytes` bytes of payload start, and the position behind them: what does not fit before the end of the
+    /// area starts over.
+    const fn room(&self, bytes: u32) -> (u32, u32) {
+        let needed = line_bytes(bytes);
+        let offset = self.payload_next & (self.place.payload_bytes - 1);
+        let skip = if offset + needed > self.place.payload_bytes {
+            self.place.payload_bytes - offset
+        } else {
+            0
+        };
+        let position = self.payload_next.wrapping_add(skip);
+        (position, position.wrapping_add(needed))
     }
 }
 
@@ -354,17 +372,15 @@ impl Arrival {
 
 /// The receiving side of a ring.
 pub struct RingReceiver {
-    cells: NonNull<Cell>,
-    /// Index of the next cell to read, wrapping.
-    next: u32,
-    mask: u32,
-    /// `next` when credits were last returned.
-    returned: u32,
+    /// The cell to read next.
+    cursor: *const Cell,
+    /// Where credits are returned, at the latest at the end of the ring.
+    pause: *const Cell,
+    /// The present lap.
+    lap: u32,
     payload_next: u32,
     payload_returned: u32,
-    payload_bytes: u32,
-    payload: NonNull<u8>,
-    shared: NonNull<RingShared>,
+    place: RingPlace,
 }
 
 // SAFETY: as for RingSender.
@@ -372,27 +388,26 @@ unsafe impl Send for RingReceiver {}
 
 impl RingReceiver {
     /// The receiver of a fresh ring.
-    pub const fn new(place: RingPlace) -> Self {
-        Self {
-            cells: place.cells,
-            next: 0,
-            mask: place.cell_count - 1,
-            returned: 0,
+    pub fn new(place: RingPlace) -> Self {
+        let mut receiver = Self {
+            cursor: place.cells.as_ptr(),
+            pause: std::ptr::null(),
+            lap: 1,
             payload_next: 0,
             payload_returned: 0,
-            payload_bytes: place.payload_bytes,
-            payload: place.payload,
-            shared: place.shared,
-        }
+            place,
+        };
+        receiver.plan_pause();
+        receiver
     }
 
     /// The next message, if it has arrived.
     // TIER: short
     #[inline(always)]
     pub fn peek(&self) -> Option<Arrival> {
-        // PAIRS: ring.published. Seeing the sequence number makes the cell and its payload visible.
+        // PAIRS: ring.published. Seeing the lap makes the cell and its payload visible.
         let head = self.cell().head.load(Ordering::Acquire);
-        (head as u32 == self.next.wrapping_add(1)).then_some(Arrival(head))
+        (head as u32 == self.lap).then_some(Arrival(head))
     }
 
     /// The peeked cell's match word.
@@ -416,210 +431,168 @@ impl RingReceiver {
     #[inline(always)]
     pub unsafe fn copy_short(&self, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
-        unsafe { load_words(&self.cell().words, target, bytes) };
+        unsafe { load_data(&self.cell().words, target, bytes) };
     }
 
     /// The payload at `position` that the peeked cell describes; `None` when the sender's numbers are impossible.
     pub fn payload(&self, position: u32, bytes: u32) -> Option<NonNull<u8>> {
-        let offset = position & (self.payload_bytes - 1);
-        let fits = bytes <= self.payload_bytes && offset <= self.payload_bytes - bytes;
+        let area = self.place.payload_bytes;
+        let offset = position & (area - 1);
+        let fits = bytes <= area && offset <= area - bytes;
         // SAFETY: inside the payload area by the comparison.
-        fits.then(|| unsafe { self.payload.add(offset as usize) })
+        fits.then(|| unsafe { self.place.payload.add(offset as usize) })
     }
 
     /// Notes that the payload at `position` has been copied out; the next [`Self::advance`] may return it.
-    pub const fn release_payload(&mut self, position: u32, bytes: u32) {
+    pub fn release_payload(&mut self, position: u32, bytes: u32) {
         self.payload_next = position.wrapping_add(line_bytes(bytes));
+        if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
+            self.pause = self.cursor.wrapping_add(1);
+        }
     }
 
     /// Consumes the peeked cell.
     // TIER: short
     #[inline(always)]
     pub fn advance(&mut self) {
-        self.next = self.next.wrapping_add(1);
-        let cells = self.next.wrapping_sub(self.returned);
-        let payload = self.payload_next.wrapping_sub(self.payload_returned);
-        if cells > self.mask >> 2 || payload > self.payload_bytes >> 2 {
+        // SAFETY: the cursor stays inside the cells: `pause` is at most their end, where it starts over.
+        self.cursor = unsafe { self.cursor.add(1) };
+        if self.cursor == self.pause {
             self.return_credits();
         }
     }
 
     /// Tells the sender to describe messages instead of sending data, or to stop doing so.
     pub fn set_throttle(&self, on: bool) {
-        self.shared()
+        self.place
+            .shared()
             .throttle
             .store(u32::from(on), Ordering::Relaxed);
     }
 
     #[cold]
+    #[inline(never)]
     fn return_credits(&mut self) {
-        self.returned = self.next;
+        if self.cursor == self.place.end() {
+            self.cursor = self.place.cells.as_ptr();
+            self.lap = self.lap.wrapping_add(1);
+        }
+        self.plan_pause();
         self.payload_returned = self.payload_next;
-        let consumed = u64::from(self.next) | u64::from(self.payload_next) << 32;
+        let index = self.place.index_of(self.lap, self.cursor);
+        let consumed = u64::from(index) | u64::from(self.payload_next) << 32;
         // PAIRS: ring.consumed. Our reads of the consumed cells are complete before the sender sees this.
-        self.shared().consumed.store(consumed, Ordering::Release);
+        self.place
+            .shared()
+            .consumed
+            .store(consumed, Ordering::Release);
+    }
+
+    /// Pauses after a quarter of the ring, or at its end.
+    fn plan_pause(&mut self) {
+        let to_end = self.place.cell_count - self.place.offset_of(self.cursor);
+        let cells = to_end.min((self.place.cell_count >> 2).max(1));
+        self.pause = self.cursor.wrapping_add(cells as usize);
     }
 
     #[inline(always)]
     fn cell(&self) -> &Cell {
-        // SAFETY: the masked index is below the cell count; the mapping outlives the ring (RingPlace::at).
-        unsafe { self.cells.add((self.next & self.mask) as usize).as_ref() }
-    }
-
-    fn shared(&self) -> &RingShared {
-        // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
-        unsafe { self.shared.as_ref() }
+        // SAFETY: the cursor is inside the cells (advance); the mapping outlives the ring (RingPlace::at).
+        unsafe { &*self.cursor }
     }
 }
 
-/// Stores `bytes` bytes at `source` into words, the last one zero-padded, without reading past the source.
+/// Stores `bytes` bytes at `source` into a cell's data.
 ///
 /// # Safety
-/// `source` is readable for `bytes` bytes and `bytes <= SHORT_BYTES`.
+/// `source` is readable for `bytes` bytes, `bytes <= SHORT_BYTES`, and nobody else touches the cell's data meanwhile.
+#[cfg(not(loom))]
 #[inline(always)]
-unsafe fn store_words(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    if is_simple(bytes) {
-        // SAFETY: the caller's promise; the length is a simple one.
-        unsafe { store_simple(words, source, bytes) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { store_words_any(words, source, bytes) };
+unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise; atomics may be written through a shared reference, and here without a race.
+    unsafe { copy_small(source, words.as_ptr().cast_mut().cast(), bytes) };
+}
+
+/// Copies a cell's data to `target`.
+///
+/// # Safety
+/// `target` is writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and the cell is published and not consumed.
+#[cfg(not(loom))]
+#[inline(always)]
+unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(words.as_ptr().cast(), target, bytes) };
+}
+
+/// [`store_data`] for the model checker, which must see every access: word by word.
+///
+/// # Safety
+/// As above.
+#[cfg(loom)]
+unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
+    let mut data = [0u64; SHORT_WORDS];
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(source, data.as_mut_ptr().cast(), bytes) };
+    for (word, &value) in words.iter().zip(&data).take(bytes.div_ceil(8)) {
+        word.store(value, Ordering::Relaxed);
     }
 }
 
-/// Lengths that [`store_simple`] copies without a call: 0, 1, 4 and whole words.
-#[inline(always)]
-pub const fn is_simple(bytes: usize) -> bool {
-    bytes.is_multiple_of(8) || bytes == 1 || bytes == 4
-}
-
-/// [`store_words`] for simple lengths.
+/// [`load_data`] for the model checker.
 ///
 /// # Safety
-/// As for [`store_words`], and [`is_simple`] holds.
+/// As above.
+#[cfg(loom)]
+unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
+    let mut data = [0u64; SHORT_WORDS];
+    for (value, word) in data.iter_mut().zip(words).take(bytes.div_ceil(8)) {
+        *value = word.load(Ordering::Relaxed);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
+}
+
+/// Copies up to [`SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
 #[inline(always)]
-unsafe fn store_simple(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    // SAFETY: each arm reads the `bytes` readable bytes only (caller); unaligned reads are allowed.
+unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
+    /// Copies one piece at `offset`.
+    #[inline(always)]
+    unsafe fn piece<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
+        // SAFETY: the caller chose an offset at which a `T` lies inside both.
+        unsafe {
+            target
+                .add(offset)
+                .cast::<T>()
+                .write_unaligned(source.add(offset).cast::<T>().read_unaligned());
+        }
+    }
+    // SAFETY: each piece lies inside the `bytes` bytes by the arm or branch it stands in.
     unsafe {
-        match bytes {
-            8 => words[0].store(source.cast::<u64>().read_unaligned(), Ordering::Relaxed),
-            1 => words[0].store(u64::from(source.read()), Ordering::Relaxed),
-            4 => words[0].store(
-                u64::from(source.cast::<u32>().read_unaligned()),
-                Ordering::Relaxed,
-            ),
-            _ => {
-                for (index, word) in words.iter().enumerate().take(bytes / 8) {
-                    word.store(
-                        source.cast::<u64>().add(index).read_unaligned(),
-                        Ordering::Relaxed,
-                    );
-                }
+        // Compares, not a match: a jump table costs more than the commonest lengths need.
+        if bytes == 8 {
+            piece::<u64>(source, target, 0);
+        } else if bytes == 1 {
+            piece::<u8>(source, target, 0);
+        } else if bytes == 4 {
+            piece::<u32>(source, target, 0);
+        } else if bytes >= 16 {
+            piece::<[u64; 2]>(source, target, 0);
+            if bytes > 32 {
+                piece::<[u64; 2]>(source, target, 16);
             }
-        }
-    }
-}
-
-/// [`store_words`] for any length.
-///
-/// # Safety
-/// As for [`store_words`].
-#[inline(never)]
-unsafe fn store_words_any(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    let whole = bytes / 8;
-    let rest = bytes % 8;
-    for (index, word) in words.iter().enumerate().take(whole) {
-        // SAFETY: word `index` lies whole inside the `bytes` readable bytes.
-        word.store(
-            unsafe { source.cast::<u64>().add(index).read_unaligned() },
-            Ordering::Relaxed,
-        );
-    }
-    if rest != 0 {
-        // SAFETY: the `rest` bytes after the whole words are readable.
-        words[whole].store(
-            unsafe { read_part(source.add(8 * whole), rest) },
-            Ordering::Relaxed,
-        );
-    }
-}
-
-/// Reads 1 to 7 bytes as the low bytes of a word: two overlapping reads instead of a loop.
-///
-/// # Safety
-/// `source` is readable for `bytes` bytes, 1 to 7.
-#[inline(always)]
-unsafe fn read_part(source: *const u8, bytes: usize) -> u64 {
-    // SAFETY: each read lies inside the `bytes` bytes by the branch taken.
-    unsafe {
-        if bytes >= 4 {
-            let low = u64::from(source.cast::<u32>().read_unaligned());
-            let high = u64::from(source.add(bytes - 4).cast::<u32>().read_unaligned());
-            low | high << (8 * (bytes - 4))
-        } else {
-            let first = u64::from(source.read());
-            let middle = u64::from(source.add(bytes / 2).read());
-            let last = u64::from(source.add(bytes - 1).read());
-            first | middle << (8 * (bytes / 2)) | last << (8 * (bytes - 1))
-        }
-    }
-}
-
-/// Copies words to `target`, exactly `bytes` bytes.
-///
-/// # Safety
-/// `target` is writable for `bytes` bytes and `bytes <= SHORT_BYTES`.
-#[inline(always)]
-unsafe fn load_words(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    if bytes == 8 {
-        // SAFETY: eight bytes are writable; unaligned is allowed.
-        unsafe {
-            target
-                .cast::<u64>()
-                .write_unaligned(words[0].load(Ordering::Relaxed))
-        };
-        return;
-    }
-    let whole = bytes / 8;
-    let rest = bytes % 8;
-    for (index, word) in words.iter().enumerate().take(whole) {
-        // SAFETY: word `index` lies whole inside the `bytes` writable bytes.
-        unsafe {
-            target
-                .cast::<u64>()
-                .add(index)
-                .write_unaligned(word.load(Ordering::Relaxed))
-        };
-    }
-    if rest != 0 {
-        let tail = words[whole].load(Ordering::Relaxed).to_ne_bytes();
-        // SAFETY: the `rest` bytes after the whole words are writable; the regions cannot overlap.
-        unsafe { write_part(target.add(8 * whole), u64::from_ne_bytes(tail), rest) };
-    }
-}
-
-/// Writes the low 1 to 7 bytes of a word.
-///
-/// # Safety
-/// `target` is writable for `bytes` bytes, 1 to 7.
-#[inline(always)]
-unsafe fn write_part(target: *mut u8, word: u64, bytes: usize) {
-    // SAFETY: each write lies inside the `bytes` bytes by the branch taken; overlapping writes store equal bytes.
-    unsafe {
-        if bytes >= 4 {
-            target.cast::<u32>().write_unaligned(word as u32);
-            target
-                .add(bytes - 4)
-                .cast::<u32>()
-                .write_unaligned((word >> (8 * (bytes - 4))) as u32);
-        } else {
-            target.write(word as u8);
-            target
-                .add(bytes / 2)
-                .write((word >> (8 * (bytes / 2))) as u8);
-            target
-                .add(bytes - 1)
-                .write((word >> (8 * (bytes - 1))) as u8);
+            piece::<[u64; 2]>(source, target, bytes - 16);
+        } else if bytes > 8 {
+            piece::<u64>(source, target, 0);
+            piece::<u64>(source, target, bytes - 8);
+        } else if bytes > 4 {
+            piece::<u32>(source, target, 0);
+            piece::<u32>(source, target, bytes - 4);
+        } else if bytes != 0 {
+            piece::<u16>(source, target, 0);
+            piece::<u8>(source, target, bytes - 1);
         }
     }
 }

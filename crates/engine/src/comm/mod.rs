@@ -12,6 +12,7 @@ pub mod inter;
 mod tests;
 
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, Mutex, Ordering};
@@ -21,6 +22,7 @@ use crate::errors::Error;
 use crate::group::{Comparison, Group};
 use crate::process::Process;
 use crate::vci::Vci;
+use crate::vci::link::Link;
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
@@ -86,17 +88,66 @@ impl RankMap {
     }
 }
 
+/// What the shortest path needs to reach a peer: the way to rank `r` of a linear map is found by one multiplication.
+pub(crate) struct Route {
+    /// The link to rank 0.
+    origin: *mut Link,
+    /// Distance between the links of neighbouring ranks, in bytes.
+    stride_bytes: i64,
+    /// World rank of rank 0, and distance between neighbouring ranks.
+    offset: u32,
+    stride: u32,
+    /// Ranks that can be reached this way: none when threads demand a lock or the map is a table.
+    pub(crate) short_ranks: u32,
+}
+
+impl Route {
+    fn new(vci: &Vci, map: &RankMap, ranks: u32) -> Self {
+        let (offset, stride, short_ranks) = match *map {
+            RankMap::Linear { offset, stride } if !vci.is_threaded() => (offset, stride, ranks),
+            _ => (0, 0, 0),
+        };
+        Self {
+            origin: vci.first_link().as_ptr().wrapping_add(offset as usize),
+            stride_bytes: i64::from(stride.cast_signed()) * size_of::<Link>() as i64,
+            offset,
+            stride,
+            short_ranks,
+        }
+    }
+
+    /// The link to a rank.
+    ///
+    /// # Safety
+    /// `rank` is below `short_ranks`. The result may be used while no other reference to the VCI's state is.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) unsafe fn link(&self, rank: u32) -> NonNull<Link> {
+        let distance = i64::from(rank).wrapping_mul(self.stride_bytes);
+        // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each.
+        unsafe { NonNull::new_unchecked(self.origin.wrapping_byte_offset(distance as isize)) }
+    }
+
+    /// The world rank of a rank below `short_ranks`.
+    #[inline(always)]
+    pub(crate) const fn peer(&self, rank: u32) -> u32 {
+        self.offset.wrapping_add(self.stride.wrapping_mul(rank))
+    }
+}
+
 /// A communicator. Shared by reference; freed through [`Comm::free`].
+#[repr(C, align(64))]
 pub struct Comm {
     pub(crate) vci: &'static Vci,
     /// Context id in the high half.
     pub(crate) match_base: u64,
+    pub(crate) route: Route,
+    /// Operations that name this communicator; touched under the VCI's guard only.
+    pending: UnsafeCell<u32>,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
     rank: u32,
     map: RankMap,
-    /// Operations that name this communicator; touched under the VCI's guard only.
-    pending: UnsafeCell<u32>,
     pub(crate) process: &'static Process,
     group: Group,
     remote_group: Option<Group>,
@@ -115,7 +166,8 @@ pub struct Comm {
     freed: AtomicI32,
 }
 
-// SAFETY: `pending` is touched only under the guard of the communicator's VCI; everything else is Sync by itself.
+// SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI;
+// everything else is Sync by itself.
 unsafe impl Sync for Comm {}
 // SAFETY: as for Sync.
 unsafe impl Send for Comm {}
@@ -146,12 +198,14 @@ impl Comm {
     ) -> Arc<Self> {
         let (remote_group, local) = remote.unzip();
         let addressed = remote_group.as_ref().unwrap_or(&group);
+        let map = RankMap::new(addressed.members());
         let comm = Arc::new(Self {
             vci: process.vci(),
+            route: Route::new(process.vci(), &map, addressed.size()),
             match_base: u64::from(context) << 32,
             peers: addressed.size(),
             rank: group.rank_of(process.rank()).unwrap_or(0),
-            map: RankMap::new(addressed.members()),
+            map,
             pending: UnsafeCell::new(0),
             process,
             group,

@@ -129,7 +129,7 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
     unsafe { protocol::pack(state.ops.op(index), 0, held.as_mut_ptr(), memory.bytes) };
     let op = state.ops.op_mut(index);
     op.base = held.as_mut_ptr();
-    op.flags |= flag::BUFFERED | flag::FREED;
+    op.record.flags |= flag::BUFFERED | flag::FREED;
     let extra = op.extra.get_or_insert_default();
     extra.layout = None;
     extra.held = held;

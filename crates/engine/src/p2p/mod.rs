@@ -8,11 +8,11 @@ pub mod buffered;
 pub mod persistent;
 pub mod probe;
 
+use std::hint::cold_path;
 use std::sync::Arc;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
-use fabric::ring::{SHORT_BYTES, is_simple};
-use fabric::sync::Ordering;
+use fabric::ring::SHORT_BYTES;
 use layout::Layout;
 
 use crate::comm::Comm;
@@ -114,27 +114,32 @@ pub unsafe fn send_short(
     dest: i32,
     tag: i32,
 ) -> Shortcut {
-    let ordinary =
-        (dest as u32) < comm.peers && tag >= 0 && bytes <= SHORT_BYTES && is_simple(bytes);
-    if !ordinary || comm.vci.is_threaded() {
+    // One branch each: merged into one they would cost more instructions.
+    if bytes > SHORT_BYTES {
+        cold_path();
         return Shortcut::NotTaken;
     }
-    let mut state = comm.vci.enter_alone();
-    // SAFETY: the rank map of a communicator holds ranks of the job only, and there is a link for each.
-    let link = unsafe {
-        state
-            .links
-            .get_unchecked_mut(comm.peer(dest as u32) as usize)
-    };
+    if tag < 0 {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    if dest as u32 >= comm.route.short_ranks {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    // SAFETY: below `short_ranks` every rank has a link; no other thread is inside MPI (Route::new).
+    let link = unsafe { comm.route.link(dest as u32).as_mut() };
     if !link.sender.has_credit() {
+        cold_path();
         return Shortcut::NotTaken;
     }
-    // SAFETY: the memory is readable (caller), a simple length that fits, and a credit is there (all checked).
+    // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
     unsafe {
         link.sender
-            .put_simple(cell::SHORT, comm.match_base | tag as u64, base, bytes)
+            .put_short(cell::SHORT, comm.match_base | tag as u64, base, bytes)
     };
     if link.needs_doorbell() {
+        cold_path();
         Shortcut::SentToSleeper
     } else {
         Shortcut::Sent
@@ -163,30 +168,36 @@ pub unsafe fn post_short(
     source: i32,
     tag: i32,
 ) -> Option<RequestId> {
-    if source as u32 >= comm.peers || tag < 0 || comm.vci.is_threaded() {
+    if source as u32 >= comm.route.short_ranks {
+        cold_path();
+        return None;
+    }
+    if tag < 0 {
+        cold_path();
         return None;
     }
     let mut guard = comm.vci.enter_alone();
     let state = &mut *guard;
-    if !state.unexpected.is_empty() || !state.posted.has_room() {
+    if !state.unexpected.is_empty() {
         return None;
     }
-    let index = state
+    let op = state
         .ops
         .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
-    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
-    let op = state.ops.op_mut(index);
-    (op.base, op.bytes, op.error, op.comm) = (base, bytes, 0, comm);
+    op.record.stamp_ms = state.node.now_ms();
+    (op.base, op.record.bytes, op.comm) = (base, bytes as u64, comm);
     // SAFETY: the guard of the communicator's VCI is held.
     unsafe { comm.hold_operation() };
-    let record = state.ops.record_mut(index);
-    (record.bytes, record.stamp_ms) = (bytes as u64, stamp);
     let key = Key {
         word: comm.match_base | tag as u64,
-        peer: comm.peer(source as u32),
+        peer: comm.route.peer(source as u32),
     };
-    state.posted.post_exact(&mut state.ops, index, key);
-    Some(state.ops.id(index))
+    let (id, index) = (op.id(), op.index());
+    let last = state.posted.post_exact(op, key);
+    if last != OpIndex::NONE {
+        state.ops.record_mut(last).next = index.0;
+    }
+    Some(id)
 }
 
 /// Starts a send to rank `dest` with `tag`.
@@ -216,7 +227,7 @@ pub unsafe fn isend(
     }
     let mut state = comm.vci.enter();
     let link = &mut state.links[comm.peer(dest as u32) as usize];
-    if !link.sender.has_credit() {
+    if !link.has_room() {
         drop(state);
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
@@ -281,7 +292,7 @@ pub(crate) unsafe fn isend_collective(
     let state = &mut *guard;
     let word = (comm.match_base + crate::comm::COLLECTIVE) | u64::from(tag);
     let link = &mut state.links[comm.peer(dest) as usize];
-    if memory.bytes <= SHORT_BYTES && memory.layout.is_none() && link.sender.has_credit() {
+    if memory.bytes <= SHORT_BYTES && memory.layout.is_none() && link.has_room() {
         // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
         unsafe {
             link.sender
@@ -318,18 +329,13 @@ pub(crate) fn new_send(
 ) -> Result<OpIndex> {
     let index = state.ops.take(Role::Send, record_kind::SEND_ACTIVE)?;
     let peer = comm.peer(dest);
-    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
+    let stamp = state.node.now_ms();
     let record = state.ops.record_mut(index);
-    (
-        record.match_word,
-        record.peer,
-        record.bytes,
-        record.stamp_ms,
-    ) = (word, peer, memory.bytes as u64, stamp);
+    (record.match_word, record.peer, record.stamp_ms) = (word, peer, stamp);
     let op = state.ops.op_mut(index);
     op.target = peer;
     if mode == Mode::Synchronous {
-        op.flags |= flag::SYNCHRONOUS;
+        op.record.flags |= flag::SYNCHRONOUS;
     }
     describe(op, comm, memory);
     Ok(index)
@@ -339,8 +345,7 @@ pub(crate) fn new_send(
 #[inline(always)]
 fn describe(op: &mut crate::vci::operations::Op, comm: &Comm, memory: Memory<'_>) {
     op.base = memory.base;
-    op.bytes = memory.bytes;
-    op.error = 0;
+    op.record.bytes = memory.bytes as u64;
     op.comm = comm;
     // SAFETY: callers hold the guard of the communicator's VCI (they have its state).
     unsafe { comm.hold_operation() };
@@ -489,10 +494,7 @@ pub(crate) fn post(state: &mut VciState, index: OpIndex, key: Key) {
     if !state.unexpected.is_empty() && post_among_unexpected(state, index, key) {
         return;
     }
-    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
-    let bytes = state.ops.op(index).bytes as u64;
-    let record = state.ops.record_mut(index);
-    (record.bytes, record.stamp_ms) = (bytes, stamp);
+    state.ops.record_mut(index).stamp_ms = state.node.now_ms();
     state.posted.post(&mut state.ops, index, key);
 }
 

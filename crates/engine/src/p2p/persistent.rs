@@ -47,9 +47,9 @@ pub unsafe fn send_init(
     )?;
     state.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = state.ops.op_mut(index);
-    op.flags |= flag::PERSISTENT;
+    op.record.flags |= flag::PERSISTENT;
     if mode == Mode::Buffered {
-        op.flags |= flag::BUFFERED;
+        op.record.flags |= flag::BUFFERED;
     }
     if nowhere {
         op.target = NO_PEER;
@@ -84,8 +84,8 @@ pub unsafe fn recv_init(
     let index = new_receive(state, comm, memory)?;
     state.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = state.ops.op_mut(index);
-    op.flags |= flag::PERSISTENT;
-    op.extra.get_or_insert_default().template = (key.word, key.peer);
+    op.record.flags |= flag::PERSISTENT;
+    op.extra.get_or_insert_default().template = (key.word, key.peer, op.record.bytes);
     Ok(state.ops.id(index))
 }
 
@@ -98,7 +98,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     let state = &mut *guard;
     let index = state.ops.find(id).ok_or_else(|| request::stale(id))?;
     let op = state.ops.op_mut(index);
-    if op.flags & flag::PERSISTENT == 0 || state.ops.record(index).kind != record_kind::INACTIVE {
+    if !op.has(flag::PERSISTENT) || state.ops.record(index).kind != record_kind::INACTIVE {
         return Err(Error::argument(
             ErrorClass::ERR_REQUEST,
             "request",
@@ -108,19 +108,20 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     }
     let op = state.ops.op_mut(index);
     op.error = 0;
-    op.flags &= !flag::CANCELLED;
-    if op.role == Role::Receive {
-        let (word, peer) = op
+    op.record.flags &= !flag::CANCELLED;
+    if op.role() == Role::Receive {
+        let (word, peer, capacity) = op
             .extra
             .as_ref()
-            .map_or((0, NO_PEER), |extra| extra.template);
+            .map_or((0, NO_PEER, 0), |extra| extra.template);
         if peer == NO_PEER {
             let record = state.ops.record_mut(index);
             (record.peer, record.match_word, record.bytes) =
                 (NO_PEER, u64::from(fabric::board::ANY_TAG), 0);
             state.complete(index);
         } else {
-            state.ops.record_mut(index).kind = record_kind::RECEIVE_POSTED;
+            let record = state.ops.record_mut(index);
+            (record.kind, record.bytes) = (record_kind::RECEIVE_POSTED, capacity);
             post(state, index, Key { word, peer });
         }
         return Ok(());
@@ -129,8 +130,8 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         state.complete(index);
         return Ok(());
     }
-    if op.flags & flag::BUFFERED != 0 {
-        let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.bytes);
+    if op.has(flag::BUFFERED) {
+        let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.record.bytes as usize);
         let tag = state.ops.record(index).match_word as u32 as i32;
         let layout = state
             .ops

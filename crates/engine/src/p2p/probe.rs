@@ -117,7 +117,7 @@ fn take(
     let index = state.unexpected.take(&mut state.ops, key)?;
     let status = status_of(state, comm, index);
     let op = state.ops.op_mut(index);
-    op.flags |= flag::PROBED;
+    op.record.flags |= flag::PROBED;
     op.comm = comm;
     // SAFETY: the caller holds the guard of this VCI.
     unsafe { comm.hold_operation() };
@@ -156,10 +156,10 @@ pub unsafe fn imrecv(
     let found = state
         .ops
         .find(message.0)
-        .filter(|&index| state.ops.op(index).flags & flag::PROBED != 0);
+        .filter(|&index| state.ops.op(index).has(flag::PROBED));
     let Some(index) = found.filter(|&index| {
         matches!(
-            state.ops.op(index).role,
+            state.ops.op(index).role(),
             Role::Short | Role::Held | Role::Described
         )
     }) else {

@@ -7,9 +7,8 @@
 
 use fabric::board::kind as record_kind;
 use fabric::ring::SHORT_BYTES;
-use fabric::sync::Ordering;
 
-use super::{cell, limit_to_buffer, note_message, pack, send_control, unpack};
+use super::{cell, note_message, pack, send_control, unpack};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, Role};
@@ -22,7 +21,7 @@ pub(super) fn transmit_eager(
     word: u64,
     synchronous: bool,
 ) -> bool {
-    let bytes = state.ops.op(index).bytes;
+    let bytes = state.ops.record(index).bytes as usize;
     let id = if synchronous {
         state.ops.id(index).0
     } else {
@@ -68,7 +67,7 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
         return None;
     }
     let index = state.ops.take(role, record_kind::UNEXPECTED).ok()?;
-    let stamp = state.node.segment.header().clock_ms.load(Ordering::Relaxed) as u32;
+    let stamp = state.node.now_ms();
     let record = state.ops.record_mut(index);
     record.bytes = bytes;
     record.stamp_ms = stamp;
@@ -103,8 +102,7 @@ pub(super) fn deliver(
     source: *const u8,
     bytes: usize,
 ) {
-    note_message(state, receive, key, bytes as u64);
-    let fitting = limit_to_buffer(state, receive, bytes);
+    let fitting = note_message(state, receive, key, bytes as u64);
     // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); `source` holds `bytes` bytes.
     unsafe { unpack(state.ops.op(receive), 0, source, fitting) };
     state.complete(receive);
@@ -181,7 +179,7 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
     };
     let bytes = record.bytes as usize;
     let op = state.ops.op(message);
-    let (role, sender, inline) = (op.role, op.remote, op.inline);
+    let (role, sender, inline) = (op.role(), op.remote, op.inline);
     match role {
         Role::Short => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
         Role::Held => {

@@ -24,18 +24,18 @@ use crate::vci::operations::{Op, OpIndex, RequestId, flag};
 
 /// Kinds of cells.
 pub(crate) mod cell {
-    /// A whole message.
-    pub(crate) const SHORT: u8 = 1;
+    /// A whole message. Zero, so that its head needs no constant.
+    pub(crate) const SHORT: u8 = 0;
     /// A message in the payload area: words = bytes, sender's id if synchronous, position.
-    pub(crate) const EAGER: u8 = 2;
+    pub(crate) const EAGER: u8 = 1;
     /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
-    pub(crate) const REQUEST: u8 = 3;
+    pub(crate) const REQUEST: u8 = 2;
     /// The receiver asks for pieces: words = sender's id, receiver's id, bytes wanted (in the match word).
-    pub(crate) const PULL: u8 = 4;
+    pub(crate) const PULL: u8 = 3;
     /// A piece: words = receiver's id, bytes, position.
-    pub(crate) const PIECE: u8 = 5;
+    pub(crate) const PIECE: u8 = 4;
     /// The receiver has what it wants: words = sender's id.
-    pub(crate) const DONE: u8 = 6;
+    pub(crate) const DONE: u8 = 5;
 }
 
 /// Handles one arrived cell of ring `index`; false when it must wait because the operation slab is full.
@@ -55,11 +55,12 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
         return eager::keep_short(state, index, key, bytes);
     };
     let op = state.ops.op(receive);
-    if bytes <= op.bytes && op.extra.is_none() {
+    if bytes as u64 <= op.record.bytes && op.extra.is_none() {
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
         unsafe { incoming.ring.copy_short(op.base, bytes) };
         incoming.ring.advance();
-        note_message(state, receive, key, bytes as u64);
+        let record = state.ops.record_mut(receive);
+        (record.match_word, record.peer, record.bytes) = (key.word, key.peer, bytes as u64);
         state.complete(receive);
     } else {
         eager::deliver_short(state, index, receive, key, bytes);
@@ -88,27 +89,20 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
     handled
 }
 
-/// Records which message a receive got.
-#[inline(always)]
-pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, bytes: u64) {
-    let record = state.ops.record_mut(receive);
-    record.match_word = key.word;
-    record.peer = key.peer;
-    record.bytes = bytes;
-}
-
-/// Records that a message was longer than the buffer; returns the bytes that fit.
-pub(crate) fn limit_to_buffer(state: &mut VciState, receive: OpIndex, bytes: usize) -> usize {
+/// Records which message a receive got, and an error if it is longer than the buffer; returns the bytes that fit.
+pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, bytes: u64) -> usize {
     let op = state.ops.op_mut(receive);
-    if bytes <= op.bytes {
-        return bytes;
+    op.record.match_word = key.word;
+    op.record.peer = key.peer;
+    let capacity = op.record.bytes;
+    if bytes <= capacity {
+        op.record.bytes = bytes;
+    } else {
+        op.error = crate::ErrorClass::ERR_TRUNCATE.0;
+        op.extra.get_or_insert_default().error_text =
+            format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
     }
-    let capacity = op.bytes;
-    op.error = crate::ErrorClass::ERR_TRUNCATE.0;
-    op.extra.get_or_insert_default().error_text =
-        format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
-    state.ops.record_mut(receive).bytes = capacity as u64;
-    capacity
+    op.record.bytes as usize
 }
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
@@ -125,7 +119,11 @@ pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
 /// Puts a send on its way; false when the ring has no room.
 pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let op = state.ops.op(index);
-    let (peer, bytes, synchronous) = (op.target, op.bytes, op.flags & flag::SYNCHRONOUS != 0);
+    let (peer, bytes, synchronous) = (
+        op.target,
+        op.record.bytes as usize,
+        op.has(flag::SYNCHRONOUS),
+    );
     let word = state.ops.record(index).match_word;
     let link = &mut state.links[peer as usize];
     if !link.sender.is_connected() {

@@ -10,10 +10,7 @@ use fabric::board::kind as record_kind;
 use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
-use super::{
-    cell, eager, is_contiguous, limit_to_buffer, named_by_peer, note_message, pack, send_control,
-    unpack,
-};
+use super::{cell, eager, is_contiguous, named_by_peer, note_message, pack, send_control, unpack};
 use crate::vci::VciState;
 use crate::vci::link::CrossCopy;
 use crate::vci::matching::Key;
@@ -29,11 +26,14 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
     let shared = if address == 0 {
         None
     } else {
-        state.node.segment.offset_of(op.base, op.bytes)
+        state
+            .node
+            .segment
+            .offset_of(op.base, op.record.bytes as usize)
     };
     let proof: *const u64 = &raw const *state.node.proof;
     let words = [
-        op.bytes as u64,
+        op.record.bytes,
         state.ops.id(index).0,
         address,
         shared.unwrap_or(0),
@@ -68,8 +68,7 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
 /// Fetches a described message for a receive that matches it.
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
     let [bytes, sender, address, shared, proof, _] = description;
-    note_message(state, receive, key, bytes);
-    let wanted = limit_to_buffer(state, receive, usize::try_from(bytes).unwrap_or(usize::MAX));
+    let wanted = note_message(state, receive, key, bytes);
     if wanted == 0
         || fetch_shared(state, receive, shared, wanted)
         || fetch_own(state, receive, key.peer, address, wanted)
@@ -204,7 +203,7 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
     while let Some(&index) = state.streaming.get(slot) {
         pieces += push_pieces(state, index);
         let op = state.ops.op(index);
-        if op.position == op.bytes {
+        if op.position as u64 == op.record.bytes {
             state.streaming.swap_remove(slot);
             state.complete(index);
         } else {
@@ -219,7 +218,8 @@ fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
     loop {
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
-        let bytes = (op.bytes - op.position).min(state.node.fragment_bytes as usize);
+        let bytes =
+            (op.record.bytes as usize - op.position).min(state.node.fragment_bytes as usize);
         if bytes == 0 || link.backlogged {
             return pieces;
         }

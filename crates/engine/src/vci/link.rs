@@ -5,10 +5,12 @@
 //! receiver finds it there when the count of its connections moves. Whoever never talks to a peer pays nothing for it.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use fabric::board::RankBoard;
 use fabric::doorbell;
+use fabric::os;
 use fabric::ring::{RingPlace, RingReceiver, RingSender};
 use fabric::segment::Segment;
 use fabric::sync::{AtomicU32, Ordering};
@@ -16,13 +18,14 @@ use fabric::sync::{AtomicU32, Ordering};
 use super::operations::OpIndex;
 use crate::errors::{Error, ErrorClass, Result};
 
-/// The way to one peer. One cache line: all that a short send touches beside the cell.
+/// The way to one peer. One cache line: all that a short send touches beside the cell. All-zero is a way without a ring.
 #[repr(C, align(64))]
 pub(crate) struct Link {
     pub(crate) sender: RingSender,
+    /// Not 0 when a published cell needs the doorbell: the peer's doorbell itself, or a constant where senders must fence.
+    attention: *const AtomicU32,
     /// The peer's doorbell.
     asleep: *const AtomicU32,
-    sender_fences: bool,
     /// Whether sends wait in the backlog; then the sender's credits are withheld, so that nothing overtakes them.
     pub(crate) backlogged: bool,
     /// What is known about reading the peer's memory.
@@ -33,25 +36,17 @@ pub(crate) struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CrossCopy {
-    Untried,
-    Works,
-    Refused,
+    Untried = 0,
+    Works = 1,
+    Refused = 2,
 }
 
 const _: () = assert!(size_of::<Link>() == 64);
 
-impl Link {
-    /// The way to a peer whose board is `board`, without a ring yet.
-    pub(crate) fn new(board: &RankBoard) -> Self {
-        Self {
-            sender: RingSender::unconnected(),
-            asleep: &raw const board.asleep,
-            sender_fences: false,
-            backlogged: false,
-            cross_copy: CrossCopy::Untried,
-        }
-    }
+/// Where [`Link::attention`] leads when senders must fence.
+static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
+impl Link {
     /// Makes the ring to local rank `target` and announces it.
     #[cold]
     pub(crate) fn connect(&mut self, segment: &Segment, me: u32, target: u32) -> Result<()> {
@@ -69,7 +64,13 @@ impl Link {
         // SAFETY: fresh zeroed bytes of the segment, which outlives the VCI; only the directory's entry leads here.
         let place = unsafe { RingPlace::at(base, header.ring_cells, header.ring_payload_bytes) };
         self.sender = RingSender::new(place);
-        self.sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
+        self.asleep = &raw const segment.board(target).asleep;
+        let sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
+        self.attention = if sender_fences {
+            &raw const ALWAYS
+        } else {
+            self.asleep
+        };
         // PAIRS: link.directory. The zeroed ring exists before its offset is seen.
         segment
             .directory(me, target)
@@ -83,20 +84,85 @@ impl Link {
         Ok(())
     }
 
-    /// Whether a published cell needs [`Self::ring_doorbell`].
+    /// Whether a short message may be published: there is a credit, or the receiver has returned some and nothing waits.
+    #[inline(always)]
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.sender.has_credit() || (!self.backlogged && self.sender.refresh())
+    }
+
+    /// Whether a published cell needs [`Self::ring_doorbell`]. The link is connected.
     // TIER: short
     #[inline(always)]
     pub(crate) fn needs_doorbell(&self) -> bool {
-        // SAFETY: points into the peer's board, which stays mapped as long as the VCI lives.
-        self.sender_fences || unsafe { &*self.asleep }.load(Ordering::Relaxed) != 0
+        // SAFETY: connected, so it points to a constant or into the peer's board, which stays mapped as long as the VCI lives.
+        unsafe { &*self.attention }.load(Ordering::Relaxed) != 0
     }
 
-    /// Wakes the peer if it sleeps.
+    /// Wakes the peer if it sleeps. The link is connected.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn ring_doorbell(&self) -> bool {
-        // SAFETY: points into the peer's board, which stays mapped as long as the VCI lives.
-        doorbell::ring(unsafe { &*self.asleep }, self.sender_fences)
+    pub(crate) fn ring_doorbell(&self) {
+        if self.needs_doorbell() {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
+        // SAFETY: connected, so it points into the peer's board, which stays mapped as long as the VCI lives.
+        doorbell::ring(unsafe { &*self.asleep }, sender_fences);
+    }
+}
+
+/// The links to all world ranks, reserved as address space: only the pages of peers that are talked to exist.
+pub(crate) struct Links {
+    first: NonNull<Link>,
+    len: usize,
+}
+
+impl Links {
+    /// Links to `ranks` ranks, none of them connected.
+    pub(crate) fn new(ranks: u32) -> Result<Self> {
+        let len = ranks as usize;
+        Ok(Self {
+            first: os::map_private(len * size_of::<Link>())?.cast(),
+            len,
+        })
+    }
+
+    /// The first link; those of all ranks follow.
+    pub(crate) const fn first(&self) -> NonNull<Link> {
+        self.first
+    }
+}
+
+impl Deref for Links {
+    type Target = [Link];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Link] {
+        // SAFETY: mapped with this length by `new`; all-zero memory is a valid Link.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Links {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Link] {
+        // SAFETY: as in `deref`; `&mut self` makes this the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for link in self.iter_mut().filter(|link| link.sender.is_connected()) {
+            link.sender = RingSender::unconnected();
+        }
+        // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.
+        unsafe { os::unmap(self.first.cast(), self.len * size_of::<Link>()) };
     }
 }
 

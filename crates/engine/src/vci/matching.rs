@@ -9,7 +9,7 @@
 
 use fabric::board::{ANY_PEER, ANY_TAG};
 
-use super::operations::{OpIndex, Operations, flag};
+use super::operations::{Op, OpIndex, Operations, flag};
 
 /// What a message is matched by: context id and tag in one word, and the sender's (or any) world rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +44,12 @@ impl Key {
     }
 }
 
-/// A hash table whose chains are lists of operation records in insertion order.
+/// A hash table whose chains are lists of operation records in insertion order. It grows with the number of operations
+/// ever pending at once, so that nothing need be counted.
 struct Chains {
     buckets: Box<[Bucket]>,
-    shift: u32,
-    len: usize,
+    /// Number of buckets (a power of two) less one.
+    mask: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -61,14 +62,18 @@ const EMPTY: Bucket = Bucket {
     first: OpIndex::NONE,
     last: OpIndex::NONE,
 };
-const FIRST_BITS: u32 = 8;
+const FIRST_BUCKETS: usize = 256;
+/// Multipliers of the hash, 31 bits so that each fits into an instruction; and its lowest bit in use, chosen so that the
+/// bits above it depend on tag, peer and context alike, for few buckets as well as for many.
+const PEER_FACTOR: u64 = 0x5a82_7999;
+const FACTOR: u64 = 0x5851_f42d;
+const HASH_SHIFT: u32 = 28;
 
 impl Chains {
     fn new() -> Self {
         Self {
-            buckets: vec![EMPTY; 1 << FIRST_BITS].into_boxed_slice(),
-            shift: 64 - FIRST_BITS,
-            len: 0,
+            buckets: vec![EMPTY; FIRST_BUCKETS].into_boxed_slice(),
+            mask: FIRST_BUCKETS as u64 - 1,
         }
     }
 
@@ -76,38 +81,39 @@ impl Chains {
     fn bucket(&mut self, key: Key) -> &mut Bucket {
         let mixed = key
             .word
-            .wrapping_add(u64::from(key.peer) << 47)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let index = (mixed >> self.shift) as usize;
+            .wrapping_add(u64::from(key.peer).wrapping_mul(PEER_FACTOR))
+            .wrapping_mul(FACTOR);
+        let index = (mixed >> HASH_SHIFT & self.mask) as usize;
         debug_assert!(index < self.buckets.len());
-        // SAFETY: `shift` leaves exactly log2(buckets.len()) bits.
+        // SAFETY: `mask` is one less than the number of buckets.
         unsafe { self.buckets.get_unchecked_mut(index) }
     }
 
     // TIER: short
     #[inline(always)]
     fn append(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
-        if self.len >= self.buckets.len() {
+        if ops.used() > self.buckets.len() {
             self.grow(ops);
         }
-        self.link(ops, index, key);
-    }
-
-    /// [`Self::append`] without enlarging the table.
-    #[inline(always)]
-    fn link(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
-        self.len += 1;
         let record = ops.record_mut(index);
         record.match_word = key.word;
         record.peer = key.peer;
         record.next = OpIndex::NONE.0;
+        let last = self.link(index, key);
+        if last != OpIndex::NONE {
+            ops.record_mut(last).next = index.0;
+        }
+    }
+
+    /// Makes an entry the last of its chain; the result, if any, must be told its successor.
+    #[inline(always)]
+    fn link(&mut self, index: OpIndex, key: Key) -> OpIndex {
         let bucket = self.bucket(key);
         let last = std::mem::replace(&mut bucket.last, index);
         if last == OpIndex::NONE {
             bucket.first = index;
-        } else {
-            ops.record_mut(last).next = index.0;
         }
+        last
     }
 
     /// The first entry filed under exactly `key`, and its predecessor in the chain.
@@ -138,7 +144,6 @@ impl Chains {
         } else {
             ops.record_mut(before).next = next.0;
         }
-        self.len -= 1;
     }
 
     /// Takes a particular entry out; false if it is not in the table.
@@ -165,8 +170,7 @@ impl Chains {
     fn grow(&mut self, ops: &mut Operations) {
         let larger = vec![EMPTY; self.buckets.len() * 4].into_boxed_slice();
         let old = std::mem::replace(&mut self.buckets, larger);
-        self.shift -= 2;
-        self.len = 0;
+        self.mask = self.buckets.len() as u64 - 1;
         for bucket in old {
             let mut index = bucket.first;
             while index != OpIndex::NONE {
@@ -188,8 +192,12 @@ impl Chains {
 /// Receives that wait for their message.
 pub(crate) struct PostedQueue {
     chains: Chains,
+    /// Receives with wildcards in the queue.
     wild: usize,
-    sequence: u64,
+    /// Receives with wildcards posted so far. A receive notes this number when it is posted: among those that fit one
+    /// message all but one kind of key have wildcards, so a smaller number means posted earlier, and of equals the one
+    /// with wildcards, which raised the number itself, was posted first.
+    wild_posts: u64,
 }
 
 impl PostedQueue {
@@ -197,23 +205,19 @@ impl PostedQueue {
         Self {
             chains: Chains::new(),
             wild: 0,
-            sequence: 0,
+            wild_posts: 0,
         }
     }
 
-    /// Whether one more receive can be posted without enlarging the table.
-    #[inline(always)]
-    pub(crate) const fn has_room(&self) -> bool {
-        self.chains.len < self.chains.buckets.len()
-    }
-
-    /// As [`Self::post`] for a key without wildcards when [`Self::has_room`].
+    /// [`Self::post`] for a key without wildcards, on an entry taken with [`Operations::take_free`], whose key this fills in.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn post_exact(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
-        self.sequence += 1;
-        ops.op_mut(index).sequence = self.sequence;
-        self.chains.link(ops, index, key);
+    pub(crate) fn post_exact(&mut self, op: &mut Op, key: Key) -> OpIndex {
+        op.sequence = self.wild_posts;
+        op.record.match_word = key.word;
+        op.record.peer = key.peer;
+        debug_assert_eq!(op.record.next, OpIndex::NONE.0);
+        self.chains.link(op.index(), key)
     }
 
     /// Files a receive under `key`, behind all that were posted before.
@@ -223,8 +227,7 @@ impl PostedQueue {
         if key.is_wild() {
             self.note_wild(ops, index);
         }
-        self.sequence += 1;
-        ops.op_mut(index).sequence = self.sequence;
+        ops.op_mut(index).sequence = self.wild_posts;
         self.chains.append(ops, index, key);
     }
 
@@ -232,7 +235,8 @@ impl PostedQueue {
     #[inline(never)]
     fn note_wild(&mut self, ops: &mut Operations, index: OpIndex) {
         self.wild += 1;
-        ops.op_mut(index).flags |= flag::WILD;
+        self.wild_posts += 1;
+        ops.record_mut(index).flags |= flag::WILD;
     }
 
     /// Takes out the receive that the message `key` belongs to.
@@ -258,7 +262,7 @@ impl PostedQueue {
                     .find(ops, candidate)
                     .map(|(before, index)| (candidate, before, index))
             })
-            .min_by_key(|&(_, _, index)| ops.op(index).sequence);
+            .min_by_key(|&(candidate, _, index)| (ops.op(index).sequence, !candidate.is_wild()));
         let (candidate, before, index) = found?;
         self.chains.unlink(ops, before, index, candidate);
         self.wild -= usize::from(candidate.is_wild());
@@ -268,7 +272,7 @@ impl PostedQueue {
     /// Takes a particular receive out (cancel); false if it has matched already.
     pub(crate) fn remove(&mut self, ops: &mut Operations, index: OpIndex) -> bool {
         let removed = self.chains.remove(ops, index);
-        if removed && ops.op(index).flags & flag::WILD != 0 {
+        if removed && ops.op(index).has(flag::WILD) {
             self.wild -= 1;
         }
         removed
@@ -292,8 +296,8 @@ impl UnexpectedQueue {
     }
 
     #[inline(always)]
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.chains.len == 0
+    pub(crate) fn is_empty(&self) -> bool {
+        self.oldest == OpIndex::NONE
     }
 
     /// Files an arrived message.

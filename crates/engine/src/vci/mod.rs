@@ -16,16 +16,15 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use fabric::board::{OpRecord, PAGE_BYTES};
 use fabric::lock::VciLock;
 use fabric::segment::Segment;
-use fabric::sync::Ordering;
+use fabric::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::errors::{Error, ErrorClass, Result};
+use crate::errors::Result;
 use crate::settings::Settings;
-use link::{Backlog, Incoming, Link};
+use link::{Backlog, Incoming, Links};
 use matching::{PostedQueue, UnexpectedQueue};
-use operations::{FIRST_INDEX, OpIndex, Operations};
+use operations::{OpIndex, Operations};
 
 /// One stream: a lock and the state behind it.
 #[repr(align(64))]
@@ -33,6 +32,7 @@ pub struct Vci {
     lock: VciLock,
     threaded: bool,
     state: UnsafeCell<VciState>,
+    first_link: NonNull<link::Link>,
     pub(crate) waiting: wait::Waiting,
     pub(crate) tasks: crate::task::TaskList,
 }
@@ -49,7 +49,7 @@ pub(crate) struct VciState {
     pub(crate) posted: PostedQueue,
     pub(crate) unexpected: UnexpectedQueue,
     /// One way per world rank.
-    pub(crate) links: Box<[Link]>,
+    pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
     /// The count of connections that `incoming` reflects.
     pub(crate) accepted: u32,
@@ -68,6 +68,8 @@ pub(crate) struct Node {
     pub(crate) segment: Arc<Segment>,
     /// This rank.
     pub(crate) me: u32,
+    clock: NonNull<AtomicU64>,
+    connections: NonNull<AtomicU32>,
     pub(crate) eager_bytes: usize,
     pub(crate) fragment_bytes: u32,
     pub(crate) unexpected_bytes: u64,
@@ -75,6 +77,22 @@ pub(crate) struct Node {
     pub(crate) cross_copy: bool,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
+}
+
+impl Node {
+    /// The job's clock in milliseconds, low half: what operations are stamped with.
+    #[inline(always)]
+    pub(crate) fn now_ms(&self) -> u32 {
+        // SAFETY: points into the segment's header, which `segment` keeps mapped.
+        unsafe { self.clock.as_ref() }.load(Ordering::Relaxed) as u32
+    }
+
+    /// Rings towards this rank that peers have announced.
+    #[inline(always)]
+    pub(crate) fn connections(&self) -> u32 {
+        // SAFETY: points into this rank's board, which `segment` keeps mapped.
+        unsafe { self.connections.as_ref() }.load(Ordering::Relaxed)
+    }
 }
 
 impl Vci {
@@ -86,33 +104,16 @@ impl Vci {
         threaded: bool,
     ) -> Result<Self> {
         let board = segment.board(me);
-        let capacity = u32::try_from(settings.operations)
-            .unwrap_or(u32::MAX)
-            .min(fair_capacity(segment));
-        let entries = u64::from(capacity) + u64::from(FIRST_INDEX);
-        let bytes = entries * size_of::<OpRecord>() as u64;
-        let offset = segment.allocate(bytes)?;
-        let records = segment.address(offset, bytes).ok_or_else(|| {
-            Error::new(
-                ErrorClass::ERR_INTERN,
-                "operation records lie outside the node segment",
-            )
-        })?;
-        // SAFETY: fresh zeroed bytes of the segment, which `node.segment` keeps mapped; the board is this rank's.
-        let ops = unsafe { Operations::new(records.cast(), NonNull::from(board), capacity) }?;
-        board
-            .ops_stride
-            .store(size_of::<OpRecord>() as u32, Ordering::Relaxed);
-        let first = offset + u64::from(FIRST_INDEX) * size_of::<OpRecord>() as u64;
-        board.ops_offset.store(first, Ordering::Relaxed);
+        let capacity = u32::try_from(settings.operations).unwrap_or(u32::MAX);
+        // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
+        let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
         let header = segment.header();
-        let links = (0..header.local_ranks)
-            .map(|peer| Link::new(segment.board(peer)))
-            .collect();
         let node = Node {
             segment: segment.clone(),
             me,
+            clock: NonNull::from(&header.clock_ms),
+            connections: NonNull::from(&board.connections),
             eager_bytes: (settings.eager_bytes as usize)
                 .min(header.ring_payload_bytes as usize / 4),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
@@ -129,7 +130,7 @@ impl Vci {
             ops,
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
-            links,
+            links: Links::new(header.local_ranks)?,
             incoming: Vec::new(),
             accepted: 0,
             backlogs: Vec::new(),
@@ -139,6 +140,7 @@ impl Vci {
             node,
         };
         Ok(Self {
+            first_link: state.links.first(),
             lock: VciLock::new(),
             threaded,
             state: UnsafeCell::new(state),
@@ -150,6 +152,11 @@ impl Vci {
     /// Whether several threads may be inside MPI at once.
     pub(crate) const fn is_threaded(&self) -> bool {
         self.threaded
+    }
+
+    /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_alone`] only.
+    pub(crate) const fn first_link(&self) -> NonNull<link::Link> {
+        self.first_link
     }
 
     /// Opens the state without a lock; only below MPI_THREAD_MULTIPLE.
@@ -169,14 +176,6 @@ impl Vci {
         }
         Guard { vci: self }
     }
-}
-
-/// Records that a rank may have without taking more than its share of an eighth of the segment.
-fn fair_capacity(segment: &Segment) -> u32 {
-    let header = segment.header();
-    let share =
-        header.segment_bytes / 8 / u64::from(header.local_ranks) / size_of::<OpRecord>() as u64;
-    u32::try_from(share.max(PAGE_BYTES as u64)).unwrap_or(u32::MAX)
 }
 
 /// Exclusive access to the state of a VCI that one thread uses at a time.

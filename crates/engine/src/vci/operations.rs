@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The operation slab of a VCI: every pending operation and every unexpected message is one entry.
 //!
-//! An entry has two halves with the same index. The *record* holds what matching needs (context, tag, peer, bytes, kind) and
-//! lies in the node segment, so that the launcher can read what a rank waits for without the rank's help. The *operation*
-//! holds what only this process understands (buffers, callbacks) and lies in private memory. Both are reserved as
-//! address space at start and touched only as far as used, so entries never move and nothing is reallocated.
+//! An entry starts with its *record*: what matching needs (context, tag, peer, bytes, kind). The rest is what only this
+//! process understands (buffers, callbacks). The slab lies in a memory file that only this process maps; the launcher
+//! reads the records through the kernel when somebody asks what the rank waits for, without the rank's help. The slab is
+//! reserved as address space at start and touched only as far as used, so entries never move and nothing is reallocated.
+//! A posted receive touches one cache line of its entry.
 //!
 //! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. Indices start at
 //! 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a request handle in C *is* a `RequestId`.
 
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use fabric::board::{OpRecord, RankBoard, kind};
@@ -50,9 +53,16 @@ impl RequestId {
     const fn new(index: OpIndex, generation: u32) -> Self {
         Self(REQUEST_TAG | (generation as u64) << 32 | index.0 as u64)
     }
+
+    /// The id of the same entry when it is used again.
+    #[inline(always)]
+    const fn next_generation(self) -> Self {
+        let generation = (self.0 >> 32) as u32 + 1;
+        Self(REQUEST_TAG | ((generation & GENERATION_MASK) as u64) << 32 | self.0 as u32 as u64)
+    }
 }
 
-/// What kind of thing an entry is, apart from its progress (which is the record's kind).
+/// What kind of thing an entry is, apart from its progress (which is the record's kind); kept in the record's `role`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
@@ -70,7 +80,7 @@ pub(crate) enum Role {
     Task = 5,
 }
 
-/// Bits of [`Op::flags`].
+/// Bits of the record's `flags`.
 pub(crate) mod flag {
     /// MPI_Request_free was called: release at completion.
     pub(crate) const FREED: u8 = 1;
@@ -88,19 +98,23 @@ pub(crate) mod flag {
     pub(crate) const BUFFERED: u8 = 64;
 }
 
-/// The private half of an entry. All-zero is a valid value.
+/// An entry. All-zero is a valid value.
 #[repr(C, align(64))]
 pub(crate) struct Op {
-    pub(crate) generation: u32,
-    pub(crate) role: Role,
-    pub(crate) flags: u8,
+    /// What matching needs and the launcher reads. `bytes` is the length of the message, or, until a receive has its
+    /// message, the capacity of its buffer.
+    pub(crate) record: OpRecord,
+    /// The request id: tag, generation, index.
+    id: RequestId,
     pub(crate) base: *mut u8,
-    /// Bytes of the message (send) or capacity (receive), packed.
-    pub(crate) bytes: usize,
     /// The communicator; stays alive while `Comm::pending` counts this operation.
     pub(crate) comm: *const Comm,
-    /// Order of posting among receives.
+    /// Of a receive: how many receives with wildcards had been posted when it was, itself included.
     pub(crate) sequence: u64,
+
+    /// The next free entry.
+    next_free: *mut Op,
+    pub(crate) extra: Option<Box<Extra>>,
     /// The other side's operation, where one is needed.
     pub(crate) remote: u64,
     /// Bytes already copied of a piecewise transfer.
@@ -110,12 +124,12 @@ pub(crate) struct Op {
     /// Neighbours in arrival order (unexpected messages).
     pub(crate) earlier: OpIndex,
     pub(crate) later: OpIndex,
-    /// Data of a short unexpected message, or a description.
-    pub(crate) inline: [u64; 6],
-    pub(crate) error: i32,
     /// World rank to send to.
     pub(crate) target: u32,
-    pub(crate) extra: Option<Box<Extra>>,
+    /// Error class that the operation ended with; 0 in free entries.
+    pub(crate) error: i32,
+    /// Data of a short unexpected message, or a description.
+    pub(crate) inline: [u64; 6],
 }
 
 /// What few operations need.
@@ -125,8 +139,8 @@ pub(crate) struct Extra {
     pub(crate) layout: Option<(Arc<Layout>, usize)>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
-    /// What a persistent receive was created with: match word and peer, wildcards included.
-    pub(crate) template: (u64, u32),
+    /// What a persistent receive was created with: match word and peer, wildcards included, and capacity.
+    pub(crate) template: (u64, u32, u64),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// What a task ended with.
@@ -138,52 +152,96 @@ pub(crate) struct Extra {
 const _: () = {
     assert!(size_of::<OpRecord>() == 32);
     assert!(size_of::<Op>() == 192);
+    assert!(std::mem::offset_of!(Op, next_free) == 64);
 };
+
+impl Op {
+    /// What the entry is.
+    #[inline(always)]
+    pub(crate) const fn role(&self) -> Role {
+        match self.record.role {
+            0 => Role::Send,
+            1 => Role::Receive,
+            2 => Role::Short,
+            3 => Role::Held,
+            4 => Role::Described,
+            _ => Role::Task,
+        }
+    }
+
+    /// Whether a bit of [`flag`] is set.
+    #[inline(always)]
+    pub(crate) const fn has(&self, flag: u8) -> bool {
+        self.record.flags & flag != 0
+    }
+
+    /// Index of this entry.
+    #[inline(always)]
+    pub(crate) const fn index(&self) -> OpIndex {
+        OpIndex(self.id.0 as u32)
+    }
+
+    /// Id of this entry.
+    #[inline(always)]
+    pub(crate) const fn id(&self) -> RequestId {
+        self.id
+    }
+}
 
 /// The slab.
 pub(crate) struct Operations {
-    /// Entry 0 of each half; entries below FIRST_INDEX are never touched.
-    records: NonNull<OpRecord>,
+    /// Entry 0; entries below FIRST_INDEX are never touched.
     ops: NonNull<Op>,
+    /// The first free entry that was used before, or null.
+    free: *mut Op,
     capacity: u32,
     /// One past the highest index ever used.
     high: u32,
-    free: OpIndex,
     board: NonNull<RankBoard>,
+    _file: OwnedFd,
 }
 
 impl Operations {
-    /// A slab of `capacity` entries whose records lie at `records`.
+    /// A slab of `capacity` entries, announced on `board`.
     ///
     /// # Safety
-    /// `records` starts `capacity + FIRST_INDEX` zeroed records that this process alone writes, `board` is this rank's; both
-    /// stay mapped while the slab lives.
-    pub(crate) unsafe fn new(
-        records: NonNull<OpRecord>,
-        board: NonNull<RankBoard>,
-        capacity: u32,
-    ) -> Result<Self> {
+    /// `board` is this rank's and stays mapped while the slab lives.
+    pub(crate) unsafe fn new(board: NonNull<RankBoard>, capacity: u32) -> Result<Self> {
         let entries = capacity as usize + FIRST_INDEX as usize;
-        let ops = os::map_private(entries * size_of::<Op>())?.cast();
+        let file = File::from(os::memory_file(c"rankpoint-operations")?);
+        file.set_len((entries * size_of::<Op>()) as u64)?;
+        let file = OwnedFd::from(file);
+        let ops = os::map_shared(file.as_fd(), entries * size_of::<Op>())?.cast();
+        // SAFETY: the caller's promise; all fields are atomics.
+        let words = unsafe { board.as_ref() };
+        let first = FIRST_INDEX as usize * size_of::<Op>();
+        words
+            .ops_stride
+            .store(size_of::<Op>() as u32, Ordering::Relaxed);
+        words
+            .ops_file
+            .store(1 + file.as_raw_fd() as u32, Ordering::Relaxed);
+        words.ops_offset.store(first as u64, Ordering::Relaxed);
         let mut slab = Self {
-            records,
             ops,
+            free: std::ptr::null_mut(),
             capacity,
             high: FIRST_INDEX,
-            free: OpIndex::NONE,
             board,
+            _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
         debug_assert_eq!(slab.id(done), RequestId::SENT);
         Ok(slab)
     }
 
-    /// Takes a free entry; its generation is kept, `extra` is empty, all other fields are the caller's to fill.
+    /// Takes a free entry; its generation is kept, `extra` is empty, `error` and the record's `next` are 0, all other fields
+    /// are the caller's to fill.
     // TIER: short
     #[inline(always)]
     pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
         match self.take_free(role, record_kind) {
-            Some(index) => Ok(index),
+            Some(op) => Ok(op.index()),
             None => self.take_fresh(role, record_kind),
         }
     }
@@ -191,18 +249,15 @@ impl Operations {
     /// As [`Self::take`], but only an entry that was used before.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<OpIndex> {
-        let index = self.free;
-        if index == OpIndex::NONE {
-            return None;
-        }
-        let record = self.record_mut(index);
-        record.kind = record_kind;
-        self.free = OpIndex(record.next);
-        let op = self.op_mut(index);
-        op.role = role;
-        op.flags = 0;
-        Some(index)
+    pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut Op> {
+        // SAFETY: `free` is null or leads to an entry below `high`; `&mut self` makes this the only reference.
+        let op = unsafe { self.free.as_mut() }?;
+        self.free = op.next_free;
+        op.record.kind = record_kind;
+        op.record.role = role as u8;
+        op.record.flags = 0;
+        op.record.extra = 0;
+        Some(op)
     }
 
     #[cold]
@@ -219,14 +274,15 @@ impl Operations {
         }
         let index = OpIndex(self.high);
         self.high += 1;
-        self.record_mut(index).kind = record_kind;
         let op = self.op_mut(index);
-        op.role = role;
-        op.flags = 0;
+        op.id = RequestId::new(index, 0);
+        op.record.kind = record_kind;
+        op.record.role = role as u8;
+        op.record.flags = 0;
         // SAFETY: the board outlives the slab (Operations::new); its fields are atomics.
         unsafe { self.board.as_ref() }
             .ops_len
-            .store(self.high - FIRST_INDEX, Ordering::Relaxed);
+            .store(self.used() as u32, Ordering::Relaxed);
         Ok(index)
     }
 
@@ -234,27 +290,33 @@ impl Operations {
     // TIER: short
     #[inline(always)]
     pub(crate) fn release(&mut self, index: OpIndex) {
-        let next = self.free.0;
-        let record = self.record_mut(index);
-        record.kind = kind::FREE;
-        record.next = next;
+        let next = self.free;
         let op = self.op_mut(index);
-        op.generation = op.generation.wrapping_add(1) & GENERATION_MASK;
-        if op.extra.is_some() {
-            drop_extra(op);
+        op.record.kind = kind::FREE;
+        op.record.next = OpIndex::NONE.0;
+        op.id = op.id.next_generation();
+        op.next_free = next;
+        if op.extra.is_some() || op.error != 0 {
+            clean(op);
         }
-        self.free = index;
+        self.free = op;
     }
 
     /// Whether [`Self::take`] would succeed.
     pub(crate) fn has_room(&self) -> bool {
-        self.free != OpIndex::NONE || self.high - FIRST_INDEX < self.capacity
+        !self.free.is_null() || self.high - FIRST_INDEX < self.capacity
+    }
+
+    /// Entries that were ever used: no more than that many are pending.
+    #[inline(always)]
+    pub(crate) const fn used(&self) -> usize {
+        (self.high - FIRST_INDEX) as usize
     }
 
     /// The id of a live entry.
     #[inline(always)]
     pub(crate) fn id(&self, index: OpIndex) -> RequestId {
-        RequestId::new(index, self.op(index).generation)
+        self.op(index).id
     }
 
     /// The entry that `id` names, if it is live and of this slab.
@@ -276,29 +338,26 @@ impl Operations {
 
     #[inline(always)]
     pub(crate) fn record(&self, index: OpIndex) -> &OpRecord {
-        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
-        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it is below `high` and inside the reservation.
-        unsafe { self.records.add(index.0 as usize).as_ref() }
+        &self.op(index).record
     }
 
     #[inline(always)]
     pub(crate) fn record_mut(&mut self, index: OpIndex) -> &mut OpRecord {
-        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
-        // SAFETY: as in `record`; `&mut self` makes this the only reference in the process.
-        unsafe { self.records.add(index.0 as usize).as_mut() }
+        &mut self.op_mut(index).record
     }
 
     #[inline(always)]
     pub(crate) fn op(&self, index: OpIndex) -> &Op {
         debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
-        // SAFETY: as in `record`; all-zero memory is a valid Op.
+        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it is below `high` and inside the reservation;
+        // all-zero memory is a valid Op, and only this process maps it.
         unsafe { self.ops.add(index.0 as usize).as_ref() }
     }
 
     #[inline(always)]
     pub(crate) fn op_mut(&mut self, index: OpIndex) -> &mut Op {
         debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
-        // SAFETY: as in `record_mut`; all-zero memory is a valid Op.
+        // SAFETY: as in `op`; `&mut self` makes this the only reference.
         unsafe { self.ops.add(index.0 as usize).as_mut() }
     }
 }
@@ -306,7 +365,7 @@ impl Operations {
 impl Drop for Operations {
     fn drop(&mut self) {
         for index in self.indices() {
-            drop_extra(self.op_mut(index));
+            clean(self.op_mut(index));
         }
         let entries = self.capacity as usize + FIRST_INDEX as usize;
         // SAFETY: mapped by `new` with this size; all boxes inside are dropped and no reference remains.
@@ -316,7 +375,8 @@ impl Drop for Operations {
 
 #[cold]
 #[inline(never)]
-fn drop_extra(op: &mut Op) {
+fn clean(op: &mut Op) {
+    op.error = 0;
     if let Some(extra) = op.extra.take()
         && let Some(action) = extra.on_release
     {

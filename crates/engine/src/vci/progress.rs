@@ -4,7 +4,6 @@
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 
 use fabric::board::kind;
-use fabric::sync::Ordering;
 
 use super::VciState;
 use super::link::{self, Backlog, Queued};
@@ -19,8 +18,7 @@ impl VciState {
     // TIER: short
     #[inline(always)]
     pub(crate) fn progress(&mut self) -> usize {
-        let board = self.node.segment.board(self.node.me);
-        if board.connections.load(Ordering::Relaxed) != self.accepted {
+        if self.node.connections() != self.accepted {
             self.accept();
         }
         let mut events = 0;
@@ -124,7 +122,7 @@ impl VciState {
     #[inline(always)]
     pub(crate) fn complete(&mut self, index: OpIndex) {
         self.ops.record_mut(index).kind = kind::COMPLETE;
-        if self.ops.op(index).flags & flag::FREED != 0 {
+        if self.ops.op(index).has(flag::FREED) {
             self.retire(index);
         }
     }
