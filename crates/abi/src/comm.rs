@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use engine::comm::{Comm, create};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
-use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
 use crate::env::store_text;
 use crate::error::run;
@@ -95,6 +95,40 @@ pub(crate) unsafe fn MPI_Comm_dup_with_info(
             newcomm,
         )
     })
+}
+
+/// Starts a duplicate; its handle is there at once, to be used when the request is complete.
+fn start_dup(
+    call: &'static str,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    run(call, comm, || {
+        let (made, id) = create::idup(&COMMS.share(comm, "comm")?)?;
+        publish(Some(made), newcomm)?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *request = id.0 as usize };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_idup(
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    start_dup("MPI_Comm_idup", comm, newcomm, request)
+}
+
+pub(crate) unsafe fn MPI_Comm_idup_with_info(
+    comm: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    let _ = info;
+    start_dup("MPI_Comm_idup_with_info", comm, newcomm, request)
 }
 
 pub(crate) unsafe fn MPI_Comm_split(

@@ -25,16 +25,6 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: u32) -> Result<()> {
     round.outcome()
 }
 
-/// Copies the root's words to everyone.
-///
-/// # Errors
-/// Those of the messages.
-pub(crate) async fn bcast_words(comm: Arc<Comm>, words: &mut [u64], root: u32) -> Result<()> {
-    let mut round = Round::new(comm);
-    round.bcast_words(words, root).await;
-    round.outcome()
-}
-
 /// A binomial tree, ceil(log2 p) steps.
 pub(super) async fn tree(round: &mut Round, block: &Block, root: u32) {
     let size = round.size;

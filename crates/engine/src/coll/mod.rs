@@ -24,7 +24,6 @@ pub use allreduce::{allreduce, reduce_scatter};
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
-pub(crate) use bcast::bcast_words;
 pub use gather::{Pieces, Sizes, gather, scatter};
 pub(crate) use primitives::Round;
 pub use primitives::{Block, RawMut};

@@ -20,6 +20,8 @@ pub(crate) const WORLD: u32 = 0;
 pub(crate) const ITSELF: u32 = 2;
 /// Context id of agreements among processes that share no communicator (MPI_Comm_create_from_group).
 pub(crate) const MEETING: u32 = 4;
+/// The context id of a communicator whose members have not agreed yet; nobody gives it away.
+pub(crate) const PENDING: u32 = u32::MAX - 1;
 const FIRST_NUMBER: u32 = 3;
 /// Bits of a context id without the one that marks collectives.
 const BITS: u32 = 31;
@@ -62,7 +64,7 @@ impl Contexts {
     /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers.
     pub(crate) fn take(&self) -> Result<u32> {
         let number = self.with(|numbers| {
-            if u64::from(numbers.next) < 1 << self.number_bits {
+            if u64::from(numbers.next) < (1 << self.number_bits) - 1 {
                 numbers.next += 1;
                 return Some(numbers.next - 1);
             }
@@ -89,7 +91,8 @@ impl Contexts {
             u64::from(context >> 1) >> self.number_bits,
             u64::from(context >> 1) & ((1 << self.number_bits) - 1),
         );
-        if leader == u64::from(self.rank) && number >= u64::from(FIRST_NUMBER) {
+        let ours = leader == u64::from(self.rank) && context != PENDING;
+        if ours && number >= u64::from(FIRST_NUMBER) {
             self.with(|numbers| numbers.freed.push_back(number as u32));
         }
     }
@@ -120,7 +123,8 @@ mod tests {
     fn freed_ids_come_back_when_fresh_ones_are_used_up() {
         let leader = Contexts::new(5, 1 << 20);
         let all: Vec<u32> = std::iter::from_fn(|| leader.take().ok()).collect();
-        assert_eq!(all.len(), (1 << 11) - FIRST_NUMBER as usize);
+        assert_eq!(all.len(), (1 << 11) - 1 - FIRST_NUMBER as usize);
+        leader.give_back(PENDING);
         leader.give_back(all[7]);
         leader.give_back(all[3]);
         leader.give_back(WORLD);

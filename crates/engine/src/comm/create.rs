@@ -4,29 +4,33 @@
 //! Members learn the new context id from the new communicator's first member, who takes it from its own stock
 //! ([`super::context`]).
 
+use std::future::Future;
 use std::sync::Arc;
 
 use fabric::sync::Ordering;
 
+use super::context::PENDING;
 use super::{Comm, inter};
 use crate::coll::{self, Round};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::process::Process;
-use crate::task::block_on;
+use crate::request::Status;
+use crate::task::{block_on, spawn};
+use crate::vci::operations::RequestId;
 
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;
 
-/// The context id that rank 0 of an intracommunicator takes for a new one.
-pub(super) async fn agree_context(parent: Arc<Comm>) -> Result<u32> {
+/// The context id that rank 0 takes for a new communicator of a round's members.
+pub(super) async fn agree_context(round: &mut Round) -> Result<u32> {
     let mut word = [NONE_LEFT];
-    if parent.rank() == 0
-        && let Ok(context) = parent.process.contexts.take()
+    if round.rank == 0
+        && let Ok(context) = round.comm.process.contexts.take()
     {
         word = [u64::from(context)];
     }
-    coll::bcast_words(parent, &mut word, 0).await?;
+    round.bcast_words(&mut word, 0).await;
     u32::try_from(word[0]).map_err(|_| none_left())
 }
 
@@ -39,27 +43,57 @@ fn none_left() -> Error {
     Error::new(ErrorClass::ERR_OTHER, text)
 }
 
+/// A duplicate with the attributes that their copy callbacks keep, and the agreement that gives it its context: it can be
+/// used when that is done.
+fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Result<()>> + use<>)> {
+    let object = parent.handle.load(Ordering::Relaxed);
+    let copies = parent.attributes.copies(object)?;
+    let process = parent.process;
+    let plain = || Comm::new(process, PENDING, parent.group().clone(), "");
+    let comm = match parent.remote_group() {
+        Some(remote) => Comm::new_inter(plain(), PENDING, remote.clone()),
+        None => plain(),
+    };
+    comm.inherit_error_handler(parent);
+    comm.attributes.adopt(copies);
+    let (parent, made) = (parent.clone(), comm.clone());
+    let agreement = async move {
+        if let (Some(local), Some(inner)) = (parent.local(), made.local()) {
+            let (context, inner_context) = inter::agree_contexts(&parent, local).await?;
+            // SAFETY: the request of this task is not complete.
+            unsafe {
+                inner.set_context(inner_context);
+                made.set_context(context);
+            }
+            return Ok(());
+        }
+        let mut round = Round::new(parent);
+        let context = agree_context(&mut round).await?;
+        // SAFETY: the request of this task is not complete.
+        unsafe { made.set_context(context) };
+        round.outcome()
+    };
+    Ok((comm, agreement))
+}
+
 /// A duplicate with its own context and the attributes that their copy callbacks keep (MPI_Comm_dup).
 ///
 /// # Errors
 /// Of a copy callback; then no communicator is made.
 pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    let object = parent.handle.load(Ordering::Relaxed);
-    let copies = parent.attributes.copies(object)?;
-    let comm = match (parent.local(), parent.remote_group()) {
-        (Some(local), Some(remote)) => {
-            let made = inter::dup(parent.clone(), local.clone());
-            let (context, local) = block_on(parent.vci, call, made)?;
-            Comm::new_inter(local, context, remote.clone())
-        }
-        _ => {
-            let context = block_on(parent.vci, call, agree_context(parent.clone()))?;
-            Comm::new(parent.process, context, parent.group().clone(), "")
-        }
-    };
-    comm.inherit_error_handler(parent);
-    comm.attributes.adopt(copies);
+    let (comm, agreement) = start_dup(parent)?;
+    block_on(parent.vci, call, agreement)?;
     Ok(comm)
+}
+
+/// As [`dup`], with a request; the communicator can be used when that is complete (MPI_Comm_idup).
+///
+/// # Errors
+/// As for [`dup`].
+pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
+    let (comm, agreement) = start_dup(parent)?;
+    let work = async move { agreement.await.map(|()| Status::EMPTY) };
+    Ok((comm, spawn(parent, work)?))
 }
 
 /// A colour and a key as one word.
@@ -219,21 +253,14 @@ fn meet(
     let Some(me) = group.rank_of(process.rank()) else {
         return Ok(None);
     };
-    let mut word = [NONE_LEFT];
-    if me == 0
-        && let Ok(context) = process.contexts.take()
-    {
-        word = [u64::from(context)];
-    }
     let ranks = group
         .members()
         .iter()
         .map(|&member| parent.rank_of_peer(member) as u32);
     let mut round = Round::among(parent.clone(), tag, me, ranks.collect());
-    block_on(parent.vci, call, async {
-        round.bcast_words(&mut word, 0).await;
-        round.outcome()
+    let context = block_on(parent.vci, call, async {
+        let context = agree_context(&mut round).await?;
+        round.outcome().map(|()| context)
     })?;
-    let context = u32::try_from(word[0]).map_err(|_| none_left())?;
     Ok(Some(Comm::new(process, context, group.clone(), "")))
 }

@@ -14,40 +14,37 @@ use crate::group::Group;
 use crate::process::Process;
 use crate::task::block_on;
 
-/// How the leaders reach each other.
+/// How a leader reaches the other: a round on a communicator that both are in, or on the intercommunicator, and the other's
+/// rank there.
 struct Bridge {
-    /// A communicator both leaders are in, or the intercommunicator itself.
-    comm: Arc<Comm>,
-    /// Rank there of the other leader.
+    round: Round,
     remote_leader: u32,
-    tag: u32,
 }
 
-/// What the other side's leader said, at every member of this side. `words` and `bridge` are the local leader's.
+/// What the other side's leader said, at every member of this side. The leader has the bridge; `words` are its own.
 async fn exchange(
-    local: Arc<Comm>,
+    side: &mut Round,
     leader: u32,
     bridge: Option<Bridge>,
     words: &[u64],
 ) -> Result<Vec<u64>> {
     let mut length = [0];
     let mut remote = Vec::new();
-    let mut failure = None;
-    if let Some(bridge) = bridge.filter(|_| local.rank() as u32 == leader) {
-        let mut round = Round::between(bridge.comm, bridge.tag);
+    let mut outcome = Ok(());
+    if let Some(mut bridge) = bridge {
+        let (round, partner) = (&mut bridge.round, bridge.remote_leader);
+        let own_length = [words.len() as u64];
         round
-            .exchange_words(&[words.len() as u64], &mut length, bridge.remote_leader)
+            .exchange_words(&own_length, &mut length, partner)
             .await;
         remote.resize(length[0] as usize, 0);
-        round
-            .exchange_words(words, &mut remote, bridge.remote_leader)
-            .await;
-        failure = round.outcome().err();
+        round.exchange_words(words, &mut remote, partner).await;
+        outcome = bridge.round.outcome();
     }
-    coll::bcast_words(local.clone(), &mut length, leader).await?;
+    side.bcast_words(&mut length, leader).await;
     remote.resize(length[0] as usize, 0);
-    coll::bcast_words(local, &mut remote, leader).await?;
-    failure.map_or(Ok(remote), Err)
+    side.bcast_words(&mut remote, leader).await;
+    outcome.map(|()| remote)
 }
 
 /// An intercommunicator of the groups of two leaders' communicators (MPI_Intercomm_create). `peer` is significant at the
@@ -67,9 +64,8 @@ pub fn create(
         Some((comm, rank)) if local.rank() as u32 == leader => {
             crate::p2p::check_tag(tag, false)?;
             Some(Bridge {
-                comm: comm.clone(),
+                round: Round::between(comm.clone(), tag as u32),
                 remote_leader: check_leader("remote_leader", rank, comm.peers as i32)?,
-                tag: tag as u32,
             })
         }
         _ => None,
@@ -105,9 +101,8 @@ pub fn create_from_groups(
         ));
     };
     let bridge = (local.rank() as u32 == leader).then(|| Bridge {
-        comm: process.meeting().clone(),
+        round: Round::between(process.meeting().clone(), create::hash(text)),
         remote_leader: remote_group.members()[remote as usize],
-        tag: create::hash(text),
     });
     let made = connect(local.clone(), leader, bridge);
     let comm = block_on(local.vci, call, made);
@@ -130,21 +125,19 @@ fn check_leader(argument: &'static str, rank: i32, size: i32) -> Result<u32> {
 
 async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Result<Arc<Comm>> {
     let process = local.process;
+    let mut side = Round::new(local.clone());
+    let inner = agree_context(&mut side).await?;
     let mut words = vec![0];
-    if local.rank() as u32 == leader {
+    if bridge.is_some() {
         words[0] = u64::from(process.contexts.take()?);
         words.extend(local.group().members().iter().map(|&m| u64::from(m)));
     }
     // The leader's proposal is known to its group before the other side's is.
     let mut own = [words[0]];
-    coll::bcast_words(local.clone(), &mut own, leader).await?;
-    let remote = exchange(local.clone(), leader, bridge, &words).await?;
-    let inner = Comm::new(
-        process,
-        agree_context(local.clone()).await?,
-        local.group().clone(),
-        "",
-    );
+    side.bcast_words(&mut own, leader).await;
+    let remote = exchange(&mut side, leader, bridge, &words).await?;
+    side.outcome()?;
+    let inner = Comm::new(process, inner, local.group().clone(), "");
     let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
     let remote_group = Group::new(members);
     if local.group().intersection(&remote_group).size() > 0 {
@@ -172,22 +165,20 @@ fn settle(process: &Process, own: u64, remote: u64) -> u32 {
 /// The bridge of an intercommunicator: the first ranks of both groups.
 fn own_bridge(inter: &Arc<Comm>, local: &Comm) -> Option<Bridge> {
     (local.rank() == 0).then(|| Bridge {
-        comm: inter.clone(),
+        round: Round::between(inter.clone(), inter.next_collective()),
         remote_leader: 0,
-        tag: inter.next_collective(),
     })
 }
 
-/// The context of a duplicate, and a duplicate of its local communicator.
-pub(super) async fn dup(inter: Arc<Comm>, local: Arc<Comm>) -> Result<(u32, Arc<Comm>)> {
-    let process = inter.process;
-    let bridge = own_bridge(&inter, &local);
-    let inner = agree_context(local.clone()).await?;
-    let own = agree_context(local.clone()).await?;
-    let remote = exchange(local.clone(), 0, bridge, &[u64::from(own)]).await?;
-    let context = settle(process, u64::from(own), remote[0]);
-    let inner = Comm::new(process, inner, local.group().clone(), "");
-    Ok((context, inner))
+/// The contexts of a duplicate and of its local communicator.
+pub(super) async fn agree_contexts(inter: &Arc<Comm>, local: &Arc<Comm>) -> Result<(u32, u32)> {
+    let bridge = own_bridge(inter, local);
+    let mut side = Round::new(local.clone());
+    let inner = agree_context(&mut side).await?;
+    let own = agree_context(&mut side).await?;
+    let remote = exchange(&mut side, 0, bridge, &[u64::from(own)]).await?;
+    side.outcome()?;
+    Ok((settle(inter.process, u64::from(own), remote[0]), inner))
 }
 
 /// One intercommunicator per colour that both sides have (MPI_Comm_split).
@@ -204,8 +195,9 @@ pub(super) fn split(
     let bridge = own_bridge(inter, local);
     let (mine, theirs) = block_on(inter.vci, call, async {
         let mine = coll::gather_words(local.clone(), &words).await?;
-        let theirs = exchange(local.clone(), 0, bridge, &mine).await?;
-        Ok((mine, theirs))
+        let mut side = Round::new(local.clone());
+        let theirs = exchange(&mut side, 0, bridge, &mine).await?;
+        side.outcome().map(|()| (mine, theirs))
     })?;
     let colors = |words: &[u64]| {
         let colors = words.chunks_exact(3).map(|three| three[0]);
@@ -252,10 +244,11 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     let process = inter.process;
     let bridge = own_bridge(inter, local);
     let (own, remote) = block_on(inter.vci, call, async {
-        let own = agree_context(local.clone()).await?;
+        let mut side = Round::new(local.clone());
+        let own = agree_context(&mut side).await?;
         let words = [u64::from(high), u64::from(own)];
-        let remote = exchange(local.clone(), 0, bridge, &words).await?;
-        Ok((own, remote))
+        let remote = exchange(&mut side, 0, bridge, &words).await?;
+        side.outcome().map(|()| (own, remote))
     })?;
     // Sides that say the same are ordered by their first processes.
     let first_of = |group: &Group| u64::from(group.members().first().copied().unwrap_or(0));

@@ -139,8 +139,9 @@ impl Route {
 #[repr(C, align(64))]
 pub struct Comm {
     pub(crate) vci: &'static Vci,
-    /// Context id in the high half.
-    pub(crate) match_base: u64,
+    /// Context id in the high half; [`context::PENDING`] until the members of a nonblocking duplicate have agreed. No atomic,
+    /// which would cost the shortest path an instruction: the request of the duplicate orders the one change.
+    match_base: UnsafeCell<u64>,
     pub(crate) route: Route,
     /// Operations that name this communicator; touched under the VCI's guard only.
     pending: UnsafeCell<u32>,
@@ -167,7 +168,8 @@ pub struct Comm {
 }
 
 // SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI;
-// everything else is Sync by itself.
+// `match_base`
+// changes once, before others use it; everything else is Sync by itself.
 unsafe impl Sync for Comm {}
 // SAFETY: as for Sync.
 unsafe impl Send for Comm {}
@@ -202,7 +204,7 @@ impl Comm {
         let comm = Arc::new(Self {
             vci: process.vci(),
             route: Route::new(process.vci(), &map, addressed.size()),
-            match_base: u64::from(context) << 32,
+            match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
             rank: group.rank_of(process.rank()).unwrap_or(0),
             map,
@@ -288,9 +290,26 @@ impl Comm {
         &self.buffer
     }
 
+    /// The match word of point-to-point messages without their tag.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn match_base(&self) -> u64 {
+        // SAFETY: written once, before anybody but the task that makes the communicator may use it (set_context).
+        unsafe { *self.match_base.get() }
+    }
+
     /// The context id of point-to-point messages.
-    pub const fn context(&self) -> u32 {
-        (self.match_base >> 32) as u32
+    pub fn context(&self) -> u32 {
+        (self.match_base() >> 32) as u32
+    }
+
+    /// Sets what the members have agreed on.
+    ///
+    /// # Safety
+    /// Nobody uses the communicator yet: the request that tells the program of its end is not complete.
+    pub(crate) unsafe fn set_context(&self, context: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { *self.match_base.get() = u64::from(context) << 32 };
     }
 
     /// The name given by MPI_Comm_set_name.

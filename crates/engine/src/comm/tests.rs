@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::create::{UNDEFINED, create_from_group, create_group, dup, split};
+use super::create::{UNDEFINED, create_from_group, create_group, dup, idup, split};
 use super::{Comm, create, inter};
 use crate::coll;
 use crate::errors::ErrorClass;
 use crate::group::{Comparison, Group};
 use crate::process::Process;
+use crate::request;
 use crate::task::block_on;
 use crate::testing::on_ranks;
 
@@ -69,6 +70,32 @@ fn duplicates_are_congruent_and_many() {
             made.iter().map(|comm| comm.context()).collect();
         assert_eq!(contexts.len(), made.len());
         made.iter().for_each(|comm| comm.free());
+    });
+}
+
+#[test]
+fn nonblocking_duplicates_agree_while_others_do() {
+    on_ranks(4, |process| {
+        let mut parents = vec![process.world().clone(), halves(process, 4, 1)];
+        parents.push(dup(process.world(), "test").unwrap());
+        let mut started: Vec<_> = (0..6).map(|n| idup(&parents[n % 3]).unwrap()).collect();
+        if process.rank() % 2 == 1 {
+            started.reverse();
+        }
+        for (_, request) in &mut started {
+            request::wait(process.vci(), request, "test").unwrap();
+        }
+        if process.rank() % 2 == 1 {
+            started.reverse();
+        }
+        for (n, (comm, _)) in started.iter().enumerate() {
+            if n % 3 == 1 {
+                let merged = inter::merge(comm, process.rank() > 0, "test").unwrap();
+                check(process, &merged, &[0, 1, 2, 3]);
+            } else {
+                check(process, comm, &[0, 1, 2, 3]);
+            }
+        }
     });
 }
 

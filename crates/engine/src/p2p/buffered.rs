@@ -121,7 +121,7 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
         comm,
         memory,
         dest,
-        comm.match_base | tag as u64,
+        comm.match_base() | tag as u64,
         Mode::Standard,
     )?;
     let mut held = vec![0u8; memory.bytes];

@@ -136,7 +136,7 @@ pub unsafe fn send_short(
     // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
     unsafe {
         link.sender
-            .put_short(cell::SHORT, comm.match_base | tag as u64, base, bytes)
+            .put_short(cell::SHORT, comm.match_base() | tag as u64, base, bytes)
     };
     if link.needs_doorbell() {
         cold_path();
@@ -189,7 +189,7 @@ pub unsafe fn post_short(
     // SAFETY: the guard of the communicator's VCI is held.
     unsafe { comm.hold_operation() };
     let key = Key {
-        word: comm.match_base | tag as u64,
+        word: comm.match_base() | tag as u64,
         peer: comm.route.peer(source as u32),
     };
     let (id, index) = (op.id(), op.index());
@@ -236,7 +236,7 @@ pub unsafe fn isend(
     unsafe {
         link.sender.put_short(
             cell::SHORT,
-            comm.match_base | tag as u64,
+            comm.match_base() | tag as u64,
             memory.base,
             memory.bytes,
         )
@@ -269,7 +269,7 @@ unsafe fn isend_checked(
         comm,
         memory,
         dest,
-        comm.match_base | tag as u64,
+        comm.match_base() | tag as u64,
         mode,
     )?;
     start(state, index)
@@ -290,7 +290,7 @@ pub(crate) unsafe fn isend_collective(
 ) -> Result<RequestId> {
     let mut guard = comm.vci.enter();
     let state = &mut *guard;
-    let word = (comm.match_base + crate::comm::COLLECTIVE) | u64::from(tag);
+    let word = (comm.match_base() + crate::comm::COLLECTIVE) | u64::from(tag);
     let link = &mut state.links[comm.peer(dest) as usize];
     if memory.bytes <= SHORT_BYTES && memory.layout.is_none() && link.has_room() {
         // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
@@ -368,7 +368,7 @@ pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> R
         return irecv_unusual(comm, memory, source, tag);
     }
     let key = Key {
-        word: comm.match_base | tag as u64,
+        word: comm.match_base() | tag as u64,
         peer: comm.peer(source as u32),
     };
     irecv_key(comm, memory, key)
@@ -387,7 +387,7 @@ pub(crate) unsafe fn irecv_collective(
     source: u32,
     tag: u32,
 ) -> Result<RequestId> {
-    let word = (comm.match_base + crate::comm::COLLECTIVE) | u64::from(tag);
+    let word = (comm.match_base() + crate::comm::COLLECTIVE) | u64::from(tag);
     irecv_key(
         comm,
         memory,
@@ -471,7 +471,7 @@ pub(crate) fn receive_key(comm: &Comm, source: i32, tag: i32) -> Result<Key> {
         tag as u32
     };
     Ok(Key {
-        word: comm.match_base | u64::from(tag),
+        word: comm.match_base() | u64::from(tag),
         peer,
     })
 }

@@ -42,7 +42,7 @@ pub unsafe fn send_init(
         comm,
         memory,
         dest,
-        comm.match_base | tag as u64,
+        comm.match_base() | tag as u64,
         mode,
     )?;
     state.ops.record_mut(index).kind = record_kind::INACTIVE;
