@@ -210,6 +210,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -228,5 +230,50 @@ mod tests {
             Group::expand_ranges(&[[4, 0, -2], [1, 1, 1]]).unwrap(),
             [4, 2, 0, 1]
         );
+    }
+
+    /// Groups of up to 8 of 10 processes in any order.
+    fn groups() -> impl Strategy<Value = Group> {
+        let all: Vec<u32> = (0..10).collect();
+        let order = proptest::sample::subsequence(all, 0..=8).prop_shuffle();
+        order.prop_map(Group::new)
+    }
+
+    proptest! {
+        #[test]
+        fn set_operations_agree_with_their_definitions(a in groups(), b in groups()) {
+            let inside = |group: &Group, process: u32| group.members().contains(&process);
+            let kept = |wanted: bool| -> Vec<u32> {
+                let members = a.members().iter().copied();
+                members.filter(|&m| inside(&b, m) == wanted).collect()
+            };
+            let (common, only) = (kept(true), kept(false));
+            prop_assert_eq!(a.intersection(&b), Group::new(common.clone()));
+            prop_assert_eq!(a.difference(&b), Group::new(only.clone()));
+            let mut both = a.members().to_vec();
+            both.extend(b.members().iter().copied().filter(|&m| !inside(&a, m)));
+            prop_assert_eq!(a.union(&b), Group::new(both.clone()));
+            let same_set = only.is_empty() && a.size() == b.size();
+            let expected = match (a.members() == b.members(), same_set) {
+                (true, _) => Comparison::Identical,
+                (false, true) => Comparison::Similar,
+                (false, false) => Comparison::Unequal,
+            };
+            prop_assert_eq!(a.compare(&b), expected);
+        }
+
+        #[test]
+        fn include_and_exclude_are_complementary(a in groups(), mask in any::<u8>()) {
+            let ranks: Vec<i32> = (0..a.size() as i32).filter(|r| mask >> r & 1 == 1).collect();
+            let (chosen, rest) = (a.include(&ranks).unwrap(), a.exclude(&ranks).unwrap());
+            prop_assert_eq!(chosen.size() as usize, ranks.len());
+            for (place, &rank) in (0u32..).zip(&ranks) {
+                let process = a.members()[rank as usize];
+                prop_assert_eq!(chosen.rank_of(process), Some(place));
+                prop_assert_eq!(rest.rank_of(process), None);
+            }
+            prop_assert_eq!(chosen.union(&rest).size(), a.size());
+            prop_assert!(rest.members().is_empty() || a.difference(&chosen) == rest);
+        }
     }
 }
