@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use engine::coll::{self, Block, Pieces, Sizes};
 use engine::comm::Comm;
-use engine::request::Status;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -30,7 +29,7 @@ pub(crate) fn finish(
     match ending {
         None => task::block_on(comm.process().vci(), call, work),
         Some(request) => {
-            let id = task::spawn(comm, async move { work.await.map(|()| Status::EMPTY) })?;
+            let id = task::spawn_collective(comm, work)?;
             // SAFETY: the result is writable (crate head).
             unsafe { *request = id.0 as usize };
             Ok(())

@@ -135,6 +135,17 @@ pub fn spawn(
     Ok(request)
 }
 
+/// As [`spawn`] for an operation that has no status to tell, as collectives have none.
+///
+/// # Errors
+/// When no operation is free.
+pub fn spawn_collective(
+    comm: &Comm,
+    future: impl Future<Output = Result<()>> + 'static,
+) -> Result<RequestId> {
+    spawn(comm, async move { future.await.map(|()| Status::EMPTY) })
+}
+
 /// A request that neither sends nor receives: of a task, or completed by the user (generalized requests).
 ///
 /// # Errors

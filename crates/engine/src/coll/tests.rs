@@ -14,7 +14,7 @@ use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
 use crate::process::Process;
-use crate::request::{self, Status};
+use crate::request;
 use crate::task;
 use crate::testing::on_ranks;
 
@@ -554,7 +554,7 @@ fn nonblocking_collectives_do_not_mix() {
                         composition(&sparse())
                     };
                     let work = allreduce(comm.clone(), block.clone(), block, op);
-                    task::spawn(&comm, async move { work.await.map(|()| Status::EMPTY) }).unwrap()
+                    task::spawn_collective(&comm, work).unwrap()
                 })
                 .collect();
             now(process, barrier(comm.clone()));

@@ -15,8 +15,7 @@ use crate::coll::{self, Round};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::process::Process;
-use crate::request::Status;
-use crate::task::{block_on, spawn};
+use crate::task::{block_on, spawn_collective};
 use crate::vci::operations::RequestId;
 
 /// MPI_UNDEFINED as a colour.
@@ -92,8 +91,7 @@ pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
 /// As for [`dup`].
 pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
     let (comm, agreement) = start_dup(parent)?;
-    let work = async move { agreement.await.map(|()| Status::EMPTY) };
-    Ok((comm, spawn(parent, work)?))
+    Ok((comm, spawn_collective(parent, agreement)?))
 }
 
 /// A colour and a key as one word.
