@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators: who talks (MPI-5.0, chapter 7).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use engine::Result;
+use engine::comm::{Comm, create};
+use engine::vci::Vci;
+
+use crate::universe::{OneThread, Threads};
+
+/// A group of ranks with a context of its own: messages of different communicators never meet. Ranks count from 0.
+///
+/// It lives no longer than its [`Universe`](crate::Universe). `T` says whether other threads may use it.
+///
+/// ```
+/// # let universe = rankpoint::Universe::init()?;
+/// let world = universe.world();
+/// let half = world.split(world.rank() % 2, world.rank())?;
+/// assert!(half.size() <= world.size());
+/// # Ok::<(), rankpoint::Error>(())
+/// ```
+pub struct Communicator<'u, T: Threads = OneThread> {
+    comm: Arc<Comm>,
+    owned: bool,
+    universe: PhantomData<(&'u (), T)>,
+}
+
+impl<T: Threads> Communicator<'_, T> {
+    /// One of the communicators that are there from the start.
+    pub(crate) fn borrowed(comm: &Arc<Comm>) -> Self {
+        Self {
+            comm: comm.clone(),
+            owned: false,
+            universe: PhantomData,
+        }
+    }
+
+    fn owned(comm: Arc<Comm>) -> Self {
+        Self {
+            comm,
+            owned: true,
+            universe: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    pub(crate) fn vci(&self) -> &'static Vci {
+        self.comm.process().vci()
+    }
+
+    /// Runs a call on this communicator; its error says so.
+    #[inline(always)]
+    pub(crate) fn run<R>(
+        &self,
+        call: &'static str,
+        action: impl FnOnce(&Self) -> Result<R>,
+    ) -> Result<R> {
+        action(self).map_err(|error| self.comm.annotate(error.in_call(call)))
+    }
+
+    /// This rank, 0 up to [`Self::size`].
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// Number of ranks.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.comm.size() as usize
+    }
+
+    /// A communicator of the same ranks with a context of its own (MPI_Comm_dup). Called by all ranks.
+    ///
+    /// # Errors
+    /// When no context is free.
+    pub fn duplicate(&self) -> Result<Self> {
+        self.run("Communicator::duplicate", |this| {
+            create::dup(&this.comm, "Communicator::duplicate").map(Self::owned)
+        })
+    }
+
+    /// One communicator for each colour, its ranks ordered by `key` and then by their ranks here (MPI_Comm_split). Called by
+    /// all ranks.
+    ///
+    /// # Errors
+    /// When the colour or key exceeds 2^31 - 1, or no context is free.
+    pub fn split(&self, color: usize, key: usize) -> Result<Self> {
+        self.run("Communicator::split", |this| {
+            let [color, key] = [number("color", color)?, number("key", key)?];
+            match create::split(&this.comm, color, key, "Communicator::split")? {
+                Some(comm) => Ok(Self::owned(comm)),
+                None => Err(no_communicator()),
+            }
+        })
+    }
+
+    /// As [`Self::split`]; ranks that give no colour get no communicator.
+    ///
+    /// # Errors
+    /// As for [`Self::split`].
+    pub fn split_some(&self, color: Option<usize>, key: usize) -> Result<Option<Self>> {
+        self.run("Communicator::split_some", |this| {
+            let key = number("key", key)?;
+            let color = match color {
+                Some(color) => number("color", color)?,
+                None => create::UNDEFINED,
+            };
+            let made = create::split(&this.comm, color, key, "Communicator::split_some")?;
+            Ok(made.map(Self::owned))
+        })
+    }
+
+    /// The communicator's name, for reports.
+    pub fn name(&self) -> String {
+        self.comm.name()
+    }
+
+    /// Renames the communicator (MPI_Comm_set_name).
+    pub fn set_name(&self, name: &str) {
+        self.comm.set_name(name);
+    }
+}
+
+#[cold]
+fn no_communicator() -> engine::Error {
+    engine::Error::new(
+        engine::ErrorClass::ERR_INTERN,
+        "a rank that gave a colour got no communicator",
+    )
+}
+
+fn number(argument: &'static str, value: usize) -> Result<i32> {
+    i32::try_from(value).map_err(|_| {
+        engine::Error::argument(
+            engine::ErrorClass::ERR_ARG,
+            argument,
+            value,
+            "at most 2147483647",
+        )
+    })
+}
+
+impl<T: Threads> Drop for Communicator<'_, T> {
+    fn drop(&mut self) {
+        if self.owned {
+            self.comm.free();
+        }
+    }
+}
+
+impl<T: Threads> fmt::Debug for Communicator<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Communicator({:?}, rank {} of {})",
+            self.name(),
+            self.rank(),
+            self.size()
+        )
+    }
+}

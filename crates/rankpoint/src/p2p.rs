@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Blocking sends and receives, and probes (MPI-5.0, chapter 3).
+//!
+//! # Safety
+//! Each call lends its buffers to the engine until the operation is complete, and is not left before.
+#![expect(unsafe_code, reason = "the engine takes addresses")]
+
+use engine::comm::Comm;
+use engine::p2p::{self, Memory, Mode, Shortcut, probe};
+use engine::request;
+use engine::vci::operations::RequestId;
+use engine::{Error, ErrorClass, Result};
+
+use crate::data::{address, address_mut, zeros};
+use crate::envelope::rank_code;
+use crate::universe::Threads;
+use crate::{Buffer, Communicator, Message, Plain, Source, Status, Tag};
+
+/// The memory of a buffer that is only read.
+pub(crate) fn readable<B: Buffer + ?Sized>(data: &B) -> Memory<'static> {
+    Memory::contiguous(address(data), data.byte_len())
+}
+
+/// The memory of a buffer that is written.
+pub(crate) fn writable<B: Buffer + ?Sized>(data: &mut B) -> Memory<'static> {
+    let bytes = data.byte_len();
+    Memory::contiguous(address_mut(data), bytes)
+}
+
+impl<'u, T: Threads> Communicator<'u, T> {
+    /// Sends a buffer to rank `dest`. It may be used again when this returns, whether the message has been received or not
+    /// (MPI_Send).
+    ///
+    /// ```
+    /// # let universe = rankpoint::Universe::init()?;
+    /// let world = universe.world();
+    /// let right = (world.rank() + 1) % world.size();
+    /// world.send(&[1.0, 2.0][..], right, 7)?;
+    /// let (data, status) = world.recv_vec::<f64>(rankpoint::Source::Any, 7)?;
+    /// assert_eq!((data, status.tag()), (vec![1.0, 2.0], 7));
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no rank `dest`, or the tag is negative.
+    // TIER: short
+    #[inline]
+    pub fn send<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
+        // SAFETY: the buffer is readable for its length.
+        let sent = unsafe {
+            p2p::send_short(
+                self.comm(),
+                address(data),
+                data.byte_len(),
+                rank_code(dest),
+                tag,
+            )
+        };
+        match sent {
+            Shortcut::Sent => Ok(()),
+            Shortcut::SentToSleeper => {
+                p2p::wake(self.comm(), rank_code(dest));
+                Ok(())
+            }
+            Shortcut::NotTaken => self.send_mode(
+                readable(data),
+                dest,
+                tag,
+                Mode::Standard,
+                "Communicator::send",
+            ),
+        }
+    }
+
+    /// As [`Self::send`], but returns only when the receive has started (MPI_Ssend).
+    ///
+    /// # Errors
+    /// As for [`Self::send`].
+    pub fn send_synchronous<B: Buffer + ?Sized>(
+        &self,
+        data: &B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<()> {
+        let call = "Communicator::send_synchronous";
+        self.send_mode(readable(data), dest, tag, Mode::Synchronous, call)
+    }
+
+    /// As [`Self::send`], but never waits for the receiver: what cannot leave is copied to the buffer of
+    /// [`Universe::attach_buffer`](crate::Universe::attach_buffer) (MPI_Bsend).
+    ///
+    /// # Errors
+    /// As for [`Self::send`], and when no buffer is attached.
+    pub fn send_buffered<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
+        let call = "Communicator::send_buffered";
+        self.send_mode(readable(data), dest, tag, Mode::Buffered, call)
+    }
+
+    fn send_mode(
+        &self,
+        memory: Memory<'_>,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+        call: &'static str,
+    ) -> Result<()> {
+        self.run(call, |this| {
+            // SAFETY: the memory comes from a borrowed buffer; the send is complete before this returns.
+            let mut id = unsafe { p2p::isend(this.comm(), memory, rank_code(dest), tag, mode) }?;
+            this.complete(&mut id, call).map(drop)
+        })
+    }
+
+    pub(crate) fn complete(&self, id: &mut RequestId, call: &'static str) -> Result<Status> {
+        complete(self.comm(), id, call)
+    }
+
+    /// Receives into a buffer; a shorter message fills its beginning (MPI_Recv).
+    ///
+    /// ```
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// # world.send(&[1u32, 2][..], world.rank(), 0)?;
+    /// let mut buffer = [0u32; 4];
+    /// let status = world.recv(&mut buffer[..], world.rank(), 0)?;
+    /// assert_eq!(status.count::<u32>(), Some(2));
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such rank, the tag is negative, or the message is longer than the buffer.
+    #[inline]
+    pub fn recv<B: Buffer + ?Sized>(
+        &self,
+        into: &mut B,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.run("Communicator::recv", |this| {
+            // SAFETY: the buffer is borrowed exclusively; the receive is complete before this returns.
+            let mut id = unsafe { p2p::irecv(this.comm(), writable(into), source, tag) }?;
+            this.complete(&mut id, "Communicator::recv")
+        })
+    }
+
+    /// Receives one value.
+    ///
+    /// # Errors
+    /// As for [`Self::recv`], and when the message is shorter than the value.
+    pub fn recv_value<V: Plain>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(V, Status)> {
+        let mut values = zeros::<V>(1);
+        let status = self.recv(&mut values[..], source, tag)?;
+        if status.bytes() != size_of::<V>() {
+            let text = format!(
+                "the message has {} bytes, a value {}",
+                status.bytes(),
+                size_of::<V>()
+            );
+            return self.run("Communicator::recv_value", |_| {
+                Err(Error::new(ErrorClass::ERR_TYPE, text))
+            });
+        }
+        Ok((values[0], status))
+    }
+
+    /// Receives a message of any length.
+    ///
+    /// # Errors
+    /// As for [`Self::recv`], and when the message holds no whole number of elements, which loses it.
+    pub fn recv_vec<V: Plain>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(Vec<V>, Status)> {
+        self.matched_probe(source, tag)?.recv_vec()
+    }
+
+    /// Sends one buffer and receives into another at the same time (MPI_Sendrecv).
+    ///
+    /// # Errors
+    /// As for [`Self::send`] and [`Self::recv`].
+    pub fn send_recv<S: Buffer + ?Sized, R: Buffer + ?Sized>(
+        &self,
+        data: &S,
+        dest: usize,
+        send_tag: i32,
+        into: &mut R,
+        source: impl Into<Source>,
+        receive_tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let call = "Communicator::send_recv";
+        let (source, receive_tag) = (source.into().code(), receive_tag.into().code());
+        self.run(call, |this| {
+            let comm = this.comm();
+            // SAFETY: both buffers are borrowed, and both operations are complete before this returns.
+            let mut arrival = unsafe { p2p::irecv(comm, writable(into), source, receive_tag) }?;
+            // SAFETY: as above.
+            let departure = unsafe {
+                p2p::isend(
+                    comm,
+                    readable(data),
+                    rank_code(dest),
+                    send_tag,
+                    Mode::Standard,
+                )
+            };
+            match departure {
+                Ok(mut departure) => {
+                    let received = this.complete(&mut arrival, call);
+                    this.complete(&mut departure, call)?;
+                    received
+                }
+                Err(error) => {
+                    request::cancel(this.vci(), arrival)?;
+                    this.complete(&mut arrival, call)?;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// Waits for a message without receiving it (MPI_Probe).
+    ///
+    /// # Errors
+    /// When there is no such rank, or the tag is negative.
+    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.run("Communicator::probe", |this| {
+            probe::probe(this.comm(), source, tag).map(Status)
+        })
+    }
+
+    /// Looks for a message without receiving it (MPI_Iprobe).
+    ///
+    /// # Errors
+    /// As for [`Self::probe`].
+    pub fn try_probe(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Option<Status>> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.run("Communicator::try_probe", |this| {
+            Ok(probe::iprobe(this.comm(), source, tag)?.map(Status))
+        })
+    }
+
+    /// Waits for a message and takes it: nobody else can receive it (MPI_Mprobe).
+    ///
+    /// # Errors
+    /// As for [`Self::probe`].
+    pub fn matched_probe(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Message<'_, 'u, T>> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.run("Communicator::matched_probe", |this| {
+            let (message, status) = probe::mprobe(this.comm(), source, tag)?;
+            Ok(Message::new(self, message, Status(status)))
+        })
+    }
+
+    /// Takes a message if one is there (MPI_Improbe).
+    ///
+    /// # Errors
+    /// As for [`Self::probe`].
+    pub fn try_matched_probe(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Option<Message<'_, 'u, T>>> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.run("Communicator::try_matched_probe", |this| {
+            let found = probe::improbe(this.comm(), source, tag)?;
+            Ok(found.map(|(message, status)| Message::new(self, message, Status(status))))
+        })
+    }
+}
+
+/// Waits for a request to the end. An error of the engine itself, which leaves the operation's fate unknown, ends the program,
+/// because the buffer could not be given back.
+pub(crate) fn complete(comm: &Comm, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    let outcome = request::wait(comm.process().vci(), id, call);
+    if *id != RequestId::NULL {
+        give_up(outcome.as_ref().err());
+    }
+    outcome.map(Status)
+}
+
+/// Ends the program when an operation in flight can neither be completed nor taken back: its buffer must not be touched by
+/// the program while the operation might still write it.
+#[cold]
+#[inline(never)]
+#[expect(clippy::print_stderr, reason = "there is nobody left to return it to")]
+pub(crate) fn give_up(error: Option<&Error>) -> ! {
+    match error {
+        Some(error) => eprintln!("Rankpoint: an operation cannot be completed: {error}"),
+        None => eprintln!("Rankpoint: a panic left operations that cannot be completed"),
+    }
+    std::process::abort()
+}

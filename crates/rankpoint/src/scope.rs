@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nonblocking operations on borrowed buffers.
+//!
+//! # Safety
+//! A scope keeps the ids of all operations started in it and is not left, neither by return nor by panic, while one of them
+//! is incomplete. Buffers are borrowed for the whole scope, so that it does not matter what happens to the requests.
+#![expect(unsafe_code, reason = "the engine takes addresses")]
+
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use engine::comm::Comm;
+use engine::p2p::{self, Memory, Mode};
+use engine::request::{self, Any};
+use engine::vci::operations::RequestId;
+use engine::{Error, ErrorClass, Result};
+
+use crate::envelope::rank_code;
+use crate::p2p::{complete, give_up, readable, writable};
+use crate::universe::Threads;
+use crate::{Buffer, Communicator, Source, Status, Tag};
+
+/// Where nonblocking operations live; see [`Communicator::scope`].
+pub struct Scope<'scope, 'env: 'scope, T: Threads> {
+    comm: &'env Comm,
+    /// Every operation started, null when complete.
+    started: RefCell<Vec<RequestId>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    threads: PhantomData<T>,
+}
+
+impl<T: Threads> Communicator<'_, T> {
+    /// Runs `body`, in which operations on buffers of the surroundings can be started, and waits for all that `body` did not
+    /// wait for.
+    ///
+    /// ```
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// # let (left, right) = (world.rank(), world.rank());
+    /// let (mine, mut theirs) = (vec![1.5; 100_000], vec![0.0; 100_000]);
+    /// world.scope(|scope| {
+    ///     scope.irecv(&mut theirs[..], left, 0)?;
+    ///     scope.isend(&mine[..], right, 0)?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(mine, theirs);
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// A buffer in use cannot be touched:
+    ///
+    /// ```compile_fail
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let mut buffer = [0u8; 4];
+    /// world.scope(|scope| {
+    ///     let request = scope.irecv(&mut buffer[..], 0, 0)?;
+    ///     buffer[0] = 1;
+    ///     request.wait()?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// nor be gone before the scope is:
+    ///
+    /// ```compile_fail
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// world.scope(|scope| {
+    ///     let mut buffer = [0u8; 4];
+    ///     std::mem::forget(scope.irecv(&mut buffer[..], 0, 0)?);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of `body`, or else the first one of the operations that `body` did not wait for. When `body` fails, receives that
+    /// have no message yet are cancelled.
+    pub fn scope<'env, R>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, T>) -> Result<R>,
+    ) -> Result<R> {
+        let scope = Scope {
+            comm: self.comm(),
+            started: RefCell::new(Vec::new()),
+            scope: PhantomData,
+            threads: PhantomData,
+        };
+        let end = End { scope: &scope };
+        let result = body(&scope);
+        if result.is_err() {
+            scope.cancel_receives();
+        }
+        let rest = scope.finish();
+        drop(end);
+        let value = result?;
+        rest.map_err(|error| self.comm().annotate(error.in_call("Communicator::scope")))?;
+        Ok(value)
+    }
+}
+
+/// Sees to it that a panic does not leave a scope with operations in flight.
+struct End<'a, 'scope, 'env, T: Threads> {
+    scope: &'a Scope<'scope, 'env, T>,
+}
+
+impl<T: Threads> Drop for End<'_, '_, '_, T> {
+    fn drop(&mut self) {
+        if self
+            .scope
+            .started
+            .borrow()
+            .iter()
+            .all(|&id| id == RequestId::NULL)
+        {
+            return;
+        }
+        self.scope.cancel_receives();
+        let vci = self.scope.comm.process().vci();
+        for id in self.scope.started.borrow_mut().iter_mut() {
+            // What cannot be completed at once would need the other ranks, which may wait for this one.
+            if *id != RequestId::NULL && !matches!(request::test(vci, id), Ok(Some(_))) {
+                give_up(None);
+            }
+        }
+    }
+}
+
+impl<'scope, T: Threads> Scope<'scope, '_, T> {
+    /// Starts receiving into a buffer (MPI_Irecv).
+    ///
+    /// # Errors
+    /// When there is no such rank, or the tag is negative.
+    pub fn irecv<B: Buffer + ?Sized>(
+        &'scope self,
+        into: &'scope mut B,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Request<'scope, &'scope mut B>> {
+        let (source, tag) = (source.into().code(), tag.into().code());
+        // SAFETY: the buffer is borrowed exclusively for the scope, which outlasts the operation.
+        let started = unsafe { p2p::irecv(self.comm, writable(into), source, tag) };
+        self.keep("Scope::irecv", started, into)
+    }
+
+    /// Starts sending a buffer (MPI_Isend).
+    ///
+    /// # Errors
+    /// When there is no rank `dest`, or the tag is negative.
+    pub fn isend<B: Buffer + ?Sized>(
+        &'scope self,
+        data: &'scope B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<Request<'scope, &'scope B>> {
+        let started = self.start_send(readable(data), dest, tag, Mode::Standard);
+        self.keep("Scope::isend", started, data)
+    }
+
+    /// Starts sending a buffer; complete when the receive has started (MPI_Issend).
+    ///
+    /// # Errors
+    /// As for [`Self::isend`].
+    pub fn isend_synchronous<B: Buffer + ?Sized>(
+        &'scope self,
+        data: &'scope B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<Request<'scope, &'scope B>> {
+        let started = self.start_send(readable(data), dest, tag, Mode::Synchronous);
+        self.keep("Scope::isend_synchronous", started, data)
+    }
+
+    fn start_send(
+        &self,
+        memory: Memory<'_>,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<RequestId> {
+        // SAFETY: callers pass the memory of a buffer borrowed for the scope, which outlasts the operation.
+        unsafe { p2p::isend(self.comm, memory, rank_code(dest), tag, mode) }
+    }
+
+    fn keep<B>(
+        &'scope self,
+        call: &'static str,
+        started: Result<RequestId>,
+        buffer: B,
+    ) -> Result<Request<'scope, B>> {
+        let id = started.map_err(|error| self.comm.annotate(error.in_call(call)))?;
+        let mut ids = self.started.borrow_mut();
+        ids.push(id);
+        Ok(Request {
+            comm: self.comm,
+            ids: &self.started,
+            index: ids.len() - 1,
+            buffer,
+        })
+    }
+
+    /// Waits for every operation started in this scope so far (MPI_Waitall).
+    ///
+    /// # Errors
+    /// The first one of the operations that nobody waited for before.
+    pub fn wait_all(&self) -> Result<()> {
+        self.finish()
+            .map_err(|error| self.comm.annotate(error.in_call("Scope::wait_all")))
+    }
+
+    fn finish(&self) -> Result<()> {
+        let mut first = Ok(());
+        for id in self.started.borrow_mut().iter_mut() {
+            if *id != RequestId::NULL {
+                first = first.and(complete(self.comm, id, "Communicator::scope").map(drop));
+            }
+        }
+        first
+    }
+
+    fn cancel_receives(&self) {
+        let vci = self.comm.process().vci();
+        for &id in self.started.borrow().iter() {
+            // A request that cannot be cancelled is completed instead.
+            let _ = request::cancel(vci, id);
+        }
+    }
+}
+
+/// An operation in flight, and its buffer. Dropping it leaves the operation to the end of its scope.
+pub struct Request<'scope, B> {
+    comm: &'scope Comm,
+    ids: &'scope RefCell<Vec<RequestId>>,
+    index: usize,
+    buffer: B,
+}
+
+impl<'scope, B> Request<'scope, B> {
+    /// Waits for the operation and gives the buffer back (MPI_Wait).
+    ///
+    /// # Errors
+    /// The operation's error, e.g. that the message was longer than the buffer.
+    pub fn wait(self) -> Result<(Status, B)> {
+        let status = complete(
+            self.comm,
+            &mut self.ids.borrow_mut()[self.index],
+            "Request::wait",
+        )
+        .map_err(|error| self.comm.annotate(error.in_call("Request::wait")))?;
+        Ok((status, self.buffer))
+    }
+
+    /// Gives status and buffer if the operation is complete, else the request back (MPI_Test).
+    ///
+    /// # Errors
+    /// The operation's error.
+    pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
+        let vci = self.comm.process().vci();
+        let found = request::test(vci, &mut self.ids.borrow_mut()[self.index])
+            .map_err(|error| self.comm.annotate(error.in_call("Request::test")))?;
+        Ok(match found {
+            Some(status) => Ok((Status(status), self.buffer)),
+            None => Err(self),
+        })
+    }
+
+    /// Cancels a receive that has no message yet; it has to be waited for all the same (MPI_Cancel).
+    ///
+    /// # Errors
+    /// When the engine does not know the request any more.
+    pub fn cancel(&self) -> Result<()> {
+        request::cancel(self.comm.process().vci(), self.id())
+            .map_err(|error| self.comm.annotate(error.in_call("Request::cancel")))
+    }
+
+    /// The same without its buffer, so that requests of different buffers fit into one collection.
+    pub fn without_buffer(self) -> Request<'scope, ()> {
+        Request {
+            comm: self.comm,
+            ids: self.ids,
+            index: self.index,
+            buffer: (),
+        }
+    }
+
+    fn id(&self) -> RequestId {
+        self.ids.borrow()[self.index]
+    }
+}
+
+impl<B> fmt::Debug for Request<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({:#x})", self.id().0)
+    }
+}
+
+/// Waits for all requests; their statuses in order (MPI_Waitall).
+///
+/// ```
+/// # let universe = rankpoint::Universe::init()?;
+/// # let world = universe.world();
+/// # for tag in 0..2 { world.send(&tag, world.rank(), tag)?; }
+/// let (mut a, mut b) = (0i32, 0i32);
+/// world.scope(|scope| {
+///     let requests = [scope.irecv(&mut a, 0, 0)?, scope.irecv(&mut b, 0, 1)?];
+///     let statuses = rankpoint::wait_all(requests)?;
+///     assert_eq!(statuses[1].tag(), 1);
+///     Ok(())
+/// })?;
+/// assert_eq!((a, b), (0, 1));
+/// # Ok::<(), rankpoint::Error>(())
+/// ```
+///
+/// # Errors
+/// The first one of the operations; the others are complete all the same.
+pub fn wait_all<'scope, B>(
+    requests: impl IntoIterator<Item = Request<'scope, B>>,
+) -> Result<Vec<Status>> {
+    let mut first = None;
+    let mut statuses = Vec::new();
+    for request in requests {
+        match request.wait() {
+            Ok((status, _)) => statuses.push(status),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    first.map_or(Ok(statuses), Err)
+}
+
+/// Waits for one of several requests and takes it out: its place, status and buffer; `None` when there are no requests
+/// (MPI_Waitany).
+///
+/// # Errors
+/// The operation's error; its request stays in the list, complete.
+pub fn wait_any<'scope, B>(
+    requests: &mut Vec<Request<'scope, B>>,
+) -> Result<Option<(usize, Status, B)>> {
+    let Some(comm) = requests.first().map(|request| request.comm) else {
+        return Ok(None);
+    };
+    let mut ids: Vec<RequestId> = requests.iter().map(Request::id).collect();
+    let found = request::wait_any(comm.process().vci(), &mut ids, "wait_any");
+    for (request, &id) in requests.iter().zip(&ids) {
+        request.ids.borrow_mut()[request.index] = id;
+    }
+    match found.map_err(|error| comm.annotate(error.in_call("wait_any")))? {
+        Any::Done(index, status) => {
+            let request = requests.remove(index);
+            Ok(Some((index, Status(status), request.buffer)))
+        }
+        _ => Err(Error::new(
+            ErrorClass::ERR_REQUEST,
+            "all requests were waited for before",
+        )
+        .in_call("wait_any")),
+    }
+}
+
+/// Waits for at least one of several requests, and takes out all that are complete: their statuses and buffers
+/// (MPI_Waitsome).
+///
+/// # Errors
+/// The first operation's error.
+pub fn wait_some<'scope, B>(requests: &mut Vec<Request<'scope, B>>) -> Result<Vec<(Status, B)>> {
+    let mut done = Vec::new();
+    if let Some((_, status, buffer)) = wait_any(requests)? {
+        done.push((status, buffer));
+    }
+    for request in std::mem::take(requests) {
+        match request.test()? {
+            Ok(complete) => done.push(complete),
+            Err(request) => requests.push(request),
+        }
+    }
+    Ok(done)
+}
