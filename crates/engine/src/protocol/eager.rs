@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages whose data travel at once: inside a cell or in the ring's payload area.
 //!
-//! The receiver copies the data to their buffer, or keeps a copy until their receive comes; either way the ring's space is
-//! free again when the cell is consumed. What is kept for one sender is bounded: beyond the limit the sender is asked to
+//! Longer messages come in pieces, one right after the other, so that both sides copy at the same time. The receiver copies
+//! a piece to its buffer, or keeps a copy until the receive comes; either way the ring's space is free again when the cell
+//! is consumed. What is kept for one sender is bounded: beyond the limit the sender is asked to
 //! describe its messages instead (`throttle`).
 
 use fabric::board::kind as record_kind;
 use fabric::ring::SHORT_BYTES;
+use std::ptr::NonNull;
 
 use super::{cell, note_message, pack, send_control, unpack};
 use crate::vci::VciState;
+use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, Role};
 
-/// Sends an operation's data through the payload area; false when the ring has no room.
+/// Most bytes that a message may claim to have when it comes this way: no sender's eager limit is larger.
+const MAX_BYTES: u64 = 1 << 20;
+/// Longest message that travels in one piece; and how many pieces a longer one has, of which each is at least as long as
+/// this: the receiver copies one while the sender writes the next.
+const ONE_PIECE: usize = 8 << 10;
+const PIECES: usize = 4;
+
+/// Length of the pieces of a message.
+const fn piece_bytes(bytes: usize) -> usize {
+    let even = bytes.div_ceil(PIECES).next_multiple_of(64);
+    if even < ONE_PIECE { ONE_PIECE } else { even }
+}
+
+/// Sends an operation's data through the payload area, from its position on; false when the ring has no room for all.
 pub(super) fn transmit_eager(
     state: &mut VciState,
     index: OpIndex,
@@ -21,24 +37,36 @@ pub(super) fn transmit_eager(
     word: u64,
     synchronous: bool,
 ) -> bool {
-    let bytes = state.ops.record(index).bytes as usize;
+    let total = state.ops.record(index).bytes as usize;
     let id = if synchronous {
         state.ops.id(index).0
     } else {
         0
     };
-    let sender = &mut state.links[peer as usize].sender;
-    let Some((target, position)) = sender.reserve(bytes as u32) else {
-        return false;
-    };
-    // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
-    unsafe { pack(state.ops.op(index), 0, target.as_ptr(), bytes) };
-    sender.put_words(
-        cell::EAGER,
-        0,
-        word,
-        &[bytes as u64, id, u64::from(position)],
-    )
+    let link = &mut state.links[peer as usize];
+    loop {
+        let op = state.ops.op_mut(index);
+        let start = op.position;
+        let bytes = (total - start).min(piece_bytes(total));
+        let Some((target, place)) = link.sender.reserve(bytes as u32) else {
+            return false;
+        };
+        // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
+        unsafe { pack(op, start, target.as_ptr(), bytes) };
+        let (bytes, place) = (bytes as u64, u64::from(place));
+        let sent = if start == 0 {
+            let words = [total as u64, id, place, bytes];
+            link.sender.put_words(cell::EAGER, 0, word, &words)
+        } else {
+            link.sender.put_words(cell::MORE, 0, word, &[place, bytes])
+        };
+        debug_assert!(sent, "a reservation comes with a cell");
+        op.position = start + bytes as usize;
+        if op.position == total {
+            return true;
+        }
+        link.ring_doorbell();
+    }
 }
 
 /// Keeps a short message whose receive is not posted; false when the slab is full.
@@ -108,50 +136,113 @@ pub(super) fn deliver(
     state.complete(receive);
 }
 
-/// Handles an EAGER cell; false when the slab is full.
+/// Handles an EAGER cell, the first or only piece of a message; false when the slab is full.
 pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let (bytes, sender, position) = (
-        incoming.ring.word(0),
-        incoming.ring.word(1),
-        incoming.ring.word(2) as u32,
-    );
-    let payload = u32::try_from(bytes)
-        .ok()
-        .and_then(|bytes| incoming.ring.payload(position, bytes));
-    let Some(payload) = payload else {
+    let [total, sender, place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let Some(piece) = piece_at(state, ring, place, bytes).filter(|_| {
+        bytes <= total && total <= MAX_BYTES && state.incoming[ring].arriving.is_none()
+    }) else {
         state.fault = Some(format!(
             "rank {} described a message outside its ring",
             key.peer
         ));
         return true;
     };
-    let bytes = bytes as usize;
-    if let Some(receive) = state.posted.take(&mut state.ops, key) {
-        deliver(state, receive, key, payload.as_ptr(), bytes);
-        if sender != 0 {
-            send_control(state, key.peer, cell::DONE, [sender, 0]);
-        }
+    let index = if let Some(receive) = state.posted.take(&mut state.ops, key) {
+        let fitting = note_message(state, receive, key, total);
+        let op = state.ops.op_mut(receive);
+        (op.position, op.wanted, op.remote) = (0, fitting, sender);
+        op.record.kind = record_kind::RECEIVE_ACTIVE;
+        receive
     } else {
-        let Some(index) = keep(state, Role::Held, key, bytes as u64) else {
+        let Some(index) = keep(state, Role::Held, key, total) else {
             return false;
         };
-        let mut held = Vec::with_capacity(bytes);
-        // SAFETY: the ring checked that `bytes` bytes at `payload` lie in its payload area.
-        held.extend_from_slice(unsafe { std::slice::from_raw_parts(payload.as_ptr(), bytes) });
         let op = state.ops.op_mut(index);
         op.remote = sender;
-        op.extra.get_or_insert_default().held = held;
+        op.extra.get_or_insert_default().held = Vec::with_capacity(total as usize);
+        index
+    };
+    state.incoming[ring].arriving = Some(Arriving {
+        index,
+        rest: total as usize,
+    });
+    take_piece(state, ring, piece, place, bytes);
+    true
+}
+
+/// Handles a MORE cell: the next piece of the message that is arriving.
+pub(super) fn arrived_more(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let [place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let expected = incoming
+        .arriving
+        .as_ref()
+        .is_some_and(|arriving| bytes <= arriving.rest as u64);
+    match piece_at(state, ring, place, bytes).filter(|_| expected) {
+        Some(piece) => take_piece(state, ring, piece, place, bytes),
+        None => {
+            let peer = state.incoming[ring].peer;
+            state.fault = Some(format!("rank {peer} described a piece of no message"));
+        }
+    }
+    true
+}
+
+/// The address of a piece, if its description is possible.
+fn piece_at(state: &VciState, ring: usize, place: u64, bytes: u64) -> Option<NonNull<u8>> {
+    let bytes = u32::try_from(bytes).ok()?;
+    state.incoming[ring].ring.payload(place as u32, bytes)
+}
+
+/// Copies a piece of the arriving message to where the message goes, and ends the message with its last piece.
+fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64, bytes: u64) {
+    let incoming = &mut state.incoming[ring];
+    let Some(arriving) = incoming.arriving.as_mut() else {
+        return;
+    };
+    let (index, peer) = (arriving.index, incoming.peer);
+    arriving.rest -= bytes as usize;
+    let last = arriving.rest == 0;
+    if last {
+        incoming.arriving = None;
+    }
+    let op = state.ops.op_mut(index);
+    let receives = op.role() == Role::Receive;
+    if receives {
+        let fitting = (bytes as usize).min(op.wanted - op.position);
+        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the piece.
+        unsafe { unpack(op, op.position, piece.as_ptr(), fitting) };
+        op.position += fitting;
+    } else {
+        // SAFETY: the ring checked that `bytes` bytes at `piece` lie in its payload area.
+        let data = unsafe { std::slice::from_raw_parts(piece.as_ptr(), bytes as usize) };
+        op.extra
+            .get_or_insert_default()
+            .held
+            .extend_from_slice(data);
         account(state, ring, bytes as i64);
     }
     state.incoming[ring]
         .ring
-        .release_payload(position, bytes as u32);
-    true
+        .release_payload(place as u32, bytes as u32);
+    if last && receives {
+        finish_receive(state, index, peer);
+    }
+}
+
+/// Completes a receive whose message is there, and tells a synchronous sender.
+fn finish_receive(state: &mut VciState, receive: OpIndex, peer: u32) {
+    let sender = state.ops.op(receive).remote;
+    if sender != 0 {
+        send_control(state, peer, cell::DONE, [sender, 0]);
+    }
+    state.complete(receive);
 }
 
 /// Adjusts the unexpected bytes held for the sender of `ring`, and its throttle.
@@ -182,27 +273,42 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
     let (role, sender, inline) = (op.role(), op.remote, op.inline);
     match role {
         Role::Short => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
-        Role::Held => {
-            let held = state
-                .ops
-                .op_mut(message)
-                .extra
-                .take()
-                .map(|extra| extra.held)
-                .unwrap_or_default();
-            deliver(state, receive, key, held.as_ptr(), held.len());
-            if let Some(ring) = state
-                .incoming
-                .iter()
-                .position(|incoming| incoming.peer == key.peer)
-            {
-                account(state, ring, -(bytes as i64));
-            }
-            if sender != 0 {
-                send_control(state, key.peer, cell::DONE, [sender, 0]);
-            }
-        }
+        Role::Held => deliver_held(state, message, receive, key, bytes, sender),
         _ => super::rendezvous::begin(state, receive, key, inline),
     }
     state.ops.release(message);
+}
+
+/// Hands what has arrived of a message on the heap to a receive; the rest, if any, will go there straight.
+fn deliver_held(
+    state: &mut VciState,
+    message: OpIndex,
+    receive: OpIndex,
+    key: Key,
+    bytes: usize,
+    sender: u64,
+) {
+    let extra = state.ops.op_mut(message).extra.take();
+    let held = extra.map(|extra| extra.held).unwrap_or_default();
+    let wanted = note_message(state, receive, key, bytes as u64);
+    let op = state.ops.op_mut(receive);
+    let fitting = held.len().min(wanted);
+    (op.position, op.wanted, op.remote) = (fitting, wanted, sender);
+    op.record.kind = record_kind::RECEIVE_ACTIVE;
+    // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); `held` has `fitting` bytes.
+    unsafe { unpack(op, 0, held.as_ptr(), fitting) };
+    let ring = state
+        .incoming
+        .iter()
+        .position(|incoming| incoming.peer == key.peer);
+    if let Some(ring) = ring {
+        account(state, ring, -(held.len() as i64));
+        if let Some(arriving) = state.incoming[ring].arriving.as_mut()
+            && arriving.index == message
+        {
+            arriving.index = receive;
+            return;
+        }
+    }
+    finish_receive(state, receive, key.peer);
 }

@@ -4,7 +4,7 @@
 //! | message | cells |
 //! |---|---|
 //! | up to 48 bytes | SHORT: header and data in one cache line |
-//! | up to the eager limit, or synchronous | EAGER: data in the ring's payload area, described by a cell; DONE back if synchronous |
+//! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
 //!
 //! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
@@ -26,7 +26,7 @@ use crate::vci::operations::{Op, OpIndex, RequestId, flag};
 pub(crate) mod cell {
     /// A whole message. Zero, so that its head needs no constant.
     pub(crate) const SHORT: u8 = 0;
-    /// A message in the payload area: words = bytes, sender's id if synchronous, position.
+    /// The first piece of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes.
     pub(crate) const EAGER: u8 = 1;
     /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
     pub(crate) const REQUEST: u8 = 2;
@@ -36,6 +36,8 @@ pub(crate) mod cell {
     pub(crate) const PIECE: u8 = 4;
     /// The receiver has what it wants: words = sender's id.
     pub(crate) const DONE: u8 = 5;
+    /// The next piece of an EAGER message: words = position, bytes.
+    pub(crate) const MORE: u8 = 6;
 }
 
 /// Handles one arrived cell of ring `index`; false when it must wait because the operation slab is full.
@@ -73,6 +75,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
     let handled = match arrival.kind() {
         cell::EAGER => eager::arrived_eager(state, index),
+        cell::MORE => eager::arrived_more(state, index),
         cell::REQUEST => rendezvous::arrived_request(state, index),
         cell::PULL => rendezvous::arrived_pull(state, index),
         cell::PIECE => rendezvous::arrived_piece(state, index),
@@ -125,6 +128,8 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         op.has(flag::SYNCHRONOUS),
     );
     let word = state.ops.record(index).match_word;
+    // An eager message whose first pieces are out goes on, whatever has changed.
+    let begun = op.position != 0;
     let link = &mut state.links[peer as usize];
     if !link.sender.is_connected() {
         link.connect(&state.node.segment, state.node.me, peer)?;
@@ -135,14 +140,14 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
         link.sender.put_bytes(cell::SHORT, word, &data, bytes)
-    } else if bytes <= state.node.eager_bytes && !throttled {
+    } else if begun || (bytes <= state.node.eager_bytes && !throttled) {
         eager::transmit_eager(state, index, peer, word, synchronous)
     } else {
         rendezvous::transmit_request(state, index, peer, word)
     };
     if sent {
         state.links[peer as usize].ring_doorbell();
-        let waits = synchronous || throttled || bytes > state.node.eager_bytes;
+        let waits = synchronous || !(begun || bytes <= state.node.eager_bytes && !throttled);
         if waits {
             state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
         } else {

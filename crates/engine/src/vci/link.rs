@@ -174,6 +174,16 @@ pub(crate) struct Incoming {
     /// Unexpected data held for this sender, in bytes.
     pub(crate) held_bytes: u64,
     pub(crate) throttled: bool,
+    /// The message whose pieces are arriving.
+    pub(crate) arriving: Option<Arriving>,
+}
+
+/// A message of which some pieces have arrived.
+pub(crate) struct Arriving {
+    /// The receive it goes to, or the unexpected message.
+    pub(crate) index: OpIndex,
+    /// Bytes still to come.
+    pub(crate) rest: usize,
 }
 
 /// Attaches to the rings that peers have entered since `known` was taken, and returns the new count.
@@ -208,6 +218,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             peer,
             held_bytes: 0,
             throttled: false,
+            arriving: None,
         });
     }
     Ok(count)

@@ -114,8 +114,7 @@ impl Vci {
             me,
             clock: NonNull::from(&header.clock_ms),
             connections: NonNull::from(&board.connections),
-            eager_bytes: (settings.eager_bytes as usize)
-                .min(header.ring_payload_bytes as usize / 4),
+            eager_bytes: (settings.eager_bytes as usize).min(header.ring_payload_bytes as usize),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cross_copy_bytes: if header.local_ranks > header.cores {
