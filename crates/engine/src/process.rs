@@ -296,6 +296,7 @@ impl Process {
         )?;
         self.vci
             .wait_until("MPI_Finalize", |state| state.is_drained())?;
+        self.vci.enter().publish_counts();
         self.segment
             .board(self.rank)
             .phase

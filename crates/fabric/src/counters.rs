@@ -35,7 +35,7 @@ counters! {
     SendsRendezvous, "sends_rendezvous", "messages", "announced first and moved when the receiver was ready";
     SendsQueued, "sends_queued", "messages", "that waited in order behind a full ring";
     BytesSent, "bytes_sent", "bytes", "of message data sent";
-    ReceivesPosted, "receives_posted", "receives", "that waited for their message";
+    ReceivesPosted, "receives_posted", "messages", "that found their receive posted";
     ReceivesUnexpected, "receives_unexpected", "messages", "that arrived before their receive";
     MatchesWildcard, "matches_wildcard", "matches", "by a receive from any source or with any tag";
     BytesReceived, "bytes_received", "bytes", "of message data received";
@@ -43,7 +43,7 @@ counters! {
     Sleeps, "sleeps", "sleeps", "of a wait that found nothing to do";
     Wakes, "wakes", "wake-ups", "of sleeping ranks by this one";
     Yields, "yields", "yields", "of the core during a wait";
-    PollsFruitless, "polls_fruitless", "polls", "that found nothing";
+    PollsFruitless, "polls_fruitless", "polls", "of long waits that found nothing";
     RingsConnected, "rings_connected", "rings", "opened to or from this rank";
 }
 

@@ -109,6 +109,14 @@ impl RingPlace {
             .wrapping_add(self.offset_of(cursor))
     }
 
+    /// Cells before the one at `cursor` in a lap, from the ring's first one on; for counters, which may start anew after
+    /// 2^32 laps.
+    fn cells_before(&self, lap: u64, cursor: *const Cell) -> u64 {
+        lap.wrapping_sub(1)
+            .wrapping_mul(u64::from(self.cell_count))
+            .wrapping_add(u64::from(self.offset_of(cursor)))
+    }
+
     fn shared(&self) -> &RingShared {
         // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
         unsafe { self.shared.as_ref() }
@@ -174,11 +182,11 @@ impl RingSender {
         self.back.is_some()
     }
 
-    /// Cells published so far, wrapping.
-    pub fn published(&self) -> u32 {
+    /// Cells published so far.
+    pub fn published(&self) -> u64 {
         self.back
             .as_ref()
-            .map_or(0, |back| back.place.index_of(self.lap as u32, self.cursor))
+            .map_or(0, |back| back.place.cells_before(self.lap, self.cursor))
     }
 
     /// Largest message that the payload area takes at once, in bytes. A quarter: what is skipped at the end, the message,
@@ -399,6 +407,11 @@ impl RingReceiver {
         };
         receiver.plan_pause();
         receiver
+    }
+
+    /// Cells consumed so far.
+    pub fn consumed(&self) -> u64 {
+        self.place.cells_before(u64::from(self.lap), self.cursor)
     }
 
     /// The next message, if it has arrived.

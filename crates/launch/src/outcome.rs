@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a job ended, as data.
 
+use fabric::counters::COUNTERS;
 use fabric::signals;
 
 /// How a whole job ended.
@@ -46,8 +47,18 @@ pub struct RankOutcome {
     pub exit: Exit,
     /// How far it had come with MPI: one of [`fabric::board::phase`].
     pub phase: u32,
+    /// Its counters as it last told them, in the order of [`crate::COUNTERS`].
+    pub counters: [u64; 64],
     /// What it wrote, where that was captured.
     pub output: Vec<u8>,
+}
+
+impl RankOutcome {
+    /// The counter with this name; `None` if there is none.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let index = COUNTERS.iter().position(|row| row.name == name)?;
+        self.counters.get(index).copied()
+    }
 }
 
 /// How a process ended.

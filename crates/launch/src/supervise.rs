@@ -445,23 +445,30 @@ impl Supervisor<'_> {
             }
             self.outputs.write();
         }
-        let phases: Vec<_> = (0..self.job.ranks.len())
-            .map(|rank| self.board(rank).map_or(phase::STARTED, |board| board.phase))
+        let boards: Vec<_> = (0..self.job.ranks.len())
+            .map(|rank| {
+                self.board(rank).map_or((phase::STARTED, [0; 64]), |board| {
+                    (board.phase, board.counters)
+                })
+            })
             .collect();
         let ranks = self
             .job
             .ranks
             .iter()
-            .zip(phases)
+            .zip(boards)
             .zip(self.outputs.captured)
             .enumerate();
-        let ranks = ranks.map(|(rank, ((process, phase), output))| RankOutcome {
-            rank: u32::try_from(rank).unwrap_or(u32::MAX),
-            pid: process.pid,
-            exit: process.exit.unwrap_or(Exit::Status(0)),
-            phase,
-            output,
-        });
+        let ranks = ranks.map(
+            |(rank, ((process, (phase, counters)), output))| RankOutcome {
+                rank: u32::try_from(rank).unwrap_or(u32::MAX),
+                pid: process.pid,
+                exit: process.exit.unwrap_or(Exit::Status(0)),
+                phase,
+                counters,
+                output,
+            },
+        );
         JobOutcome {
             ranks: ranks.collect(),
             end: self.end,

@@ -138,6 +138,7 @@ pub unsafe fn send_short(
         link.sender
             .put_short(cell::SHORT, comm.match_base() | tag as u64, base, bytes)
     };
+    link.short_bytes += bytes as u64;
     if link.needs_doorbell() {
         cold_path();
         Shortcut::SentToSleeper
@@ -241,6 +242,7 @@ pub unsafe fn isend(
             memory.bytes,
         )
     };
+    link.short_bytes += memory.bytes as u64;
     link.ring_doorbell();
     Ok(RequestId::SENT)
 }
@@ -298,6 +300,7 @@ pub(crate) unsafe fn isend_collective(
             link.sender
                 .put_short(cell::SHORT, word, memory.base, memory.bytes)
         };
+        link.short_bytes += memory.bytes as u64;
         link.ring_doorbell();
         return Ok(RequestId::SENT);
     }

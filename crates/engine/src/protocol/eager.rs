@@ -7,6 +7,7 @@
 //! describe its messages instead (`throttle`).
 
 use fabric::board::kind as record_kind;
+use fabric::counters::Counter;
 use fabric::ring::SHORT_BYTES;
 use std::ptr::NonNull;
 
@@ -43,8 +44,8 @@ pub(super) fn transmit_eager(
     } else {
         0
     };
-    let link = &mut state.links[peer as usize];
     loop {
+        let link = &mut state.links[peer as usize];
         let op = state.ops.op_mut(index);
         let start = op.position;
         let bytes = (total - start).min(piece_bytes(total));
@@ -61,11 +62,13 @@ pub(super) fn transmit_eager(
             link.sender.put_words(cell::MORE, 0, word, &[place, bytes])
         };
         debug_assert!(sent, "a reservation comes with a cell");
+        state.count_other_cell_sent();
+        let op = state.ops.op_mut(index);
         op.position = start + bytes as usize;
         if op.position == total {
             return true;
         }
-        link.ring_doorbell();
+        state.links[peer as usize].ring_doorbell();
     }
 }
 
@@ -86,6 +89,7 @@ pub(super) fn keep_short(state: &mut VciState, ring: usize, key: Key, bytes: usi
     };
     op.remote = 0;
     incoming.ring.advance();
+    state.count_short_unexpected();
     true
 }
 
@@ -101,6 +105,7 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
     record.stamp_ms = stamp;
     state.ops.op_mut(index).comm = std::ptr::null();
     state.unexpected.push(&mut state.ops, index, key);
+    state.count(Counter::ReceivesUnexpected);
     Some(index)
 }
 
@@ -133,6 +138,7 @@ pub(super) fn deliver(
     let fitting = note_message(state, receive, key, bytes as u64);
     // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); `source` holds `bytes` bytes.
     unsafe { unpack(state.ops.op(receive), 0, source, fitting) };
+    state.count_many(Counter::BytesReceived, fitting as u64);
     state.complete(receive);
 }
 
@@ -158,6 +164,7 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         let op = state.ops.op_mut(receive);
         (op.position, op.wanted, op.remote) = (0, fitting, sender);
         op.record.kind = record_kind::RECEIVE_ACTIVE;
+        state.count(Counter::ReceivesPosted);
         receive
     } else {
         let Some(index) = keep(state, Role::Held, key, total) else {
@@ -238,6 +245,8 @@ fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64,
 
 /// Completes a receive whose message is there, and tells a synchronous sender.
 fn finish_receive(state: &mut VciState, receive: OpIndex, peer: u32) {
+    let bytes = state.ops.record(receive).bytes;
+    state.count_many(Counter::BytesReceived, bytes);
     let sender = state.ops.op(receive).remote;
     if sender != 0 {
         send_control(state, peer, cell::DONE, [sender, 0]);

@@ -14,6 +14,7 @@ pub(crate) mod eager;
 pub(crate) mod rendezvous;
 
 use fabric::board::kind as record_kind;
+use fabric::counters::Counter;
 use fabric::ring::{Arrival, SHORT_BYTES};
 
 use crate::errors::Result;
@@ -61,6 +62,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
         unsafe { incoming.ring.copy_short(op.base, bytes) };
         incoming.ring.advance();
+        incoming.short_bytes += bytes as u64;
         let record = state.ops.record_mut(receive);
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, bytes as u64);
         state.complete(receive);
@@ -87,6 +89,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
         }
     };
     if handled {
+        state.count_other_cell_received();
         state.incoming[index].ring.advance();
     }
     handled
@@ -114,6 +117,7 @@ pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
     state.ops.op_mut(index).position = 0;
     if state.links[peer as usize].backlogged || !transmit(state, index)? {
         state.ops.record_mut(index).kind = record_kind::SEND_QUEUED;
+        state.count(Counter::SendsQueued);
         state.enqueue(peer, Queued::Send(index));
     }
     Ok(())
@@ -139,7 +143,9 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         let mut data = [0u64; SHORT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
-        link.sender.put_bytes(cell::SHORT, word, &data, bytes)
+        let sent = link.sender.put_bytes(cell::SHORT, word, &data, bytes);
+        link.short_bytes += if sent { bytes as u64 } else { 0 };
+        sent
     } else if begun || (bytes <= state.node.eager_bytes && !throttled) {
         eager::transmit_eager(state, index, peer, word, synchronous)
     } else {
@@ -148,6 +154,12 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     if sent {
         state.links[peer as usize].ring_doorbell();
         let waits = synchronous || !(begun || bytes <= state.node.eager_bytes && !throttled);
+        count_sent(
+            state,
+            bytes,
+            begun || bytes <= state.node.eager_bytes && !throttled,
+            synchronous,
+        );
         if waits {
             state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
         } else {
@@ -155,6 +167,20 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         }
     }
     Ok(sent)
+}
+
+/// Counts a message that is on its way; short ones are counted by their links.
+fn count_sent(state: &mut VciState, bytes: usize, eager: bool, synchronous: bool) {
+    if bytes <= SHORT_BYTES && eager && !synchronous {
+        return;
+    }
+    let way = if eager {
+        Counter::SendsEager
+    } else {
+        Counter::SendsRendezvous
+    };
+    state.count(way);
+    state.count_many(Counter::BytesSent, bytes as u64);
 }
 
 /// Sends a protocol cell, or queues it in order.
@@ -177,6 +203,7 @@ pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64
     let sent = link.sender.put_words(kind, 0, 0, &words);
     if sent {
         link.ring_doorbell();
+        state.count_other_cell_sent();
     }
     sent
 }

@@ -7,6 +7,7 @@
 //! buffer is free from DONE, or from having pushed the last piece.
 
 use fabric::board::kind as record_kind;
+use fabric::counters::Counter;
 use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
@@ -42,6 +43,10 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
     state.links[peer as usize]
         .sender
         .put_words(cell::REQUEST, 0, word, &words)
+        && {
+            state.count_other_cell_sent();
+            true
+        }
 }
 
 /// Handles a REQUEST cell; false when the slab is full.
@@ -53,6 +58,7 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
     };
     let description = std::array::from_fn(|index| incoming.ring.word(index));
     if let Some(receive) = state.posted.take(&mut state.ops, key) {
+        state.count(Counter::ReceivesPosted);
         begin(state, receive, key, description);
         return true;
     }
@@ -69,10 +75,14 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
     let [bytes, sender, address, shared, proof, _] = description;
     let wanted = note_message(state, receive, key, bytes);
+    state.count_many(Counter::BytesReceived, wanted as u64);
     if wanted == 0
         || fetch_shared(state, receive, shared, wanted)
         || fetch_own(state, receive, key.peer, address, wanted)
-        || fetch_across(state, receive, key.peer, address, proof, wanted)
+        || (fetch_across(state, receive, key.peer, address, proof, wanted) && {
+            state.count(Counter::CrossCopies);
+            true
+        })
     {
         send_control(state, key.peer, cell::DONE, [sender, 0]);
         state.complete(receive);
@@ -234,6 +244,7 @@ fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
             return pieces;
         }
         link.ring_doorbell();
+        state.count_other_cell_sent();
         state.ops.op_mut(index).position += bytes;
         pieces += 1;
     }

@@ -26,6 +26,10 @@ pub(crate) struct Link {
     attention: *const AtomicU32,
     /// The peer's doorbell.
     asleep: *const AtomicU32,
+    /// Bytes of the short messages sent.
+    pub(crate) short_bytes: u64,
+    /// Times that this rank woke the peer.
+    pub(crate) wakes: u32,
     /// Whether sends wait in the backlog; then the sender's credits are withheld, so that nothing overtakes them.
     pub(crate) backlogged: bool,
     /// What is known about reading the peer's memory.
@@ -101,7 +105,7 @@ impl Link {
     /// Wakes the peer if it sleeps. The link is connected.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn ring_doorbell(&self) {
+    pub(crate) fn ring_doorbell(&mut self) {
         if self.needs_doorbell() {
             self.wake();
         }
@@ -109,10 +113,10 @@ impl Link {
 
     #[cold]
     #[inline(never)]
-    fn wake(&self) {
+    fn wake(&mut self) {
         let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
         // SAFETY: connected, so it points into the peer's board, which stays mapped as long as the VCI lives.
-        doorbell::ring(unsafe { &*self.asleep }, sender_fences);
+        self.wakes += u32::from(doorbell::ring(unsafe { &*self.asleep }, sender_fences));
     }
 }
 
@@ -174,6 +178,8 @@ pub(crate) struct Incoming {
     /// Unexpected data held for this sender, in bytes.
     pub(crate) held_bytes: u64,
     pub(crate) throttled: bool,
+    /// Bytes of the short messages that found their receive posted.
+    pub(crate) short_bytes: u64,
     /// The message whose pieces are arriving.
     pub(crate) arriving: Option<Arriving>,
 }
@@ -218,6 +224,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             peer,
             held_bytes: 0,
             throttled: false,
+            short_bytes: 0,
             arriving: None,
         });
     }

@@ -198,6 +198,8 @@ pub(crate) struct PostedQueue {
     /// message all but one kind of key have wildcards, so a smaller number means posted earlier, and of equals the one
     /// with wildcards, which raised the number itself, was posted first.
     wild_posts: u64,
+    /// Messages that receives with wildcards have got here.
+    pub(crate) wild_matches: u64,
 }
 
 impl PostedQueue {
@@ -206,6 +208,7 @@ impl PostedQueue {
             chains: Chains::new(),
             wild: 0,
             wild_posts: 0,
+            wild_matches: 0,
         }
     }
 
@@ -266,6 +269,7 @@ impl PostedQueue {
         let (candidate, before, index) = found?;
         self.chains.unlink(ops, before, index, candidate);
         self.wild -= usize::from(candidate.is_wild());
+        self.wild_matches += u64::from(candidate.is_wild());
         Some(index)
     }
 
@@ -284,6 +288,8 @@ pub(crate) struct UnexpectedQueue {
     chains: Chains,
     oldest: OpIndex,
     newest: OpIndex,
+    /// Messages that receives with wildcards have got here.
+    pub(crate) wild_matches: u64,
 }
 
 impl UnexpectedQueue {
@@ -292,6 +298,7 @@ impl UnexpectedQueue {
             chains: Chains::new(),
             oldest: OpIndex::NONE,
             newest: OpIndex::NONE,
+            wild_matches: 0,
         }
     }
 
@@ -339,6 +346,7 @@ impl UnexpectedQueue {
         let index = if key.is_wild() {
             let index = self.peek(ops, key)?;
             self.chains.remove(ops, index);
+            self.wild_matches += 1;
             index
         } else {
             let (before, index) = self.chains.find(ops, key)?;

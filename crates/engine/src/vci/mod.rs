@@ -5,6 +5,7 @@
 //! ([`operations`]), its rings ([`link`]). [`Vci::enter`] is the only door to that state. Below MPI_THREAD_MULTIPLE it costs
 //! one predictable branch. Nothing that can call back into MPI (user functions, tasks) runs while a guard exists.
 
+mod counts;
 pub(crate) mod link;
 pub(crate) mod matching;
 pub mod operations;
@@ -22,6 +23,7 @@ use fabric::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::errors::Result;
 use crate::settings::Settings;
+use counts::Counts;
 use link::{Backlog, Incoming, Links};
 use matching::{PostedQueue, UnexpectedQueue};
 use operations::{OpIndex, Operations};
@@ -58,6 +60,8 @@ pub(crate) struct VciState {
     pub(crate) streaming: Vec<OpIndex>,
     /// Things that happened so far.
     pub(crate) events: u64,
+    /// What happened, counter by counter, but for what links and rings know.
+    counts: Counts,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
@@ -135,6 +139,7 @@ impl Vci {
             backlogs: Vec::new(),
             streaming: Vec::new(),
             events: 0,
+            counts: Counts::default(),
             fault: None,
             node,
         };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fabric::board::{CALL_NAME_BYTES, activity};
+use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::os;
 use fabric::segment::Segment;
@@ -145,6 +146,7 @@ impl Vci {
                 if done(&mut guard) {
                     return Ok(());
                 }
+                guard.count_many(Counter::PollsFruitless, u64::from(events == 0));
                 if let Some(fault) = &guard.fault {
                     return Err(Error::new(ErrorClass::ERR_INTERN, fault.clone()));
                 }
@@ -158,6 +160,7 @@ impl Vci {
                 }
             } else if yields < self.waiting.yields {
                 yields += 1;
+                self.enter().count(Counter::Yields);
                 os::yield_core();
             } else {
                 self.sleep(done, &mut death_seen)?;
@@ -187,6 +190,11 @@ impl Vci {
                 sleeper.cancel();
                 return Ok(());
             }
+        }
+        {
+            let mut guard = self.enter();
+            guard.count(Counter::Sleeps);
+            guard.publish_counts();
         }
         self.waiting.set_activity(activity::SLEEPING);
         sleeper.sleep(self.waiting.sleep_limit);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Counting what happens ([`fabric::counters`]) without a cost to short messages.
+//!
+//! Every cell of a ring is counted by the ring itself, so only cells that are no short messages, and short messages that
+//! found no receive, are counted one by one; the rest is a difference. The numbers reach the rank's board, where the
+//! launcher reads them, when a rank goes to sleep and at the end.
+
+use fabric::counters::{COUNTERS, Counter};
+use fabric::sync::Ordering;
+
+use super::VciState;
+
+/// Counters, and the cells that are no short messages.
+#[derive(Default)]
+pub(super) struct Counts {
+    counted: [u64; COUNTERS.len()],
+    other_cells_sent: u64,
+    other_cells_received: u64,
+    short_unexpected: u64,
+}
+
+impl VciState {
+    /// Counts one of something.
+    #[inline(always)]
+    pub(crate) const fn count(&mut self, counter: Counter) {
+        self.count_many(counter, 1);
+    }
+
+    /// Counts `amount` of something.
+    #[inline(always)]
+    pub(crate) const fn count_many(&mut self, counter: Counter, amount: u64) {
+        let slot = &mut self.counts.counted[counter as usize];
+        *slot = slot.wrapping_add(amount);
+    }
+
+    /// Counts a published cell that is no short message.
+    pub(crate) const fn count_other_cell_sent(&mut self) {
+        self.counts.other_cells_sent += 1;
+    }
+
+    /// Counts a consumed cell that is no short message.
+    pub(crate) const fn count_other_cell_received(&mut self) {
+        self.counts.other_cells_received += 1;
+    }
+
+    /// Counts a short message that found no receive.
+    pub(crate) const fn count_short_unexpected(&mut self) {
+        self.counts.short_unexpected += 1;
+    }
+
+    /// Writes all counters to the rank's board.
+    #[cold]
+    pub(crate) fn publish_counts(&self) {
+        let board = self.node.segment.board(self.node.me);
+        let connected = || self.links.iter().filter(|link| link.sender.is_connected());
+        let cells_sent: u64 = connected().map(|link| link.sender.published()).sum();
+        let cells_received: u64 = self.incoming.iter().map(|one| one.ring.consumed()).sum();
+        let short_sent = cells_sent.wrapping_sub(self.counts.other_cells_sent);
+        let short_posted = cells_received
+            .wrapping_sub(self.counts.other_cells_received)
+            .wrapping_sub(self.counts.short_unexpected);
+        let add = |counter: Counter| match counter {
+            Counter::SendsShort => short_sent,
+            Counter::BytesSent => connected().map(|link| link.short_bytes).sum(),
+            Counter::ReceivesPosted => short_posted,
+            Counter::BytesReceived => self.incoming.iter().map(|one| one.short_bytes).sum(),
+            Counter::MatchesWildcard => self.posted.wild_matches + self.unexpected.wild_matches,
+            Counter::Wakes => connected().map(|link| u64::from(link.wakes)).sum(),
+            Counter::RingsConnected => (connected().count() + self.incoming.len()) as u64,
+            _ => 0,
+        };
+        let derived = [
+            Counter::SendsShort,
+            Counter::BytesSent,
+            Counter::ReceivesPosted,
+            Counter::BytesReceived,
+            Counter::MatchesWildcard,
+            Counter::Wakes,
+            Counter::RingsConnected,
+        ];
+        let mut values = self.counts.counted;
+        for counter in derived {
+            values[counter as usize] = values[counter as usize].wrapping_add(add(counter));
+        }
+        for (slot, value) in board.counters.iter().zip(values) {
+            slot.store(value, Ordering::Relaxed);
+        }
+    }
+}
