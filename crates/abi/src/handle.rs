@@ -23,7 +23,7 @@ use crate::sync::{AtomicPtr, AtomicU64};
 /// A power of 2^8, so that a slot is found by a move.
 const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 16;
-const FIRST_DYNAMIC: u32 = 4096;
+pub(crate) const FIRST_DYNAMIC: u32 = 4096;
 
 struct Slot<T> {
     handle: AtomicU64,
@@ -84,6 +84,19 @@ impl<T: Object> Table<T> {
         // SAFETY: a slot whose handle matches holds an object that lives until the handle is removed; using a handle
         // while another thread frees it is an error of the program.
         unsafe { object.as_ref() }
+    }
+
+    /// A handle as an integer: a predefined one is its own, another keeps its index and the low bits of its generation.
+    pub(crate) fn to_int(&'static self, handle: usize) -> i32 {
+        (handle as u64 & i32::MAX as u64) as i32
+    }
+
+    /// The handle that [`Self::to_int`] made an integer of, if its object lives.
+    pub(crate) fn of_int(&'static self, number: i32) -> Option<usize> {
+        let index = usize::try_from(number).ok()? & (SLOTS - 1);
+        // PAIRS: handle.published
+        let handle = self.slots[index].handle.load(Ordering::Acquire) as usize;
+        (handle != 0 && self.to_int(handle) == number).then_some(handle)
     }
 
     /// The object of a handle, or the error that names argument and value.

@@ -11,10 +11,12 @@
 #![expect(non_snake_case, reason = "functions carry the names of the standard")]
 
 mod attr;
+mod buffer;
 mod coll;
 mod coll_all;
 mod coll_reduce;
 mod comm;
+mod convert;
 mod datatype;
 mod env;
 mod error;

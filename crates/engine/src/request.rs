@@ -469,6 +469,11 @@ pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm
     unsafe { guard.ops.op(index).comm.as_ref() }
 }
 
+/// The id of the live operation with this index.
+pub fn at_index(vci: &Vci, index: u32) -> Option<RequestId> {
+    vci.enter().ops.at_index(index)
+}
+
 /// Marks a generalized request cancelled or not, and sets its status, before it completes.
 ///
 /// # Errors

@@ -155,3 +155,20 @@ pub fn flush(
     }
     process.vci().wait_until(call, |_| buffer.used() == Some(0))
 }
+
+/// Starts waiting until no byte of an attached buffer is in use (MPI_Buffer_iflush).
+///
+/// # Errors
+/// MPI_ERR_BUFFER when no buffer is attached, MPI_ERR_NO_MEM.
+pub fn iflush(comm: &Comm, buffer: &'static AttachedBuffer) -> Result<RequestId> {
+    if buffer.used().is_none() {
+        return Err(Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"));
+    }
+    crate::task::spawn_collective(
+        comm,
+        std::future::poll_fn(|_| match buffer.used() {
+            None | Some(0) => std::task::Poll::Ready(Ok(())),
+            Some(_) => std::task::Poll::Pending,
+        }),
+    )
+}

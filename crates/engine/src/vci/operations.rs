@@ -331,6 +331,13 @@ impl Operations {
         (self.id(index) == id && self.record(index).kind != kind::FREE).then_some(index)
     }
 
+    /// The id of the live entry with this index.
+    pub(crate) fn at_index(&self, index: u32) -> Option<RequestId> {
+        let used = index.wrapping_sub(FIRST_INDEX) < self.high - FIRST_INDEX;
+        let index = OpIndex(index);
+        (used && self.record(index).kind != kind::FREE).then(|| self.id(index))
+    }
+
     /// Every index that was ever used.
     pub(crate) fn indices(&self) -> impl Iterator<Item = OpIndex> + use<> {
         (FIRST_INDEX..self.high).map(OpIndex)

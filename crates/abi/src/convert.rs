@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Handles as integers and back (MPI-5.0, section 20.3.4), and what the ABI tells about itself.
+//!
+//! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
+//! fits beside it, so that integers of freed objects are told apart from those of their successors.
+
+use engine::request;
+use engine::vci::operations::RequestId;
+use mpi_abi_sys::constants::{
+    MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_ERRHANDLER_NULL, MPI_FILE_NULL, MPI_GROUP_NULL,
+    MPI_INFO_NULL, MPI_MESSAGE_NULL, MPI_OP_NULL, MPI_REQUEST_NULL, MPI_SESSION_NULL, MPI_WIN_NULL,
+};
+use mpi_abi_sys::types::{
+    MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op,
+    MPI_Request, MPI_Session, MPI_Win,
+};
+
+use crate::env::process;
+use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS};
+
+/// Bits of a request's index in its integer; the rest is generation.
+const REQUEST_INDEX_BITS: u32 = 24;
+
+const fn is_predefined(value: usize) -> bool {
+    value < FIRST_DYNAMIC as usize
+}
+
+macro_rules! conversions {
+    ($($to:ident $from:ident; $table:ident: $handle:ident, $null:ident;)*) => {
+        $(
+            pub(crate) fn $to(handle: $handle) -> i32 {
+                $table.to_int(handle)
+            }
+
+            pub(crate) fn $from(number: i32) -> $handle {
+                $table.of_int(number).unwrap_or($null as $handle)
+            }
+        )*
+    };
+}
+
+conversions! {
+    MPI_Comm_toint MPI_Comm_fromint;
+        COMMS: MPI_Comm, MPI_COMM_NULL;
+    MPI_Group_toint MPI_Group_fromint;
+        GROUPS: MPI_Group, MPI_GROUP_NULL;
+    MPI_Type_toint MPI_Type_fromint;
+        DATATYPES: MPI_Datatype, MPI_DATATYPE_NULL;
+    MPI_Op_toint MPI_Op_fromint;
+        OPS: MPI_Op, MPI_OP_NULL;
+    MPI_Info_toint MPI_Info_fromint;
+        INFOS: MPI_Info, MPI_INFO_NULL;
+    MPI_Errhandler_toint MPI_Errhandler_fromint;
+        HANDLERS: MPI_Errhandler, MPI_ERRHANDLER_NULL;
+}
+
+/// Kinds of which no objects can be made yet: only predefined handles exist.
+macro_rules! constants_only {
+    ($($to:ident $from:ident; ($handle:ident), $null:ident;)*) => {
+        $(
+            pub(crate) fn $to(handle: $handle) -> i32 {
+                if is_predefined(handle) { handle as i32 } else { $null as i32 }
+            }
+
+            pub(crate) fn $from(number: i32) -> $handle {
+                match usize::try_from(number) {
+                    Ok(value) if is_predefined(value) => value,
+                    _ => $null as $handle,
+                }
+            }
+        )*
+    };
+}
+
+constants_only! {
+    MPI_File_toint MPI_File_fromint;
+        (MPI_File), MPI_FILE_NULL;
+    MPI_Session_toint MPI_Session_fromint;
+        (MPI_Session), MPI_SESSION_NULL;
+    MPI_Win_toint MPI_Win_fromint;
+        (MPI_Win), MPI_WIN_NULL;
+}
+
+fn operation_to_int(id: u64) -> i32 {
+    if is_predefined(id as usize) {
+        return id as i32;
+    }
+    let generation = (id >> 32) as u32;
+    let number = id as u32 | generation << REQUEST_INDEX_BITS;
+    (number & i32::MAX as u32) as i32
+}
+
+fn operation_of_int(number: i32) -> Option<u64> {
+    let number = usize::try_from(number).ok()?;
+    if is_predefined(number) {
+        return Some(number as u64);
+    }
+    let index = number as u32 & ((1 << REQUEST_INDEX_BITS) - 1);
+    let RequestId(id) = request::at_index(process()?.vci(), index)?;
+    (operation_to_int(id) == number as i32).then_some(id)
+}
+
+pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
+    operation_to_int(request as u64)
+}
+
+pub(crate) fn MPI_Request_fromint(request: i32) -> MPI_Request {
+    operation_of_int(request).map_or(MPI_REQUEST_NULL as MPI_Request, |id| id as MPI_Request)
+}
+
+pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
+    operation_to_int(message as u64)
+}
+
+pub(crate) fn MPI_Message_fromint(message: i32) -> MPI_Message {
+    operation_of_int(message).map_or(MPI_MESSAGE_NULL as MPI_Message, |id| id as MPI_Message)
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Builds mpi4py with our mpicc and runs those of its tests that pass.txt lists.
+
+usage: run.py PREFIX FOLDER
+
+PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
+file of mpi4py's test folder and the numbers of ranks that it has to pass on. The last line printed is
+"N passed, N failed, N skipped", counted in test functions and ranks.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+VERSION = "4.1.2"
+LIMIT_S = 120
+
+
+def pip(*arguments, **variables):
+    """Runs pip; its output is shown when it fails."""
+    command = [sys.executable, "-m", "pip", *arguments]
+    done = subprocess.run(
+        command, env={**os.environ, **variables}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}")
+
+
+def build(prefix, folder):
+    """The folder of the built package and that of its tests; built once for each state of the header."""
+    source = folder / f"mpi4py-{VERSION}"
+    site = folder / "site"
+    stamp = folder / "built"
+    header = (prefix / "include/mpi.h").read_text(encoding="utf-8")
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == header:
+        return site, source / "test"
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"building mpi4py {VERSION} with {prefix}/bin/mpicc, which takes minutes ...", flush=True)
+    pip("download", "--no-deps", "--no-binary", "mpi4py", "--dest", str(folder), f"mpi4py=={VERSION}")
+    archive = folder / f"mpi4py-{VERSION}.tar.gz"
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    pip(
+        "install", "--upgrade", "--no-deps", "--no-binary", "mpi4py", "--target", str(site), str(archive),
+        MPICC=str(prefix / "bin/mpicc"),
+    )
+    stamp.write_text(header, encoding="utf-8")
+    return site, source / "test"
+
+
+def listed():
+    """File names and numbers of ranks of pass.txt."""
+    text = Path(__file__).with_name("pass.txt").read_text(encoding="utf-8")
+    lines = [line.split("#")[0].split() for line in text.splitlines()]
+    return [(words[0], [int(word) for word in words[1:]]) for words in lines if words]
+
+
+def run(prefix, site, tests, name, ranks):
+    """Passed, failed and skipped tests of one file on so many ranks, and what was printed."""
+    command = [str(prefix / "bin/mpiexec"), "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
+    command += [sys.executable, "main.py", "-q", "-i", f"{name}\\.py"]
+    environment = {**os.environ, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    done = subprocess.run(
+        command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+    )
+    counted = [int(number) for number in re.findall(r"Ran (\d+) tests?", done.stdout)]
+    skipped = sum(int(number) for number in re.findall(r"skipped=(\d+)", done.stdout))
+    if done.returncode != 0 or len(counted) != ranks:
+        return 0, max(sum(counted), 1), 0, done.stdout
+    if sum(counted) == 0:
+        return 0, 1, 0, f"{name} has no tests"
+    return sum(counted) - skipped, 0, skipped, done.stdout
+
+
+def main():
+    prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
+    site, tests = build(prefix, folder)
+    total = [0, 0, 0]
+    for name, numbers in listed():
+        for ranks in numbers:
+            *counts, output = run(prefix, site, tests, name, ranks)
+            if counts[1]:
+                print(f"{name} on {ranks} ranks FAILED:\n{output}")
+            total = [sum(pair) for pair in zip(total, counts)]
+    print("{} passed, {} failed, {} skipped".format(*total))
+    sys.exit(total[1] != 0)
+
+
+if __name__ == "__main__":
+    main()
