@@ -6,12 +6,12 @@ use core::ffi::c_void;
 use std::hint::cold_path;
 use std::sync::atomic::Ordering;
 
+use engine::Result;
 use engine::comm::Comm;
 use engine::p2p::probe::Message;
 use engine::p2p::{self, Memory, Mode, Shortcut, persistent, probe};
 use engine::request;
 use engine::vci::operations::RequestId;
-use engine::Result;
 use mpi_abi_sys::constants::MPI_MESSAGE_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 

@@ -6,6 +6,7 @@
 
 mod abi;
 mod cargo;
+mod profiling;
 mod programs;
 mod python;
 mod wrappers;
@@ -70,6 +71,7 @@ const STEPS: &[Step] = &[
     ("heat", programs::heat_equation),
     ("abi", abi::header_agrees),
     ("foreign", programs::with_foreign_compiler),
+    ("profiling", profiling::layers),
     ("python", python::bindings),
     ("instructions", instruction_counts),
 ];
