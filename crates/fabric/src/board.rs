@@ -176,6 +176,7 @@ pub struct OpRecord {
     pub extra: u8,
 }
 
+#[cfg(not(loom))]
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(size_of::<JobHeader>() == PAGE_BYTES);

@@ -11,6 +11,9 @@
 //! out makes the system call. A sleep always has a time limit, so a lost wake-up would cost time, never a hang; a rank
 //! that dies asleep leaves a 1 that costs its peers one futile call.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use std::time::Duration;
 
 use crate::os;

@@ -11,6 +11,7 @@ pub mod board;
 pub mod counters;
 pub mod cross_copy;
 pub mod doorbell;
+mod futex;
 pub mod lock;
 pub mod observe;
 pub mod os;

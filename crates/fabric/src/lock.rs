@@ -5,6 +5,9 @@
 //! finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use std::time::Duration;
 
 use crate::os;
@@ -13,7 +16,7 @@ use crate::sync::{AtomicU32, Ordering, spin_loop};
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const AWAITED: u32 = 2;
-const SPINS: u32 = 100;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// A lock without data; the guard is the engine's.
 pub struct VciLock {

@@ -7,9 +7,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::time::Duration;
 
-use crate::sync::AtomicU32;
 
 /// A new anonymous memory file that is closed on exec.
 pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
@@ -97,45 +95,7 @@ pub fn physical_memory_bytes() -> u64 {
     u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
 }
 
-/// Sleeps while `*word == expected`, at most `timeout`; returns early for any reason the kernel sees fit.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
-    };
-    let address: *const AtomicU32 = word;
-    let null = std::ptr::null::<u32>();
-    // SAFETY: `address` is a live, aligned u32 (a reference), `time` outlives the call. Every result means "look again".
-    let _ = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            address,
-            libc::FUTEX_WAIT,
-            expected,
-            &raw const time,
-            null,
-            0,
-        )
-    };
-}
-
-/// Wakes all that sleep on `word`, in any process.
-pub fn futex_wake_all(word: &AtomicU32) {
-    let address: *const AtomicU32 = word;
-    let null = std::ptr::null::<u32>();
-    // SAFETY: `address` is a live, aligned u32 (a reference); the kernel only uses it as a key.
-    let _ = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            address,
-            libc::FUTEX_WAKE,
-            i32::MAX,
-            null,
-            null,
-            0,
-        )
-    };
-}
+pub use crate::futex::{futex_wait, futex_wake_all};
 
 const MEMBARRIER_GLOBAL_EXPEDITED: i32 = 1 << 1;
 const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;

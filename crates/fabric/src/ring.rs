@@ -18,6 +18,9 @@
 //! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
 // LONG: both sides of one data structure, whose invariant spans them.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -49,6 +52,7 @@ pub struct RingShared {
     throttle: AtomicU32,
 }
 
+#[cfg(not(loom))]
 const _: () = {
     assert!(size_of::<Cell>() == 64);
     assert!(size_of::<RingShared>() == 64);

@@ -34,8 +34,6 @@ pub(super) fn models() -> Result<Found, String> {
         "--release",
         "-p",
         "rankpoint-fabric",
-        "-p",
-        "rankpoint-engine",
         "--lib",
         "--target-dir",
         &folder,

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A model of the doorbell with fencing senders. The other kind, in which the sleeper makes all threads pass a barrier, rests on
+//! what the kernel promises of membarrier: that barrier stands for the sender's fence, at whatever place it is needed.
+//!
+//! Mutations that it catches: no fence in `ring`, no fence in `announce` (both lose a wake-up, which is a deadlock here).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::thread;
+
+use super::{Sleeper, ring};
+use crate::sync::{AtomicU32, Ordering};
+
+/// A rank that sleeps, and what it waits for.
+struct Rank {
+    asleep: AtomicU32,
+    sender_fences: AtomicU32,
+    messages: AtomicU32,
+}
+
+impl Rank {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            asleep: AtomicU32::new(0),
+            sender_fences: AtomicU32::new(1),
+            messages: AtomicU32::new(0),
+        })
+    }
+
+    fn send(&self) {
+        self.messages.fetch_add(1, Ordering::Release);
+        ring(&self.asleep, true);
+    }
+
+    fn wait_for(&self, messages: u32) {
+        let sleeper = Sleeper {
+            asleep: &self.asleep,
+            sender_fences: &self.sender_fences,
+        };
+        while self.messages.load(Ordering::Acquire) != messages {
+            sleeper.announce();
+            if self.messages.load(Ordering::Acquire) == messages {
+                sleeper.cancel();
+                return;
+            }
+            sleeper.sleep(Duration::MAX);
+        }
+    }
+}
+
+#[test]
+fn model_a_sleeper_is_woken_by_a_message() {
+    loom::model(|| {
+        let rank = Rank::new();
+        let sender = {
+            let rank = rank.clone();
+            thread::spawn(move || rank.send())
+        };
+        rank.wait_for(1);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn model_two_senders_wake_one_sleeper() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let rank = Rank::new();
+        let senders: Vec<_> = (0..2)
+            .map(|_| {
+                let rank = rank.clone();
+                thread::spawn(move || rank.send())
+            })
+            .collect();
+        rank.wait_for(2);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
