@@ -78,6 +78,7 @@ mod model {
         let id = me.id();
         SLEEPERS.lock().unwrap().push((key(word), me));
         // SeqCst: the kernel's lock orders this look after the store of a waker that found nobody.
+        // PAIRS: model.futex
         fence(Ordering::SeqCst);
         if word.load(Ordering::Relaxed) == expected {
             loom::thread::park();
@@ -91,6 +92,7 @@ mod model {
     /// Wakes all that sleep on `word`.
     pub fn futex_wake_all(word: &AtomicU32) {
         // SeqCst: as in `futex_wait`.
+        // PAIRS: model.futex
         fence(Ordering::SeqCst);
         let woken: Vec<Thread> = SLEEPERS
             .lock()

@@ -8,7 +8,6 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-
 /// A new anonymous memory file that is closed on exec.
 pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.

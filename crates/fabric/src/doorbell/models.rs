@@ -29,6 +29,7 @@ impl Rank {
     }
 
     fn send(&self) {
+        // PAIRS: model.messages
         self.messages.fetch_add(1, Ordering::Release);
         ring(&self.asleep, true);
     }
@@ -38,8 +39,10 @@ impl Rank {
             asleep: &self.asleep,
             sender_fences: &self.sender_fences,
         };
+        // PAIRS: model.messages
         while self.messages.load(Ordering::Acquire) != messages {
             sleeper.announce();
+            // PAIRS: model.messages
             if self.messages.load(Ordering::Acquire) == messages {
                 sleeper.cancel();
                 return;
