@@ -73,8 +73,8 @@ settings! {
         "pending operations and unexpected messages that a rank can have at once (address space only until used)";
     spin_polls, "SPIN_POLLS", 20000, 0..=1000000000, "polls",
         "fruitless polls before a waiting rank starts to yield its core, when ranks do not outnumber cores";
-    crowded_spin_polls, "CROWDED_SPIN_POLLS", 4, 0..=1000000000, "polls",
-        "the same when ranks outnumber cores";
+    crowded_spin_polls, "CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
+        "the same when ranks outnumber cores: about as long as an answer takes that is being given on another core";
     yields, "YIELDS", 1000, 0..=1000000000, "yields",
         "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores";
     crowded_yields, "CROWDED_YIELDS", 40, 0..=1000000000, "yields",
