@@ -12,29 +12,82 @@ use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::datatype::memory;
-use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 use crate::type_create::Address;
 
-/// How a call ends: at once (`None`) or with a request.
-pub(crate) type Ending = Option<*mut MPI_Request>;
+/// How a call ends.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    /// When the operation is complete.
+    Complete,
+    /// At once, with a request of the running operation.
+    Started(*mut MPI_Request),
+    /// At once, with a persistent request of an operation that is not running.
+    Planned(*mut MPI_Request),
+}
 
-/// Runs a collective to its end, or spawns it and stores the request.
-pub(crate) fn finish(
+/// Writes the three entry points of a collective: blocking, nonblocking and persistent, in this order.
+macro_rules! forms {
+    ($work:ident($($argument:ident: $kind:ty),*); $now:ident $started:ident $planned:ident;) => {
+        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
+        pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
+            let (call, ending) = (stringify!($now), $crate::coll::Ending::Complete);
+            // SAFETY: passed on.
+            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
+        }
+
+        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
+        pub(crate) unsafe fn $started(
+            $($argument: $kind,)*
+            comm: mpi_abi_sys::types::MPI_Comm,
+            request: *mut mpi_abi_sys::types::MPI_Request,
+        ) -> i32 {
+            let (call, ending) = (stringify!($started), $crate::coll::Ending::Started(request));
+            // SAFETY: passed on.
+            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
+        }
+
+        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
+        pub(crate) unsafe fn $planned(
+            $($argument: $kind,)*
+            comm: mpi_abi_sys::types::MPI_Comm,
+            info: mpi_abi_sys::types::MPI_Info,
+            request: *mut mpi_abi_sys::types::MPI_Request,
+        ) -> i32 {
+            let (call, ending) = (stringify!($planned), $crate::coll::Ending::Planned(request));
+            $crate::error::run(call, comm, || {
+                if info != mpi_abi_sys::constants::MPI_INFO_NULL {
+                    $crate::handle::INFOS.find(info, "info")?;
+                }
+                // SAFETY: passed on.
+                unsafe { $work(call, ending, $($argument,)* comm) }
+            })
+        }
+    };
+}
+pub(crate) use forms;
+
+/// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy.
+pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
     comm: &Arc<Comm>,
     ending: Ending,
-    work: impl Future<Output = Result<()>> + 'static,
+    arguments: A,
+    work: impl Fn(A) -> W + 'static,
 ) -> Result<()> {
-    match ending {
-        None => task::block_on(comm.process().vci(), call, work),
-        Some(request) => {
-            let id = task::spawn_collective(comm, work)?;
-            // SAFETY: the result is writable (crate head).
-            unsafe { *request = id.0 as usize };
-            Ok(())
+    let (request, id) = match ending {
+        Ending::Complete => {
+            return task::block_on(comm.process().vci(), call, work(arguments));
         }
-    }
+        Ending::Started(request) => (request, task::spawn_collective(comm, work(arguments))?),
+        Ending::Planned(request) => {
+            let again = move || work(arguments.clone());
+            (request, task::plan_collective(comm, again)?)
+        }
+    };
+    // SAFETY: the result is writable (crate head).
+    unsafe { *request = id.0 as usize };
+    Ok(())
 }
 
 /// An intracommunicator.
@@ -103,21 +156,12 @@ pub(crate) unsafe fn varying(
 
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
     let comm = intra(comm)?;
-    finish(call, &comm.clone(), ending, coll::barrier(comm))
+    finish(call, &comm.clone(), ending, comm, coll::barrier)
 }
 
-pub(crate) unsafe fn MPI_Barrier(comm: MPI_Comm) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Barrier", comm, || unsafe {
-        barrier("MPI_Barrier", None, comm)
-    })
-}
-
-pub(crate) unsafe fn MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ibarrier", comm, || unsafe {
-        barrier("MPI_Ibarrier", Some(request), comm)
-    })
+forms! {
+    barrier();
+    MPI_Barrier MPI_Ibarrier MPI_Barrier_init;
 }
 
 unsafe fn bcast(
@@ -132,42 +176,18 @@ unsafe fn bcast(
     let comm = intra(comm)?;
     let root = check_root(&comm, root)?;
     let block = block(buffer, count.into(), datatype)?;
-    finish(call, &comm.clone(), ending, coll::bcast(comm, block, root))
+    finish(
+        call,
+        &comm.clone(),
+        ending,
+        (comm, block, root),
+        |(comm, block, root)| coll::bcast(comm, block, root),
+    )
 }
 
-pub(crate) unsafe fn MPI_Bcast(
-    buffer: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Bcast", comm, || unsafe {
-        bcast("MPI_Bcast", None, buffer, count, datatype, root, comm)
-    })
-}
-
-pub(crate) unsafe fn MPI_Ibcast(
-    buffer: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ibcast", comm, || unsafe {
-        bcast(
-            "MPI_Ibcast",
-            Some(request),
-            buffer,
-            count,
-            datatype,
-            root,
-            comm,
-        )
-    })
+forms! {
+    bcast(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, root: i32);
+    MPI_Bcast MPI_Ibcast MPI_Bcast_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -204,65 +224,14 @@ unsafe fn gather(
         call,
         &comm.clone(),
         ending,
-        coll::gather(comm, send, receive, root, Sizes::Equal),
+        (comm, send, receive, root, Sizes::Equal),
+        |(comm, send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Gather(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Gather", comm, || unsafe {
-        gather(
-            "MPI_Gather",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Igather(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Igather", comm, || unsafe {
-        gather(
-            "MPI_Igather",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
+forms! {
+    gather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    MPI_Gather MPI_Igather MPI_Gather_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -296,69 +265,14 @@ unsafe fn gatherv(
         call,
         &comm.clone(),
         ending,
-        coll::gather(comm, send, receive, root, Sizes::Varying),
+        (comm, send, receive, root, Sizes::Varying),
+        |(comm, send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Gatherv(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    displs: *const impl Address,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Gatherv", comm, || unsafe {
-        gatherv(
-            "MPI_Gatherv",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            displs,
-            recvtype,
-            root,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Igatherv(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    displs: *const impl Address,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Igatherv", comm, || unsafe {
-        gatherv(
-            "MPI_Igatherv",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            displs,
-            recvtype,
-            root,
-            comm,
-        )
-    })
+forms! {
+    gatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype, root: i32);
+    MPI_Gatherv MPI_Igatherv MPI_Gatherv_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -395,65 +309,14 @@ unsafe fn scatter(
         call,
         &comm.clone(),
         ending,
-        coll::scatter(comm, send, receive, root, Sizes::Equal),
+        (comm, send, receive, root, Sizes::Equal),
+        |(comm, send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Scatter(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Scatter", comm, || unsafe {
-        scatter(
-            "MPI_Scatter",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Iscatter(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iscatter", comm, || unsafe {
-        scatter(
-            "MPI_Iscatter",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
+forms! {
+    scatter(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    MPI_Scatter MPI_Iscatter MPI_Scatter_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -487,67 +350,12 @@ unsafe fn scatterv(
         call,
         &comm.clone(),
         ending,
-        coll::scatter(comm, send, receive, root, Sizes::Varying),
+        (comm, send, receive, root, Sizes::Varying),
+        |(comm, send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Scatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    displs: *const impl Address,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Scatterv", comm, || unsafe {
-        scatterv(
-            "MPI_Scatterv",
-            None,
-            sendbuf,
-            sendcounts,
-            displs,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Iscatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    displs: *const impl Address,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iscatterv", comm, || unsafe {
-        scatterv(
-            "MPI_Iscatterv",
-            Some(request),
-            sendbuf,
-            sendcounts,
-            displs,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    })
+forms! {
+    scatterv(sendbuf: *const c_void, sendcounts: *const impl Address, displs: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    MPI_Scatterv MPI_Iscatterv MPI_Scatterv_init;
 }

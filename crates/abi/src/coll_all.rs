@@ -6,10 +6,9 @@ use core::ffi::c_void;
 use engine::Result;
 use engine::coll::{self, Pieces, Sizes};
 use engine::comm::Comm;
-use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, block, finish, in_place, intra, varying};
-use crate::error::run;
+use crate::coll::{Ending, block, finish, forms, in_place, intra, varying};
 use crate::type_create::Address;
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -40,60 +39,14 @@ unsafe fn allgather(
         call,
         &comm.clone(),
         ending,
-        coll::allgather(comm, send, pieces),
+        (comm, send, pieces),
+        |(comm, send, pieces)| coll::allgather(comm, send, pieces),
     )
 }
 
-pub(crate) unsafe fn MPI_Allgather(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Allgather", comm, || unsafe {
-        allgather(
-            "MPI_Allgather",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Iallgather(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iallgather", comm, || unsafe {
-        allgather(
-            "MPI_Iallgather",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            comm,
-        )
-    })
+forms! {
+    allgather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    MPI_Allgather MPI_Iallgather MPI_Allgather_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -121,65 +74,14 @@ unsafe fn allgatherv(
         call,
         &comm.clone(),
         ending,
-        coll::allgather(comm, send, pieces),
+        (comm, send, pieces),
+        |(comm, send, pieces)| coll::allgather(comm, send, pieces),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Allgatherv(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    displs: *const impl Address,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Allgatherv", comm, || unsafe {
-        allgatherv(
-            "MPI_Allgatherv",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            displs,
-            recvtype,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Iallgatherv(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    displs: *const impl Address,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iallgatherv", comm, || unsafe {
-        allgatherv(
-            "MPI_Iallgatherv",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            displs,
-            recvtype,
-            comm,
-        )
-    })
+forms! {
+    allgatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype);
+    MPI_Allgatherv MPI_Iallgatherv MPI_Allgatherv_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -212,60 +114,14 @@ unsafe fn alltoall(
         call,
         &comm.clone(),
         ending,
-        coll::alltoall(comm, send, receive, Sizes::Equal),
+        (comm, send, receive, Sizes::Equal),
+        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 
-pub(crate) unsafe fn MPI_Alltoall(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Alltoall", comm, || unsafe {
-        alltoall(
-            "MPI_Alltoall",
-            None,
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Ialltoall(
-    sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ialltoall", comm, || unsafe {
-        alltoall(
-            "MPI_Ialltoall",
-            Some(request),
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            comm,
-        )
-    })
+forms! {
+    alltoall(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    MPI_Alltoall MPI_Ialltoall MPI_Alltoall_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -295,69 +151,14 @@ unsafe fn alltoallv(
         call,
         &comm.clone(),
         ending,
-        coll::alltoall(comm, send, receive, Sizes::Varying),
+        (comm, send, receive, Sizes::Varying),
+        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    sdispls: *const impl Address,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    rdispls: *const impl Address,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Alltoallv", comm, || unsafe {
-        alltoallv(
-            "MPI_Alltoallv",
-            None,
-            sendbuf,
-            sendcounts,
-            sdispls,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            rdispls,
-            recvtype,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Ialltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    sdispls: *const impl Address,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    rdispls: *const impl Address,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ialltoallv", comm, || unsafe {
-        alltoallv(
-            "MPI_Ialltoallv",
-            Some(request),
-            sendbuf,
-            sendcounts,
-            sdispls,
-            sendtype,
-            recvbuf,
-            recvcounts,
-            rdispls,
-            recvtype,
-            comm,
-        )
-    })
+forms! {
+    alltoallv(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtype: MPI_Datatype);
+    MPI_Alltoallv MPI_Ialltoallv MPI_Alltoallv_init;
 }
 
 /// One block per rank from C arrays of counts, displacements in bytes and datatypes.
@@ -409,67 +210,12 @@ unsafe fn alltoallw(
         call,
         &comm.clone(),
         ending,
-        coll::alltoall(comm, send, receive, Sizes::Varying),
+        (comm, send, receive, Sizes::Varying),
+        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    sdispls: *const impl Address,
-    sendtypes: *const MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    rdispls: *const impl Address,
-    recvtypes: *const MPI_Datatype,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Alltoallw", comm, || unsafe {
-        alltoallw(
-            "MPI_Alltoallw",
-            None,
-            sendbuf,
-            sendcounts,
-            sdispls,
-            sendtypes,
-            recvbuf,
-            recvcounts,
-            rdispls,
-            recvtypes,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Ialltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const impl Address,
-    sdispls: *const impl Address,
-    sendtypes: *const MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    rdispls: *const impl Address,
-    recvtypes: *const MPI_Datatype,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ialltoallw", comm, || unsafe {
-        alltoallw(
-            "MPI_Ialltoallw",
-            Some(request),
-            sendbuf,
-            sendcounts,
-            sdispls,
-            sendtypes,
-            recvbuf,
-            recvcounts,
-            rdispls,
-            recvtypes,
-            comm,
-        )
-    })
+forms! {
+    alltoallw(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtypes: *const MPI_Datatype);
+    MPI_Alltoallw MPI_Ialltoallw MPI_Alltoallw_init;
 }

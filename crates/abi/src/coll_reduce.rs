@@ -4,10 +4,9 @@
 use core::ffi::c_void;
 
 use engine::{Error, ErrorClass, Result, coll};
-use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{Ending, block, check_root, finish, in_place, intra};
-use crate::error::run;
+use crate::coll::{Ending, block, check_root, finish, forms, in_place, intra};
 use crate::op::bind;
 use crate::type_create::{Address, array};
 
@@ -39,60 +38,14 @@ unsafe fn reduce(
         call,
         &comm.clone(),
         ending,
-        coll::reduce(comm, send, receive, bound, root),
+        (comm, send, receive, bound, root),
+        |(comm, send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
     )
 }
 
-pub(crate) unsafe fn MPI_Reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    root: i32,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Reduce", comm, || unsafe {
-        reduce(
-            "MPI_Reduce",
-            None,
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            root,
-            comm,
-        )
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
-pub(crate) unsafe fn MPI_Ireduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    root: i32,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Ireduce", comm, || unsafe {
-        reduce(
-            "MPI_Ireduce",
-            Some(request),
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            root,
-            comm,
-        )
-    })
+forms! {
+    reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op, root: i32);
+    MPI_Reduce MPI_Ireduce MPI_Reduce_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -118,55 +71,14 @@ unsafe fn allreduce(
         call,
         &comm.clone(),
         ending,
-        coll::allreduce(comm, send, receive, bound),
+        (comm, send, receive, bound),
+        |(comm, send, receive, bound)| coll::allreduce(comm, send, receive, bound),
     )
 }
 
-pub(crate) unsafe fn MPI_Allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Allreduce", comm, || unsafe {
-        allreduce(
-            "MPI_Allreduce",
-            None,
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            comm,
-        )
-    })
-}
-
-pub(crate) unsafe fn MPI_Iallreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iallreduce", comm, || unsafe {
-        allreduce(
-            "MPI_Iallreduce",
-            Some(request),
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            comm,
-        )
-    })
+forms! {
+    allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -192,48 +104,14 @@ unsafe fn scan(
         call,
         &comm.clone(),
         ending,
-        coll::scan(comm, send, receive, bound),
+        (comm, send, receive, bound),
+        |(comm, send, receive, bound)| coll::scan(comm, send, receive, bound),
     )
 }
 
-pub(crate) unsafe fn MPI_Scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Scan", comm, || unsafe {
-        scan(
-            "MPI_Scan", None, sendbuf, recvbuf, count, datatype, op, comm,
-        )
-    })
-}
-
-pub(crate) unsafe fn MPI_Iscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iscan", comm, || unsafe {
-        scan(
-            "MPI_Iscan",
-            Some(request),
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            comm,
-        )
-    })
+forms! {
+    scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    MPI_Scan MPI_Iscan MPI_Scan_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -259,55 +137,14 @@ unsafe fn exscan(
         call,
         &comm.clone(),
         ending,
-        coll::exscan(comm, send, receive, bound),
+        (comm, send, receive, bound),
+        |(comm, send, receive, bound)| coll::exscan(comm, send, receive, bound),
     )
 }
 
-pub(crate) unsafe fn MPI_Exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Exscan", comm, || unsafe {
-        exscan(
-            "MPI_Exscan",
-            None,
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            comm,
-        )
-    })
-}
-
-pub(crate) unsafe fn MPI_Iexscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    // SAFETY: passed on.
-    run("MPI_Iexscan", comm, || unsafe {
-        exscan(
-            "MPI_Iexscan",
-            Some(request),
-            sendbuf,
-            recvbuf,
-            count,
-            datatype,
-            op,
-            comm,
-        )
-    })
+forms! {
+    exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    MPI_Exscan MPI_Iexscan MPI_Exscan_init;
 }
 
 /// Combines vectors whose parts have these lengths; each rank gets its part.
@@ -347,7 +184,10 @@ unsafe fn reduce_parts(
         call,
         &comm.clone(),
         ending,
-        coll::reduce_scatter(comm, send, receive, counts, bound),
+        (comm, send, receive, counts, bound),
+        |(comm, send, receive, counts, bound)| {
+            coll::reduce_scatter(comm, send, receive, counts, bound)
+        },
     )
 }
 
@@ -370,37 +210,9 @@ unsafe fn reduce_scatter(
     }
 }
 
-pub(crate) unsafe fn MPI_Reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> i32 {
-    let call = "MPI_Reduce_scatter";
-    // SAFETY: passed on.
-    run(call, comm, || unsafe {
-        reduce_scatter(call, None, sendbuf, recvbuf, recvcounts, datatype, op, comm)
-    })
-}
-
-pub(crate) unsafe fn MPI_Ireduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl Address,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    let (call, ending) = ("MPI_Ireduce_scatter", Some(request));
-    // SAFETY: passed on.
-    run(call, comm, || unsafe {
-        reduce_scatter(
-            call, ending, sendbuf, recvbuf, recvcounts, datatype, op, comm,
-        )
-    })
+forms! {
+    reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const impl Address, datatype: MPI_Datatype, op: MPI_Op);
+    MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init;
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -419,35 +231,7 @@ unsafe fn reduce_scatter_block(
     unsafe { reduce_parts(call, ending, sendbuf, recvbuf, counts, datatype, op, comm) }
 }
 
-pub(crate) unsafe fn MPI_Reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> i32 {
-    let call = "MPI_Reduce_scatter_block";
-    // SAFETY: passed on.
-    run(call, comm, || unsafe {
-        reduce_scatter_block(call, None, sendbuf, recvbuf, recvcount, datatype, op, comm)
-    })
-}
-
-pub(crate) unsafe fn MPI_Ireduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> i32 {
-    let (call, ending) = ("MPI_Ireduce_scatter_block", Some(request));
-    // SAFETY: passed on.
-    run(call, comm, || unsafe {
-        reduce_scatter_block(
-            call, ending, sendbuf, recvbuf, recvcount, datatype, op, comm,
-        )
-    })
+forms! {
+    reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init;
 }

@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use fabric::board::kind as record_kind;
@@ -16,9 +17,9 @@ use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::request::{self, Status};
 use crate::vci::Vci;
-use crate::vci::operations::{RequestId, Role};
+use crate::vci::operations::{RequestId, Role, flag};
 
-type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
+pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
 struct Task {
     future: Boxed,
@@ -71,6 +72,20 @@ impl Vci {
         }
     }
 
+    /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
+    pub(crate) fn start_task(&self, request: RequestId, mut future: Boxed) {
+        match poll_once(future.as_mut()) {
+            Poll::Ready(outcome) => self.finish_task(request, outcome),
+            Poll::Pending => {
+                self.tasks.count.fetch_add(1, Ordering::Relaxed);
+                match self.tasks.tasks.lock() {
+                    Ok(mut list) => list.push(Task { future, request }),
+                    Err(poisoned) => poisoned.into_inner().push(Task { future, request }),
+                }
+            }
+        }
+    }
+
     fn finish_task(&self, request: RequestId, outcome: Result<Status>) {
         let mut guard = self.enter();
         guard.events += 1;
@@ -119,19 +134,36 @@ pub fn spawn(
     comm: &Comm,
     future: impl Future<Output = Result<Status>> + 'static,
 ) -> Result<RequestId> {
-    let vci = comm.vci;
     let request = new_request(comm)?;
-    let mut future: Boxed = Box::pin(future);
-    match poll_once(future.as_mut()) {
-        Poll::Ready(outcome) => vci.finish_task(request, outcome),
-        Poll::Pending => {
-            vci.tasks.count.fetch_add(1, Ordering::Relaxed);
-            match vci.tasks.tasks.lock() {
-                Ok(mut list) => list.push(Task { future, request }),
-                Err(poisoned) => poisoned.into_inner().push(Task { future, request }),
-            }
-        }
-    }
+    comm.vci.start_task(request, Box::pin(future));
+    Ok(request)
+}
+
+/// What starts a persistent operation: a new future for each start.
+pub(crate) type Plan = Arc<dyn Fn() -> Boxed>;
+
+/// A persistent request of a collective, each start of which runs a future that `again` makes.
+///
+/// # Errors
+/// When no operation is free.
+pub fn plan_collective<W: Future<Output = Result<()>> + 'static>(
+    comm: &Comm,
+    again: impl Fn() -> W + 'static,
+) -> Result<RequestId> {
+    let request = new_request(comm)?;
+    let plan: Plan = Arc::new(move || {
+        let work = again();
+        Box::pin(async move { work.await.map(|()| Status::EMPTY) })
+    });
+    let mut guard = comm.vci.enter();
+    let index = guard
+        .ops
+        .find(request)
+        .ok_or_else(|| request::stale(request))?;
+    guard.ops.record_mut(index).kind = record_kind::INACTIVE;
+    let op = guard.ops.op_mut(index);
+    op.record.flags |= flag::PERSISTENT;
+    op.extra.get_or_insert_default().plan = Some(plan);
     Ok(request)
 }
 

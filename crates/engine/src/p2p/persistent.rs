@@ -10,9 +10,9 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
-use crate::vci::Vci;
 use crate::vci::matching::Key;
-use crate::vci::operations::{RequestId, Role, flag};
+use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+use crate::vci::{Guard, Vci};
 
 /// Describes a send that [`start`] starts.
 ///
@@ -109,6 +109,16 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     let op = state.ops.op_mut(index);
     op.error = 0;
     op.record.flags &= !flag::CANCELLED;
+    if op.role() == Role::Task {
+        let extra = op.extra.get_or_insert_default();
+        extra.status = None;
+        let plan = extra.plan.clone().ok_or_else(|| request::stale(id))?;
+        state.ops.record_mut(index).kind = record_kind::OTHER;
+        // The first poll starts messages, which takes the guard.
+        drop(guard);
+        vci.start_task(id, plan());
+        return Ok(());
+    }
     if op.role() == Role::Receive {
         let (word, peer, capacity) = op
             .extra
@@ -131,32 +141,39 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         return Ok(());
     }
     if op.has(flag::BUFFERED) {
-        let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.record.bytes as usize);
-        let tag = state.ops.record(index).match_word as u32 as i32;
-        let layout = state
-            .ops
-            .op(index)
-            .extra
-            .as_ref()
-            .and_then(|extra| extra.layout.clone());
-        state.complete(index);
-        drop(guard);
-        // SAFETY: the communicator lives while this persistent request counts as pending on it.
-        let comm = unsafe { &*comm };
-        let dest = comm.rank_of_peer(target) as u32;
-        let layout = layout.as_ref().map(|(layout, count)| (layout, *count));
-        return super::buffered::isend(
-            comm,
-            Memory {
-                base,
-                bytes,
-                layout,
-            },
-            dest,
-            tag,
-        )
-        .map(drop);
+        return start_buffered(guard, index);
     }
     state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
     protocol::start_send(state, index)
+}
+
+/// The message is sent from a copy, by an operation of its own.
+fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
+    let state = &mut *guard;
+    let op = state.ops.op_mut(index);
+    let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.record.bytes as usize);
+    let tag = state.ops.record(index).match_word as u32 as i32;
+    let layout = state
+        .ops
+        .op(index)
+        .extra
+        .as_ref()
+        .and_then(|extra| extra.layout.clone());
+    state.complete(index);
+    drop(guard);
+    // SAFETY: the communicator lives while this persistent request counts as pending on it.
+    let comm = unsafe { &*comm };
+    let dest = comm.rank_of_peer(target) as u32;
+    let layout = layout.as_ref().map(|(layout, count)| (layout, *count));
+    super::buffered::isend(
+        comm,
+        Memory {
+            base,
+            bytes,
+            layout,
+        },
+        dest,
+        tag,
+    )
+    .map(drop)
 }

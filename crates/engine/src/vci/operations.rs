@@ -145,6 +145,8 @@ pub(crate) struct Extra {
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// What a task ended with.
     pub(crate) status: Option<crate::request::Status>,
+    /// What a persistent task is started by.
+    pub(crate) plan: Option<crate::task::Plan>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
 }
