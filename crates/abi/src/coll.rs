@@ -5,10 +5,10 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Sizes};
+use engine::coll::{self, Block, Pieces, Root, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
-use mpi_abi_sys::constants::MPI_IN_PLACE;
+use mpi_abi_sys::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::datatype::memory;
@@ -90,14 +90,38 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     Ok(())
 }
 
-/// An intracommunicator.
+/// A communicator of one group, for operations that two groups do not have.
 pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {
     let object = COMMS.share(comm, "comm")?;
-    if object.remote_group().is_some() {
-        let text = "collectives on intercommunicators are not implemented yet";
-        return Err(Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text));
+    if object.remote_size().is_none() {
+        return Ok(object);
     }
-    Ok(object)
+    let (value, expected) = ("an intercommunicator", "an intracommunicator");
+    Err(Error::argument(
+        ErrorClass::ERR_COMM,
+        "comm",
+        value,
+        expected,
+    ))
+}
+
+/// Data of two groups are never in place.
+pub(crate) fn one_group(comm: &Comm) -> Result<()> {
+    if comm.remote_size().is_none() {
+        return Ok(());
+    }
+    let expected = "a buffer, on an intercommunicator";
+    Err(Error::argument(
+        ErrorClass::ERR_BUFFER,
+        "sendbuf",
+        "MPI_IN_PLACE",
+        expected,
+    ))
+}
+
+/// Number of ranks that data come from or go to: of the group, or of the remote group.
+pub(crate) fn partners(comm: &Comm) -> u32 {
+    comm.remote_size().unwrap_or_else(|| comm.size()) as u32
 }
 
 pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block> {
@@ -107,16 +131,42 @@ pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> R
     Ok(unsafe { Block::new(buf.cast_mut().cast(), count as usize, layout) })
 }
 
-pub(crate) fn check_root(comm: &Comm, root: i32) -> Result<u32> {
-    if (0..comm.size()).contains(&root) {
-        return Ok(root as u32);
+/// The root that an argument names.
+pub(crate) fn root_of(comm: &Comm, root: i32) -> Result<Root> {
+    let between = comm.remote_size().is_some();
+    match root {
+        MPI_ROOT if between => Ok(Root::Here),
+        MPI_PROC_NULL if between => Ok(Root::Elsewhere),
+        rank if (0..partners(comm) as i32).contains(&rank) => Ok(Root::Rank(rank as u32)),
+        rank => {
+            let last = partners(comm) - 1;
+            let expected = if between {
+                format!("0..{last} of the remote group, MPI_ROOT or MPI_PROC_NULL")
+            } else {
+                format!("0..{last}")
+            };
+            Err(Error::argument(
+                ErrorClass::ERR_ROOT,
+                "root",
+                rank,
+                expected,
+            ))
+        }
     }
-    Err(Error::argument(
-        ErrorClass::ERR_ROOT,
-        "root",
-        root,
-        format!("0..{}", comm.size() - 1),
-    ))
+}
+
+/// Whether the arguments of the root are significant here.
+pub(crate) fn is_root(comm: &Comm, root: Root) -> bool {
+    match root {
+        Root::Rank(rank) => comm.remote_size().is_none() && rank == comm.rank() as u32,
+        Root::Here => true,
+        Root::Elsewhere => false,
+    }
+}
+
+/// Whether the arguments of all ranks but the root are significant here: of all ranks of one group, the root's too.
+pub(crate) fn is_member(root: Root) -> bool {
+    matches!(root, Root::Rank(_))
 }
 
 pub(crate) fn in_place(buf: *const c_void) -> bool {
@@ -133,7 +183,7 @@ pub(crate) unsafe fn varying(
 ) -> Result<Pieces> {
     let base = block(buf, 0, datatype)?;
     let mut pieces = Vec::new();
-    for rank in 0..comm.size() as usize {
+    for rank in 0..partners(comm) as usize {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at) = unsafe {
             (
@@ -155,7 +205,7 @@ pub(crate) unsafe fn varying(
 }
 
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     finish(call, &comm.clone(), ending, comm, coll::barrier)
 }
 
@@ -173,8 +223,8 @@ unsafe fn bcast(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
     let block = block(buffer, count.into(), datatype)?;
     finish(
         call,
@@ -203,19 +253,19 @@ unsafe fn gather(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
-    let send = if in_place(sendbuf) {
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
+    let send = if in_place(sendbuf) || !is_member(root) {
         None
     } else {
         Some(block(sendbuf, sendcount.into(), sendtype)?)
     };
     let count = recvcount.into();
-    let receive = if comm.rank() as u32 == root {
+    let receive = if is_root(&comm, root) {
         Some(Pieces::equal(
             &block(recvbuf, count, recvtype)?,
             count as usize,
-            comm.size() as u32,
+            partners(&comm),
         ))
     } else {
         None
@@ -248,14 +298,14 @@ unsafe fn gatherv(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
-    let send = if in_place(sendbuf) {
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
+    let send = if in_place(sendbuf) || !is_member(root) {
         None
     } else {
         Some(block(sendbuf, sendcount.into(), sendtype)?)
     };
-    let receive = if comm.rank() as u32 == root {
+    let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
         Some(unsafe { varying(&comm, recvbuf, recvcounts, displs, recvtype) }?)
     } else {
@@ -288,19 +338,19 @@ unsafe fn scatter(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
-    let receive = if in_place(recvbuf) {
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
+    let receive = if in_place(recvbuf) || !is_member(root) {
         None
     } else {
         Some(block(recvbuf, recvcount.into(), recvtype)?)
     };
     let count = sendcount.into();
-    let send = if comm.rank() as u32 == root {
+    let send = if is_root(&comm, root) {
         Some(Pieces::equal(
             &block(sendbuf, count, sendtype)?,
             count as usize,
-            comm.size() as u32,
+            partners(&comm),
         ))
     } else {
         None
@@ -333,14 +383,14 @@ unsafe fn scatterv(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
-    let receive = if in_place(recvbuf) {
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
+    let receive = if in_place(recvbuf) || !is_member(root) {
         None
     } else {
         Some(block(recvbuf, recvcount.into(), recvtype)?)
     };
-    let send = if comm.rank() as u32 == root {
+    let send = if is_root(&comm, root) {
         // SAFETY: passed on.
         Some(unsafe { varying(&comm, sendbuf, sendcounts, displs, sendtype) }?)
     } else {

@@ -8,7 +8,8 @@ use engine::coll::{self, Pieces, Sizes};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, block, finish, forms, in_place, intra, varying};
+use crate::coll::{Ending, block, finish, forms, in_place, partners, varying};
+use crate::handle::COMMS;
 use crate::type_create::Address;
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -23,7 +24,7 @@ unsafe fn allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     let send = if in_place(sendbuf) {
         None
     } else {
@@ -33,7 +34,7 @@ unsafe fn allgather(
     let pieces = Pieces::equal(
         &block(recvbuf, count, recvtype)?,
         count as usize,
-        comm.size() as u32,
+        partners(&comm),
     );
     finish(
         call,
@@ -62,7 +63,7 @@ unsafe fn allgatherv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     let send = if in_place(sendbuf) {
         None
     } else {
@@ -96,9 +97,9 @@ unsafe fn alltoall(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     let count = recvcount.into();
-    let size = comm.size() as u32;
+    let size = partners(&comm);
     let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
     let send = if in_place(sendbuf) {
         None
@@ -138,7 +139,7 @@ unsafe fn alltoallv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     // SAFETY: passed on.
     let receive = unsafe { varying(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
     let send = if in_place(sendbuf) {
@@ -169,7 +170,7 @@ unsafe fn mixed(
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
 ) -> Result<Pieces> {
-    let pieces = (0..comm.size() as usize).map(|rank| {
+    let pieces = (0..partners(comm) as usize).map(|rank| {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at, datatype) = unsafe {
             (
@@ -197,7 +198,7 @@ unsafe fn alltoallw(
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     // SAFETY: passed on.
     let receive = unsafe { mixed(&comm, recvbuf, recvcounts, rdispls, recvtypes) }?;
     let send = if in_place(sendbuf) {

@@ -6,7 +6,10 @@ use core::ffi::c_void;
 use engine::{Error, ErrorClass, Result, coll};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{Ending, block, check_root, finish, forms, in_place, intra};
+use crate::coll::{
+    Ending, block, finish, forms, in_place, intra, is_member, is_root, one_group, root_of,
+};
+use crate::handle::COMMS;
 use crate::op::bind;
 use crate::type_create::{Address, array};
 
@@ -22,16 +25,17 @@ unsafe fn reduce(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
-    let root = check_root(&comm, root)?;
+    let comm = COMMS.share(comm, "comm")?;
+    let root = root_of(&comm, root)?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
-    let receive = if comm.rank() as u32 == root {
+    let receive = if is_root(&comm, root) {
         Some(block(recvbuf, count, datatype)?)
     } else {
         None
     };
     let send = match &receive {
-        Some(receive) if in_place(sendbuf) => receive.clone(),
+        Some(receive) if in_place(sendbuf) || !is_member(root) => receive.clone(),
+        None if !is_member(root) => block(core::ptr::null(), 0, datatype)?,
         _ => block(sendbuf, count, datatype)?,
     };
     finish(
@@ -59,10 +63,11 @@ unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
     let receive = block(recvbuf, count, datatype)?;
     let send = if in_place(sendbuf) {
+        one_group(&comm)?;
         receive.clone()
     } else {
         block(sendbuf, count, datatype)?
@@ -159,7 +164,7 @@ unsafe fn reduce_parts(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
+    let comm = COMMS.share(comm, "comm")?;
     let bound = bind(op, datatype)?;
     let mut total = 0i64;
     for (rank, &count) in counts.iter().enumerate() {
@@ -176,7 +181,12 @@ unsafe fn reduce_parts(
                 )
             })?;
     }
-    let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
+    let whole = if in_place(sendbuf) {
+        one_group(&comm)?;
+        recvbuf
+    } else {
+        sendbuf
+    };
     let send = block(whole, total, datatype)?;
     let receive = block(recvbuf, counts[comm.rank() as usize], datatype)?;
     let counts = counts.iter().map(|&count| count as usize).collect();
@@ -202,7 +212,7 @@ unsafe fn reduce_scatter(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let size = i64::from(intra(comm)?.size());
+    let size = i64::from(COMMS.share(comm, "comm")?.size());
     // SAFETY: the array has one entry per rank (crate head).
     unsafe {
         let counts = array("recvcounts", size, recvcounts, Address::to_i64)?;
@@ -226,7 +236,7 @@ unsafe fn reduce_scatter_block(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let counts = vec![recvcount.into(); intra(comm)?.size() as usize];
+    let counts = vec![recvcount.into(); COMMS.share(comm, "comm")?.size() as usize];
     // SAFETY: passed on.
     unsafe { reduce_parts(call, ending, sendbuf, recvbuf, counts, datatype, op, comm) }
 }

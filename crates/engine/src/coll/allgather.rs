@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::choose;
 use super::gather::Pieces;
+use super::inter;
 use super::primitives::{Block, Round, Scratch};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -14,6 +15,10 @@ use crate::errors::Result;
 /// # Errors
 /// Those of the messages.
 pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> Result<()> {
+    if comm.local().is_some() {
+        let send = send.ok_or_else(inter::not_in_place)?;
+        return inter::allgather(comm, send, pieces).await;
+    }
     let mut round = Round::new(comm);
     if let Some(block) = send {
         pieces.piece(round.rank).copy_from(&block);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::inter;
 use super::primitives::{Block, Round};
 use super::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
 use crate::comm::Comm;
@@ -15,6 +16,9 @@ use crate::op::Reduction;
 /// # Errors
 /// Those of the messages.
 pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
+    if comm.local().is_some() {
+        return inter::allreduce(comm, send, receive, &op).await;
+    }
     let mut round = Round::new(comm);
     receive.copy_from(&send);
     if receive.bytes() > 0 && round.size > 1 {
@@ -67,6 +71,9 @@ pub async fn reduce_scatter(
     counts: Vec<usize>,
     op: Reduction,
 ) -> Result<()> {
+    if comm.local().is_some() {
+        return inter::reduce_scatter(comm, send, receive, &counts, &op).await;
+    }
     let mut round = Round::new(comm);
     let first: i64 = counts[..round.rank as usize]
         .iter()
@@ -89,6 +96,12 @@ pub async fn reduce_scatter(
         receive.copy_from(&result);
     }
     round.outcome()
+}
+
+/// A rank's part of a vector whose parts have these counts.
+pub(super) fn part_of(whole: &Block, counts: &[usize], rank: u32) -> Block {
+    let first: usize = counts[..rank as usize].iter().sum();
+    whole.part(first as i64, counts[rank as usize])
 }
 
 /// Every rank sends each other its part, p - 1 steps. Operands arrive in descending rank order from the own rank down and

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::choose;
 use super::gather::{Pieces, Sizes};
+use super::inter;
 use super::primitives::{Block, Round, Scratch};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -20,6 +21,10 @@ pub async fn alltoall(
     receive: Pieces,
     sizes: Sizes,
 ) -> Result<()> {
+    if comm.local().is_some() {
+        let send = send.ok_or_else(inter::not_in_place)?;
+        return inter::alltoall(comm, send, receive).await;
+    }
     let mut round = Round::new(comm);
     let piece_bytes = receive.piece(round.rank).bytes();
     let forwarding = sizes == Sizes::Equal && choose::alltoall_forwarding(piece_bytes, round.size);

@@ -12,7 +12,16 @@ use crate::errors::Result;
 /// # Errors
 /// Those of the messages.
 pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
+    if comm.local().is_some() {
+        return super::inter::barrier(comm).await;
+    }
     let mut round = Round::new(comm);
+    dissemination(&mut round).await;
+    round.outcome()
+}
+
+/// Messages to the ranks at distances 1, 2, 4...
+pub(super) async fn dissemination(round: &mut Round) {
     let nothing = Scratch::new(0).block(0, 0);
     let mut distance = 1;
     while distance < round.size {
@@ -20,5 +29,4 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         round.exchange(&nothing, to, &nothing, from).await;
         distance *= 2;
     }
-    round.outcome()
 }

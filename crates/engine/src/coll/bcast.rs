@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::inter::{self, Root};
 use super::primitives::{Block, Flat, Round};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -12,7 +13,11 @@ use crate::errors::Result;
 ///
 /// # Errors
 /// Those of the messages.
-pub async fn bcast(comm: Arc<Comm>, block: Block, root: u32) -> Result<()> {
+pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return inter::bcast(comm, block, root).await;
+    };
     let mut round = Round::new(comm);
     let bytes = block.bytes();
     if bytes > 0 {

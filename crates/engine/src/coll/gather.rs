@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::inter::{self, Root};
 use super::primitives::{Block, Round, Scratch};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -90,9 +91,13 @@ pub async fn gather(
     comm: Arc<Comm>,
     send: Option<Block>,
     receive: Option<Pieces>,
-    root: u32,
+    root: impl Into<Root>,
     sizes: Sizes,
 ) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return inter::gather(comm, send, receive, root).await;
+    };
     let mut round = Round::new(comm);
     let pieces = receive.filter(|_| round.rank == root);
     let own = match (&send, &pieces) {
@@ -162,9 +167,13 @@ pub async fn scatter(
     comm: Arc<Comm>,
     send: Option<Pieces>,
     receive: Option<Block>,
-    root: u32,
+    root: impl Into<Root>,
     sizes: Sizes,
 ) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return inter::scatter(comm, send, receive, root).await;
+    };
     let mut round = Round::new(comm);
     let pieces = send.filter(|_| round.rank == root);
     let own = match (&receive, &pieces) {

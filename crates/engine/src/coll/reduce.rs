@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::inter::{self, Root};
 use super::primitives::{Block, RawMut, Round};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -228,8 +229,12 @@ pub async fn reduce(
     send: Block,
     receive: Option<Block>,
     op: Reduction,
-    root: u32,
+    root: impl Into<Root>,
 ) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return inter::reduce(comm, send, receive, &op, root).await;
+    };
     let mut round = Round::new(comm);
     let receive = receive.filter(|_| round.rank == root);
     if round.size == 1 {
@@ -244,6 +249,20 @@ pub async fn reduce(
         }
     }
     round.outcome()
+}
+
+/// Combines every rank's block, which is not empty, at rank 0.
+pub(super) async fn into_first(round: &mut Round, send: &Block, target: &Block, op: &Reduction) {
+    if round.size == 1 {
+        target.copy_from(send);
+        return;
+    }
+    let receive = Some(target).filter(|_| round.rank == 0);
+    if choose::reduce_halving(send.bytes(), send.count, round.size) {
+        halving(round, send, receive, op, 0).await;
+    } else {
+        tree(round, send, receive, op, 0).await;
+    }
 }
 
 /// Where a rank accumulates: in the receive block if it has one, else in private memory.

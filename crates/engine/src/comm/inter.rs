@@ -164,8 +164,10 @@ fn settle(process: &Process, own: u64, remote: u64) -> u32 {
 
 /// The bridge of an intercommunicator: the first ranks of both groups.
 fn own_bridge(inter: &Arc<Comm>, local: &Comm) -> Option<Bridge> {
+    // Every member draws, so that the tags of later collectives agree.
+    let tag = inter.next_collective();
     (local.rank() == 0).then(|| Bridge {
-        round: Round::between(inter.clone(), inter.next_collective()),
+        round: Round::between(inter.clone(), tag),
         remote_leader: 0,
     })
 }
