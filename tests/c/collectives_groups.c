@@ -77,8 +77,8 @@ static void rooted(int form, int owner_group, int owner, int count)
 static void all_to_all(int form, int count)
 {
     static int mine[16 * LENGTH], all[16 * LENGTH];
-    int counts[16], starts[16], larger = size > remote_size ? size : remote_size;
-    for (int i = 0; i < larger * count; i++)
+    int counts[16], starts[16];
+    for (int i = 0; i < 16 * LENGTH; i++)
         mine[i] = value(low, rank, i);
 
     memset(all, 0, sizeof all);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::coll::{self, Block, Pieces, Root, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
-use mpi_abi_sys::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::datatype::memory;
@@ -225,7 +225,10 @@ unsafe fn bcast(
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
     let root = root_of(&comm, root)?;
-    let block = block(buffer, count.into(), datatype)?;
+    let block = match root {
+        Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
+        _ => block(buffer, count.into(), datatype)?,
+    };
     finish(
         call,
         &comm.clone(),

@@ -3,7 +3,9 @@
 
 use core::ffi::c_void;
 
-use engine::{Error, ErrorClass, Result, coll};
+use engine::coll::{self, Root};
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use crate::coll::{
@@ -27,7 +29,12 @@ unsafe fn reduce(
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
     let root = root_of(&comm, root)?;
-    let (count, bound) = (count.into(), bind(op, datatype)?);
+    // A rank that takes no part may name any type and operation.
+    let (count, datatype, op) = match root {
+        Root::Elsewhere => (0, MPI_BYTE, MPI_BOR),
+        _ => (count.into(), datatype, op),
+    };
+    let bound = bind(op, datatype)?;
     let receive = if is_root(&comm, root) {
         Some(block(recvbuf, count, datatype)?)
     } else {
