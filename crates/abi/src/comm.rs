@@ -12,7 +12,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
 use crate::env::store_text;
 use crate::error::run;
-use crate::handle::{COMMS, GROUPS};
+use crate::handle::{COMMS, GROUPS, INFOS};
 
 /// Gives a new communicator its handle, or stores MPI_COMM_NULL.
 pub(crate) fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
@@ -152,11 +152,17 @@ pub(crate) unsafe fn MPI_Comm_split_type(
     info: MPI_Info,
     newcomm: *mut MPI_Comm,
 ) -> i32 {
-    let _ = info;
     run("MPI_Comm_split_type", comm, || {
-        // All ranks share one node; no finer resource is told apart, for which MPI_COMM_NULL is the answer.
+        // All ranks share one node, and so its memory; no finer resource is told apart, for which MPI_COMM_NULL is the
+        // answer.
+        let resource = match info {
+            abi::MPI_INFO_NULL => None,
+            _ => INFOS.find(info, "info")?.get("mpi_hw_resource_type"),
+        };
+        let names_node = resource.as_deref() == Some("mpi_shared_memory");
         let color = match split_type {
             abi::MPI_COMM_TYPE_SHARED => 0,
+            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED if names_node => 0,
             abi::MPI_UNDEFINED
             | abi::MPI_COMM_TYPE_HW_GUIDED
             | abi::MPI_COMM_TYPE_HW_UNGUIDED
@@ -263,7 +269,7 @@ pub(crate) unsafe fn MPI_Comm_get_name(
 pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
     run("MPI_Comm_set_info", comm, || {
         COMMS.find(comm, "comm")?;
-        crate::handle::INFOS.find(info, "info").map(drop)
+        INFOS.find(info, "info").map(drop)
     })
 }
 

@@ -23,7 +23,7 @@ impl Info {
         action(&mut self.pairs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn get(&self, key: &str) -> Option<String> {
+    pub(crate) fn get(&self, key: &str) -> Option<String> {
         self.with(|pairs| {
             pairs
                 .iter()

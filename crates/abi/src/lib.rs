@@ -30,6 +30,7 @@ mod pack;
 mod request;
 mod status;
 mod sync;
+mod topo;
 mod type_create;
 mod type_query;
 

@@ -20,6 +20,7 @@ pub mod settings;
 pub mod task;
 #[cfg(test)]
 mod testing;
+pub mod topo;
 pub mod vci;
 
 pub use errors::{Error, ErrorClass, Result};

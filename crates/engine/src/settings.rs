@@ -196,6 +196,28 @@ fn edit_distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_page_of_settings_holds_every_row_and_no_other() {
+        let page = include_str!("../../../docs/settings.md");
+        let (settings, counters) = page.split_once("## Counters").unwrap();
+        for row in SETTINGS {
+            let line = format!(
+                "| `{}` | {} | {}..={} | {} | {} |\n",
+                row.name, row.default, row.min, row.max, row.unit, row.text
+            );
+            assert!(settings.contains(&line), "docs/settings.md lacks {line}");
+        }
+        for row in fabric::counters::COUNTERS {
+            let line = format!("| `{}` | {} | {} |\n", row.name, row.unit, row.text);
+            assert!(counters.contains(&line), "docs/settings.md lacks {line}");
+        }
+        assert_eq!(settings.matches("\n| `").count(), SETTINGS.len());
+        assert_eq!(
+            counters.matches("\n| `").count(),
+            fabric::counters::COUNTERS.len()
+        );
+    }
+
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>) {
         Settings::from_variables(pairs.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())))
     }

@@ -54,6 +54,9 @@ fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Resu
         None => plain(),
     };
     comm.inherit_error_handler(parent);
+    if let Some(topology) = parent.topology() {
+        comm.set_topology(topology.clone());
+    }
     comm.attributes.adopt(copies);
     let (parent, made) = (parent.clone(), comm.clone());
     let agreement = async move {

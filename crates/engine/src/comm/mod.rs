@@ -21,6 +21,7 @@ use crate::attr::Attributes;
 use crate::errors::Error;
 use crate::group::{Comparison, Group};
 use crate::process::Process;
+use crate::topo::Topology;
 use crate::vci::Vci;
 use crate::vci::link::Link;
 
@@ -165,6 +166,7 @@ pub struct Comm {
     /// Buffer attached for buffered sends on this communicator.
     pub(crate) buffer: crate::p2p::buffered::AttachedBuffer,
     freed: AtomicI32,
+    topology: OnceLock<Topology>,
 }
 
 // SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI;
@@ -220,6 +222,7 @@ impl Comm {
             attributes: Attributes::default(),
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
             freed: AtomicI32::new(0),
+            topology: OnceLock::new(),
         });
         process.register(&comm);
         comm
@@ -278,6 +281,17 @@ impl Comm {
             (Comparison::Identical, Comparison::Identical) => Comparison::Congruent,
             _ => Comparison::Similar,
         }
+    }
+
+    /// The virtual topology, if there is one.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.topology.get()
+    }
+
+    /// Gives a new communicator its topology; the first one stays.
+    pub(crate) fn set_topology(&self, topology: Topology) {
+        // A communicator gets one topology, by whoever made it.
+        let _ = self.topology.set(topology);
     }
 
     /// The process this communicator belongs to.

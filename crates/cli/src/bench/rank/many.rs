@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! More ranks than two, usually more than cores: a ring of pairs, barrier, allreduce.
 
+use std::time::Duration;
+
+use super::repeat::Effort;
 use super::{RankOptions, check, fill, report};
 use crate::mpi::Mpi;
 
 const TAG: i32 = 3;
 const SIZE: usize = 8;
+/// Shortest time of a run in which ranks that share cores wait for each other in pairs.
+const SPAN: Duration = Duration::from_millis(300);
 
 /// All ranks play ping-pong with one neighbour and then with the other; half a round trip.
 pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
@@ -23,7 +28,12 @@ pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     } else {
         [previous, next]
     };
-    let values = options.effort.measure(mpi, |iterations| {
+    // Ranks share cores in time slices of milliseconds; a run has to span many of them.
+    let effort = Effort {
+        budget: options.effort.budget.max(SPAN),
+        ..options.effort
+    };
+    let values = effort.measure(mpi, |iterations| {
         for peer in neighbours {
             for number in 0..iterations {
                 ping_pong(mpi, peer, leads, number, options.verify);
