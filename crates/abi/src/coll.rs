@@ -5,8 +5,9 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Root, Sizes};
+use engine::coll::{self, Block, Pieces, Root, Sizes, short};
 use engine::comm::Comm;
+use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -24,6 +25,36 @@ pub(crate) enum Ending {
     Started(*mut MPI_Request),
     /// At once, with a persistent request of an operation that is not running.
     Planned(*mut MPI_Request),
+}
+
+impl Ending {
+    /// Whether the call returns when the operation is complete.
+    pub(crate) const fn is_blocking(self) -> bool {
+        matches!(self, Self::Complete)
+    }
+}
+
+/// The piece that a rank gives; `None` when it is in place.
+pub(crate) fn own_piece(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Option<Memory<'static>>> {
+    if in_place(buf) {
+        return Ok(None);
+    }
+    memory(buf, count, datatype).map(Some)
+}
+
+/// A piece of each rank of an intracommunicator, one after the other.
+pub(crate) fn all_pieces(
+    comm: &Comm,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    memory(buf, count, datatype)?;
+    memory(buf, count.saturating_mul(i64::from(comm.size())), datatype)
 }
 
 /// Writes the three entry points of a collective: blocking, nonblocking and persistent, in this order.
@@ -70,19 +101,23 @@ pub(crate) use forms;
 /// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy.
 pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
-    comm: &Arc<Comm>,
+    comm: Arc<Comm>,
     ending: Ending,
     arguments: A,
-    work: impl Fn(A) -> W + 'static,
+    work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
     let (request, id) = match ending {
         Ending::Complete => {
-            return task::block_on(comm.process().vci(), call, work(arguments));
+            return task::block_on(comm.process().vci(), call, work(comm, arguments));
         }
-        Ending::Started(request) => (request, task::spawn_collective(comm, work(arguments))?),
+        Ending::Started(request) => {
+            let started = task::spawn_collective(&comm.clone(), work(comm, arguments))?;
+            (request, started)
+        }
         Ending::Planned(request) => {
-            let again = move || work(arguments.clone());
-            (request, task::plan_collective(comm, again)?)
+            let home = comm.clone();
+            let again = move || work(comm.clone(), arguments.clone());
+            (request, task::plan_collective(&home, again)?)
         }
     };
     // SAFETY: the result is writable (crate head).
@@ -205,8 +240,13 @@ pub(crate) unsafe fn varying(
 }
 
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
+    if ending.is_blocking()
+        && let Some(outcome) = short::barrier(call, COMMS.find(comm, "comm")?)
+    {
+        return outcome;
+    }
     let comm = COMMS.share(comm, "comm")?;
-    finish(call, &comm.clone(), ending, comm, coll::barrier)
+    finish(call, comm, ending, (), |comm, ()| coll::barrier(comm))
 }
 
 forms! {
@@ -223,19 +263,23 @@ unsafe fn bcast(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
+    let found = COMMS.find(comm, "comm")?;
+    let (root, count) = (root_of(found, root)?, count.into());
+    if let (true, Root::Rank(root)) = (ending.is_blocking(), root) {
+        let data = memory(buffer, count, datatype)?;
+        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+        if let Some(outcome) = unsafe { short::bcast(call, found, &data, root) } {
+            return outcome;
+        }
+    }
     let comm = COMMS.share(comm, "comm")?;
-    let root = root_of(&comm, root)?;
     let block = match root {
         Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
-        _ => block(buffer, count.into(), datatype)?,
+        _ => block(buffer, count, datatype)?,
     };
-    finish(
-        call,
-        &comm.clone(),
-        ending,
-        (comm, block, root),
-        |(comm, block, root)| coll::bcast(comm, block, root),
-    )
+    finish(call, comm, ending, (block, root), |comm, (block, root)| {
+        coll::bcast(comm, block, root)
+    })
 }
 
 forms! {
@@ -256,14 +300,28 @@ unsafe fn gather(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
+    let found = COMMS.find(comm, "comm")?;
+    let root = root_of(found, root)?;
+    let (sendcount, count) = (sendcount.into(), recvcount.into());
+    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+        let from = own_piece(sendbuf, sendcount, sendtype)?;
+        let into = match is_root(found, root) {
+            true => Some(all_pieces(found, recvbuf, count, recvtype)?),
+            false => None,
+        };
+        // SAFETY: as in `bcast`.
+        let outcome =
+            unsafe { short::gather(call, found, from.as_ref(), into.as_ref(), Some(rank)) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
     let comm = COMMS.share(comm, "comm")?;
-    let root = root_of(&comm, root)?;
     let send = if in_place(sendbuf) || !is_member(root) {
         None
     } else {
-        Some(block(sendbuf, sendcount.into(), sendtype)?)
+        Some(block(sendbuf, sendcount, sendtype)?)
     };
-    let count = recvcount.into();
     let receive = if is_root(&comm, root) {
         Some(Pieces::equal(
             &block(recvbuf, count, recvtype)?,
@@ -275,10 +333,10 @@ unsafe fn gather(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, root, Sizes::Equal),
-        |(comm, send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
+        (send, receive, root, Sizes::Equal),
+        |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
 }
 
@@ -316,10 +374,10 @@ unsafe fn gatherv(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, root, Sizes::Varying),
-        |(comm, send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
+        (send, receive, root, Sizes::Varying),
+        |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
 }
 
@@ -341,14 +399,27 @@ unsafe fn scatter(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
+    let found = COMMS.find(comm, "comm")?;
+    let root = root_of(found, root)?;
+    let (count, recvcount) = (sendcount.into(), recvcount.into());
+    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+        let into = own_piece(recvbuf, recvcount, recvtype)?;
+        let from = match is_root(found, root) {
+            true => Some(all_pieces(found, sendbuf, count, sendtype)?),
+            false => None,
+        };
+        // SAFETY: as in `bcast`.
+        let outcome = unsafe { short::scatter(call, found, from.as_ref(), into.as_ref(), rank) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
     let comm = COMMS.share(comm, "comm")?;
-    let root = root_of(&comm, root)?;
     let receive = if in_place(recvbuf) || !is_member(root) {
         None
     } else {
-        Some(block(recvbuf, recvcount.into(), recvtype)?)
+        Some(block(recvbuf, recvcount, recvtype)?)
     };
-    let count = sendcount.into();
     let send = if is_root(&comm, root) {
         Some(Pieces::equal(
             &block(sendbuf, count, sendtype)?,
@@ -360,10 +431,10 @@ unsafe fn scatter(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, root, Sizes::Equal),
-        |(comm, send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
+        (send, receive, root, Sizes::Equal),
+        |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )
 }
 
@@ -401,10 +472,10 @@ unsafe fn scatterv(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, root, Sizes::Varying),
-        |(comm, send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
+        (send, receive, root, Sizes::Varying),
+        |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )
 }
 

@@ -4,11 +4,13 @@
 use core::ffi::c_void;
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Pieces, Sizes, short};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, block, finish, forms, in_place, partners, varying};
+use crate::coll::{
+    Ending, all_pieces, block, finish, forms, in_place, own_piece, partners, varying,
+};
 use crate::handle::COMMS;
 use crate::type_create::Address;
 
@@ -24,13 +26,23 @@ unsafe fn allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
+    let found = COMMS.find(comm, "comm")?;
+    let (sendcount, count) = (sendcount.into(), recvcount.into());
+    if ending.is_blocking() && found.remote_size().is_none() {
+        let from = own_piece(sendbuf, sendcount, sendtype)?;
+        let all = all_pieces(found, recvbuf, count, recvtype)?;
+        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+        let outcome = unsafe { short::gather(call, found, from.as_ref(), Some(&all), None) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
     let comm = COMMS.share(comm, "comm")?;
     let send = if in_place(sendbuf) {
         None
     } else {
-        Some(block(sendbuf, sendcount.into(), sendtype)?)
+        Some(block(sendbuf, sendcount, sendtype)?)
     };
-    let count = recvcount.into();
     let pieces = Pieces::equal(
         &block(recvbuf, count, recvtype)?,
         count as usize,
@@ -38,10 +50,10 @@ unsafe fn allgather(
     );
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, pieces),
-        |(comm, send, pieces)| coll::allgather(comm, send, pieces),
+        (send, pieces),
+        |comm, (send, pieces)| coll::allgather(comm, send, pieces),
     )
 }
 
@@ -73,10 +85,10 @@ unsafe fn allgatherv(
     let pieces = unsafe { varying(&comm, recvbuf, recvcounts, displs, recvtype) }?;
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, pieces),
-        |(comm, send, pieces)| coll::allgather(comm, send, pieces),
+        (send, pieces),
+        |comm, (send, pieces)| coll::allgather(comm, send, pieces),
     )
 }
 
@@ -97,26 +109,34 @@ unsafe fn alltoall(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
+    let found = COMMS.find(comm, "comm")?;
+    let (sendcount, count) = (sendcount.into(), recvcount.into());
+    if ending.is_blocking() && found.remote_size().is_none() && !in_place(sendbuf) {
+        let from = all_pieces(found, sendbuf, sendcount, sendtype)?;
+        let into = all_pieces(found, recvbuf, count, recvtype)?;
+        // SAFETY: as in `allgather`.
+        if let Some(outcome) = unsafe { short::alltoall(call, found, &from, &into) } {
+            return outcome;
+        }
+    }
     let comm = COMMS.share(comm, "comm")?;
-    let count = recvcount.into();
     let size = partners(&comm);
     let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
     let send = if in_place(sendbuf) {
         None
     } else {
-        let count = sendcount.into();
         Some(Pieces::equal(
-            &block(sendbuf, count, sendtype)?,
-            count as usize,
+            &block(sendbuf, sendcount, sendtype)?,
+            sendcount as usize,
             size,
         ))
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, Sizes::Equal),
-        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
+        (send, receive, Sizes::Equal),
+        |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 
@@ -150,10 +170,10 @@ unsafe fn alltoallv(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, Sizes::Varying),
-        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
+        (send, receive, Sizes::Varying),
+        |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 
@@ -209,10 +229,10 @@ unsafe fn alltoallw(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, Sizes::Varying),
-        |(comm, send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
+        (send, receive, Sizes::Varying),
+        |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
 }
 

@@ -3,14 +3,16 @@
 
 use core::ffi::c_void;
 
-use engine::coll::{self, Root};
+use engine::coll::{self, Root, short};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use crate::coll::{
-    Ending, block, finish, forms, in_place, intra, is_member, is_root, one_group, root_of,
+    Ending, all_pieces, block, finish, forms, in_place, intra, is_member, is_root, one_group,
+    root_of,
 };
+use crate::datatype::memory;
 use crate::handle::COMMS;
 use crate::op::bind;
 use crate::type_create::{Address, array};
@@ -27,14 +29,31 @@ unsafe fn reduce(
     root: i32,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = COMMS.share(comm, "comm")?;
-    let root = root_of(&comm, root)?;
+    let found = COMMS.find(comm, "comm")?;
+    let root = root_of(found, root)?;
     // A rank that takes no part may name any type and operation.
     let (count, datatype, op) = match root {
         Root::Elsewhere => (0, MPI_BYTE, MPI_BOR),
         _ => (count.into(), datatype, op),
     };
     let bound = bind(op, datatype)?;
+    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+        let into = match is_root(found, root) {
+            true => Some(memory(recvbuf, count, datatype)?),
+            false => None,
+        };
+        let from = match into {
+            Some(into) if in_place(sendbuf) => into,
+            _ => memory(sendbuf, count, datatype)?,
+        };
+        let (into, count) = (into.as_ref(), count as usize);
+        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+        let outcome = unsafe { short::reduce(call, found, &from, into, count, &bound, Some(rank)) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
+    let comm = COMMS.share(comm, "comm")?;
     let receive = if is_root(&comm, root) {
         Some(block(recvbuf, count, datatype)?)
     } else {
@@ -47,10 +66,10 @@ unsafe fn reduce(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, bound, root),
-        |(comm, send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
+        (send, receive, bound, root),
+        |comm, (send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
     )
 }
 
@@ -70,8 +89,23 @@ unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = COMMS.share(comm, "comm")?;
+    let found = COMMS.find(comm, "comm")?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
+    if ending.is_blocking() && found.remote_size().is_none() {
+        let into = memory(recvbuf, count, datatype)?;
+        let from = if in_place(sendbuf) {
+            into
+        } else {
+            memory(sendbuf, count, datatype)?
+        };
+        let (all, count) = (Some(&into), count as usize);
+        // SAFETY: as in `reduce`.
+        let outcome = unsafe { short::reduce(call, found, &from, all, count, &bound, None) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
+    let comm = COMMS.share(comm, "comm")?;
     let receive = block(recvbuf, count, datatype)?;
     let send = if in_place(sendbuf) {
         one_group(&comm)?;
@@ -81,10 +115,10 @@ unsafe fn allreduce(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, bound),
-        |(comm, send, receive, bound)| coll::allreduce(comm, send, receive, bound),
+        (send, receive, bound),
+        |comm, (send, receive, bound)| coll::allreduce(comm, send, receive, bound),
     )
 }
 
@@ -104,8 +138,23 @@ unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
+    let found = COMMS.find(comm, "comm")?;
+    if ending.is_blocking() && found.remote_size().is_none() {
+        let into = memory(recvbuf, count, datatype)?;
+        let from = if in_place(sendbuf) {
+            into
+        } else {
+            memory(sendbuf, count, datatype)?
+        };
+        let count = count as usize;
+        // SAFETY: as in `reduce`.
+        let outcome = unsafe { short::prefix(call, found, &from, &into, count, &bound, true) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
+    let comm = intra(comm)?;
     let receive = block(recvbuf, count, datatype)?;
     let send = if in_place(sendbuf) {
         receive.clone()
@@ -114,10 +163,10 @@ unsafe fn scan(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, bound),
-        |(comm, send, receive, bound)| coll::scan(comm, send, receive, bound),
+        (send, receive, bound),
+        |comm, (send, receive, bound)| coll::scan(comm, send, receive, bound),
     )
 }
 
@@ -137,8 +186,23 @@ unsafe fn exscan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let comm = intra(comm)?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
+    let found = COMMS.find(comm, "comm")?;
+    if ending.is_blocking() && found.remote_size().is_none() {
+        let into = memory(recvbuf, count, datatype)?;
+        let from = if in_place(sendbuf) {
+            into
+        } else {
+            memory(sendbuf, count, datatype)?
+        };
+        let count = count as usize;
+        // SAFETY: as in `reduce`.
+        let outcome = unsafe { short::prefix(call, found, &from, &into, count, &bound, false) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
+    let comm = intra(comm)?;
     let receive = block(recvbuf, count, datatype)?;
     let send = if in_place(sendbuf) {
         receive.clone()
@@ -147,10 +211,10 @@ unsafe fn exscan(
     };
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, bound),
-        |(comm, send, receive, bound)| coll::exscan(comm, send, receive, bound),
+        (send, receive, bound),
+        |comm, (send, receive, bound)| coll::exscan(comm, send, receive, bound),
     )
 }
 
@@ -199,10 +263,10 @@ unsafe fn reduce_parts(
     let counts = counts.iter().map(|&count| count as usize).collect();
     finish(
         call,
-        &comm.clone(),
+        comm,
         ending,
-        (comm, send, receive, counts, bound),
-        |(comm, send, receive, counts, bound)| {
+        (send, receive, counts, bound),
+        |comm, (send, receive, counts, bound)| {
             coll::reduce_scatter(comm, send, receive, counts, bound)
         },
     )
@@ -243,7 +307,21 @@ unsafe fn reduce_scatter_block(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let counts = vec![recvcount.into(); COMMS.share(comm, "comm")?.size() as usize];
+    let found = COMMS.find(comm, "comm")?;
+    let recvcount = recvcount.into();
+    if ending.is_blocking() && found.remote_size().is_none() {
+        let bound = bind(op, datatype)?;
+        let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
+        let from = all_pieces(found, whole, recvcount, datatype)?;
+        let into = memory(recvbuf, recvcount, datatype)?;
+        let count = recvcount as usize;
+        // SAFETY: as in `reduce`.
+        let outcome = unsafe { short::reduce_scatter(call, found, &from, &into, count, &bound) };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+    }
+    let counts = vec![recvcount; found.size() as usize];
     // SAFETY: passed on.
     unsafe { reduce_parts(call, ending, sendbuf, recvbuf, counts, datatype, op, comm) }
 }

@@ -23,13 +23,22 @@ pub(crate) fn define_predefined() {
 
 /// The operation of a call, checked against its datatype.
 pub(crate) fn bind(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reduction> {
-    let op = OPS.share(op, "op")?;
-    if op.operator().is_some_and(|it| it.is_for_accumulate()) {
-        let expected = "an operation of a collective, not of one-sided communication only";
-        let value = format!("{op:?}");
-        return Err(Error::argument(ErrorClass::ERR_OP, "op", value, expected));
+    match OPS.find(op, "op")?.operator() {
+        Some(operator) if operator.is_for_accumulate() => {
+            let expected = "an operation of a collective, not of one-sided communication only";
+            Err(Error::argument(
+                ErrorClass::ERR_OP,
+                "op",
+                operator.name(),
+                expected,
+            ))
+        }
+        Some(operator) => Reduction::predefined(operator, DATATYPES.find(datatype, "datatype")?),
+        None => Reduction::new(
+            &OPS.share(op, "op")?,
+            &DATATYPES.share(datatype, "datatype")?,
+        ),
     }
-    Reduction::new(&op, &DATATYPES.share(datatype, "datatype")?)
 }
 
 fn create(call: &'static str, function: Box<UserFunction>, commute: i32, op: *mut MPI_Op) -> i32 {

@@ -12,6 +12,7 @@ use fabric::os;
 use fabric::segment::{self, Segment, SegmentPlan};
 use fabric::sync::{AtomicU32, Mutex, Ordering};
 
+use crate::coll::UsedCommons;
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
@@ -60,6 +61,8 @@ pub struct Process {
     comms: Mutex<Vec<Arc<Comm>>>,
     meeting: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
+    /// Memory of freed communicators that this process gave them.
+    pub(crate) commons: UsedCommons,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
 }
@@ -132,6 +135,7 @@ impl Process {
             comms: Mutex::new(Vec::new()),
             meeting: OnceLock::new(),
             contexts: Contexts::new(place.rank, place.size),
+            commons: UsedCommons::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));
@@ -153,9 +157,13 @@ impl Process {
 
     /// A rank of a job whose ranks are threads of a test.
     #[cfg(test)]
-    pub(crate) fn attach_in_test(file: OwnedFd, rank: u32, size: u32) -> &'static Self {
+    pub(crate) fn attach_in_test(
+        file: OwnedFd,
+        rank: u32,
+        size: u32,
+        settings: Settings,
+    ) -> &'static Self {
         let place = Place { file, rank, size };
-        let settings = Settings::from_environment().0;
         Self::attach(place, settings, ThreadLevel::Single).unwrap()
     }
 
@@ -243,6 +251,7 @@ impl Process {
                 .collect()
         });
         for comm in gone {
+            comm.membership.retire(&comm);
             self.contexts.give_back(comm.context());
         }
     }

@@ -79,6 +79,8 @@ settings! {
         "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores";
     crowded_yields, "CROWDED_YIELDS", 40, 0..=1000000000, "yields",
         "the same when ranks outnumber cores";
+    shared_collectives, "SHARED_COLLECTIVES", 1, 0..=1, "switch",
+        "whether collectives of ranks of one node go through memory that they share instead of messages where that is faster";
     sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest time that a sleeping rank trusts to be woken before it looks by itself";
 }

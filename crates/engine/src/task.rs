@@ -2,8 +2,8 @@
 //! Tasks: operations written as `async fn`, polled by progress.
 //!
 //! The engine is the only executor. A blocking call polls its future on the caller's stack ([`block_on`]); a nonblocking one
-//! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests only ([`Completion`]), so a
-//! poll after each round of progress is all the waking they need.
+//! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests ([`Completion`]) or for
+//! words of shared memory, so a poll after each round of progress is all the waking they need.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -118,11 +118,18 @@ pub fn block_on<T>(
 ) -> Result<T> {
     let mut future = pin!(future);
     loop {
-        let seen = vci.enter().events;
+        let seen = {
+            let mut guard = vci.enter();
+            guard.watch = None;
+            guard.events
+        };
         if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
             return outcome;
         }
-        vci.wait_until(call, |state| state.events != seen)?;
+        let watch = vci.enter().watch.take();
+        vci.wait_until(call, |state| {
+            state.events != seen || watch.is_some_and(|watch| watch.has_changed())
+        })?;
     }
 }
 

@@ -8,10 +8,20 @@ use fabric::segment::{self, SegmentPlan};
 use fabric::sync::Ordering;
 
 use crate::process::Process;
+use crate::settings::Settings;
 
 /// Runs `body` on every rank of a job of `size` ranks and returns what they return, by rank. A rank's panic fails the test:
 /// its death is announced, which ends the waits of the others after a grace time.
 pub(crate) fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
+    on_ranks_with(&Settings::from_environment().0, size, body)
+}
+
+/// The same with other settings.
+pub(crate) fn on_ranks_with<R: Send>(
+    settings: &Settings,
+    size: u32,
+    body: impl Fn(&'static Process) -> R + Sync,
+) -> Vec<R> {
     let plan = SegmentPlan {
         local_ranks: size,
         job_ranks: size,
@@ -24,7 +34,7 @@ pub(crate) fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R 
             .map(|rank| {
                 let (file, body) = (file.try_clone().unwrap(), &body);
                 scope.spawn(move || {
-                    let process = Process::attach_in_test(file, rank, size);
+                    let process = Process::attach_in_test(file, rank, size, settings.clone());
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
                         let result = body(process);
                         process.finish().unwrap();

@@ -44,6 +44,7 @@ counters! {
     Wakes, "wakes", "wake-ups", "of sleeping ranks by this one";
     Yields, "yields", "yields", "of the core during a wait";
     PollsFruitless, "polls_fruitless", "polls", "of long waits that found nothing";
+    SharedTurns, "shared_turns", "turns", "of collectives through memory that the members share";
     RingsConnected, "rings_connected", "rings", "opened to or from this rank";
 }
 

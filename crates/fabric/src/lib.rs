@@ -8,6 +8,7 @@
 //! their meaning to the engine. `layout` and `fabric` know nothing of each other.
 
 pub mod board;
+pub mod commons;
 pub mod counters;
 pub mod cross_copy;
 pub mod doorbell;

@@ -14,7 +14,9 @@ mod error;
 mod form;
 mod kernel;
 mod layout;
+mod shared;
 
 pub use error::{LayoutError, Result};
 pub use form::Block;
 pub use layout::{ArrayOrder, Layout, Slice};
+pub use shared::SharedLayout;

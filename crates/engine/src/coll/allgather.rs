@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::gather::Pieces;
 use super::inter;
 use super::primitives::{Block, Round, Scratch};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -17,18 +19,24 @@ use crate::errors::Result;
 pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> Result<()> {
     if comm.local().is_some() {
         let send = send.ok_or_else(inter::not_in_place)?;
-        return inter::allgather(comm, send, pieces).await;
+        return Box::pin(inter::allgather(comm, send, pieces)).await;
     }
     let mut round = Round::new(comm);
+    let largest = pieces.0.iter().map(Block::bytes).max().unwrap_or(0);
+    if let Some(turns) = choose::shared_pieces(largest, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Allgather, largest, turns.count).await
+    {
+        return shared::gather(meeting, send.as_ref(), Some(&pieces), None, turns).await;
+    }
     if let Some(block) = send {
         pieces.piece(round.rank).copy_from(&block);
     }
     let total = pieces.0.iter().map(Block::bytes).sum();
     if total > 0 {
         if choose::allgather_doubling(total, round.size) {
-            doubling(&mut round, &pieces, total).await;
+            Box::pin(doubling(&mut round, &pieces, total)).await;
         } else {
-            ring(&mut round, &pieces).await;
+            Box::pin(ring(&mut round, &pieces)).await;
         }
     }
     round.outcome()

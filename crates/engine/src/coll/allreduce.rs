@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::inter;
 use super::primitives::{Block, Round};
 use super::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -17,12 +19,17 @@ use crate::op::Reduction;
 /// Those of the messages.
 pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction) -> Result<()> {
     if comm.local().is_some() {
-        return inter::allreduce(comm, send, receive, &op).await;
+        return Box::pin(inter::allreduce(comm, send, receive, &op)).await;
     }
     let mut round = Round::new(comm);
+    if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Allreduce, send.bytes(), turns.count).await
+    {
+        return shared::allreduce(meeting, &send, &receive, &op, turns).await;
+    }
     receive.copy_from(&send);
     if receive.bytes() > 0 && round.size > 1 {
-        whole(&mut round, &receive, &op).await;
+        Box::pin(whole(&mut round, &receive, &op)).await;
     }
     round.outcome()
 }
@@ -72,7 +79,7 @@ pub async fn reduce_scatter(
     op: Reduction,
 ) -> Result<()> {
     if comm.local().is_some() {
-        return inter::reduce_scatter(comm, send, receive, &counts, &op).await;
+        return Box::pin(inter::reduce_scatter(comm, send, receive, &counts, &op)).await;
     }
     let mut round = Round::new(comm);
     let first: i64 = counts[..round.rank as usize]
@@ -83,16 +90,21 @@ pub async fn reduce_scatter(
     if send.bytes() == 0 {
         return round.outcome();
     }
+    if choose::shared_in_one_turn(&send, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::ReduceScatter, send.bytes(), 1).await
+    {
+        return shared::reduce_scatter(meeting, &send, &receive, first as usize, &op).await;
+    }
     if choose::reduce_scatter_by_allreduce(send.bytes(), round.size) {
         let image = Image::new(&send, send.count);
         image.block().copy_from(&send);
-        whole(&mut round, image.block(), &op).await;
+        Box::pin(whole(&mut round, image.block(), &op)).await;
         receive.copy_from(&image.block().part(first, own));
     } else {
         let images = [(); 3].map(|()| Image::new(&send, own));
         let blocks = images.each_ref().map(|image| image.block().clone());
         blocks[0].copy_from(&send.part(first, own));
-        let result = direct(&mut round, &send, &counts, blocks, &op).await;
+        let result = Box::pin(direct(&mut round, &send, &counts, blocks, &op)).await;
         receive.copy_from(&result);
     }
     round.outcome()

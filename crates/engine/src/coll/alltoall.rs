@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::gather::{Pieces, Sizes};
 use super::inter;
 use super::primitives::{Block, Round, Scratch};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -23,7 +25,7 @@ pub async fn alltoall(
 ) -> Result<()> {
     if comm.local().is_some() {
         let send = send.ok_or_else(inter::not_in_place)?;
-        return inter::alltoall(comm, send, receive).await;
+        return Box::pin(inter::alltoall(comm, send, receive)).await;
     }
     let mut round = Round::new(comm);
     let piece_bytes = receive.piece(round.rank).bytes();
@@ -31,11 +33,22 @@ pub async fn alltoall(
     if forwarding && piece_bytes == 0 {
         return round.outcome();
     }
+    if sizes == Sizes::Equal
+        && let Some(turns) = choose::shared_parts(piece_bytes, area_of(&round), round.size)
+        && let Some(meeting) = meet(&mut round, Purpose::Alltoall, piece_bytes, turns.count).await
+    {
+        let send = send.as_ref().unwrap_or(&receive);
+        return shared::alltoall(meeting, send, &receive, turns).await;
+    }
     match send {
-        Some(send) if forwarding => forward(&mut round, &send, &receive, piece_bytes).await,
-        None if forwarding => forward(&mut round, &receive, &receive, piece_bytes).await,
-        Some(send) => direct(&mut round, &send, &receive).await,
-        None => in_place(&mut round, &receive).await,
+        Some(send) if forwarding => {
+            Box::pin(forward(&mut round, &send, &receive, piece_bytes)).await;
+        }
+        None if forwarding => {
+            Box::pin(forward(&mut round, &receive, &receive, piece_bytes)).await;
+        }
+        Some(send) => Box::pin(direct(&mut round, &send, &receive)).await,
+        None => Box::pin(in_place(&mut round, &receive)).await,
     }
     round.outcome()
 }

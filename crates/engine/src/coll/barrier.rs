@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use super::commons::{Purpose, meet};
 use super::primitives::{Round, Scratch};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -13,10 +15,13 @@ use crate::errors::Result;
 /// Those of the messages.
 pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
     if comm.local().is_some() {
-        return super::inter::barrier(comm).await;
+        return Box::pin(super::inter::barrier(comm)).await;
     }
     let mut round = Round::new(comm);
-    dissemination(&mut round).await;
+    if let Some(meeting) = meet(&mut round, Purpose::Barrier, 0, 1).await {
+        return shared::barrier(meeting).await;
+    }
+    Box::pin(dissemination(&mut round)).await;
     round.outcome()
 }
 

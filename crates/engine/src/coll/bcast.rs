@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, Flat, Round};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -16,15 +18,20 @@ use crate::errors::Result;
 pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Result<()> {
     let root = root.into();
     let Some(root) = root.within(&comm) else {
-        return inter::bcast(comm, block, root).await;
+        return Box::pin(inter::bcast(comm, block, root)).await;
     };
     let mut round = Round::new(comm);
     let bytes = block.bytes();
+    if let Some(turns) = choose::shared_bcast(bytes, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Bcast, bytes, turns.count).await
+    {
+        return shared::bcast(meeting, &block, root, turns).await;
+    }
     if bytes > 0 {
         if choose::bcast_in_parts(bytes, round.size) {
-            parts(&mut round, &block, root).await;
+            Box::pin(parts(&mut round, &block, root)).await;
         } else {
-            tree(&mut round, &block, root).await;
+            Box::pin(tree(&mut round, &block, root)).await;
         }
     }
     round.outcome()

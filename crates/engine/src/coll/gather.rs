@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, Round, Scratch};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 
@@ -96,7 +98,7 @@ pub async fn gather(
 ) -> Result<()> {
     let root = root.into();
     let Some(root) = root.within(&comm) else {
-        return inter::gather(comm, send, receive, root).await;
+        return Box::pin(inter::gather(comm, send, receive, root)).await;
     };
     let mut round = Round::new(comm);
     let pieces = receive.filter(|_| round.rank == root);
@@ -105,9 +107,15 @@ pub async fn gather(
         (None, Some(pieces)) => pieces.piece(root).bytes(),
         (None, None) => 0,
     };
+    if sizes == Sizes::Equal
+        && let Some(turns) = choose::shared_pieces(own, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Gather, own, turns.count).await
+    {
+        return shared::gather(meeting, send.as_ref(), pieces.as_ref(), Some(root), turns).await;
+    }
     if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
         if own > 0 {
-            gather_tree(&mut round, send, pieces, root, own).await;
+            Box::pin(gather_tree(&mut round, send, pieces, root, own)).await;
         }
     } else if let Some(pieces) = pieces {
         let mut step = round.step();
@@ -172,7 +180,7 @@ pub async fn scatter(
 ) -> Result<()> {
     let root = root.into();
     let Some(root) = root.within(&comm) else {
-        return inter::scatter(comm, send, receive, root).await;
+        return Box::pin(inter::scatter(comm, send, receive, root)).await;
     };
     let mut round = Round::new(comm);
     let pieces = send.filter(|_| round.rank == root);
@@ -181,9 +189,15 @@ pub async fn scatter(
         (Some(block), None) => block.bytes(),
         (None, None) => 0,
     };
+    if sizes == Sizes::Equal
+        && let Some(turns) = choose::shared_parts(own, area_of(&round), round.size)
+        && let Some(meeting) = meet(&mut round, Purpose::Scatter, own, turns.count).await
+    {
+        return shared::scatter(meeting, pieces.as_ref(), receive.as_ref(), root, turns).await;
+    }
     if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
         if own > 0 {
-            scatter_tree(&mut round, pieces, receive, root, own).await;
+            Box::pin(scatter_tree(&mut round, pieces, receive, root, own)).await;
         }
     } else if let Some(pieces) = pieces {
         let mut step = round.step();

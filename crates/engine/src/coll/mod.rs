@@ -12,11 +12,15 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod choose;
+mod commons;
 mod gather;
 mod inter;
 mod primitives;
 mod reduce;
 mod scan;
+mod scratch;
+mod shared;
+pub mod short;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +29,7 @@ pub use allreduce::{allreduce, reduce_scatter};
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
+pub(crate) use commons::{Membership, UsedCommons};
 pub use gather::{Pieces, Sizes, gather, scatter};
 pub use inter::Root;
 pub(crate) use primitives::Round;

@@ -6,10 +6,11 @@
 //! message outlives the memory it works on.
 #![expect(unsafe_code, reason = "blocks are addresses that programs gave")]
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use layout::Layout;
+use layout::{Layout, SharedLayout};
 
+use super::scratch::Room;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
@@ -28,12 +29,14 @@ pub struct Block {
     /// Number of elements.
     pub count: usize,
     /// Layout of one element.
-    pub layout: Arc<Layout>,
+    pub layout: SharedLayout,
 }
 
-fn byte_layout() -> &'static Arc<Layout> {
-    static BYTE: OnceLock<Arc<Layout>> = OnceLock::new();
-    BYTE.get_or_init(|| Arc::new(Layout::named(1, 1)))
+static BYTE: Layout = Layout::named(1, 1);
+
+/// The layout of packed bytes.
+const fn byte_layout() -> SharedLayout {
+    SharedLayout::Forever(&BYTE)
 }
 
 impl Block {
@@ -43,7 +46,7 @@ impl Block {
     /// Until every collective that is given this block or a part of it is complete, the elements are readable, and
     /// writable where the collective receives or combines into the block; nothing else touches them if it writes. Their
     /// bytes do not exceed the address space.
-    pub const unsafe fn new(base: *mut u8, count: usize, layout: Arc<Layout>) -> Self {
+    pub const unsafe fn new(base: *mut u8, count: usize, layout: SharedLayout) -> Self {
         Self {
             base: RawMut(base),
             count,
@@ -73,15 +76,7 @@ impl Block {
 
     /// Packs the block.
     pub(crate) fn pack_into(&self, target: &mut [u8]) {
-        let bytes = target.len().min(self.bytes());
-        let memory = self.memory();
-        // SAFETY: the block is readable while the collective runs (Block::new); `target` holds `bytes` bytes.
-        unsafe {
-            match memory.layout {
-                Some((layout, _)) => layout.pack(memory.base, 0..bytes, target.as_mut_ptr()),
-                None => std::ptr::copy(memory.base, target.as_mut_ptr(), bytes),
-            }
-        }
+        self.pack_range(0, target);
     }
 
     /// The packed bytes of the block.
@@ -93,13 +88,35 @@ impl Block {
 
     /// Stores packed bytes into the block.
     pub fn from_bytes(&self, packed: &[u8]) {
-        let bytes = packed.len().min(self.bytes());
+        self.unpack_range(0, packed);
+    }
+
+    /// Packs the bytes from packed position `start` on, as many as `target` holds and the block has.
+    pub(crate) fn pack_range(&self, start: usize, target: &mut [u8]) {
         let memory = self.memory();
-        // SAFETY: the block is writable while the collective runs (Block::new); `packed` holds `bytes` bytes.
+        let bytes = target.len().min(memory.bytes.saturating_sub(start));
+        // SAFETY: the block is readable while the collective runs (Block::new); `target` holds `bytes` bytes.
         unsafe {
             match memory.layout {
-                Some((layout, _)) => layout.unpack(memory.base, 0..bytes, packed.as_ptr()),
-                None => std::ptr::copy(packed.as_ptr(), memory.base, bytes),
+                Some((layout, _)) => {
+                    layout.pack(memory.base, start..start + bytes, target.as_mut_ptr());
+                }
+                None => std::ptr::copy(memory.base.add(start), target.as_mut_ptr(), bytes),
+            }
+        }
+    }
+
+    /// Stores packed bytes into the block from packed position `start` on, as many as fit.
+    pub(crate) fn unpack_range(&self, start: usize, source: &[u8]) {
+        let memory = self.memory();
+        let bytes = source.len().min(memory.bytes.saturating_sub(start));
+        // SAFETY: the block is writable while the collective runs (Block::new); `source` holds `bytes` bytes.
+        unsafe {
+            match memory.layout {
+                Some((layout, _)) => {
+                    layout.unpack(memory.base, start..start + bytes, source.as_ptr());
+                }
+                None => std::ptr::copy(source.as_ptr(), memory.base.add(start), bytes),
             }
         }
     }
@@ -125,32 +142,34 @@ impl Block {
 
 /// Memory of the collective's own, for packed bytes.
 pub(crate) struct Scratch {
-    bytes: Vec<u8>,
+    room: Room,
 }
 
 impl Scratch {
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
-            bytes: vec![0; bytes],
+            room: Room::new(bytes),
         }
     }
 
     /// The packed bytes of a block.
     pub(crate) fn of(block: &Block) -> Self {
-        Self {
-            bytes: block.to_bytes(),
-        }
+        let mut scratch = Self::new(block.bytes());
+        block.pack_into(scratch.as_mut_slice());
+        scratch
     }
 
     fn of_words(words: &[u64]) -> Self {
-        Self {
-            bytes: words.iter().flat_map(|word| word.to_ne_bytes()).collect(),
+        let mut scratch = Self::new(size_of_val(words));
+        for (eight, word) in scratch.as_mut_slice().chunks_exact_mut(8).zip(words) {
+            eight.copy_from_slice(&word.to_ne_bytes());
         }
+        scratch
     }
 
     /// The bytes as words.
-    pub(crate) fn store_words(&self, words: &mut [u64]) {
-        for (word, eight) in words.iter_mut().zip(self.bytes.chunks_exact(8)) {
+    pub(crate) fn store_words(&mut self, words: &mut [u64]) {
+        for (word, eight) in words.iter_mut().zip(self.as_mut_slice().chunks_exact(8)) {
             let mut bytes = [0u8; 8];
             bytes.copy_from_slice(eight);
             *word = u64::from_ne_bytes(bytes);
@@ -159,16 +178,17 @@ impl Scratch {
 
     /// A part of the bytes as a block. The scratch lives in the algorithm's future, which awaits every step that uses it.
     pub(crate) fn block(&mut self, start: usize, bytes: usize) -> Block {
-        assert!(start <= self.bytes.len() && bytes <= self.bytes.len() - start);
+        assert!(start <= self.room.bytes() && bytes <= self.room.bytes() - start);
         Block {
-            base: RawMut(self.bytes.as_mut_ptr().wrapping_add(start)),
+            base: RawMut(self.room.as_mut_ptr().wrapping_add(start)),
             count: bytes,
-            layout: byte_layout().clone(),
+            layout: byte_layout(),
         }
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        // SAFETY: the room holds as many bytes, which are initialised.
+        unsafe { std::slice::from_raw_parts_mut(self.room.as_mut_ptr(), self.room.bytes()) }
     }
 }
 
@@ -186,7 +206,7 @@ impl Flat {
             None => Self::Borrowed(Block {
                 base: RawMut(memory.base),
                 count: memory.bytes,
-                layout: byte_layout().clone(),
+                layout: byte_layout(),
             }),
             Some(_) if filled => Self::Copied(Scratch::of(block)),
             Some(_) => Self::Copied(Scratch::new(memory.bytes)),
@@ -261,6 +281,16 @@ impl Round {
             members: None,
             failure: None,
         }
+    }
+
+    /// Whether all ranks of the communicator's own group take part, in its sequence of collectives.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.tag & AMONG_SOME == 0 && self.comm.local().is_none()
+    }
+
+    /// Which collective of the communicator this is, from 0.
+    pub(crate) const fn number(&self) -> u32 {
+        self.tag
     }
 
     fn real(&self, rank: u32) -> u32 {

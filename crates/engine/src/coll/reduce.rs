@@ -9,8 +9,11 @@
 use std::sync::Arc;
 
 use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, RawMut, Round};
+use super::scratch::Room;
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -24,7 +27,7 @@ pub(super) fn combine(op: &Reduction, left: &Block, right: &Block) {
 
 /// Private memory with the layout of a block, holes included.
 pub(super) struct Image {
-    _memory: Vec<u128>,
+    _room: Room,
     block: Block,
 }
 
@@ -34,18 +37,14 @@ impl Image {
         const STRICTEST: i64 = 16;
         let (first, bytes) = like.layout.span(count).unwrap_or((0, 0));
         let shift = -(first.div_euclid(STRICTEST) * STRICTEST);
-        let words = (bytes + STRICTEST as usize).div_ceil(size_of::<u128>());
-        let mut memory = vec![0u128; words];
-        let base = memory.as_mut_ptr().cast::<u8>();
+        let mut room = Room::new(bytes + STRICTEST as usize);
+        let base = room.as_mut_ptr();
         let block = Block {
             base: RawMut(base.wrapping_offset(shift as isize)),
             count,
             layout: like.layout.clone(),
         };
-        Self {
-            _memory: memory,
-            block,
-        }
+        Self { _room: room, block }
     }
 
     pub(super) const fn block(&self) -> &Block {
@@ -233,19 +232,24 @@ pub async fn reduce(
 ) -> Result<()> {
     let root = root.into();
     let Some(root) = root.within(&comm) else {
-        return inter::reduce(comm, send, receive, &op, root).await;
+        return Box::pin(inter::reduce(comm, send, receive, &op, root)).await;
     };
     let mut round = Round::new(comm);
     let receive = receive.filter(|_| round.rank == root);
+    if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Reduce, send.bytes(), turns.count).await
+    {
+        return shared::reduce(meeting, &send, receive.as_ref(), &op, root, turns).await;
+    }
     if round.size == 1 {
         if let Some(target) = receive {
             target.copy_from(&send);
         }
     } else if send.bytes() > 0 {
         if choose::reduce_halving(send.bytes(), send.count, round.size) {
-            halving(&mut round, &send, receive.as_ref(), &op, root).await;
+            Box::pin(halving(&mut round, &send, receive.as_ref(), &op, root)).await;
         } else {
-            tree(&mut round, &send, receive.as_ref(), &op, root).await;
+            Box::pin(tree(&mut round, &send, receive.as_ref(), &op, root)).await;
         }
     }
     round.outcome()

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
+use super::choose;
+use super::commons::{Purpose, area_of, meet};
 use super::primitives::{Block, Round};
 use super::reduce::{Image, combine};
+use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -43,6 +46,12 @@ async fn prefix(
     let mut round = Round::new(comm);
     if send.bytes() == 0 {
         return round.outcome();
+    }
+    if choose::shared_in_one_turn(&send, area_of(&round))
+        && let Some(meeting) = meet(&mut round, Purpose::Scan, send.bytes(), 1).await
+    {
+        let inclusive = kind == Prefix::Inclusive;
+        return shared::prefix(meeting, &send, &receive, &op, inclusive).await;
     }
     let images = [(); 3].map(|()| Image::new(&send, send.count));
     let [range, below, arrived] = images.each_ref().map(Image::block);

@@ -3,10 +3,13 @@
 //! nonblocking ones at once, strided types, operations that do not commute, all roots.
 #![expect(unsafe_code, reason = "blocks are built from test buffers")]
 
+mod shared;
+mod together;
+
 use std::future::Future;
 use std::sync::Arc;
 
-use layout::Layout;
+use layout::SharedLayout;
 
 use super::*;
 use crate::comm::Comm;
@@ -15,10 +18,22 @@ use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
 use crate::process::Process;
 use crate::request;
+use crate::settings::Settings;
 use crate::task;
-use crate::testing::on_ranks;
+use crate::testing::on_ranks_with;
 
 const RANKS: [u32; 8] = [1, 2, 3, 4, 5, 7, 8, 13];
+
+/// Runs a test with messages only, and with the memory that members share.
+fn on_ranks(size: u32, body: impl Fn(&'static Process) + Sync) {
+    for shared_collectives in [0, 1] {
+        let settings = Settings {
+            shared_collectives,
+            ..Settings::default()
+        };
+        on_ranks_with(&settings, size, &body);
+    }
+}
 
 fn long() -> Arc<Datatype> {
     let row = Predefined::find(predefined::INT64_T).unwrap();
@@ -50,7 +65,7 @@ impl Numbers {
         Self { memory, step }
     }
 
-    fn layout(&self) -> Arc<Layout> {
+    fn layout(&self) -> SharedLayout {
         let datatype = if self.step == 1 { long() } else { sparse() };
         datatype.layout().clone()
     }
@@ -530,65 +545,4 @@ fn prefixes_cover_the_ranks_below() {
             }
         });
     }
-}
-
-/// Members start several collectives and complete them in different orders.
-#[test]
-fn nonblocking_collectives_do_not_mix() {
-    for size in [2, 3, 6] {
-        on_ranks(size, |process| {
-            let (rank, vci) = (process.rank(), process.vci());
-            let comm = world(process);
-            let counts = [3, 9000, 1, 2000];
-            let mut buffers: Vec<_> = counts
-                .iter()
-                .map(|&count| Numbers::new(&vector(rank, count), count == 2000))
-                .collect();
-            let mut requests: Vec<_> = buffers
-                .iter_mut()
-                .map(|numbers| {
-                    let block = numbers.block();
-                    let op = if numbers.step == 1 {
-                        sum()
-                    } else {
-                        composition(&sparse())
-                    };
-                    let work = allreduce(comm.clone(), block.clone(), block, op);
-                    task::spawn_collective(&comm, work).unwrap()
-                })
-                .collect();
-            now(process, barrier(comm.clone()));
-            if rank % 2 == 1 {
-                requests.reverse();
-            }
-            for request in &mut requests {
-                request::wait(vci, request, "test").unwrap();
-            }
-            for (numbers, &count) in buffers.iter().zip(&counts).take(3) {
-                let expected: Vec<i64> = (0..count)
-                    .map(|index| (0..size).map(|rank| value(rank, index)).sum())
-                    .collect();
-                assert_eq!(numbers.values(), expected);
-            }
-        });
-    }
-}
-
-/// A member that expects less than it is sent gets the error; nobody is left waiting.
-#[test]
-fn error_of_one_member_leaves_no_one_waiting() {
-    on_ranks(4, |process| {
-        let count = if process.rank() == 2 { 3 } else { 4 };
-        let mut numbers = Numbers::new(&vector(0, count), false);
-        let work = bcast(world(process), numbers.block(), 0);
-        let outcome = task::block_on(process.vci(), "test", work);
-        match outcome {
-            Err(error) => {
-                assert_eq!(process.rank(), 2);
-                assert_eq!(error.class(), ErrorClass::ERR_TRUNCATE);
-            }
-            Ok(()) => assert_ne!(process.rank(), 2),
-        }
-        now(process, barrier(world(process)));
-    });
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, Mutex, Ordering};
 
 use crate::attr::Attributes;
+use crate::coll::Membership;
 use crate::errors::Error;
 use crate::group::{Comparison, Group};
 use crate::process::Process;
@@ -156,6 +157,8 @@ pub struct Comm {
     /// The intracommunicator of the local group of an intercommunicator.
     local: Option<Arc<Self>>,
     collectives: AtomicU32,
+    /// What the members share for collectives.
+    pub(crate) membership: Membership,
     name: Mutex<String>,
     /// The C face's handle of this communicator; 0 if it has none.
     pub handle: AtomicU64,
@@ -216,6 +219,7 @@ impl Comm {
             remote_group,
             local,
             collectives: AtomicU32::new(0),
+            membership: Membership::default(),
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),
@@ -363,7 +367,19 @@ impl Comm {
 
     /// A tag for the next collective operation; all members draw the same sequence.
     pub(crate) fn next_collective(&self) -> u32 {
-        self.collectives.fetch_add(1, Ordering::Relaxed) & 0x7fff_ffff
+        self.draw(&self.collectives) & 0x7fff_ffff
+    }
+
+    /// Counts one more; what it was before. Collectives of a communicator are called one after the other, and without
+    /// threads nobody else counts at all.
+    #[inline]
+    fn draw(&self, counter: &AtomicU32) -> u32 {
+        if self.vci.is_threaded() {
+            return counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let drawn = counter.load(Ordering::Relaxed);
+        counter.store(drawn.wrapping_add(1), Ordering::Relaxed);
+        drawn
     }
 
     /// Counts one more operation that names this communicator.

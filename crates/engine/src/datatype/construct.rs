@@ -111,7 +111,7 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let elements = elements.ok_or_else(|| too_large(LayoutError::Overflow))?;
         Ok(Arc::new(Self::new(
-            Arc::new(layout),
+            layout.into(),
             contents,
             elements,
             element_bytes,

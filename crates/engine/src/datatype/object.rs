@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
-use layout::Layout;
+use layout::SharedLayout;
 
 use super::contents::{Combiner, Contents};
 use super::predefined::Predefined;
@@ -15,7 +15,7 @@ use crate::p2p::Memory;
 
 /// A datatype. Shared by reference: types made of it and operations under way keep it alive after MPI_Type_free.
 pub struct Datatype {
-    layout: Arc<Layout>,
+    layout: SharedLayout,
     /// The row of a predefined type.
     row: Option<&'static Predefined>,
     /// The predefined type that reductions treat it as.
@@ -37,7 +37,8 @@ impl Datatype {
     pub(super) fn predefined(row: &'static Predefined) -> Arc<Self> {
         let parts = super::elements::basic_parts(row);
         let mut datatype = Self::new(
-            Arc::new(row.shape.layout()),
+            // One for each row of the table, for ever.
+            SharedLayout::Forever(Box::leak(Box::new(row.shape.layout()))),
             Contents::of(Combiner::Named),
             parts.len() as u64,
             (parts[0] == parts[parts.len() - 1]).then_some(parts[0]),
@@ -51,7 +52,7 @@ impl Datatype {
     }
 
     pub(super) fn new(
-        layout: Arc<Layout>,
+        layout: SharedLayout,
         contents: Contents,
         elements: u64,
         element_bytes: Option<usize>,
@@ -78,7 +79,7 @@ impl Datatype {
     }
 
     /// Which bytes belong to an element.
-    pub const fn layout(&self) -> &Arc<Layout> {
+    pub const fn layout(&self) -> &SharedLayout {
         &self.layout
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels of the predefined operations: `inout[i] = input[i] op inout[i]` for every valid operation and number.
+//! The kernels of the predefined operations: `result[i] = left[i] op right[i]` for every valid operation and number.
 //!
 //! Programs may pass addresses that are not aligned, so all accesses are unaligned; on the machines we know that costs
 //! nothing, and the loops vectorise.
@@ -11,11 +11,12 @@ use super::half::Half;
 use super::quad::Quad;
 use crate::datatype::{Number, Shape};
 
-/// Combines `count` elements: `(input, inout, count)`.
+/// Combines `count` elements: `(left, right, result, count)`.
 ///
 /// # Safety
-/// `input` is readable and `inout` readable and writable for `count` elements of the type that the kernel was chosen for.
-pub(super) type Kernel = unsafe fn(*const u8, *mut u8, usize);
+/// `left` and `right` are readable and `result` is writable for `count` elements of the type that the kernel was chosen
+/// for. `result` may be `left` or `right`, and overlaps them no other way.
+pub(super) type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
 /// What an operation does with two elements.
 trait Combine<T> {
@@ -24,16 +25,31 @@ trait Combine<T> {
 
 /// # Safety
 /// As for [`Kernel`].
-unsafe fn each<T: Copy, O: Combine<T>>(input: *const u8, inout: *mut u8, count: usize) {
-    let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
-    for index in 0..count {
-        // SAFETY: the caller's promise; `index` is below `count`.
-        unsafe {
-            let right = inout.add(index);
-            right.write_unaligned(O::combine(
-                input.add(index).read_unaligned(),
-                right.read_unaligned(),
-            ));
+unsafe fn each<T: Copy, O: Combine<T>>(
+    left: *const u8,
+    right: *const u8,
+    result: *mut u8,
+    count: usize,
+) {
+    let (left, right, result) = (left.cast::<T>(), right.cast::<T>(), result.cast::<T>());
+    // SAFETY: the caller's promise; `index` is below `count`.
+    let combine = |left: *const T, right: *const T, index| unsafe {
+        let (left, right) = (left.add(index), right.add(index));
+        let value = O::combine(left.read_unaligned(), right.read_unaligned());
+        result.add(index).write_unaligned(value);
+    };
+    // Three loops, because each vectorises only when the compiler sees which operand is the result.
+    if std::ptr::eq(right, result) {
+        for index in 0..count {
+            combine(left, result, index);
+        }
+    } else if std::ptr::eq(left, result) {
+        for index in 0..count {
+            combine(result, right, index);
+        }
+    } else {
+        for index in 0..count {
+            combine(left, right, index);
         }
     }
 }
@@ -181,15 +197,18 @@ ordered! {
 /// # Safety
 /// As for [`Kernel`].
 unsafe fn locate<V: Ordered, I: Ordered, const LOWEST: bool>(
-    input: *const u8,
-    inout: *mut u8,
+    left: *const u8,
+    right: *const u8,
+    result: *mut u8,
     count: usize,
 ) {
-    let (input, inout) = (input.cast::<Pair<V, I>>(), inout.cast::<Pair<V, I>>());
+    let (left, right) = (left.cast::<Pair<V, I>>(), right.cast::<Pair<V, I>>());
+    let result = result.cast::<Pair<V, I>>();
     for element in 0..count {
         // SAFETY: the caller's promise; `element` is below `count`.
         unsafe {
-            let (left, right) = (input.add(element), inout.add(element));
+            let (left, right, result) =
+                (left.add(element), right.add(element), result.add(element));
             let value = (&raw const (*left).value).read_unaligned();
             let index = (&raw const (*left).index).read_unaligned();
             let kept = (&raw const (*right).value).read_unaligned();
@@ -199,28 +218,46 @@ unsafe fn locate<V: Ordered, I: Ordered, const LOWEST: bool>(
             } else {
                 (kept.precedes(value), value.precedes(kept))
             };
-            if wins || (!loses && index.precedes(kept_index)) {
-                (&raw mut (*right).value).write_unaligned(value);
-                (&raw mut (*right).index).write_unaligned(index);
-            }
+            let (value, index) = if wins || (!loses && index.precedes(kept_index)) {
+                (value, index)
+            } else {
+                (kept, kept_index)
+            };
+            (&raw mut (*result).value).write_unaligned(value);
+            (&raw mut (*result).index).write_unaligned(index);
         }
     }
 }
 
-/// Copies whole elements of `BYTES` bytes (MPI_REPLACE).
+/// Copies whole elements of `BYTES` bytes from the left (MPI_REPLACE).
 ///
 /// # Safety
 /// As for [`Kernel`].
-unsafe fn replace<const BYTES: usize>(input: *const u8, inout: *mut u8, count: usize) {
+unsafe fn replace<const BYTES: usize>(
+    left: *const u8,
+    _right: *const u8,
+    result: *mut u8,
+    count: usize,
+) {
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(input, inout, count * BYTES) };
+    unsafe { std::ptr::copy(left, result, count * BYTES) };
 }
 
-/// Leaves everything as it is (MPI_NO_OP).
+/// Copies whole elements of `BYTES` bytes from the right (MPI_NO_OP), where they usually are already.
 ///
 /// # Safety
-/// None needed.
-unsafe fn keep(_input: *const u8, _inout: *mut u8, _count: usize) {}
+/// As for [`Kernel`].
+unsafe fn keep<const BYTES: usize>(
+    _left: *const u8,
+    right: *const u8,
+    result: *mut u8,
+    count: usize,
+) {
+    if !std::ptr::eq(right, result) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy(right, result, count * BYTES) };
+    }
+}
 
 macro_rules! choose {
     ($operator:expr, $number:ty: $($operation:ident),*) => {
@@ -246,11 +283,8 @@ macro_rules! real {
 /// The kernel of an operation on a kind of element. Which combinations MPI allows is decided elsewhere: all that mean
 /// something are here.
 pub(super) fn find(operator: Operator, shape: Shape) -> Option<Kernel> {
-    if operator == Operator::NoOp {
-        return Some(keep);
-    }
-    if operator == Operator::Replace {
-        return replacement(shape.extent());
+    if let Operator::NoOp | Operator::Replace = operator {
+        return one_side(operator, shape.extent());
     }
     match shape {
         Shape::One(Number::I8) => integer!(operator, i8),
@@ -300,14 +334,16 @@ fn pair(operator: Operator, value: Number, index: Number) -> Option<Kernel> {
     }
 }
 
-fn replacement(extent: usize) -> Option<Kernel> {
-    match extent {
-        1 => Some(replace::<1>),
-        2 => Some(replace::<2>),
-        4 => Some(replace::<4>),
-        8 => Some(replace::<8>),
-        16 => Some(replace::<16>),
-        32 => Some(replace::<32>),
-        _ => None,
+/// The operations whose result is one of the operands.
+fn one_side(operator: Operator, extent: usize) -> Option<Kernel> {
+    macro_rules! sizes {
+        ($($bytes:literal)*) => {
+            match (operator, extent) {
+                $((Operator::Replace, $bytes) => Some(replace::<$bytes> as Kernel),
+                (Operator::NoOp, $bytes) => Some(keep::<$bytes> as Kernel),)*
+                _ => None,
+            }
+        };
     }
+    sizes!(1 2 4 8 16 32)
 }

@@ -202,25 +202,33 @@ pub struct Reduction {
 }
 
 impl Reduction {
+    /// Joins a predefined operation with a datatype.
+    ///
+    /// # Errors
+    /// MPI_ERR_OP when the operation is not defined for the type.
+    pub fn predefined(operator: Operator, datatype: &Datatype) -> Result<Self> {
+        let kernel = datatype
+            .reduces_as()
+            .and_then(|row| kernel_for(operator, row))
+            .ok_or_else(|| undefined(operator, datatype))?;
+        Ok(Self {
+            action: Action::Kernel(kernel),
+            commutative: true,
+        })
+    }
+
     /// Joins an operation with a datatype.
     ///
     /// # Errors
     /// MPI_ERR_OP when the operation is not defined for the type.
     pub fn new(op: &Arc<Op>, datatype: &Arc<Datatype>) -> Result<Self> {
-        let action = match &op.kind {
-            Kind::User(_) => Action::User(op.clone(), datatype.clone()),
-            Kind::Predefined(operator) => {
-                let kernel = datatype
-                    .reduces_as()
-                    .and_then(|row| kernel_for(*operator, row))
-                    .ok_or_else(|| undefined(*operator, datatype))?;
-                Action::Kernel(kernel)
-            }
-        };
-        Ok(Self {
-            action,
-            commutative: op.commutative,
-        })
+        match op.operator() {
+            Some(operator) => Self::predefined(operator, datatype),
+            None => Ok(Self {
+                action: Action::User(op.clone(), datatype.clone()),
+                commutative: op.commutative,
+            }),
+        }
     }
 
     /// Whether operands may be combined in any order.
@@ -238,13 +246,46 @@ impl Reduction {
         }
         match &self.action {
             // SAFETY: the kernel was chosen for the datatype; the caller's promise.
-            Action::Kernel(kernel) => unsafe { kernel(input, inout, count) },
+            Action::Kernel(kernel) => unsafe { kernel(input, inout, inout, count) },
             Action::User(op, datatype) => {
                 if let Kind::User(function) = &op.kind {
                     function(input, inout, count, datatype);
                 }
             }
         }
+    }
+}
+
+impl Reduction {
+    /// `result = left op right`, element by element; `bytes` bytes are `count` elements without holes. `result` may be
+    /// `left` for predefined operations, and `right` always.
+    ///
+    /// # Safety
+    /// `left` and `right` are readable, `result` is writable for the elements; else they do not overlap.
+    #[inline]
+    pub unsafe fn apply_into(
+        &self,
+        left: *const u8,
+        right: *const u8,
+        result: *mut u8,
+        (count, bytes): (usize, usize),
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Action::Kernel(kernel) = &self.action {
+                kernel(left, right, result, count);
+                return;
+            }
+            if !std::ptr::eq(right, result) {
+                std::ptr::copy_nonoverlapping(right, result, bytes);
+            }
+            self.apply(left, result, count);
+        }
+    }
+
+    /// Whether the operation calls a function of the user's.
+    pub const fn is_user(&self) -> bool {
+        matches!(self.action, Action::User(..))
     }
 }
 

@@ -9,11 +9,10 @@ pub mod persistent;
 pub mod probe;
 
 use std::hint::cold_path;
-use std::sync::Arc;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
 use fabric::ring::SHORT_BYTES;
-use layout::Layout;
+use layout::SharedLayout;
 
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
@@ -41,7 +40,7 @@ pub struct Memory<'a> {
     /// Packed length in bytes.
     pub bytes: usize,
     /// Layout and number of elements of non-contiguous data.
-    pub layout: Option<(&'a Arc<Layout>, usize)>,
+    pub layout: Option<(&'a SharedLayout, usize)>,
 }
 
 impl<'a> Memory<'a> {
@@ -56,7 +55,7 @@ impl<'a> Memory<'a> {
     }
 
     /// `count` elements of a layout at `base`; `None` when their size exceeds the address space.
-    pub fn laid_out(base: *mut u8, count: usize, layout: &'a Arc<Layout>) -> Option<Self> {
+    pub fn laid_out(base: *mut u8, count: usize, layout: &'a SharedLayout) -> Option<Self> {
         let bytes = layout
             .size()
             .checked_mul(count)

@@ -60,11 +60,44 @@ pub(crate) struct VciState {
     pub(crate) streaming: Vec<OpIndex>,
     /// Things that happened so far.
     pub(crate) events: u64,
+    /// What the future that was polled last waits for besides.
+    pub(crate) watch: Option<Watch>,
     /// What happened, counter by counter, but for what links and rings know.
     counts: Counts,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
+}
+
+/// A word of shared memory, and what it held when somebody began to wait for it to change.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    word: NonNull<AtomicU64>,
+    seen: u64,
+}
+
+// SAFETY: the word is atomic, and mapped as long as the process lives (Watch::new).
+unsafe impl Send for Watch {}
+
+impl Watch {
+    /// Looks at a word.
+    ///
+    /// # Safety
+    /// The word stays mapped.
+    pub(crate) unsafe fn new(word: *const AtomicU64) -> Self {
+        // SAFETY: a reference's address, or that of a mapped word (caller).
+        let word = unsafe { NonNull::new_unchecked(word.cast_mut()) };
+        // SAFETY: mapped (caller).
+        let seen = unsafe { word.as_ref() }.load(Ordering::Relaxed);
+        Self { word, seen }
+    }
+
+    /// Whether the word has changed.
+    #[inline(always)]
+    pub(crate) fn has_changed(&self) -> bool {
+        // SAFETY: mapped (Watch::new).
+        unsafe { self.word.as_ref() }.load(Ordering::Relaxed) != self.seen
+    }
 }
 
 /// What a VCI knows about its node.
@@ -139,6 +172,7 @@ impl Vci {
             backlogs: Vec::new(),
             streaming: Vec::new(),
             events: 0,
+            watch: None,
             counts: Counts::default(),
             fault: None,
             node,

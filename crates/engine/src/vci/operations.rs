@@ -17,8 +17,7 @@ use std::ptr::NonNull;
 use fabric::board::{OpRecord, RankBoard, kind};
 use fabric::os;
 use fabric::sync::Ordering;
-use layout::Layout;
-use std::sync::Arc;
+use layout::SharedLayout;
 
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
@@ -136,7 +135,7 @@ pub(crate) struct Op {
 #[derive(Default)]
 pub(crate) struct Extra {
     /// Non-contiguous memory: its layout and the number of elements.
-    pub(crate) layout: Option<(Arc<Layout>, usize)>,
+    pub(crate) layout: Option<(SharedLayout, usize)>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
     /// What a persistent receive was created with: match word and peer, wildcards included, and capacity.

@@ -22,11 +22,15 @@ use crate::settings::Settings;
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
 const DEATH_GRACE: Duration = Duration::from_secs(10);
 
+/// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
+const SHORT_POLLS: u32 = 200;
+
 /// The waiting policy of a rank.
 pub(crate) struct Waiting {
     segment: Arc<Segment>,
     me: u32,
     spin_polls: u64,
+    short_polls: u32,
     yields: u64,
     sleep_limit: Duration,
 }
@@ -43,6 +47,7 @@ impl Waiting {
             segment: segment.clone(),
             me,
             spin_polls: choose(settings.spin_polls, settings.crowded_spin_polls),
+            short_polls: if crowded { 1 } else { SHORT_POLLS },
             yields: choose(settings.yields, settings.crowded_yields),
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
         }
@@ -82,6 +87,12 @@ impl Waiting {
 }
 
 impl Vci {
+    /// Looks at a word that another rank is about to write, before it is worth while to make progress meanwhile.
+    #[inline]
+    pub(crate) const fn short_polls(&self) -> u32 {
+        self.waiting.short_polls
+    }
+
     /// Makes progress until `done` holds. `call` is the MPI call that waits, for the hang report.
     ///
     /// # Errors
@@ -184,6 +195,8 @@ impl Vci {
         }
         let sleeper = self.waiting.sleeper();
         sleeper.announce();
+        // Tasks may wait for words of shared memory, whose writers ring only who they see asleep.
+        self.poll_tasks();
         {
             let mut guard = self.enter();
             if guard.progress() != 0 || done(&mut guard) {

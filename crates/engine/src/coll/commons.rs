@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives through memory that the members of a communicator share.
+//!
+//! From the second collective on, the members of a communicator whose processes run on one node have [`fabric::commons`] of
+//! their own: its first rank takes memory of the node segment and tells the others where. An operation takes one turn of
+//! the commons, or several if its data exceed an area ([`super::shared`] has the operations). Everybody counts turns in the
+//! order in which collectives are called, so nothing needs to be said about that.
+//!
+//! What a member does in a turn is part of its stamp: who reads it sees when another member called something else.
+#![expect(
+    unsafe_code,
+    reason = "data in the commons are reached through addresses"
+)]
+
+use std::cell::{Cell, UnsafeCell};
+use std::future::poll_fn;
+use std::slice;
+use std::sync::OnceLock;
+use std::task::Poll;
+
+use fabric::commons::{AREAS, Commons, LINE_BYTES, Turns};
+use fabric::counters::Counter;
+use fabric::doorbell;
+use fabric::sync::{AtomicU64, Mutex, Ordering};
+
+use super::primitives::{Block, Round};
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::process::Process;
+use crate::task::block_on;
+use crate::vci::Watch;
+
+/// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
+/// communicators that are used once do without.
+const FIRST: u32 = 1;
+/// Most members of commons: each looks at the stamps of all others.
+const MOST_MEMBERS: u32 = 128;
+
+/// Bytes of an area, by the number of members.
+fn area_bytes(members: u32) -> usize {
+    ((1 << 20) / members.next_power_of_two() as usize).clamp(2 << 10, 64 << 10)
+}
+
+/// The commons of a communicator.
+#[derive(Default)]
+pub(crate) struct Membership {
+    /// `None` inside: the members have none and will have none.
+    shared: OnceLock<Option<Shared>>,
+    /// Turns that were given to operations so far.
+    drawn: AtomicU64,
+}
+
+struct Shared {
+    commons: Commons,
+    /// Touched under the guard of the communicator's VCI only.
+    turns: UnsafeCell<Turns>,
+}
+
+// SAFETY: `turns` is touched under the guard only; `Commons` is Sync.
+unsafe impl Sync for Shared {}
+// SAFETY: as for Sync.
+unsafe impl Send for Shared {}
+
+impl Membership {
+    /// Gives turns to an operation; what was given before. Collectives of a communicator are called one after the other.
+    fn draw(&self, turns: u64) -> u64 {
+        let drawn = self.drawn.load(Ordering::Relaxed);
+        self.drawn.store(drawn + turns, Ordering::Relaxed);
+        drawn
+    }
+
+    /// This member will not use the commons again. The first rank keeps them for another communicator.
+    pub(crate) fn retire(&self, comm: &Comm) {
+        if let Some(Some(shared)) = self.shared.get() {
+            shared.commons.retire(comm.rank() as u32);
+            if comm.rank() == 0 {
+                comm.process.commons.keep(shared.commons);
+            }
+        }
+    }
+}
+
+/// Commons whose communicators are gone, at the ranks that made them.
+#[derive(Default)]
+pub(crate) struct UsedCommons(Mutex<Vec<Commons>>);
+
+impl UsedCommons {
+    fn keep(&self, commons: Commons) {
+        if let Ok(mut list) = self.0.lock() {
+            list.push(commons);
+        }
+    }
+
+    /// Commons for so many members that all former members have retired from.
+    fn take(&self, members: u32) -> Option<Commons> {
+        let mut list = self.0.lock().ok()?;
+        let fits = |commons: &Commons| commons.members() == members && commons.is_deserted();
+        let index = list.iter().position(fits)?;
+        let commons = list.swap_remove(index);
+        commons.reset();
+        Some(commons)
+    }
+}
+
+/// The offset of commons for so many members in the node segment; 0 if there is no room.
+fn make(process: &Process, members: u32) -> u64 {
+    let (segment, bytes) = (
+        process.segment(),
+        Commons::bytes(members, area_bytes(members)),
+    );
+    let used = process.commons.take(members);
+    let offset = used.and_then(|commons| segment.offset_of(commons.base(), bytes as usize));
+    offset.unwrap_or_else(|| segment.allocate(bytes).unwrap_or(0))
+}
+
+impl Shared {
+    fn attach(process: &Process, offset: u64, members: u32) -> Option<Self> {
+        let area_bytes = area_bytes(members);
+        let base = process
+            .segment()
+            .address(offset, Commons::bytes(members, area_bytes))
+            .filter(|_| offset != 0)?;
+        // SAFETY: the first member took the range for these commons, fresh or reset (`make`); the segment stays mapped.
+        let commons = unsafe { Commons::at(base, members, area_bytes) };
+        Some(Self {
+            commons,
+            turns: UnsafeCell::new(Turns::new()),
+        })
+    }
+}
+
+/// What members do in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Barrier = 1,
+    Bcast,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    Scan,
+}
+
+impl Purpose {
+    const ALL: [Self; 10] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Gather,
+        Self::Scatter,
+        Self::Allgather,
+        Self::Alltoall,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::Scan,
+    ];
+
+    fn of(word: u64) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|&purpose| purpose as u64 == word >> 56)
+    }
+}
+
+/// Whether the members of a communicator may have commons; all of them find the same.
+fn is_eligible(round: &Round) -> bool {
+    let process = round.comm.process;
+    (2..=MOST_MEMBERS).contains(&round.size)
+        && round.is_of_all()
+        && process.settings().shared_collectives != 0
+        && process.local_ranks() == process.size()
+}
+
+/// Bytes of an area of the commons that an operation with this many members would use.
+pub(super) fn area_of(round: &Round) -> usize {
+    area_bytes(round.size)
+}
+
+/// The turns of one operation.
+pub(super) struct Meeting<'a> {
+    comm: &'a Comm,
+    shared: &'a Shared,
+    first: u64,
+    word: u64,
+    pub(super) me: u32,
+    pub(super) size: u32,
+    failure: Cell<Option<Error>>,
+}
+
+/// The turns of an operation in which every member has `bytes` bytes, if the members have commons.
+pub(super) async fn meet(
+    round: &mut Round,
+    purpose: Purpose,
+    bytes: usize,
+    turns: usize,
+) -> Option<Meeting<'_>> {
+    if !is_eligible(round) {
+        return None;
+    }
+    let membership = &round.comm.membership;
+    if membership.shared.get().is_none() && round.number() < FIRST {
+        return None;
+    }
+    // All members draw before they first wait, so in the same order.
+    let first = 1 + membership.draw(turns as u64);
+    if membership.shared.get().is_none() {
+        if first == 1 {
+            Box::pin(found(round)).await;
+        } else {
+            // Another operation is about to agree on them.
+            let comm = round.comm.clone();
+            poll_fn(|_| match comm.membership.shared.get() {
+                Some(_) => Poll::Ready(()),
+                None => Poll::Pending,
+            })
+            .await;
+        }
+    }
+    let round = &*round;
+    let shared = round.comm.membership.shared.get()?.as_ref()?;
+    let mut guard = round.comm.vci.enter();
+    guard.count_many(Counter::SharedTurns, turns as u64);
+    drop(guard);
+    Some(Meeting {
+        comm: &round.comm,
+        shared,
+        first,
+        word: (purpose as u64) << 56 | bytes as u64,
+        me: round.rank,
+        size: round.size,
+        failure: Cell::new(None),
+    })
+}
+
+/// The turn of a blocking operation whose data fit into an area, if the members have commons already. Without threads only:
+/// what it does is done under no guard.
+#[inline]
+pub(super) fn meet_at_once(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<Meeting<'_>> {
+    let shared = comm.membership.shared.get()?.as_ref()?;
+    if comm.vci.is_threaded() || bytes > shared.commons.area_bytes() {
+        return None;
+    }
+    comm.next_collective();
+    comm.vci.enter().count(Counter::SharedTurns);
+    Some(Meeting {
+        comm,
+        shared,
+        first: 1 + comm.membership.draw(1),
+        word: (purpose as u64) << 56 | bytes as u64,
+        me: comm.rank() as u32,
+        size: shared.commons.members(),
+        failure: Cell::new(None),
+    })
+}
+
+/// Agrees on the commons of a communicator.
+async fn found(round: &mut Round) {
+    let process = round.comm.process;
+    let mut words = [0];
+    if round.rank == 0 {
+        words[0] = make(process, round.size);
+    }
+    round.bcast_words(&mut words, 0).await;
+    let shared = Shared::attach(process, words[0], round.size);
+    // Only this operation sets it.
+    let _ = round.comm.membership.shared.set(shared);
+    // Who waits for it looks again.
+    round.comm.vci.enter().events += 1;
+}
+
+impl Meeting<'_> {
+    const fn turn(&self, index: usize) -> u64 {
+        self.first + index as u64
+    }
+
+    fn with_turns<R>(&self, action: impl FnOnce(&mut Turns) -> R) -> R {
+        let _guard = self.comm.vci.enter();
+        // SAFETY: under the guard.
+        action(unsafe { &mut *self.shared.turns.get() })
+    }
+
+    /// Waits until `ready` gives something, which it can only when `word` has changed.
+    async fn until<T>(
+        &self,
+        word: impl Fn() -> *const AtomicU64,
+        mut ready: impl FnMut() -> Option<T>,
+    ) -> T {
+        poll_fn(|_| {
+            // SAFETY: a word of the commons, which stay mapped.
+            let watch = unsafe { Watch::new(word()) };
+            if let Some(found) = ready() {
+                return Poll::Ready(found);
+            }
+            self.comm.vci.enter().watch = Some(watch);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Whether the own data of a turn, `bytes` bytes, can be written.
+    pub(super) fn may_enter(&self, index: usize, bytes: usize) -> bool {
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        self.with_turns(|turns| turns.may_enter(commons, turn, bytes))
+    }
+
+    /// Waits until the own data of a turn can be written.
+    pub(super) async fn enter(&self, index: usize, bytes: usize) {
+        if self.may_enter(index, bytes) {
+            return;
+        }
+        let commons = &self.shared.commons;
+        let laggard = || std::ptr::from_ref(commons.laggard());
+        self.until(laggard, || {
+            commons.set_awaited(true);
+            self.may_enter(index, bytes).then_some(())
+        })
+        .await;
+        commons.set_awaited(false);
+    }
+
+    /// The address of a member's data of `bytes` bytes in a turn.
+    pub(super) fn place(&self, index: usize, member: u32, bytes: usize) -> *mut u8 {
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        let place = if bytes <= LINE_BYTES {
+            commons.short(turn, member)
+        } else {
+            assert!(bytes <= commons.area_bytes());
+            commons.area(turn, member)
+        };
+        place.as_ptr()
+    }
+
+    /// The own data of a turn that was entered and not posted.
+    #[expect(clippy::mut_from_ref, reason = "memory that no other reference names")]
+    pub(super) fn own(&self, index: usize, bytes: usize) -> &mut [u8] {
+        // SAFETY: `bytes` bytes of the own place, which nobody reads before they are posted.
+        unsafe { slice::from_raw_parts_mut(self.place(index, self.me, bytes), bytes) }
+    }
+
+    /// The data that a member has posted in a turn which this one has not left.
+    pub(super) fn shown(&self, index: usize, member: u32, bytes: usize) -> &[u8] {
+        // SAFETY: nobody writes them before this member has left the turn.
+        unsafe { slice::from_raw_parts(self.place(index, member, bytes), bytes) }
+    }
+
+    /// The same as elements like those of `like`; for `member == size`, the data that are nobody's in particular.
+    pub(super) fn elements(&self, index: usize, member: u32, like: &Block, count: usize) -> Block {
+        let bytes = like.layout.size() * count;
+        // SAFETY: the place holds the elements until this member leaves the turn; they are contiguous (caller).
+        unsafe { Block::new(self.place(index, member, bytes), count, like.layout.clone()) }
+    }
+
+    /// Shows the own data of a turn.
+    pub(super) fn post(&self, index: usize) {
+        self.post_for(index, self.me);
+    }
+
+    fn post_for(&self, index: usize, member: u32) {
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        self.with_turns(|turns| commons.post(turns, turn, member, self.word));
+    }
+
+    /// Shows the data that are nobody's in particular.
+    pub(super) fn post_common(&self, index: usize) {
+        self.post_for(index, self.size);
+    }
+
+    /// Counts this member in; true for the last one, who may write the data that are nobody's in particular.
+    pub(super) fn is_last(&self, index: usize) -> bool {
+        self.shared.commons.count_in(self.turn(index))
+    }
+
+    /// Wakes a member that may sleep until this one has posted.
+    pub(super) fn wake(&self, member: u32) {
+        let segment = self.comm.process.segment();
+        let fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
+        if doorbell::ring(&segment.board(self.comm.peer(member)).asleep, fences) {
+            self.comm.vci.enter().count(Counter::Wakes);
+        }
+    }
+
+    /// Wakes all others.
+    pub(super) fn wake_all(&self) {
+        for member in (0..self.size).filter(|&member| member != self.me) {
+            self.wake(member);
+        }
+    }
+
+    /// Waits until a member (for `size`: nobody in particular) has posted; returns the turn before which it has left all.
+    pub(super) async fn posted(&self, index: usize, member: u32) -> u64 {
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        let posted = match commons.posted(turn, member) {
+            Some(posted) => posted,
+            None => {
+                let stamp = || std::ptr::from_ref(commons.stamp(turn, member));
+                self.until(stamp, || commons.posted(turn, member)).await
+            }
+        };
+        if posted.purpose != self.word {
+            self.note_mismatch(member, posted.purpose);
+        }
+        posted.left_before
+    }
+
+    /// As [`Self::enter`] for the only turn of a blocking call.
+    #[inline]
+    pub(super) fn enter_now(&self, call: &'static str, bytes: usize) -> Result<()> {
+        if self.may_enter(0, bytes) {
+            return Ok(());
+        }
+        block_on(self.comm.vci, call, async {
+            self.enter(0, bytes).await;
+            Ok(())
+        })
+    }
+
+    /// As [`Self::posted`] for the only turn of a blocking call.
+    #[inline]
+    pub(super) fn posted_now(&self, call: &'static str, member: u32) -> Result<u64> {
+        let (commons, turn) = (&self.shared.commons, self.turn(0));
+        for _ in 0..self.comm.vci.short_polls() {
+            if let Some(posted) = commons.posted(turn, member) {
+                if posted.purpose != self.word {
+                    self.note_mismatch(member, posted.purpose);
+                }
+                return Ok(posted.left_before);
+            }
+        }
+        block_on(self.comm.vci, call, async {
+            Ok(self.posted(0, member).await)
+        })
+    }
+
+    /// As [`Self::all_posted`] for the only turn of a blocking call.
+    #[inline]
+    pub(super) fn all_posted_now(&self, call: &'static str) -> Result<()> {
+        let mut left = u64::MAX;
+        for member in 0..self.size {
+            if member != self.me {
+                left = left.min(self.posted_now(call, member)?);
+            }
+        }
+        // The own earlier turns are left: calls that block come one after the other.
+        self.with_turns(|turns| turns.learn(left.min(turns.left_before())));
+        Ok(())
+    }
+
+    /// Waits until all members have posted.
+    pub(super) async fn all_posted(&self, index: usize) {
+        let mut left = u64::MAX;
+        for member in 0..self.size {
+            left = left.min(self.posted(index, member).await);
+        }
+        self.with_turns(|turns| turns.learn(left));
+    }
+
+    /// Waits until all members but this one have posted.
+    pub(super) async fn others_posted(&self, index: usize) {
+        let mut left = self.with_turns(|turns| turns.left_before());
+        for member in (0..self.size).filter(|&member| member != self.me) {
+            left = left.min(self.posted(index, member).await);
+        }
+        self.with_turns(|turns| turns.learn(left));
+    }
+
+    /// This member needs nobody's data of a turn any more.
+    pub(super) fn leave(&self, index: usize) {
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        if self.with_turns(|turns| turns.leave(commons, self.me, turn)) {
+            self.wake_all();
+        }
+    }
+
+    #[cold]
+    fn note_mismatch(&self, member: u32, word: u64) {
+        let bytes = |word: u64| word & ((1 << 56) - 1);
+        let (mine, theirs) = (Purpose::of(self.word), Purpose::of(word));
+        let (class, text) = if mine == theirs {
+            let text = format!(
+                "rank {member} takes part with {} bytes, this rank with {}",
+                bytes(word),
+                bytes(self.word)
+            );
+            (ErrorClass::ERR_TRUNCATE, text)
+        } else {
+            let text =
+                format!("rank {member} is in another collective ({theirs:?}) than this rank");
+            (ErrorClass::ERR_OTHER, text)
+        };
+        // The first one is told.
+        let first = self.failure.take();
+        self.failure
+            .set(first.or_else(|| Some(Error::new(class, text))));
+    }
+
+    /// How it went.
+    pub(super) fn outcome(self) -> Result<()> {
+        self.failure.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// Turns that a member may be ahead of the one it looks at.
+pub(super) const AHEAD: usize = AREAS as usize;

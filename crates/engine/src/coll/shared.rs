@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives in the commons: everybody posts, and takes from the others what it needs.
+//!
+//! One step, whatever the number of members: a member waits for others at most once a turn, so where ranks outnumber cores
+//! an operation costs each of them one switch. Long data take several turns, and a member runs ahead as far as slots are
+//! free. Operands are combined in rank order, from the right, so every member that computes a result gets the same bits.
+#![expect(unsafe_code, reason = "operands are memory images")]
+
+use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
+use super::commons::{AHEAD, Meeting};
+use super::gather::Pieces;
+use super::primitives::Block;
+use crate::errors::Result;
+use crate::op::Reduction;
+
+/// The range of packed bytes that turn `index` moves.
+fn range_of(index: usize, most: usize, bytes: usize) -> (usize, usize) {
+    let start = (index * most).min(bytes);
+    (start, most.min(bytes - start))
+}
+
+/// Writes and posts turns, of at most `bytes` bytes, from `*done` on, as far ahead of turn `index` as slots are free, and at least that one.
+async fn post_ahead(
+    meeting: &Meeting<'_>,
+    done: &mut usize,
+    (index, turns): (usize, usize),
+    bytes: usize,
+    mut write: impl FnMut(usize),
+) {
+    while *done < turns && *done < index + AHEAD {
+        if *done == index {
+            meeting.enter(index, bytes).await;
+        } else if !meeting.may_enter(*done, bytes) {
+            return;
+        }
+        write(*done);
+        meeting.post(*done);
+        *done += 1;
+    }
+}
+
+/// Nobody leaves before everybody entered.
+pub(super) async fn barrier(meeting: Meeting<'_>) -> Result<()> {
+    meeting.enter(0, 0).await;
+    meeting.post(0);
+    meeting.wake_all();
+    meeting.all_posted(0).await;
+    meeting.leave(0);
+    meeting.outcome()
+}
+
+/// The root shows its block, `most` bytes a turn.
+pub(super) async fn bcast(
+    meeting: Meeting<'_>,
+    block: &Block,
+    root: u32,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let bytes = block.bytes();
+    for index in 0..turns {
+        let (start, length) = range_of(index, most, bytes);
+        if meeting.me == root {
+            meeting.enter(index, length).await;
+            block.pack_range(start, meeting.own(index, length));
+            meeting.post(index);
+            meeting.wake_all();
+        } else {
+            meeting.posted(index, root).await;
+            block.unpack_range(start, meeting.shown(index, root, length));
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// Everybody shows its piece; the root, or everybody, takes them all.
+pub(super) async fn gather(
+    meeting: Meeting<'_>,
+    send: Option<&Block>,
+    receive: Option<&Pieces>,
+    root: Option<u32>,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let me = meeting.me;
+    let takes = root.is_none_or(|root| root == me);
+    let shows = root != Some(me);
+    let own = send.or_else(|| receive.map(|pieces| pieces.piece(me)));
+    if let (Some(block), Some(pieces)) = (send, receive.filter(|_| takes)) {
+        pieces.piece(me).copy_from(block);
+    }
+    let mut done = 0;
+    for index in 0..turns {
+        if let Some(block) = own.filter(|_| shows) {
+            let before = done;
+            post_ahead(
+                &meeting,
+                &mut done,
+                (index, turns),
+                most.min(block.bytes()),
+                |turn| {
+                    let (start, length) = range_of(turn, most, block.bytes());
+                    block.pack_range(start, meeting.own(turn, length));
+                },
+            )
+            .await;
+            if done > before {
+                match root {
+                    Some(root) => meeting.wake(root),
+                    None => meeting.wake_all(),
+                }
+            }
+        }
+        if let Some(pieces) = receive.filter(|_| takes) {
+            for rank in (0..meeting.size).filter(|&rank| rank != me) {
+                let piece = pieces.piece(rank);
+                meeting.posted(index, rank).await;
+                let (start, length) = range_of(index, most, piece.bytes());
+                piece.unpack_range(start, meeting.shown(index, rank, length));
+            }
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// The root, or everybody, shows `most` bytes of each piece a turn; everybody takes its own.
+pub(super) async fn scatter(
+    meeting: Meeting<'_>,
+    send: Option<&Pieces>,
+    receive: Option<&Block>,
+    root: u32,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let me = meeting.me;
+    if me == root
+        && let (Some(pieces), Some(block)) = (send, receive)
+    {
+        block.copy_from(pieces.piece(me));
+    }
+    for index in 0..turns {
+        if me == root {
+            meeting.enter(index, most * meeting.size as usize).await;
+            if let Some(pieces) = send {
+                show_pieces(&meeting, pieces, index, most);
+            }
+            meeting.post(index);
+            meeting.wake_all();
+        } else if let Some(block) = receive {
+            meeting.posted(index, root).await;
+            let (start, length) = range_of(index, most, block.bytes());
+            block.unpack_range(start, shown_piece(&meeting, root, index, most, length));
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// Writes a part of each piece into the own place of a turn, `most` bytes apart.
+fn show_pieces(meeting: &Meeting<'_>, pieces: &Pieces, index: usize, most: usize) {
+    let place = meeting.own(index, most * meeting.size as usize);
+    for (rank, target) in (0..meeting.size).zip(place.chunks_exact_mut(most.max(1))) {
+        if rank == meeting.me {
+            // Nobody else wants it.
+            continue;
+        }
+        let piece = pieces.piece(rank);
+        let (start, length) = range_of(index, most, piece.bytes());
+        piece.pack_range(start, &mut target[..length]);
+    }
+}
+
+/// The part of the own piece that a member shows in a turn.
+fn shown_piece<'a>(
+    meeting: &'a Meeting<'_>,
+    member: u32,
+    index: usize,
+    most: usize,
+    length: usize,
+) -> &'a [u8] {
+    let place = meeting.shown(index, member, most * meeting.size as usize);
+    &place[meeting.me as usize * most..][..length]
+}
+
+/// Everybody shows a part of each of its pieces a turn, and takes its own from all.
+pub(super) async fn alltoall(
+    meeting: Meeting<'_>,
+    send: &Pieces,
+    receive: &Pieces,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let me = meeting.me;
+    receive.piece(me).copy_from(send.piece(me));
+    let mut done = 0;
+    for index in 0..turns {
+        let before = done;
+        let all = most * meeting.size as usize;
+        post_ahead(&meeting, &mut done, (index, turns), all, |turn| {
+            show_pieces(&meeting, send, turn, most);
+        })
+        .await;
+        if done > before {
+            meeting.wake_all();
+        }
+        meeting.all_posted(index).await;
+        for distance in 1..meeting.size {
+            let rank = (me + distance) % meeting.size;
+            let piece = receive.piece(rank);
+            let (start, length) = range_of(index, most, piece.bytes());
+            piece.unpack_range(start, shown_piece(&meeting, rank, index, most, length));
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// Combines operands `0..=last`, in rank order and from the right, into `result`; `shape` is their count and bytes.
+///
+/// # Safety
+/// The operands are readable and `result` is writable for the elements. `result` may be one of the last two operands of a
+/// predefined operation, and the last of any; else it overlaps none.
+#[inline(always)]
+pub(super) unsafe fn fold(
+    op: &Reduction,
+    last: u32,
+    operand: impl Fn(u32) -> *const u8,
+    result: *mut u8,
+    shape: (usize, usize),
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(before) = last.checked_sub(1) else {
+            std::ptr::copy(operand(0), result, shape.1);
+            return;
+        };
+        op.apply_into(operand(before), operand(last), result, shape);
+        for rank in (0..before).rev() {
+            op.apply_into(operand(rank), result, result, shape);
+        }
+    }
+}
+
+/// Whether rank `me` of `size` may use its operand where it lies, or has to copy it because the result grows there.
+pub(super) fn usable_in_place(op: &Reduction, me: u32, size: u32) -> bool {
+    me + 1 == size || (me + 2 == size && !op.is_user())
+}
+
+impl Meeting<'_> {
+    /// Combines what members `0..=last` show in a turn into `result`; `own` is this member's operand if it is not to be
+    /// taken from what it shows.
+    fn combine(
+        &self,
+        index: usize,
+        last: u32,
+        op: &Reduction,
+        own: Option<&Block>,
+        result: &Block,
+    ) {
+        let shape = (result.count, result.bytes());
+        let operand = |rank| match own {
+            Some(own) if rank == self.me => own.base.0.cast_const(),
+            _ => self.place(index, rank, shape.1).cast_const(),
+        };
+        // SAFETY: members have posted as many elements; blocks are valid while the collective runs, and dense.
+        unsafe { fold(op, last, operand, result.base.0, shape) };
+    }
+}
+
+/// The elements that turn `index` moves, `most` a turn.
+fn elements_of(block: &Block, index: usize, most: usize) -> Block {
+    let (first, count) = range_of(index, most, block.count);
+    block.part(first as i64, count)
+}
+
+/// Everybody shows its operand, `most` elements a turn; the result is for all.
+pub(super) async fn allreduce(
+    meeting: Meeting<'_>,
+    send: &Block,
+    receive: &Block,
+    op: &Reduction,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let (me, size) = (meeting.me, meeting.size);
+    let turn_bytes = most.min(send.count) * send.layout.size();
+    let by_last = size > 2 && turn_bytes * size as usize > EACH_FOR_ITSELF_BYTES;
+    let lies_well = send.base != receive.base || usable_in_place(op, me, size);
+    let mut done = 0;
+    for index in 0..turns {
+        let before = done;
+        post_ahead(&meeting, &mut done, (index, turns), turn_bytes, |turn| {
+            let part = elements_of(send, turn, most);
+            part.pack_range(0, meeting.own(turn, part.bytes()));
+            if by_last && meeting.is_last(turn) {
+                let result = meeting.elements(turn, size, &part, part.count);
+                meeting.combine(turn, size - 1, op, None, &result);
+                meeting.post_common(turn);
+            }
+        })
+        .await;
+        if done > before {
+            meeting.wake_all();
+        }
+        let part = elements_of(receive, index, most);
+        if by_last {
+            meeting.posted(index, size).await;
+            part.unpack_range(0, meeting.shown(index, size, part.bytes()));
+        } else {
+            meeting.all_posted(index).await;
+            let own = elements_of(send, index, most);
+            let own = lies_well.then_some(&own);
+            meeting.combine(index, size - 1, op, own, &part);
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// Everybody but the root shows its operand, `most` elements a turn; the result is for the root.
+pub(super) async fn reduce(
+    meeting: Meeting<'_>,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let (me, size) = (meeting.me, meeting.size);
+    let mut done = 0;
+    for index in 0..turns {
+        if let Some(block) = receive.filter(|_| me == root) {
+            let (own, part) = (
+                elements_of(send, index, most),
+                elements_of(block, index, most),
+            );
+            let lies_well = send.base != block.base || usable_in_place(op, me, size);
+            if !lies_well {
+                meeting.enter(index, own.bytes()).await;
+                own.pack_range(0, meeting.own(index, own.bytes()));
+            }
+            meeting.others_posted(index).await;
+            let own = lies_well.then_some(&own);
+            meeting.combine(index, size - 1, op, own, &part);
+        } else {
+            let turn_bytes = most.min(send.count) * send.layout.size();
+            post_ahead(&meeting, &mut done, (index, turns), turn_bytes, |turn| {
+                let part = elements_of(send, turn, most);
+                part.pack_range(0, meeting.own(turn, part.bytes()));
+            })
+            .await;
+            meeting.wake(root);
+        }
+        meeting.leave(index);
+    }
+    meeting.outcome()
+}
+
+/// Everybody shows its vector in one turn; each combines the elements from `first` on, which are its part.
+pub(super) async fn reduce_scatter(
+    meeting: Meeting<'_>,
+    send: &Block,
+    receive: &Block,
+    first: usize,
+    op: &Reduction,
+) -> Result<()> {
+    let bytes = send.bytes();
+    meeting.enter(0, bytes).await;
+    send.pack_range(0, meeting.own(0, bytes));
+    meeting.post(0);
+    meeting.wake_all();
+    meeting.all_posted(0).await;
+    let offset = first * send.layout.size();
+    let operand = |rank| {
+        let start = meeting.place(0, rank, bytes).cast_const();
+        start.wrapping_add(offset)
+    };
+    let shape = (receive.count, receive.bytes());
+    // SAFETY: all have posted the vector, of which the part is `receive.count` elements from `first` on.
+    unsafe { fold(op, meeting.size - 1, operand, receive.base.0, shape) };
+    meeting.leave(0);
+    meeting.outcome()
+}
+
+/// Everybody shows its operand in one turn; each combines those of the ranks below, and its own if `inclusive`.
+pub(super) async fn prefix(
+    meeting: Meeting<'_>,
+    send: &Block,
+    receive: &Block,
+    op: &Reduction,
+    inclusive: bool,
+) -> Result<()> {
+    meeting.enter(0, send.bytes()).await;
+    send.pack_range(0, meeting.own(0, send.bytes()));
+    meeting.post(0);
+    for rank in meeting.me + 1..meeting.size {
+        meeting.wake(rank);
+    }
+    let below = if inclusive {
+        Some(meeting.me)
+    } else {
+        meeting.me.checked_sub(1)
+    };
+    if let Some(last) = below {
+        for rank in 0..=last {
+            meeting.posted(0, rank).await;
+        }
+        meeting.combine(0, last, op, None, receive);
+    }
+    meeting.leave(0);
+    meeting.outcome()
+}

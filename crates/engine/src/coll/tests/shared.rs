@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives through memory that members share: many turns, two ways into the same turn, members that disagree, and
+//! memory that is used again.
+
+use fabric::sync::Ordering;
+
+use super::*;
+use crate::p2p::Memory;
+
+/// More turns than there are places, of roots that run ahead and of members that meet.
+#[test]
+fn turns_of_all_kinds_follow_each_other() {
+    for size in [2, 3, 8] {
+        on_ranks(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            for number in 0..300 {
+                let root = number % size;
+                let count = [1, 6, 7, 700, 20_000][number as usize % 5];
+                let mut block = Numbers::new(&vector(rank + number, count), false);
+                match number % 4 {
+                    0 => now(process, barrier(comm.clone())),
+                    1 => {
+                        now(process, bcast(comm.clone(), block.block(), root));
+                        assert_eq!(block.values(), vector(root + number, count));
+                    }
+                    2 => {
+                        let mut result = Numbers::new(&vec![0; count], false);
+                        let receive = (rank == root).then(|| result.block());
+                        let work = reduce(comm.clone(), block.block(), receive, sum(), root);
+                        now(process, work);
+                        let total = |index| (0..size).map(|r| value(r + number, index)).sum();
+                        if rank == root {
+                            assert!(result.values().iter().copied().eq((0..count).map(total)));
+                        }
+                    }
+                    _ => {
+                        let both = block.block();
+                        now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                        let total = |index| (0..size).map(|r| value(r + number, index)).sum();
+                        assert!(block.values().iter().copied().eq((0..count).map(total)));
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Short blocking collectives on the straight line mix with those that are futures.
+#[test]
+fn straight_lines_and_futures_meet_in_the_same_turns() {
+    for size in [2, 3, 7] {
+        on_ranks(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            for number in 0..200_u32 {
+                let straight = (rank + number).is_multiple_of(2);
+                let mut mine = [value(rank, number as usize)];
+                let mut all = [0i64];
+                let send = Memory::contiguous(mine.as_mut_ptr().cast(), 8);
+                let receive = Memory::contiguous(all.as_mut_ptr().cast(), 8);
+                // SAFETY: both hold one number.
+                let done = straight
+                    .then(|| unsafe {
+                        short::reduce("test", &comm, &send, Some(&receive), 1, &sum(), None)
+                    })
+                    .flatten();
+                match done {
+                    Some(outcome) => outcome.unwrap(),
+                    None => {
+                        let datatype = long();
+                        // SAFETY: as above.
+                        let [send, receive] =
+                            [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
+                                Block::new(at.cast(), 1, datatype.layout().clone())
+                            });
+                        now(process, allreduce(comm.clone(), send, receive, sum()));
+                    }
+                }
+                let expected: i64 = (0..size).map(|r| value(r, number as usize)).sum();
+                assert_eq!(all[0], expected);
+            }
+        });
+    }
+}
+
+#[test]
+fn members_that_disagree_are_told_so() {
+    on_ranks_with(&Settings::default(), 3, |process| {
+        let comm = world(process);
+        now(process, barrier(comm.clone()));
+        now(process, barrier(comm.clone()));
+        let count = if process.rank() == 1 { 3 } else { 4 };
+        let mut numbers = Numbers::new(&vector(0, count), false);
+        let block = numbers.block();
+        let work = allreduce(comm.clone(), block.clone(), block, sum());
+        let error = task::block_on(process.vci(), "test", work).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERR_TRUNCATE);
+        let told = if process.rank() == 1 {
+            "rank 0 takes part with 32 bytes, this rank with 24"
+        } else {
+            "rank 1 takes part with 24 bytes, this rank with 32"
+        };
+        assert!(error.to_string().contains(told), "{error}");
+        let outcome = if process.rank() == 2 {
+            let work = bcast(comm.clone(), numbers.block(), 2);
+            task::block_on(process.vci(), "test", work)
+        } else {
+            task::block_on(process.vci(), "test", barrier(comm.clone()))
+        };
+        match outcome {
+            Ok(()) => assert_eq!(process.rank(), 2),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("rank 2 is in another collective"), "{text}");
+            }
+        }
+        now(process, barrier(comm));
+    });
+}
+
+/// The memory of a freed communicator serves the next one.
+#[test]
+fn commons_are_used_again() {
+    on_ranks_with(&Settings::default(), 2, |process| {
+        let comm = world(process);
+        let mut used = Vec::new();
+        for _ in 0..200 {
+            let twin = crate::comm::create::dup(&comm, "test").unwrap();
+            for _ in 0..3 {
+                now(process, barrier(twin.clone()));
+            }
+            twin.free();
+            drop(twin);
+            now(process, barrier(comm.clone()));
+            let top = process.segment().header().heap_top.load(Ordering::Relaxed);
+            used.push(top);
+        }
+        // The first ones need rings and pages of their own.
+        assert_eq!(used[20], used[199]);
+    });
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Several collectives at once, and collectives of which one member fails.
+
+use super::*;
+
+/// Members start several collectives and complete them in different orders.
+#[test]
+fn nonblocking_collectives_do_not_mix() {
+    for size in [2, 3, 6] {
+        on_ranks(size, |process| {
+            let (rank, vci) = (process.rank(), process.vci());
+            let comm = world(process);
+            let counts = [3, 9000, 1, 2000];
+            let mut buffers: Vec<_> = counts
+                .iter()
+                .map(|&count| Numbers::new(&vector(rank, count), count == 2000))
+                .collect();
+            let mut requests: Vec<_> = buffers
+                .iter_mut()
+                .map(|numbers| {
+                    let block = numbers.block();
+                    let op = if numbers.step == 1 {
+                        sum()
+                    } else {
+                        composition(&sparse())
+                    };
+                    let work = allreduce(comm.clone(), block.clone(), block, op);
+                    task::spawn_collective(&comm, work).unwrap()
+                })
+                .collect();
+            now(process, barrier(comm.clone()));
+            if rank % 2 == 1 {
+                requests.reverse();
+            }
+            for request in &mut requests {
+                request::wait(vci, request, "test").unwrap();
+            }
+            for (numbers, &count) in buffers.iter().zip(&counts).take(3) {
+                let expected: Vec<i64> = (0..count)
+                    .map(|index| (0..size).map(|rank| value(rank, index)).sum())
+                    .collect();
+                assert_eq!(numbers.values(), expected);
+            }
+        });
+    }
+}
+
+/// A member that expects less than it is sent gets the error; nobody is left waiting.
+#[test]
+fn error_of_one_member_leaves_no_one_waiting() {
+    on_ranks(4, |process| {
+        let count = if process.rank() == 2 { 3 } else { 4 };
+        let mut numbers = Numbers::new(&vector(0, count), false);
+        let work = bcast(world(process), numbers.block(), 0);
+        let outcome = task::block_on(process.vci(), "test", work);
+        match outcome {
+            Err(error) => {
+                assert_eq!(process.rank(), 2);
+                assert_eq!(error.class(), ErrorClass::ERR_TRUNCATE);
+            }
+            Ok(()) => assert_ne!(process.rank(), 2),
+        }
+        now(process, barrier(world(process)));
+    });
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The commons of a group of ranks: memory of the node in which its members show each other data without messages.
+//!
+//! Work goes in *turns*, numbered from 1; all members take the same turns. In turn `t` every member has a line (a stamp and
+//! a few bytes) and an area for more bytes; a further line and area, nobody's in particular, hold what one member computes
+//! for all. Turns share [`LINES`] lines and [`AREAS`] areas of each: turn `t` has number `t % LINES` and `t % AREAS`. A member *posts* in a turn: it writes its data and then the stamp with the number
+//! of the turn; it *leaves* a turn when it needs nobody's data of it any more.
+//!
+//! Who writes what: member `m` alone writes the lines and areas of `m`; the common ones are written by the member that was
+//! counted in last. Invariant: data of turn `t` are written only when every member has left turn `t - LINES`, or
+//! `t - AREAS` if they need an area ([`Turns::may_enter`]), so whoever has not left a turn finds the data of all members that have posted in it, unchanged.
+//! Which turns a member has left it says in a word of its own, and also in each stamp: whoever waits for all stamps of a turn
+//! anyway learns it for nothing.
+//!
+//! A member that dies never posts or never leaves: the others wait, and the launcher ends the job. Stamps are compared and
+//! never used as addresses.
+
+#[cfg(all(test, loom))]
+mod models;
+
+use std::ptr::NonNull;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
+/// waits for nobody, such as the root of a broadcast, is seldom stopped.
+pub const LINES: u64 = if cfg!(loom) { 2 } else { 32 };
+/// Turns with areas that can be under way at once.
+pub const AREAS: u64 = if cfg!(loom) { 2 } else { 4 };
+/// Bytes of data beside a stamp, aligned to 16.
+pub const LINE_BYTES: usize = 48;
+/// What a member says it has left when it will never look into the commons again.
+const GONE: u64 = u64::MAX;
+
+/// A member's stamp in a slot, and short data. One cache line.
+#[repr(C, align(64))]
+struct Line {
+    /// The turn, and in the low bits how many turns before it the member has not left.
+    stamp: AtomicU64,
+    /// What the member does in this turn, for the others to compare.
+    purpose: AtomicU64,
+    data: [AtomicU64; LINE_BYTES / 8],
+}
+
+/// What all members share. One line of words that are seldom written, and one that is written when members count.
+#[repr(C, align(64))]
+struct Head {
+    /// 1 when a member may sleep until somebody leaves a turn.
+    awaited: AtomicU32,
+}
+
+/// What a member has left. One cache line.
+#[repr(C, align(64))]
+struct Left {
+    before: AtomicU64,
+}
+
+/// Members that have come so far in a slot. One cache line.
+#[repr(C, align(64))]
+struct Count {
+    members: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<Line>() == 64);
+    assert!(size_of::<Head>() == 64);
+    assert!(size_of::<Left>() == 64);
+    assert!(size_of::<Count>() == 64);
+};
+
+/// Bits of a stamp that tell how many turns the member has not left; fewer than [`LINES`].
+const BEHIND_BITS: u32 = 6;
+
+/// Where the commons lie; the same for all members.
+#[derive(Clone, Copy)]
+pub struct Commons {
+    head: NonNull<Head>,
+    left: NonNull<Left>,
+    counts: NonNull<Count>,
+    lines: NonNull<Line>,
+    areas: NonNull<u8>,
+    members: u32,
+    area_bytes: usize,
+}
+
+// SAFETY: the pointers lead into a mapping that outlives the commons (Commons::at); all that is shared is atomic, but for the
+// areas, which their users touch by the rules of turns.
+unsafe impl Send for Commons {}
+// SAFETY: as for Send.
+unsafe impl Sync for Commons {}
+
+impl Commons {
+    /// Bytes that commons of these sizes need. `area_bytes` is a multiple of a line.
+    pub const fn bytes(members: u32, area_bytes: usize) -> u64 {
+        let places = members as u64 + 1;
+        let areas = AREAS * places * area_bytes as u64;
+        64 + 64 * members as u64 + 64 * LINES + 64 * LINES * places + areas
+    }
+
+    /// The commons that start at `base`.
+    ///
+    /// # Safety
+    /// `base` is line-aligned and starts [`Commons::bytes`] bytes that stay mapped while the commons are used, were zero
+    /// when the first member came, and are used by members of one group only.
+    pub const unsafe fn at(base: NonNull<u8>, members: u32, area_bytes: usize) -> Self {
+        let lines = LINES as usize * (members as usize + 1);
+        // SAFETY: inside the range that the caller promises.
+        unsafe {
+            let left = base.add(64);
+            let counts = left.add(64 * members as usize);
+            let first_line = counts.add(64 * LINES as usize);
+            Self {
+                head: base.cast(),
+                left: left.cast(),
+                counts: counts.cast(),
+                lines: first_line.cast(),
+                areas: first_line.add(64 * lines),
+                members,
+                area_bytes,
+            }
+        }
+    }
+
+    /// Where they start.
+    pub const fn base(&self) -> *const u8 {
+        self.head.as_ptr().cast_const().cast()
+    }
+
+    /// Number of members.
+    pub const fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Bytes of an area.
+    pub const fn area_bytes(&self) -> usize {
+        self.area_bytes
+    }
+
+    /// The place of a member, or of nobody in particular for `members`, among those of `number`.
+    const fn place(&self, number: u64, member: u32) -> usize {
+        debug_assert!(member <= self.members);
+        number as usize * (self.members as usize + 1) + member as usize
+    }
+
+    fn line(&self, turn: u64, member: u32) -> &Line {
+        // SAFETY: `place` is below the number of lines (Commons::at).
+        unsafe { self.lines.add(self.place(turn % LINES, member)).as_ref() }
+    }
+
+    fn left(&self, member: u32) -> &AtomicU64 {
+        assert!(member < self.members);
+        // SAFETY: there are `members` of them (Commons::at).
+        unsafe { &self.left.add(member as usize).as_ref().before }
+    }
+
+    fn count(&self, turn: u64) -> &AtomicU64 {
+        // SAFETY: there are LINES of them (Commons::at).
+        unsafe { &self.counts.add((turn % LINES) as usize).as_ref().members }
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: inside the range (Commons::at).
+        unsafe { self.head.as_ref() }
+    }
+
+    /// The short data of a member (or of nobody in particular) in a turn: [`LINE_BYTES`] bytes, aligned to 16.
+    pub fn short(&self, turn: u64, member: u32) -> NonNull<u8> {
+        NonNull::from(&self.line(turn, member).data).cast()
+    }
+
+    /// The area of a member (or of nobody in particular) in a turn: [`Self::area_bytes`] bytes, aligned to a line.
+    pub const fn area(&self, turn: u64, member: u32) -> NonNull<u8> {
+        // SAFETY: `place` is below the number of areas (Commons::at).
+        unsafe {
+            self.areas
+                .add(self.place(turn % AREAS, member) * self.area_bytes)
+        }
+    }
+
+    /// Says that the data of `member` are there. `member` is the own one, or nobody in particular for who was counted in
+    /// last.
+    #[inline]
+    pub fn post(&self, turns: &Turns, turn: u64, member: u32, purpose: u64) {
+        let line = self.line(turn, member);
+        line.purpose.store(purpose, Ordering::Relaxed);
+        let behind = turn.saturating_sub(turns.left_before);
+        // PAIRS: commons.stamp. The data, and that the poster has left earlier turns.
+        line.stamp
+            .store(turn << BEHIND_BITS | behind, Ordering::Release);
+    }
+
+    /// What a member has posted in a turn, once it has.
+    #[inline]
+    pub fn posted(&self, turn: u64, member: u32) -> Option<Posted> {
+        let line = self.line(turn, member);
+        // PAIRS: commons.stamp
+        let stamp = line.stamp.load(Ordering::Acquire);
+        if stamp >> BEHIND_BITS != turn {
+            return None;
+        }
+        let behind = stamp & ((1 << BEHIND_BITS) - 1);
+        Some(Posted {
+            purpose: line.purpose.load(Ordering::Relaxed),
+            left_before: turn.saturating_sub(behind),
+        })
+    }
+
+    /// A word that changes when a member posts in a turn.
+    pub fn stamp(&self, turn: u64, member: u32) -> &AtomicU64 {
+        &self.line(turn, member).stamp
+    }
+
+    /// Counts the caller, who has posted; true for the last of all members.
+    pub fn count_in(&self, turn: u64) -> bool {
+        let count = self.count(turn);
+        // PAIRS: commons.count. The last one sees what all the others posted.
+        let last = count.fetch_add(1, Ordering::AcqRel) + 1 == u64::from(self.members);
+        if last {
+            // Nobody counts in this slot before the caller has left the turn.
+            count.store(0, Ordering::Relaxed);
+        }
+        last
+    }
+
+    /// Says that this member will never use the commons again.
+    pub fn retire(&self, me: u32) {
+        // PAIRS: commons.left
+        self.left(me).store(GONE, Ordering::Release);
+    }
+
+    /// Says whether somebody may sleep until a member leaves a turn. Members that wait at the same time may take back each
+    /// other's word; a sleep has its limit.
+    pub fn set_awaited(&self, awaited: bool) {
+        self.head()
+            .awaited
+            .store(u32::from(awaited), Ordering::Relaxed);
+    }
+
+    /// The word that changes when the member leaves a turn that is farthest behind.
+    pub fn laggard(&self) -> &AtomicU64 {
+        let behind = (0..self.members)
+            .map(|member| self.left(member))
+            .min_by_key(|left| left.load(Ordering::Relaxed));
+        behind.unwrap_or_else(|| self.left(0))
+    }
+
+    /// Whether all members have retired: the memory can be used for something else.
+    pub fn is_deserted(&self) -> bool {
+        // PAIRS: commons.left
+        (0..self.members).all(|member| self.left(member).load(Ordering::Acquire) == GONE)
+    }
+
+    /// Makes deserted commons as good as new.
+    pub fn reset(&self) {
+        for turn in 0..LINES {
+            for member in 0..=self.members {
+                self.line(turn, member).stamp.store(0, Ordering::Relaxed);
+            }
+            self.count(turn).store(0, Ordering::Relaxed);
+        }
+        for member in 0..self.members {
+            self.left(member).store(0, Ordering::Relaxed);
+        }
+        self.head().awaited.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What the stamp of a member tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// What the member does in this turn.
+    pub purpose: u64,
+    /// The member has left all turns before this one.
+    pub left_before: u64,
+}
+
+/// What a member knows about turns: which ones it has left, and which ones all others have.
+#[derive(Debug)]
+pub struct Turns {
+    /// All turns before this one are left.
+    left_before: u64,
+    /// Turns from `left_before` on that are left, one bit each.
+    left_after: u64,
+    /// Every member has left all turns before this one.
+    all_left_before: u64,
+}
+
+impl Turns {
+    /// A member that has taken no turn; the first is 1.
+    pub const fn new() -> Self {
+        Self {
+            left_before: 1,
+            left_after: 0,
+            all_left_before: 1,
+        }
+    }
+
+    /// All turns before this one are left by this member.
+    pub const fn left_before(&self) -> u64 {
+        self.left_before
+    }
+
+    /// Every member is known to have left all turns before this one.
+    #[inline]
+    pub fn learn(&mut self, all_left_before: u64) {
+        self.all_left_before = self.all_left_before.max(all_left_before);
+    }
+
+    /// Whether the data of a turn may be written, into an area if there are more than [`LINE_BYTES`] bytes: every member
+    /// has left the turn that had the place before.
+    #[inline]
+    pub fn may_enter(&mut self, commons: &Commons, turn: u64, bytes: usize) -> bool {
+        let reach = if bytes > LINE_BYTES { AREAS } else { LINES };
+        turn < self.all_left_before + reach || self.look(commons, turn, reach)
+    }
+
+    #[cold]
+    fn look(&mut self, commons: &Commons, turn: u64, reach: u64) -> bool {
+        let lowest = (0..commons.members)
+            // PAIRS: commons.left. Their reads of the slot happen before we overwrite it.
+            .map(|member| commons.left(member).load(Ordering::Acquire))
+            .min()
+            .unwrap_or(GONE);
+        // A member that has left no turn has written nothing: the first turn is 1.
+        self.learn(lowest);
+        turn < self.all_left_before.saturating_add(reach)
+    }
+
+    /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.
+    #[inline]
+    pub fn leave(&mut self, commons: &Commons, me: u32, turn: u64) -> bool {
+        self.left_after |= 1 << (turn - self.left_before);
+        let done = self.left_after.trailing_ones();
+        self.left_before += u64::from(done);
+        self.left_after >>= done;
+        // PAIRS: commons.left
+        commons.left(me).store(self.left_before, Ordering::Release);
+        commons.head().awaited.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A member of commons in private memory.
+    fn member(memory: &mut [u128], members: u32) -> (Commons, Turns) {
+        assert!(size_of_val(memory) as u64 >= Commons::bytes(members, 64) + 64);
+        let base = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: an address inside the memory is not null.
+        let base = unsafe { NonNull::new_unchecked(base.wrapping_add(base.align_offset(64))) };
+        // SAFETY: long enough (checked), zero, and the test's own.
+        (unsafe { Commons::at(base, members, 64) }, Turns::new())
+    }
+
+    #[test]
+    fn places_are_free_when_all_have_left() {
+        for (bytes, reach) in [(0, LINES), (LINE_BYTES, LINES), (LINE_BYTES + 1, AREAS)] {
+            let mut memory = vec![0; 1 << 12];
+            let (commons, mut one) = member(&mut memory, 2);
+            let mut other = Turns::new();
+            for turn in 1..=reach {
+                assert!(one.may_enter(&commons, turn, bytes), "{turn}");
+                commons.post(&one, turn, 0, 7);
+                let posted = Posted {
+                    purpose: 7,
+                    left_before: turn,
+                };
+                assert_eq!(commons.posted(turn, 0), Some(posted));
+                one.leave(&commons, 0, turn);
+            }
+            assert!(!one.may_enter(&commons, reach + 1, bytes));
+            other.leave(&commons, 1, 1);
+            assert!(one.may_enter(&commons, reach + 1, bytes));
+            assert!(!one.may_enter(&commons, reach + 2, bytes));
+            other.leave(&commons, 1, 3);
+            assert!(!one.may_enter(&commons, reach + 2, bytes));
+            other.leave(&commons, 1, 2);
+            assert!(one.may_enter(&commons, reach + 3, bytes));
+            assert!(!one.may_enter(&commons, reach + 4, bytes));
+        }
+    }
+
+    #[test]
+    fn a_member_may_leave_later_turns_first() {
+        let mut memory = vec![0; 1 << 12];
+        let (commons, mut one) = member(&mut memory, 1);
+        for turn in (2..=LINES).rev() {
+            one.leave(&commons, 0, turn);
+            assert_eq!(one.left_before(), 1);
+        }
+        commons.post(&one, LINES, 0, 7);
+        assert_eq!(commons.posted(LINES, 0).map(|it| it.left_before), Some(1));
+        one.leave(&commons, 0, 1);
+        assert_eq!(one.left_before(), LINES + 1);
+    }
+}

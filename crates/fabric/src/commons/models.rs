@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Models of the commons: members take turns, in more of them than there are lines.
+//!
+//! Data are shadowed by cells of the model checker, so that it sees who touches what when. Mutations that these models
+//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering one turn too
+//! early.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::{Commons, Count, Head, LINES, Left, Line, Turns};
+use crate::sync::{AtomicU32, AtomicU64};
+
+struct Memory {
+    head: Head,
+    left: Vec<Left>,
+    counts: Vec<Count>,
+    lines: Vec<Line>,
+    /// One for each line: what the checker watches.
+    shadows: Vec<UnsafeCell<u64>>,
+}
+
+// SAFETY: members keep to the rules of turns, which is what the models check.
+unsafe impl Sync for Memory {}
+// SAFETY: as above.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    fn new(members: usize) -> Arc<Self> {
+        let lines = LINES as usize * (members + 1);
+        let line = |_| Line {
+            stamp: AtomicU64::new(0),
+            purpose: AtomicU64::new(0),
+            data: std::array::from_fn(|_| AtomicU64::new(0)),
+        };
+        let left = |_| Left {
+            before: AtomicU64::new(0),
+        };
+        let count = |_| Count {
+            members: AtomicU64::new(0),
+        };
+        Arc::new(Self {
+            head: Head {
+                awaited: AtomicU32::new(0),
+            },
+            left: (0..members).map(left).collect(),
+            counts: (0..LINES).map(count).collect(),
+            lines: (0..lines).map(line).collect(),
+            shadows: (0..lines).map(|_| UnsafeCell::new(0)).collect(),
+        })
+    }
+
+    fn commons(&self) -> Commons {
+        Commons {
+            head: NonNull::from(&self.head),
+            left: NonNull::from(&self.left[0]),
+            counts: NonNull::from(&self.counts[0]),
+            lines: NonNull::from(&self.lines[0]),
+            areas: NonNull::dangling(),
+            members: self.left.len() as u32,
+            area_bytes: 0,
+        }
+    }
+
+    fn write(&self, place: usize, value: u64) {
+        // SAFETY: the writer's by the rules of turns; the checker reports it if somebody reads.
+        self.shadows[place].with_mut(|shadow| unsafe { *shadow = value });
+    }
+
+    fn read(&self, place: usize) -> u64 {
+        // SAFETY: posted and not left; the checker reports it if somebody writes.
+        self.shadows[place].with(|shadow| unsafe { *shadow })
+    }
+}
+
+fn wait(mut until: impl FnMut() -> bool) {
+    while !until() {
+        thread::yield_now();
+    }
+}
+
+/// What a member does in each of its turns.
+type Work = fn(&Memory, &Commons, &mut Turns, u32, u64);
+
+fn run(members: u32, turns: u64, work: Work) {
+    let memory = Memory::new(members as usize);
+    let member = move |memory: &Memory, me| {
+        let (commons, mut mine) = (memory.commons(), Turns::new());
+        for turn in 1..=turns {
+            wait(|| mine.may_enter(&commons, turn, 0));
+            work(memory, &commons, &mut mine, me, turn);
+            mine.leave(&commons, me, turn);
+        }
+    };
+    let others: Vec<_> = (1..members)
+        .map(|me| {
+            let memory = memory.clone();
+            thread::spawn(move || member(&memory, me))
+        })
+        .collect();
+    member(&memory, 0);
+    for other in others {
+        other.join().unwrap();
+    }
+}
+
+/// Everybody shows everybody a number.
+fn everyone(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    memory.write(commons.place(turn % LINES, me), turn);
+    commons.post(turns, turn, me, 0);
+    let mut learned = u64::MAX;
+    for member in 0..commons.members() {
+        wait(|| {
+            let posted = commons.posted(turn, member);
+            learned = learned.min(posted.map_or(u64::MAX, |posted| posted.left_before));
+            posted.is_some()
+        });
+        assert_eq!(memory.read(commons.place(turn % LINES, member)), turn);
+    }
+    turns.learn(learned);
+}
+
+/// Member 0 shows the others a number.
+fn from_root(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    if me == 0 {
+        memory.write(commons.place(turn % LINES, 0), turn);
+        commons.post(turns, turn, 0, 0);
+    } else {
+        wait(|| commons.posted(turn, 0).is_some());
+        assert_eq!(memory.read(commons.place(turn % LINES, 0)), turn);
+    }
+}
+
+/// Whoever comes last shows the others a sum.
+fn last_for_all(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    memory.write(commons.place(turn % LINES, me), turn);
+    let members = commons.members();
+    let common = commons.place(turn % LINES, members);
+    if commons.count_in(turn) {
+        let sum = (0..members)
+            .map(|member| memory.read(commons.place(turn % LINES, member)))
+            .sum();
+        memory.write(common, sum);
+        commons.post(turns, turn, members, 0);
+    } else {
+        wait(|| commons.posted(turn, members).is_some());
+        assert_eq!(memory.read(common), turn * u64::from(members));
+    }
+}
+
+/// With three members, two that wait could let each other pass for ever: no preemptions then.
+fn bounded(preemptions: usize, members: u32, turns: u64, work: Work) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 10_000;
+    builder.check(move || run(members, turns, work));
+}
+
+#[test]
+fn model_everyone_sees_everyone() {
+    bounded(3, 2, LINES + 2, everyone);
+    bounded(0, 3, LINES + 1, everyone);
+}
+
+#[test]
+fn model_a_root_does_not_overtake_its_readers() {
+    bounded(3, 2, LINES + 2, from_root);
+    bounded(0, 3, LINES + 1, from_root);
+}
+
+#[test]
+fn model_the_last_one_works_for_all() {
+    bounded(3, 2, LINES + 2, last_for_all);
+    bounded(0, 3, LINES + 1, last_for_all);
+}
