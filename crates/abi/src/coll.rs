@@ -208,9 +208,9 @@ pub(crate) fn in_place(buf: *const c_void) -> bool {
     buf as usize == MPI_IN_PLACE
 }
 
-/// One block per rank from C arrays of counts and displacements in elements.
+/// One block for each of so many ranks from C arrays of counts and displacements in elements.
 pub(crate) unsafe fn varying(
-    comm: &Comm,
+    ranks: usize,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
@@ -218,7 +218,7 @@ pub(crate) unsafe fn varying(
 ) -> Result<Pieces> {
     let base = block(buf, 0, datatype)?;
     let mut pieces = Vec::new();
-    for rank in 0..partners(comm) as usize {
+    for rank in 0..ranks {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at) = unsafe {
             (
@@ -360,6 +360,7 @@ unsafe fn gatherv(
     comm: MPI_Comm,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
+    let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
     let send = if in_place(sendbuf) || !is_member(root) {
         None
@@ -368,7 +369,7 @@ unsafe fn gatherv(
     };
     let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying(&comm, recvbuf, recvcounts, displs, recvtype) }?)
+        Some(unsafe { varying(ranks, recvbuf, recvcounts, displs, recvtype) }?)
     } else {
         None
     };
@@ -458,6 +459,7 @@ unsafe fn scatterv(
     comm: MPI_Comm,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
+    let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
     let receive = if in_place(recvbuf) || !is_member(root) {
         None
@@ -466,7 +468,7 @@ unsafe fn scatterv(
     };
     let send = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying(&comm, sendbuf, sendcounts, displs, sendtype) }?)
+        Some(unsafe { varying(ranks, sendbuf, sendcounts, displs, sendtype) }?)
     } else {
         None
     };

@@ -5,7 +5,6 @@ use core::ffi::c_void;
 
 use engine::Result;
 use engine::coll::{self, Pieces, Sizes, short};
-use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{
@@ -76,13 +75,14 @@ unsafe fn allgatherv(
     comm: MPI_Comm,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
+    let ranks = partners(&comm) as usize;
     let send = if in_place(sendbuf) {
         None
     } else {
         Some(block(sendbuf, sendcount.into(), sendtype)?)
     };
     // SAFETY: passed on.
-    let pieces = unsafe { varying(&comm, recvbuf, recvcounts, displs, recvtype) }?;
+    let pieces = unsafe { varying(ranks, recvbuf, recvcounts, displs, recvtype) }?;
     finish(
         call,
         comm,
@@ -160,13 +160,14 @@ unsafe fn alltoallv(
     comm: MPI_Comm,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
+    let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { varying(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
+    let receive = unsafe { varying(ranks, recvbuf, recvcounts, rdispls, recvtype) }?;
     let send = if in_place(sendbuf) {
         None
     } else {
         // SAFETY: passed on.
-        Some(unsafe { varying(&comm, sendbuf, sendcounts, sdispls, sendtype) }?)
+        Some(unsafe { varying(ranks, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
     finish(
         call,
@@ -182,15 +183,15 @@ forms! {
     MPI_Alltoallv MPI_Ialltoallv MPI_Alltoallv_init;
 }
 
-/// One block per rank from C arrays of counts, displacements in bytes and datatypes.
-unsafe fn mixed(
-    comm: &Comm,
+/// One block for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
+pub(crate) unsafe fn mixed(
+    ranks: usize,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
 ) -> Result<Pieces> {
-    let pieces = (0..partners(comm) as usize).map(|rank| {
+    let pieces = (0..ranks).map(|rank| {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at, datatype) = unsafe {
             (
@@ -219,13 +220,14 @@ unsafe fn alltoallw(
     comm: MPI_Comm,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
+    let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { mixed(&comm, recvbuf, recvcounts, rdispls, recvtypes) }?;
+    let receive = unsafe { mixed(ranks, recvbuf, recvcounts, rdispls, recvtypes) }?;
     let send = if in_place(sendbuf) {
         None
     } else {
         // SAFETY: passed on.
-        Some(unsafe { mixed(&comm, sendbuf, sendcounts, sdispls, sendtypes) }?)
+        Some(unsafe { mixed(ranks, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
     finish(
         call,

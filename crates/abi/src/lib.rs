@@ -14,6 +14,7 @@ mod attr;
 mod buffer;
 mod coll;
 mod coll_all;
+mod coll_neighbour;
 mod coll_reduce;
 mod comm;
 mod convert;

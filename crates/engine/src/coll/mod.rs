@@ -15,6 +15,7 @@ mod choose;
 mod commons;
 mod gather;
 mod inter;
+pub mod neighbour;
 mod primitives;
 mod reduce;
 mod scan;

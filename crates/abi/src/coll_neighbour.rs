@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives among neighbours in a topology (MPI-5.0, section 8.6).
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use engine::coll::{Pieces, neighbour};
+use engine::comm::Comm;
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
+
+use crate::coll::{Ending, block, finish, forms, in_place, intra, varying};
+use crate::coll_all::mixed;
+use crate::type_create::Address;
+
+/// A communicator with a topology, and its numbers of sources and destinations.
+fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm>, usize, usize)> {
+    let comm = intra(comm)?;
+    let (sources, destinations) = neighbour::degrees(&comm)?;
+    for (name, buffer) in ["sendbuf", "recvbuf"].into_iter().zip(buffers) {
+        if in_place(buffer) {
+            let (value, expected) = ("MPI_IN_PLACE", "a buffer, among neighbours");
+            return Err(Error::argument(
+                ErrorClass::ERR_BUFFER,
+                name,
+                value,
+                expected,
+            ));
+        }
+    }
+    Ok((comm, sources, destinations))
+}
+
+/// As many equal pieces, one after the other.
+fn equal(pieces: usize, buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Pieces> {
+    let first = block(buf, count, datatype)?;
+    Ok(Pieces::equal(&first, count as usize, pieces as u32))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn allgather(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcount: impl Into<i64>,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Into<i64>,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
+    let send = block(sendbuf, sendcount.into(), sendtype)?;
+    let receive = equal(sources, recvbuf, recvcount.into(), recvtype)?;
+    finish(
+        call,
+        comm,
+        ending,
+        (send, receive),
+        |comm, (send, receive)| neighbour::spread(comm, send, receive),
+    )
+}
+
+forms! {
+    allgather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    MPI_Neighbor_allgather MPI_Ineighbor_allgather MPI_Neighbor_allgather_init;
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn allgatherv(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcount: impl Into<i64>,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    displs: *const impl Address,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
+    let send = block(sendbuf, sendcount.into(), sendtype)?;
+    // SAFETY: the arrays have one entry per source (crate head).
+    let receive = unsafe { varying(sources, recvbuf, recvcounts, displs, recvtype) }?;
+    finish(
+        call,
+        comm,
+        ending,
+        (send, receive),
+        |comm, (send, receive)| neighbour::spread(comm, send, receive),
+    )
+}
+
+forms! {
+    allgatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype);
+    MPI_Neighbor_allgatherv MPI_Ineighbor_allgatherv MPI_Neighbor_allgatherv_init;
+}
+
+fn exchange(
+    call: &'static str,
+    ending: Ending,
+    comm: Arc<Comm>,
+    send: Pieces,
+    receive: Pieces,
+) -> Result<()> {
+    finish(
+        call,
+        comm,
+        ending,
+        (send, receive),
+        |comm, (send, receive)| neighbour::exchange(comm, send, receive),
+    )
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn alltoall(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcount: impl Into<i64>,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: impl Into<i64>,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
+    let send = equal(destinations, sendbuf, sendcount.into(), sendtype)?;
+    let receive = equal(sources, recvbuf, recvcount.into(), recvtype)?;
+    exchange(call, ending, comm, send, receive)
+}
+
+forms! {
+    alltoall(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    MPI_Neighbor_alltoall MPI_Ineighbor_alltoall MPI_Neighbor_alltoall_init;
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn alltoallv(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcounts: *const impl Address,
+    sdispls: *const impl Address,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    rdispls: *const impl Address,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
+    // SAFETY: the arrays have one entry per neighbour (crate head).
+    let (send, receive) = unsafe {
+        (
+            varying(destinations, sendbuf, sendcounts, sdispls, sendtype)?,
+            varying(sources, recvbuf, recvcounts, rdispls, recvtype)?,
+        )
+    };
+    exchange(call, ending, comm, send, receive)
+}
+
+forms! {
+    alltoallv(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtype: MPI_Datatype);
+    MPI_Neighbor_alltoallv MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init;
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+unsafe fn alltoallw(
+    call: &'static str,
+    ending: Ending,
+    sendbuf: *const c_void,
+    sendcounts: *const impl Address,
+    sdispls: *const impl Address,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Address,
+    rdispls: *const impl Address,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<()> {
+    let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
+    // SAFETY: the arrays have one entry per neighbour (crate head).
+    let (send, receive) = unsafe {
+        (
+            mixed(destinations, sendbuf, sendcounts, sdispls, sendtypes)?,
+            mixed(sources, recvbuf, recvcounts, rdispls, recvtypes)?,
+        )
+    };
+    exchange(call, ending, comm, send, receive)
+}
+
+forms! {
+    alltoallw(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtypes: *const MPI_Datatype);
+    MPI_Neighbor_alltoallw MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init;
+}
