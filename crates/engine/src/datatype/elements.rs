@@ -106,7 +106,7 @@ fn descend(
 impl Contents {
     /// How many elements of each of its types one element consists of, for a walk in packing order that stays inside one
     /// element: the only type of all constructors but the struct may repeat without end.
-    fn block_lengths(&self) -> Vec<u64> {
+    pub(super) fn block_lengths(&self) -> Vec<u64> {
         if self.combiner != Combiner::Struct {
             return vec![u64::MAX; self.types.len()];
         }

@@ -11,6 +11,7 @@ pub mod array;
 pub mod construct;
 pub mod contents;
 pub mod elements;
+mod external;
 mod object;
 pub mod predefined;
 

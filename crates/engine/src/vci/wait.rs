@@ -174,17 +174,20 @@ impl Vci {
                 self.enter().count(Counter::Yields);
                 os::yield_core();
             } else {
-                self.sleep(done, &mut death_seen)?;
+                if self.sleep(done, &mut death_seen)? {
+                    return Ok(());
+                }
             }
         }
     }
 
+    /// Sleeps until something may have happened; true when `done` holds.
     #[cold]
     fn sleep(
         &self,
         done: &mut dyn FnMut(&mut VciState) -> bool,
         death_seen: &mut Option<Instant>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if self.waiting.segment.header().death.load(Ordering::Relaxed) != 0
             && death_seen.get_or_insert_with(Instant::now).elapsed() > DEATH_GRACE
         {
@@ -199,9 +202,12 @@ impl Vci {
         self.poll_tasks();
         {
             let mut guard = self.enter();
-            if guard.progress() != 0 || done(&mut guard) {
+            let events = guard.progress();
+            // Never asked again after it was true: it may have taken what it waited for.
+            let is_done = done(&mut guard);
+            if is_done || events != 0 {
                 sleeper.cancel();
-                return Ok(());
+                return Ok(is_done);
             }
         }
         {
@@ -212,7 +218,7 @@ impl Vci {
         self.waiting.set_activity(activity::SLEEPING);
         sleeper.sleep(self.waiting.sleep_limit);
         self.waiting.set_activity(activity::POLLING);
-        Ok(())
+        Ok(false)
     }
 
     /// One round of progress, for the calls that test.
