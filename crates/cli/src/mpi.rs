@@ -17,7 +17,7 @@ use std::io::Write as _;
 use mpi_abi_sys::Library;
 use mpi_abi_sys::constants::{
     MPI_BYTE, MPI_COMM_WORLD, MPI_INT64_T, MPI_MAX_ERROR_STRING, MPI_MAX_LIBRARY_VERSION_STRING,
-    MPI_REQUEST_NULL, MPI_SUM,
+    MPI_REQUEST_NULL,
 };
 use mpi_abi_sys::types::MPI_Request;
 
@@ -35,6 +35,8 @@ macro_rules! call {
         }
     };
 }
+
+pub(crate) mod collective;
 
 /// An initialised MPI library, and this process's place in its world.
 pub(crate) struct Mpi {
@@ -189,18 +191,6 @@ impl Mpi {
     pub(crate) fn broadcast(&self, value: &mut i64) {
         let start = std::ptr::from_mut(value).cast::<c_void>();
         call!(self, MPI_Bcast(start, 1, MPI_INT64_T, 0, MPI_COMM_WORLD));
-    }
-
-    /// The sum of all ranks' values, on every rank.
-    pub(crate) fn sum(&self, value: i64) -> i64 {
-        let mut result = 0_i64;
-        let from = std::ptr::from_ref(&value).cast::<c_void>();
-        let to = std::ptr::from_mut(&mut result).cast::<c_void>();
-        call!(
-            self,
-            MPI_Allreduce(from, to, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD)
-        );
-        result
     }
 
     #[cold]

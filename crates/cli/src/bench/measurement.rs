@@ -26,6 +26,8 @@ pub(crate) enum Axis {
     Sizes,
     /// The numbers of ranks of the row.
     Ranks,
+    /// The numbers of ranks of the row, and the sizes of pieces from the options.
+    Pieces,
 }
 
 /// Who takes the time.
@@ -48,16 +50,44 @@ pub(crate) struct Measurement {
     pub(crate) axis: Axis,
     pub(crate) ranks: &'static [u32],
     pub(crate) clock: Clock,
+    /// Measured only when it is asked for by name.
+    pub(crate) on_request: bool,
 }
 
 macro_rules! measurements {
-    ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*) => {
+    ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*
+     collectives $($collective:literal $call:literal),*;) => {
         /// All measurements, in the order in which they run.
-        pub(crate) const MEASUREMENTS: &[Measurement] = &[$(Measurement {
-            name: $name, title: $title, text: $text, unit: Unit::$unit, better: Better::$better, axis: Axis::$axis,
-            ranks: &$ranks, clock: Clock::$clock,
-        },)*];
+        pub(crate) const MEASUREMENTS: &[Measurement] = &[
+            $(Measurement {
+                name: $name, title: $title, text: $text, unit: Unit::$unit, better: Better::$better, axis: Axis::$axis,
+                ranks: &$ranks, clock: Clock::$clock, on_request: false,
+            },)*
+            $(collective($collective, $call, "time of the blocking call; bytes of one rank's vector or piece"),)*
+            $(Measurement {
+                on_request: true,
+                ..collective(concat!("i", $collective), concat!("I", $call), "time of the nonblocking call and its wait")
+            },)*
+            $(Measurement {
+                on_request: true,
+                ..collective(concat!($collective, "-init"), concat!("Persistent ", $call), "time of a start and its wait")
+            },)*
+        ];
     };
+}
+
+const fn collective(name: &'static str, title: &'static str, text: &'static str) -> Measurement {
+    Measurement {
+        name,
+        title,
+        text,
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+        axis: Axis::Pieces,
+        ranks: &[2, 8, 16],
+        clock: Clock::Rank,
+        on_request: false,
+    }
 }
 
 measurements! {
@@ -77,14 +107,14 @@ measurements! {
         "8 bytes between neighbours of a ring, all pairs at once, then the other pairs; half a round trip";
     "barrier", "Barrier", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
         "time of a barrier";
-    "allreduce", "Allreduce, 8 bytes", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
-        "time of the sum of one 64-bit integer over all ranks";
     "startup", "Start-up", Nanoseconds, Lower, Ranks, [2, 32], Job,
         "the launcher starts a program that initialises and finalises MPI, until all has ended";
     "private-memory", "Private memory of a rank", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, the largest of all ranks";
     "shared-memory", "Shared memory of all ranks", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, counted once for all ranks of the node";
+    collectives "bcast" "bcast", "reduce" "reduce", "allreduce" "allreduce", "gather" "gather", "scatter" "scatter",
+        "allgather" "allgather", "alltoall" "alltoall", "reduce-scatter" "reduce_scatter_block", "scan" "scan";
 }
 
 /// Messages of a window.
@@ -96,6 +126,17 @@ impl Measurement {
     /// The row with a name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         MEASUREMENTS.iter().find(|row| row.name == name)
+    }
+
+    /// Whether this row, or a group that it belongs to, has a name.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let group = match (self.axis, self.on_request) {
+            (Axis::Pieces, false) => "collectives",
+            (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",
+            (Axis::Pieces, true) => "nonblocking",
+            _ => self.name,
+        };
+        name == self.name || name == group
     }
 
     /// Whether a message of no bytes can be measured.

@@ -14,15 +14,19 @@ const LARGEST: usize = 1 << 30;
 /// Options of `rankpoint bench`.
 #[derive(Args)]
 pub(crate) struct BenchOptions {
-    /// What to measure, separated by commas (default: everything); --list names them
-    #[arg(long, value_delimiter = ',', value_parser = measurement)]
-    pub(super) only: Vec<&'static Measurement>,
+    /// What to measure, separated by commas (default: everything but nonblocking and persistent collectives); --list names
+    /// the rows, and `collectives`, `nonblocking` and `persistent` are groups of them
+    #[arg(long, value_delimiter = ',', value_parser = chosen)]
+    pub(super) only: Vec<String>,
     /// Name and explain the measurements, and stop
     #[arg(long)]
     pub(super) list: bool,
     /// Message sizes: 0,8,1K,4M or a range of powers of two such as 0..4M
     #[arg(long, default_value = "0..4M", value_parser = sizes)]
     pub(super) sizes: Sizes,
+    /// Sizes of the pieces of collectives, in multiples of 8 bytes
+    #[arg(long, default_value = "8,1K,64K,1M", value_parser = sizes)]
+    pub(super) pieces: Sizes,
     /// Ranks of the measurements over ranks instead of the usual ones
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) ranks: Vec<u32>,
@@ -81,7 +85,11 @@ impl BenchOptions {
     /// What to measure, in the order of the table.
     pub(super) fn measurements(&self) -> Vec<&'static Measurement> {
         let wanted = |row: &&Measurement| {
-            self.only.is_empty() || self.only.iter().any(|only| only.name == row.name)
+            if self.only.is_empty() {
+                !row.on_request
+            } else {
+                self.only.iter().any(|name| row.is_called(name))
+            }
         };
         MEASUREMENTS.iter().filter(wanted).collect()
     }
@@ -97,11 +105,15 @@ impl BenchOptions {
     }
 }
 
-fn measurement(name: &str) -> Result<&'static Measurement, String> {
-    Measurement::find(name).ok_or_else(|| {
-        let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
-        format!("expected one of {}", names.join(", "))
-    })
+fn chosen(name: &str) -> Result<String, String> {
+    if MEASUREMENTS.iter().any(|row| row.is_called(name)) {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
+    Err(format!(
+        "expected one of {}, collectives, nonblocking, persistent",
+        names.join(", ")
+    ))
 }
 
 fn sizes(text: &str) -> Result<Sizes, String> {

@@ -367,22 +367,154 @@ static double barriers(work_t *work, long iterations)
     return now_ns() - start;
 }
 
-static double allreduces(work_t *work, long iterations)
+static void many(work_t *work, double *values)
 {
-    int64_t expected = (int64_t)ranks * (ranks - 1) / 2;
-    double start = now_ns();
-    for (long i = 0; i < iterations; i++) {
-        int64_t value = rank + i, sum = 0;
-        MPI_Allreduce(&value, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-        if (work->options->verify && sum != expected + (int64_t)ranks * i)
-            give_up("wrong sum %lld", (long long)sum);
+    measure(barriers, work, values);
+}
+
+/* collective.rs and mpi/collective.rs */
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT };
+
+static struct {
+    int operation;
+    enum form form;
+    size_t count;
+    int64_t *out, *into;
+    MPI_Request request;
+} plan;
+
+static const char *const OPERATIONS[] = {"bcast",     "reduce",   "allreduce",      "gather", "scatter",
+                                         "allgather", "alltoall", "reduce-scatter", "scan"};
+enum { BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, OPERATION_COUNT };
+
+static int64_t value_of(int from, size_t index)
+{
+    return (int64_t)from * 1000003 + (int64_t)index;
+}
+
+/* Whether a measurement is a collective; sets the plan's operation and form. */
+static int find_collective(const char *name)
+{
+    for (int operation = 0; operation < OPERATION_COUNT; operation++) {
+        char nonblocking[32], persistent[32];
+        snprintf(nonblocking, sizeof nonblocking, "i%s", OPERATIONS[operation]);
+        snprintf(persistent, sizeof persistent, "%s-init", OPERATIONS[operation]);
+        plan.operation = operation;
+        plan.form = strcmp(name, nonblocking) == 0 ? NONBLOCKING : strcmp(name, persistent) == 0 ? PERSISTENT : BLOCKING;
+        if (plan.form != BLOCKING || strcmp(name, OPERATIONS[operation]) == 0)
+            return 1;
     }
+    return 0;
+}
+
+#define IN_FORM(NAME, ...)                                                                                                   \
+    (plan.form == BLOCKING      ? MPI_##NAME(__VA_ARGS__, MPI_COMM_WORLD)                                                    \
+     : plan.form == NONBLOCKING ? MPI_I##NAME##_(__VA_ARGS__, MPI_COMM_WORLD, &plan.request)                                 \
+                                : MPI_##NAME##_init(__VA_ARGS__, MPI_COMM_WORLD, MPI_INFO_NULL, &plan.request))
+/* The nonblocking names have a small letter. */
+#define MPI_IBcast_ MPI_Ibcast
+#define MPI_IReduce_ MPI_Ireduce
+#define MPI_IAllreduce_ MPI_Iallreduce
+#define MPI_IGather_ MPI_Igather
+#define MPI_IScatter_ MPI_Iscatter
+#define MPI_IAllgather_ MPI_Iallgather
+#define MPI_IAlltoall_ MPI_Ialltoall
+#define MPI_IReduce_scatter_block_ MPI_Ireduce_scatter_block
+#define MPI_IScan_ MPI_Iscan
+
+static void plan_start(void)
+{
+    int count = (int)plan.count;
+    int64_t *out = plan.out, *into = plan.into;
+    switch (plan.operation) {
+    case BCAST: IN_FORM(Bcast, out, count, MPI_INT64_T, 0); break;
+    case REDUCE: IN_FORM(Reduce, out, into, count, MPI_INT64_T, MPI_SUM, 0); break;
+    case ALLREDUCE: IN_FORM(Allreduce, out, into, count, MPI_INT64_T, MPI_SUM); break;
+    case GATHER: IN_FORM(Gather, out, count, MPI_INT64_T, into, count, MPI_INT64_T, 0); break;
+    case SCATTER: IN_FORM(Scatter, out, count, MPI_INT64_T, into, count, MPI_INT64_T, 0); break;
+    case ALLGATHER: IN_FORM(Allgather, out, count, MPI_INT64_T, into, count, MPI_INT64_T); break;
+    case ALLTOALL: IN_FORM(Alltoall, out, count, MPI_INT64_T, into, count, MPI_INT64_T); break;
+    case REDUCE_SCATTER: IN_FORM(Reduce_scatter_block, out, into, count, MPI_INT64_T, MPI_SUM); break;
+    default: IN_FORM(Scan, out, into, count, MPI_INT64_T, MPI_SUM);
+    }
+}
+
+static void plan_run(void)
+{
+    if (plan.form == PERSISTENT)
+        MPI_Start(&plan.request);
+    else
+        plan_start();
+    if (plan.form != BLOCKING)
+        MPI_Wait(&plan.request, MPI_STATUS_IGNORE);
+}
+
+static int64_t sum_of(int up_to, size_t index)
+{
+    int64_t sum = 0;
+    for (int from = 0; from < up_to; from++)
+        sum += value_of(from, index);
+    return sum;
+}
+
+static int64_t expected_at(size_t index)
+{
+    size_t count = plan.count, mine = (size_t)rank * count;
+    switch (plan.operation) {
+    case BCAST: return value_of(0, index);
+    case REDUCE:
+    case ALLREDUCE: return sum_of(ranks, index);
+    case GATHER:
+    case ALLGATHER: return value_of((int)(index / count), index % count);
+    case SCATTER: return value_of(0, mine + index);
+    case ALLTOALL: return value_of((int)(index / count), mine + index % count);
+    case REDUCE_SCATTER: return sum_of(ranks, mine + index);
+    default: return sum_of(rank + 1, index);
+    }
+}
+
+static void plan_check(void)
+{
+    int gathers = plan.operation == GATHER || plan.operation == ALLGATHER || plan.operation == ALLTOALL;
+    size_t whole = plan.count * (gathers ? (size_t)ranks : 1);
+    const int64_t *result = plan.operation == BCAST ? plan.out : plan.into;
+    if ((plan.operation == REDUCE || plan.operation == GATHER) && rank != 0)
+        return;
+    for (size_t index = 0; index < whole; index++)
+        if (result[index] != expected_at(index))
+            give_up("%s gave %lld at %zu", OPERATIONS[plan.operation], (long long)result[index], index);
+}
+
+static double plan_runs(work_t *work, long iterations)
+{
+    (void)work;
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        plan_run();
+    MPI_Barrier(MPI_COMM_WORLD);
     return now_ns() - start;
 }
 
-static void many(work_t *work, double *values)
+static void collective(work_t *work, double *values)
 {
-    measure(strcmp(work->options->name, "barrier") == 0 ? barriers : allreduces, work, values);
+    plan.count = (size_t)work->size / sizeof(int64_t);
+    size_t all = plan.count * (size_t)ranks;
+    plan.out = memory(all * sizeof(int64_t), 0);
+    plan.into = memory(all * sizeof(int64_t), 0xff);
+    plan.request = MPI_REQUEST_NULL;
+    for (size_t index = 0; index < all; index++)
+        plan.out[index] = value_of(rank, index);
+    if (plan.form == PERSISTENT)
+        plan_start();
+    plan_run();
+    if (work->options->verify)
+        plan_check();
+    measure(plan_runs, work, values);
+    if (plan.form == PERSISTENT)
+        MPI_Request_free(&plan.request);
+    free(plan.out);
+    free(plan.into);
 }
 
 /* memory.rs */
@@ -430,7 +562,7 @@ static const struct {
 } MEASUREMENTS[] = {
     {"latency", latency, -1},    {"bandwidth", bandwidth, -1}, {"bidirectional", bidirectional, -1},
     {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
-    {"ring", ring, SMALL},       {"barrier", many, 0},         {"allreduce", many, SMALL},
+    {"ring", ring, SMALL},       {"barrier", many, 0},         {"collective", collective, -1},
 };
 
 static options_t parse(int count, char **words)
@@ -463,7 +595,8 @@ static void run(const options_t *options)
 {
     double *values = memory((size_t)options->repetitions * sizeof *values, 0);
     for (size_t row = 0; row < sizeof MEASUREMENTS / sizeof *MEASUREMENTS; row++) {
-        if (strcmp(MEASUREMENTS[row].name, options->name) != 0)
+        int is_collective = MEASUREMENTS[row].run == collective && find_collective(options->name);
+        if (!is_collective && strcmp(MEASUREMENTS[row].name, options->name) != 0)
             continue;
         int reported = MEASUREMENTS[row].reported_size;
         for (int i = 0; i < (reported < 0 ? options->size_count : 1); i++) {

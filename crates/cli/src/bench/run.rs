@@ -86,7 +86,7 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
         {
             continue;
         }
-        let own = measurement.axis == Axis::Ranks
+        let own = measurement.axis != Axis::Sizes
             && measurement.ranks.len() > 1
             && !options.ranks.is_empty();
         let ranks = if own {
@@ -202,12 +202,13 @@ fn words(options: &BenchOptions, measurement: &Measurement) -> Vec<String> {
         format!("budget_us={}", options.budget_ms * 1000),
         format!("verify={}", u8::from(options.verifies())),
     ];
-    if measurement.axis == Axis::Sizes {
-        let sizes = options
-            .sizes
-            .0
-            .iter()
-            .filter(|size| measurement.takes_size(**size));
+    let sizes = match measurement.axis {
+        Axis::Sizes => Some(&options.sizes),
+        Axis::Pieces => Some(&options.pieces),
+        Axis::Ranks => None,
+    };
+    if let Some(sizes) = sizes {
+        let sizes = sizes.0.iter().filter(|size| measurement.takes_size(**size));
         let sizes: Vec<String> = sizes.map(usize::to_string).collect();
         words.push(format!("sizes={}", sizes.join(",")));
     }

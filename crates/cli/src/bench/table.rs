@@ -30,6 +30,7 @@ pub(super) fn render(results: &Results, form: Form) -> String {
     } else {
         sized.iter().map(|row| compared(results, row)).collect()
     };
+    tables.extend(collectives(results));
     tables.extend(others(results));
     for table in tables {
         text.push_str(&table.render(form));
@@ -120,6 +121,31 @@ fn compared(results: &Results, measurement: &'static Measurement) -> Table {
         header: header(results, "size"),
         rows: rows.collect(),
     }
+}
+
+/// Collectives: a row for each size and number of ranks.
+fn collectives(results: &Results) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for measurement in with_axis(results, Axis::Pieces) {
+        let mut places = results.places(measurement);
+        places.sort_by_key(|place| (place.ranks, place.size_bytes));
+        let rows = places.into_iter().map(|place| {
+            let mut cells = vec![format!(
+                "{}, {} ranks",
+                show_size(place.size_bytes),
+                place.ranks
+            )];
+            cells.extend(values(results, place));
+            cells
+        });
+        tables.push(Table {
+            title: capitalise(measurement.title),
+            text: measurement.text.to_owned(),
+            header: header(results, "size, ranks"),
+            rows: rows.collect(),
+        });
+    }
+    tables
 }
 
 /// What has no sizes: a row for each measurement and number of ranks.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More ranks than two, usually more than cores: a ring of pairs, barrier, allreduce.
+//! More ranks than two, usually more than cores: a ring of pairs, barrier.
 
 use std::time::Duration;
 
@@ -71,22 +71,4 @@ pub(super) fn barrier(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
         }
     });
     report(mpi, options.measurement.name, 0, &values)
-}
-
-/// Time of a sum of one integer.
-pub(super) fn allreduce(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
-    let ranks = i64::from(mpi.size);
-    let expected = ranks * (ranks - 1) / 2;
-    let values = options.effort.measure(mpi, |iterations| {
-        for number in 0..iterations as i64 {
-            let sum = mpi.sum(i64::from(mpi.rank) + number);
-            if options.verify && sum != expected + ranks * number {
-                mpi.abort(&format!(
-                    "wrong sum {sum}, expected {}",
-                    expected + ranks * number
-                ));
-            }
-        }
-    });
-    report(mpi, options.measurement.name, SIZE, &values)
 }

@@ -2,8 +2,10 @@
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
-//! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`] and [`memory`] are what runs.
+//! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`], [`collective`] and
+//! [`memory`] are what runs.
 
+mod collective;
 mod many;
 mod memory;
 mod pair;
@@ -49,9 +51,8 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "posted" => queue::posted(&mpi, &options),
         "ring" => many::ring(&mpi, &options),
         "barrier" => many::barrier(&mpi, &options),
-        "allreduce" => many::allreduce(&mpi, &options),
         "private-memory" | "shared-memory" => memory::measure(&mpi),
-        _ => Err(format!("no rank measures {name}")),
+        _ => collective::measure(&mpi, &options),
     }?;
     mpi.finish();
     Ok(())
