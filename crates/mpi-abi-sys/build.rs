@@ -33,7 +33,12 @@ fn header() -> Result<String, std::fmt::Error> {
     write_constants(&mut text)?;
     for prefix in ["", "P"] {
         for function in table::functions() {
-            let parameters = function.parameters.join(", ");
+            let parameters: Vec<String> = function
+                .parameters
+                .iter()
+                .map(|declarator| as_pointer(declarator))
+                .collect();
+            let parameters = parameters.join(", ");
             let list = if parameters.is_empty() {
                 "void"
             } else {
@@ -88,6 +93,23 @@ fn write_types(text: &mut String) -> std::fmt::Result {
     }
     text.push('\n');
     Ok(())
+}
+
+/// `const int weights[]` as `const int *weights`, which is the same to the language. Compilers take the first for a promise
+/// that there are elements, and warn of constants such as MPI_UNWEIGHTED.
+fn as_pointer(declarator: &str) -> String {
+    let text = declarator.trim();
+    match text
+        .strip_suffix("[]")
+        .and_then(|text| text.rsplit_once(' '))
+    {
+        Some((kind, name)) => {
+            let stars = name.chars().take_while(|&c| c == '*').count();
+            let (stars, name) = name.split_at(stars);
+            format!("{kind} {stars}*{name}")
+        }
+        None => text.to_owned(),
+    }
 }
 
 fn write_constants(text: &mut String) -> std::fmt::Result {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The canonical form of a type map: which bytes, in packing order, without the history of its construction.
 //!
-//! A form is a list of *nests*; a nest is one block of bytes repeated along dimensions, innermost first. Repeating a form of
+//! A form is a list of *nests* (or of equal runs, which take less memory); a nest is one block of bytes repeated along dimensions, innermost first. Repeating a form of
 //! one nest only adds a dimension to it, and repeating several adds a dimension around all of them, so nothing that is
 //! regular is ever expanded, however it was described. Dimensions that continue each other are joined, and blocks that
 //! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
@@ -39,6 +39,13 @@ pub(crate) struct Nest {
 pub(crate) enum Form {
     /// One nest; no bytes at all if its block is empty.
     Regular(Nest),
+    /// Equal runs of bytes at these offsets, and dimensions around all of them, innermost first.
+    List {
+        offsets: Vec<i64>,
+        /// Bytes of each run.
+        bytes: usize,
+        dimensions: Vec<Dimension>,
+    },
     /// Several nests, and dimensions around all of them, innermost first.
     Irregular {
         nests: Vec<Nest>,
@@ -112,7 +119,7 @@ impl Form {
         if count > 1 && size > 0 {
             match &mut form {
                 Self::Regular(nest) => nest.repeat(count, stride),
-                Self::Irregular { dimensions, .. } => {
+                Self::List { dimensions, .. } | Self::Irregular { dimensions, .. } => {
                     add_dimension(dimensions, count, stride, size);
                 }
             }
@@ -135,35 +142,34 @@ impl Gather {
         }
         match form {
             Form::Regular(nest) => self.add_nest(nest, at),
-            Form::Irregular {
-                nests, dimensions, ..
-            } => {
-                let copies = dimensions.iter().try_fold(1usize, |product, dimension| {
-                    product.checked_mul(dimension.count)
-                });
-                let copies = copies.ok_or(LayoutError::TooManyBlocks)?;
-                let mut index = vec![0usize; dimensions.len()];
-                for _ in 0..copies {
-                    let offset = index
-                        .iter()
-                        .zip(dimensions)
-                        .map(|(&i, dimension)| i as i64 * dimension.stride)
-                        .sum::<i64>();
-                    let offset = at.checked_add(offset).ok_or(LayoutError::Overflow)?;
-                    for nest in nests {
-                        self.add_nest(nest, offset)?;
-                    }
-                    for (i, dimension) in index.iter_mut().zip(dimensions) {
-                        *i += 1;
-                        if *i < dimension.count {
-                            break;
-                        }
-                        *i = 0;
-                    }
+            Form::List {
+                offsets,
+                bytes,
+                dimensions,
+            } => repetitions(dimensions, at, |at| {
+                for &offset in offsets {
+                    let block = Block {
+                        offset,
+                        bytes: *bytes,
+                    };
+                    self.add_run(block, at)?;
                 }
                 Ok(())
-            }
+            }),
+            Form::Irregular {
+                nests, dimensions, ..
+            } => repetitions(dimensions, at, |at| {
+                nests.iter().try_for_each(|nest| self.add_nest(nest, at))
+            }),
         }
+    }
+
+    fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
+        let run = Nest {
+            block,
+            dimensions: Vec::new(),
+        };
+        self.add_nest(&run, at)
     }
 
     fn add_nest(&mut self, nest: &Nest, at: i64) -> Result<()> {
@@ -214,6 +220,18 @@ impl Gather {
             }
             return Form::Regular(nest);
         }
+        let bytes = first.block.bytes;
+        let are_equal_runs = self
+            .nests
+            .iter()
+            .all(|nest| nest.dimensions.is_empty() && nest.block.bytes == bytes);
+        if are_equal_runs {
+            return Form::List {
+                offsets: self.nests.iter().map(|nest| nest.block.offset).collect(),
+                bytes,
+                dimensions: Vec::new(),
+            };
+        }
         let mut position = 0;
         let packed_before = self
             .nests
@@ -230,4 +248,33 @@ impl Gather {
             dimensions: Vec::new(),
         }
     }
+}
+
+/// Calls `action` with the offset of each repetition along dimensions, starting with `at`.
+fn repetitions(
+    dimensions: &[Dimension],
+    at: i64,
+    mut action: impl FnMut(i64) -> Result<()>,
+) -> Result<()> {
+    let copies = dimensions.iter().try_fold(1usize, |product, dimension| {
+        product.checked_mul(dimension.count)
+    });
+    let copies = copies.ok_or(LayoutError::TooManyBlocks)?;
+    let mut index = vec![0usize; dimensions.len()];
+    for _ in 0..copies {
+        let offset = index
+            .iter()
+            .zip(dimensions)
+            .map(|(&i, dimension)| i as i64 * dimension.stride)
+            .sum::<i64>();
+        action(at.checked_add(offset).ok_or(LayoutError::Overflow)?)?;
+        for (i, dimension) in index.iter_mut().zip(dimensions) {
+            *i += 1;
+            if *i < dimension.count {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Ok(())
 }

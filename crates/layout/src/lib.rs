@@ -10,13 +10,18 @@
 //! `tests/type_map.rs` compares all of it with a naive interpreter of the standard's type maps.
 
 mod bounds;
+mod copy;
+mod dense;
 mod error;
 mod form;
+mod isa;
 mod kernel;
 mod layout;
 mod shared;
+mod walk;
 
 pub use error::{LayoutError, Result};
 pub use form::Block;
+pub use isa::{Isa, limit_isa};
 pub use layout::{ArrayOrder, Layout, Slice};
 pub use shared::SharedLayout;

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The copies that all packing consists of, made for each width of run.
+//!
+//! Runs of up to 64 bytes are copied by one or two pairs of loads and stores of a fixed size that may overlap (a run of 24
+//! bytes is its first 16 and its last 16), so that no loop calls a function for a few bytes. Where the processor has it,
+//! the loops are compiled for AVX2 too, and runs of 1, 2 and 4 bytes at small distances are gathered by AVX-512 (`dense`).
+
+use std::ptr;
+
+#[cfg(target_arch = "x86_64")]
+use crate::dense;
+use crate::isa;
+
+/// Runs at equal distances.
+#[derive(Clone, Copy)]
+pub(crate) struct Strided {
+    pub(crate) start: *mut u8,
+    pub(crate) stride: isize,
+}
+
+impl Strided {
+    const fn at(self, index: usize) -> *mut u8 {
+        self.start
+            .wrapping_offset(self.stride.wrapping_mul(index as isize))
+    }
+}
+
+/// Runs ahead that are asked for where they lie far apart: what the processor's own prefetching does not find.
+const AHEAD: usize = 32;
+/// Distance from which on it does not.
+const FAR: usize = 512;
+/// Bytes that are copied at once at most.
+const LINE: usize = 64;
+
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint; it never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Copies the first `size_of::<T>()` and the last of `bytes` bytes, which may overlap.
+///
+/// # Safety
+/// `bytes` is at least the size of `T` and at most twice that; readable and writable.
+#[inline(always)]
+unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
+    let last = bytes - size_of::<T>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first_part = from.cast::<T>().read_unaligned();
+        let last_part = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(first_part);
+        to.add(last).cast::<T>().write_unaligned(last_part);
+    }
+}
+
+/// A few words that are copied at once.
+type Sixteen = [u64; 2];
+type ThirtyTwo = [u64; 4];
+
+/// Copies one run.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `bytes` bytes; they do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn run(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; each arm copies `bytes` bytes.
+    unsafe {
+        match bytes {
+            8..=16 => ends::<u64>(from, to, bytes),
+            4..=7 => ends::<u32>(from, to, bytes),
+            17..=32 => ends::<Sixteen>(from, to, bytes),
+            33..=64 => ends::<ThirtyTwo>(from, to, bytes),
+            2..=3 => ends::<u16>(from, to, bytes),
+            1 => *to = *from,
+            _ => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// Copies `count` runs by `copy`, and asks for those ahead where they lie far apart.
+#[inline(always)]
+fn each(from: Strided, to: Strided, count: usize, copy: impl Fn(*const u8, *mut u8)) {
+    // Lines at distances that are multiples of a power of two displace each other in the cache: not too early, then.
+    let far = |side: Strided| {
+        let distance = side.stride.unsigned_abs();
+        distance >= FAR && !distance.is_multiple_of(FAR / 2)
+    };
+    if far(from) || far(to) {
+        let distant = if far(from) { from } else { to };
+        for index in 0..count {
+            prefetch(distant.at(index + AHEAD));
+            copy(from.at(index), to.at(index));
+        }
+    } else {
+        for index in 0..count {
+            copy(from.at(index), to.at(index));
+        }
+    }
+}
+
+/// Which side of a copy has its runs one after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packed {
+    Source,
+    Target,
+}
+
+/// Copies one value.
+///
+/// # Safety
+/// It is readable and writable.
+#[inline(always)]
+unsafe fn one<T: Copy>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.cast::<T>()
+            .write_unaligned(from.cast::<T>().read_unaligned())
+    };
+}
+
+/// Copies a run of at least [`LINE`] bytes line by line; the last line may overlap the one before.
+///
+/// # Safety
+/// Readable and writable.
+#[inline(always)]
+unsafe fn lines(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let last = bytes - LINE;
+        let mut at = 0;
+        while at < last {
+            one::<[u64; LINE / 8]>(from.add(at), to.add(at));
+            at += LINE;
+        }
+        one::<[u64; LINE / 8]>(from.add(last), to.add(last));
+    }
+}
+
+/// Copies `count` runs of `bytes` bytes.
+///
+/// # Safety
+/// The runs are readable at `from` and writable at `to`, and do not overlap.
+#[inline(always)]
+unsafe fn runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: usize) {
+    // The distance on the packed side is the size, which is known to the compiler in most loops.
+    macro_rules! by {
+        ($size:expr, $copy:expr) => {{
+            let stride = $size as isize;
+            let (mut from, mut to) = (from, to);
+            match packed {
+                Packed::Source => from.stride = stride,
+                Packed::Target => to.stride = stride,
+            }
+            each(from, to, count, |from, to| {
+                // SAFETY: the caller's promise; the copy moves `bytes` bytes.
+                unsafe { $copy(from, to) }
+            });
+        }};
+    }
+    macro_rules! whole {
+        ($type:ty) => {
+            by!(size_of::<$type>(), one::<$type>)
+        };
+    }
+    macro_rules! both_ends {
+        ($type:ty) => {
+            by!(bytes, |from, to| ends::<$type>(from, to, bytes))
+        };
+    }
+    match bytes {
+        1 => whole!(u8),
+        2 => whole!(u16),
+        4 => whole!(u32),
+        8 => whole!(u64),
+        12 => whole!([u32; 3]),
+        16 => whole!(Sixteen),
+        24 => whole!([u64; 3]),
+        32 => whole!(ThirtyTwo),
+        48 => whole!([u64; 6]),
+        64 => whole!([u64; 8]),
+        3 => both_ends!(u16),
+        5..=7 => both_ends!(u32),
+        9..=15 => both_ends!(u64),
+        17..=31 => both_ends!(Sixteen),
+        33..=63 => both_ends!(ThirtyTwo),
+        65..=512 => by!(bytes, |from, to| lines(from, to, bytes)),
+        _ => {
+            for index in 0..count {
+                // SAFETY: the caller's promise.
+                unsafe { ptr::copy_nonoverlapping(from.at(index), to.at(index), bytes) };
+            }
+        }
+    }
+}
+
+/// As [`runs`], compiled for AVX2.
+///
+/// # Safety
+/// As for [`runs`], on a processor with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn pack_avx2(from: Strided, to: Strided, bytes: usize, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { runs(from, to, Packed::Target, bytes, count) }
+}
+
+/// As [`runs`], compiled for AVX2.
+///
+/// # Safety
+/// As for [`runs`], on a processor with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn unpack_avx2(from: Strided, to: Strided, bytes: usize, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { runs(from, to, Packed::Source, bytes, count) }
+}
+
+/// Copies `count` runs of `bytes` bytes with the best code for this processor.
+///
+/// # Safety
+/// As for [`runs`].
+unsafe fn best_runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if isa::has_avx2() {
+        // SAFETY: the caller's promise; the processor has AVX2.
+        return unsafe {
+            match packed {
+                Packed::Target => pack_avx2(from, to, bytes, count),
+                Packed::Source => unpack_avx2(from, to, bytes, count),
+            }
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { runs(from, to, packed, bytes, count) }
+}
+
+/// Packs `count` runs of `bytes` bytes into `target`; what lies between that and `end` may be overwritten.
+///
+/// # Safety
+/// The runs are readable; `target` is writable for them and up to `end`.
+pub(crate) unsafe fn pack_row(
+    from: Strided,
+    target: *mut u8,
+    end: *mut u8,
+    bytes: usize,
+    count: usize,
+) {
+    // SAFETY: the caller's promise; what has been packed already is left out.
+    unsafe {
+        if count == 1 {
+            return run(from.start, target, bytes);
+        }
+        #[cfg(target_arch = "x86_64")]
+        let done = dense::pack(from, target, end, bytes, count);
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        let rest = Strided {
+            start: from.at(done),
+            ..from
+        };
+        let to = Strided {
+            start: target.add(done * bytes),
+            stride: bytes as isize,
+        };
+        best_runs(rest, to, Packed::Target, bytes, count - done);
+    }
+}
+
+/// Unpacks `count` runs of `bytes` bytes from `source`, which is readable up to `end`.
+///
+/// # Safety
+/// The runs are writable; `source` is readable for them and up to `end`.
+pub(crate) unsafe fn unpack_row(
+    source: *const u8,
+    end: *const u8,
+    to: Strided,
+    bytes: usize,
+    count: usize,
+) {
+    // SAFETY: the caller's promise; what has been unpacked already is left out.
+    unsafe {
+        if count == 1 {
+            return run(source, to.start, bytes);
+        }
+        #[cfg(target_arch = "x86_64")]
+        let done = dense::unpack(source, end, to, bytes, count);
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        let from = Strided {
+            start: source.add(done * bytes).cast_mut(),
+            stride: bytes as isize,
+        };
+        let rest = Strided {
+            start: to.at(done),
+            ..to
+        };
+        best_runs(from, rest, Packed::Source, bytes, count - done);
+    }
+}
+
+/// Packs runs of `bytes` bytes at offsets from `base`.
+///
+/// # Safety
+/// The runs are readable, `target` is writable for all of them.
+pub(crate) unsafe fn pack_list(base: *const u8, offsets: &[i64], target: *mut u8, bytes: usize) {
+    for (index, &offset) in offsets.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = base.wrapping_offset(offset as isize);
+            run_of(bytes, from, target.add(index * bytes));
+        }
+    }
+}
+
+/// Unpacks runs of `bytes` bytes to offsets from `base`.
+///
+/// # Safety
+/// The runs are writable, `source` is readable for all of them.
+pub(crate) unsafe fn unpack_list(source: *const u8, base: *mut u8, offsets: &[i64], bytes: usize) {
+    for (index, &offset) in offsets.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = base.wrapping_offset(offset as isize);
+            run_of(bytes, source.add(index * bytes), to);
+        }
+    }
+}
+
+/// As [`run`], with the usual size first: the choice is made outside the loop.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn run_of(bytes: usize, from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes == 8 {
+            to.cast::<u64>()
+                .write_unaligned(from.cast::<u64>().read_unaligned());
+        } else {
+            run(from, to, bytes);
+        }
+    }
+}
+
+/// Rows of a tile, and runs of one that are copied before the next row is looked at.
+pub(crate) const TILE: usize = 8;
+
+/// Copies `rows` rows of `count` runs each, in squares, so that neighbouring runs of neighbouring rows are used while their
+/// cache lines are at hand. `distances` are those of rows on both sides.
+///
+/// # Safety
+/// All runs are readable and writable, and do not overlap.
+pub(crate) unsafe fn tile(
+    from: Strided,
+    to: Strided,
+    bytes: usize,
+    count: usize,
+    rows: usize,
+    distances: (isize, isize),
+) {
+    macro_rules! squares {
+        ($copy:expr) => {{
+            let mut start = 0;
+            while start < count {
+                let end = count.min(start + TILE);
+                for row in 0..rows as isize {
+                    for index in start..end {
+                        let from = from.at(index).wrapping_offset(distances.0 * row);
+                        let to = to.at(index).wrapping_offset(distances.1 * row);
+                        // SAFETY: the caller's promise; the copy moves `bytes` bytes.
+                        unsafe { $copy(from, to) };
+                    }
+                }
+                start = end;
+            }
+        }};
+    }
+    match bytes {
+        1 => squares!(one::<u8>),
+        2 => squares!(one::<u16>),
+        4 => squares!(one::<u32>),
+        8 => squares!(one::<u64>),
+        16 => squares!(one::<Sixteen>),
+        _ => squares!(|from, to| run(from, to, bytes)),
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels against loops that copy byte by byte: every width of run, many distances, whole and partial ranges, with
+//! every set of instructions in turn. Nothing outside the range may change.
+#![expect(unsafe_code, reason = "packing works on addresses")]
+
+use std::sync::Mutex;
+
+use layout::{Isa, Layout, limit_isa};
+
+const CANARY: u8 = 0xc5;
+const MARGIN: usize = 256;
+
+/// A byte that depends on its place.
+fn pattern(place: usize) -> u8 {
+    (place.wrapping_mul(2_654_435_761) >> 7) as u8
+}
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// Compares packing and unpacking of several ranges with `places`, the offset of each packed byte.
+fn compare(layout: &Layout, places: &[i64], numbers: &mut Numbers) {
+    let low = places.iter().copied().min().unwrap_or(0);
+    let high = places.iter().copied().max().unwrap_or(0) + 1;
+    let span = (high - low) as usize;
+    let memory: Vec<u8> = (0..span + 2 * MARGIN).map(pattern).collect();
+    let home = |offset: i64| MARGIN + (offset - low) as usize;
+    for round in 0..4 {
+        let (start, end) = match round {
+            0 => (0, places.len()),
+            _ => {
+                let start = numbers.below(places.len());
+                (start, start + 1 + numbers.below(places.len() - start))
+            }
+        };
+        let expected: Vec<u8> = places[start..end]
+            .iter()
+            .map(|&at| memory[home(at)])
+            .collect();
+        let mut packed = vec![CANARY; end - start + MARGIN];
+        let base = memory
+            .as_ptr()
+            .wrapping_add(MARGIN)
+            .wrapping_offset(-(low as isize));
+        // SAFETY: every byte lies in the memory, and the target is longer than the range.
+        unsafe { layout.pack(base, start..end, packed.as_mut_ptr()) };
+        assert_eq!(
+            packed[..end - start],
+            expected[..],
+            "{layout:?} {start}..{end}"
+        );
+        assert!(packed[end - start..].iter().all(|&byte| byte == CANARY));
+
+        let mut target = vec![CANARY; memory.len()];
+        let mut wanted = target.clone();
+        for (&at, &byte) in places[start..end].iter().zip(&expected) {
+            wanted[home(at)] = byte;
+        }
+        let base = target
+            .as_mut_ptr()
+            .wrapping_add(MARGIN)
+            .wrapping_offset(-(low as isize));
+        // SAFETY: as above, the other way round.
+        unsafe { layout.unpack(base, start..end, expected.as_ptr()) };
+        assert!(target == wanted, "{layout:?} {start}..{end}");
+    }
+}
+
+fn on_every_isa(test: impl Fn(&mut Numbers)) {
+    // The limit is the process's: one test at a time.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
+    for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+        limit_isa(isa);
+        test(&mut Numbers(u64::from(isa as u8) + 7));
+    }
+}
+
+/// Offsets of the bytes of `count` runs of `width` bytes.
+fn rows(width: usize, count: usize, stride: i64) -> Vec<i64> {
+    (0..count as i64)
+        .flat_map(|index| (0..width as i64).map(move |byte| index * stride + byte))
+        .collect()
+}
+
+#[test]
+fn rows_of_every_width() {
+    on_every_isa(|numbers| {
+        let byte = Layout::named(1, 1);
+        for width in (1..=70).chain([127, 128, 129, 200, 511, 512, 513, 700]) {
+            let wide = width as i64;
+            for stride in [
+                wide + 1,
+                wide + 3,
+                2 * wide,
+                4 * wide,
+                8 * wide,
+                520,
+                1024,
+                -2 * wide,
+            ] {
+                if stride.unsigned_abs() < width as u64 {
+                    continue;
+                }
+                for count in [2, 9, 131] {
+                    let run = Layout::contiguous(width, &byte).unwrap();
+                    let layout = Layout::repeated(count, stride, &run).unwrap();
+                    compare(&layout, &rows(width, count, stride), numbers);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn short_runs_in_lines() {
+    on_every_isa(|numbers| {
+        for width in [1, 2, 4, 8] {
+            for times in [2, 3, 4, 8, 16] {
+                for count in [127, 128, 129, 1000, 1023] {
+                    let run = Layout::named(width, width);
+                    let stride = (width * times) as i64;
+                    let layout = Layout::repeated(count, stride, &run).unwrap();
+                    compare(&layout, &rows(width, count, stride), numbers);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_inside_each_other() {
+    on_every_isa(|numbers| {
+        for width in [1, 2, 3, 4, 8, 12, 16, 24] {
+            for (lines, columns) in [(8, 8), (9, 17), (33, 5), (64, 64)] {
+                let element = Layout::contiguous(width, &Layout::named(1, 1)).unwrap();
+                let line = (width * columns) as i64;
+                let column = Layout::repeated(lines, line, &element).unwrap();
+                let layout = Layout::repeated(columns, width as i64, &column).unwrap();
+                let places: Vec<i64> = (0..columns as i64)
+                    .flat_map(|index| {
+                        let column = rows(width, lines, line);
+                        column.into_iter().map(move |at| at + index * width as i64)
+                    })
+                    .collect();
+                compare(&layout, &places, numbers);
+            }
+        }
+    });
+}
+
+#[test]
+fn lists_and_records() {
+    on_every_isa(|numbers| {
+        for width in [1, 2, 3, 5, 8, 13, 16, 40, 100] {
+            let element = Layout::contiguous(width, &Layout::named(1, 1)).unwrap();
+            let mut at = 0;
+            let offsets: Vec<i64> = (0..200)
+                .map(|_| {
+                    at += (width + 1 + numbers.below(9)) as i64;
+                    at
+                })
+                .collect();
+            let list = Layout::hindexed(offsets.iter().map(|&at| (at, 1)), &element).unwrap();
+            let one: Vec<i64> = offsets
+                .iter()
+                .flat_map(|&at| (0..width as i64).map(move |byte| at + byte))
+                .collect();
+            compare(&list, &one, numbers);
+            let far = at + 1000;
+            let twice = Layout::repeated(3, far, &list).unwrap();
+            let places: Vec<i64> = (0..3)
+                .flat_map(|copy| one.iter().map(move |at| at + copy * far))
+                .collect();
+            compare(&twice, &places, numbers);
+
+            let byte = Layout::named(1, 1);
+            let pieces = [(0, 4), (8, width), (120, 6)];
+            let record = Layout::structure(pieces.map(|(at, length)| (at, length, &byte))).unwrap();
+            let records = Layout::repeated(50, 150, &record).unwrap();
+            let places: Vec<i64> = (0..50)
+                .flat_map(|index| {
+                    pieces.into_iter().flat_map(move |(at, length)| {
+                        (0..length as i64).map(move |byte| index * 150 + at + byte)
+                    })
+                })
+                .collect();
+            compare(&records, &places, numbers);
+        }
+    });
+}
