@@ -37,6 +37,7 @@ macro_rules! call {
 }
 
 pub(crate) mod collective;
+pub(crate) mod datatype;
 
 /// An initialised MPI library, and this process's place in its world.
 pub(crate) struct Mpi {

@@ -56,7 +56,8 @@ pub(crate) struct Measurement {
 
 macro_rules! measurements {
     ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*
-     collectives $($collective:literal $call:literal),*;) => {
+     collectives $($collective:literal $call:literal),*;
+     packing $($pack:literal $data:literal),*;) => {
         /// All measurements, in the order in which they run.
         pub(crate) const MEASUREMENTS: &[Measurement] = &[
             $(Measurement {
@@ -72,6 +73,8 @@ macro_rules! measurements {
                 on_request: true,
                 ..collective(concat!($collective, "-init"), concat!("Persistent ", $call), "time of a start and its wait")
             },)*
+            $(packing(concat!("pack-", $pack), concat!("Pack ", $data)),)*
+            $(packing(concat!("unpack-", $pack), concat!("Unpack ", $data)),)*
         ];
     };
 }
@@ -85,6 +88,20 @@ const fn collective(name: &'static str, title: &'static str, text: &'static str)
         better: Better::Lower,
         axis: Axis::Pieces,
         ranks: &[2, 8, 16],
+        clock: Clock::Rank,
+        on_request: false,
+    }
+}
+
+const fn packing(name: &'static str, title: &'static str) -> Measurement {
+    Measurement {
+        name,
+        title,
+        text: "packed bytes per second, one rank",
+        unit: Unit::BytesPerSecond,
+        better: Better::Higher,
+        axis: Axis::Ranks,
+        ranks: &[1],
         clock: Clock::Rank,
         on_request: false,
     }
@@ -109,12 +126,18 @@ measurements! {
         "time of a barrier";
     "startup", "Start-up", Nanoseconds, Lower, Ranks, [2, 32], Job,
         "the launcher starts a program that initialises and finalises MPI, until all has ended";
+    "commit", "Make and commit a subarray", Nanoseconds, Lower, Ranks, [1], Rank,
+        "time of MPI_Type_create_subarray, commit and free";
     "private-memory", "Private memory of a rank", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, the largest of all ranks";
     "shared-memory", "Shared memory of all ranks", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, counted once for all ranks of the node";
     collectives "bcast" "bcast", "reduce" "reduce", "allreduce" "allreduce", "gather" "gather", "scatter" "scatter",
         "allgather" "allgather", "alltoall" "alltoall", "reduce-scatter" "reduce_scatter_block", "scan" "scan";
+    packing "1" "64 KiB in blocks of 1 byte", "4" "in blocks of 4 bytes", "8" "in blocks of 8 bytes",
+        "16" "in blocks of 16 bytes", "64" "in blocks of 64 bytes", "face" "a face of 24-byte rows",
+        "transpose" "a transpose of 256 x 256 doubles", "irregular" "20,000 doubles at irregular offsets",
+        "regular" "20,000 doubles listed at regular offsets", "struct" "20,000 structs of int, double, char[6]";
 }
 
 /// Messages of a window.
@@ -128,9 +151,20 @@ impl Measurement {
         MEASUREMENTS.iter().find(|row| row.name == name)
     }
 
+    /// The row whose job measures this one: one job gives both rows of memory, and one all of packing.
+    pub(crate) fn job(&self) -> &'static str {
+        match self.name {
+            "shared-memory" => "private-memory",
+            "commit" => "pack-1",
+            name if name.starts_with("pack-") || name.starts_with("unpack-") => "pack-1",
+            name => name,
+        }
+    }
+
     /// Whether this row, or a group that it belongs to, has a name.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let group = match (self.axis, self.on_request) {
+            _ if self.job() == "pack-1" => "pack",
             (Axis::Pieces, false) => "collectives",
             (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",
             (Axis::Pieces, true) => "nonblocking",

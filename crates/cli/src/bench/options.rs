@@ -15,7 +15,7 @@ const LARGEST: usize = 1 << 30;
 #[derive(Args)]
 pub(crate) struct BenchOptions {
     /// What to measure, separated by commas (default: everything but nonblocking and persistent collectives); --list names
-    /// the rows, and `collectives`, `nonblocking` and `persistent` are groups of them
+    /// the rows, and `collectives`, `nonblocking`, `persistent` and `pack` are groups of them
     #[arg(long, value_delimiter = ',', value_parser = chosen)]
     pub(super) only: Vec<String>,
     /// Name and explain the measurements, and stop
@@ -111,7 +111,7 @@ fn chosen(name: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
     Err(format!(
-        "expected one of {}, collectives, nonblocking, persistent",
+        "expected one of {}, collectives, nonblocking, persistent, pack",
         names.join(", ")
     ))
 }

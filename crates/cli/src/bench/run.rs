@@ -77,13 +77,9 @@ fn command_line() -> String {
 fn steps(options: &BenchOptions) -> Vec<Step> {
     let mut steps = Vec::new();
     for measurement in options.measurements() {
-        // One job gives both memory rows.
-        if measurement.name == "shared-memory"
-            && options
-                .measurements()
-                .iter()
-                .any(|row| row.name == "private-memory")
-        {
+        // One job may give several rows.
+        let known = |step: &Step| step.measurement.job() == measurement.job();
+        if measurement.job() != measurement.name && steps.iter().any(known) {
             continue;
         }
         let own = measurement.axis != Axis::Sizes
@@ -181,7 +177,9 @@ fn measure(
             Line::Point { name, size, values } => {
                 let row = Measurement::find(&name)
                     .ok_or_else(|| format!("{} measured {name}", target.name))?;
-                points.push((place(row, size), values));
+                if options.measurements().contains(&row) {
+                    points.push((place(row, size), values));
+                }
             }
         }
     }
@@ -196,7 +194,7 @@ fn measure(
 
 fn words(options: &BenchOptions, measurement: &Measurement) -> Vec<String> {
     let mut words = vec![
-        measurement.name.to_owned(),
+        measurement.job().to_owned(),
         format!("iterations={}", options.iterations),
         format!("repetitions={}", options.repetitions),
         format!("budget_us={}", options.budget_ms * 1000),

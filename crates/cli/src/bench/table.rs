@@ -155,10 +155,11 @@ fn others(results: &Results) -> Option<Table> {
         .flat_map(|row| results.places(row))
         .collect();
     let rows = places.into_iter().map(|place| {
-        let mut cells = vec![format!(
-            "{}, {} ranks",
-            place.measurement.title, place.ranks
-        )];
+        let title = place.measurement.title;
+        let mut cells = vec![match place.ranks {
+            1 => title.to_owned(),
+            ranks => format!("{title}, {ranks} ranks"),
+        }];
         cells.extend(values(results, place));
         cells
     });

@@ -2,12 +2,13 @@
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
-//! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`], [`collective`] and
-//! [`memory`] are what runs.
+//! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`], [`collective`],
+//! [`pack`] and [`memory`] are what runs.
 
 mod collective;
 mod many;
 mod memory;
+mod pack;
 mod pair;
 mod queue;
 mod repeat;
@@ -52,6 +53,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "ring" => many::ring(&mpi, &options),
         "barrier" => many::barrier(&mpi, &options),
         "private-memory" | "shared-memory" => memory::measure(&mpi),
+        "pack-1" => pack::measure(&mpi, &options),
         _ => collective::measure(&mpi, &options),
     }?;
     mpi.finish();
