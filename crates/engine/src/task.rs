@@ -126,10 +126,16 @@ pub fn block_on<T>(
         if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
             return outcome;
         }
-        let watch = vci.enter().watch.take();
-        vci.wait_until(call, |state| {
+        let watch = {
+            let mut guard = vci.enter();
+            guard.awaited = guard.watch.take();
+            guard.awaited
+        };
+        let waited = vci.wait_until(call, |state| {
             state.events != seen || watch.is_some_and(|watch| watch.has_changed())
-        })?;
+        });
+        vci.enter().awaited = None;
+        waited?;
     }
 }
 

@@ -74,6 +74,8 @@ pub mod kind {
     pub const INACTIVE: u8 = 7;
     /// Something that is neither a send nor a receive (generalized request, nonblocking collective).
     pub const OTHER: u8 = 8;
+    /// A long wait for a member of a communicator in a collective through shared memory.
+    pub const MEETING: u8 = 9;
 }
 
 /// The job as all its processes on this node see it. One page at offset 0.

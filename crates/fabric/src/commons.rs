@@ -237,12 +237,15 @@ impl Commons {
             .store(u32::from(awaited), Ordering::Relaxed);
     }
 
-    /// The word that changes when the member leaves a turn that is farthest behind.
-    pub fn laggard(&self) -> &AtomicU64 {
-        let behind = (0..self.members)
-            .map(|member| self.left(member))
-            .min_by_key(|left| left.load(Ordering::Relaxed));
-        behind.unwrap_or_else(|| self.left(0))
+    /// The member that is farthest behind in leaving turns.
+    pub fn laggard(&self) -> u32 {
+        let behind = |&member: &u32| self.left(member).load(Ordering::Relaxed);
+        (0..self.members).min_by_key(behind).unwrap_or(0)
+    }
+
+    /// A word that changes when a member leaves a turn.
+    pub fn left_word(&self, member: u32) -> &AtomicU64 {
+        self.left(member)
     }
 
     /// Whether all members have retired: the memory can be used for something else.

@@ -68,7 +68,11 @@ impl RankState {
 
     fn take(&mut self, record: OpRecord) {
         match record.kind {
-            kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::SEND_QUEUED | kind::SEND_ACTIVE => {
+            kind::RECEIVE_POSTED
+            | kind::RECEIVE_ACTIVE
+            | kind::SEND_QUEUED
+            | kind::SEND_ACTIVE
+            | kind::MEETING => {
                 self.pending.push(record);
             }
             kind::UNEXPECTED => {
@@ -267,6 +271,7 @@ fn kind_text(kind: u8) -> &'static str {
         kind::RECEIVE_POSTED => "receive",
         kind::RECEIVE_ACTIVE => "receive, arriving",
         kind::SEND_QUEUED => "send, queued",
+        kind::MEETING => "collective",
         _ => "send",
     }
 }
@@ -360,6 +365,7 @@ mod tests {
         state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
         state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));
         state.take(record(kind::SEND_QUEUED, 3, 5, 7, 1));
+        state.take(record(kind::MEETING, 2, 1, 0, 0));
         state.take(record(kind::UNEXPECTED, 1, 0, 7, 10));
         state.take(record(kind::UNEXPECTED, 1, 0, 8, 10));
         let rows = operation_rows(&state, 2_600);
@@ -370,6 +376,7 @@ mod tests {
                 "receive|any|any|MPI_COMM_WORLD|8|2.1 s",
                 "send|3|7|MPI_COMM_SELF|1048576|2.1 s",
                 "send, queued|3|-|context 4, collective|1|2.1 s",
+                "collective|2|-|MPI_COMM_WORLD, collective|0|2.1 s",
                 "2 unexpected|1|various|MPI_COMM_WORLD|20|2.1 s",
             ]
         );

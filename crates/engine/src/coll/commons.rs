@@ -24,7 +24,7 @@ use fabric::doorbell;
 use fabric::sync::{AtomicU64, Mutex, Ordering};
 
 use super::primitives::{Block, Round};
-use crate::comm::Comm;
+use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
 use crate::task::block_on;
@@ -285,12 +285,14 @@ impl Meeting<'_> {
     /// Waits until `ready` gives something, which it can only when `word` has changed.
     async fn until<T>(
         &self,
+        member: impl Fn() -> u32,
         word: impl Fn() -> *const AtomicU64,
         mut ready: impl FnMut() -> Option<T>,
     ) -> T {
+        let match_word = self.comm.match_base() + COLLECTIVE;
         poll_fn(|_| {
             // SAFETY: a word of the commons, which stay mapped.
-            let watch = unsafe { Watch::new(word()) };
+            let watch = unsafe { Watch::new(word(), self.comm.peer(member()), match_word) };
             if let Some(found) = ready() {
                 return Poll::Ready(found);
             }
@@ -312,11 +314,15 @@ impl Meeting<'_> {
             return;
         }
         let commons = &self.shared.commons;
-        let laggard = || std::ptr::from_ref(commons.laggard());
-        self.until(laggard, || {
-            commons.set_awaited(true);
-            self.may_enter(index, bytes).then_some(())
-        })
+        let laggard = || std::ptr::from_ref(commons.left_word(commons.laggard()));
+        self.until(
+            || commons.laggard(),
+            laggard,
+            || {
+                commons.set_awaited(true);
+                self.may_enter(index, bytes).then_some(())
+            },
+        )
         .await;
         commons.set_awaited(false);
     }
@@ -396,7 +402,18 @@ impl Meeting<'_> {
             Some(posted) => posted,
             None => {
                 let stamp = || std::ptr::from_ref(commons.stamp(turn, member));
-                self.until(stamp, || commons.posted(turn, member)).await
+                // What is nobody's in particular is the work of whoever comes last: one of those that have not come yet.
+                let awaited =
+                    || (0..self.size).find(|&other| commons.posted(turn, other).is_none());
+                let whom = || {
+                    if member < self.size {
+                        member
+                    } else {
+                        awaited().unwrap_or(self.me)
+                    }
+                };
+                self.until(whom, stamp, || commons.posted(turn, member))
+                    .await
             }
         };
         if posted.purpose != self.word {

@@ -62,6 +62,8 @@ pub(crate) struct VciState {
     pub(crate) events: u64,
     /// What the future that was polled last waits for besides.
     pub(crate) watch: Option<Watch>,
+    /// What the wait that goes on depends on, for the hang report.
+    pub(crate) awaited: Option<Watch>,
     /// What happened, counter by counter, but for what links and rings know.
     counts: Counts,
     /// Set when a peer breaks the protocol; every wait returns it.
@@ -74,6 +76,10 @@ pub(crate) struct VciState {
 pub(crate) struct Watch {
     word: NonNull<AtomicU64>,
     seen: u64,
+    /// World rank of who is to change it.
+    pub(crate) peer: u32,
+    /// Match word of the operation that waits.
+    pub(crate) match_word: u64,
 }
 
 // SAFETY: the word is atomic, and mapped as long as the process lives (Watch::new).
@@ -84,12 +90,17 @@ impl Watch {
     ///
     /// # Safety
     /// The word stays mapped.
-    pub(crate) unsafe fn new(word: *const AtomicU64) -> Self {
+    pub(crate) unsafe fn new(word: *const AtomicU64, peer: u32, match_word: u64) -> Self {
         // SAFETY: a reference's address, or that of a mapped word (caller).
         let word = unsafe { NonNull::new_unchecked(word.cast_mut()) };
         // SAFETY: mapped (caller).
         let seen = unsafe { word.as_ref() }.load(Ordering::Relaxed);
-        Self { word, seen }
+        Self {
+            word,
+            seen,
+            peer,
+            match_word,
+        }
     }
 
     /// Whether the word has changed.
@@ -173,6 +184,7 @@ impl Vci {
             streaming: Vec::new(),
             events: 0,
             watch: None,
+            awaited: None,
             counts: Counts::default(),
             fault: None,
             node,

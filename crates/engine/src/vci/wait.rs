@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fabric::board::{CALL_NAME_BYTES, activity};
+use fabric::board::{CALL_NAME_BYTES, activity, kind as record_kind};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::os;
 use fabric::segment::Segment;
 use fabric::sync::{Ordering, spin_loop};
 
+use super::operations::{OpIndex, Role};
 use super::{Guard, Vci, VciState};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::Settings;
@@ -141,9 +142,28 @@ impl Vci {
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         self.waiting.show(call, activity::POLLING);
+        let shown = self.show_awaited();
         let outcome = self.wait_stages(&mut done);
+        if let Some(index) = shown {
+            self.enter().ops.release(index);
+        }
         self.waiting.set_activity(activity::OUTSIDE);
         outcome
+    }
+
+    /// Lets the launcher see whom the wait depends on, when that is told by no message.
+    fn show_awaited(&self) -> Option<OpIndex> {
+        let mut guard = self.enter();
+        let awaited = guard.awaited?;
+        let index = guard.ops.take(Role::Task, record_kind::MEETING).ok()?;
+        let stamp = guard.node.now_ms();
+        guard.ops.op_mut(index).comm = std::ptr::null();
+        let record = guard.ops.record_mut(index);
+        record.match_word = awaited.match_word;
+        record.peer = awaited.peer;
+        record.bytes = 0;
+        record.stamp_ms = stamp;
+        Some(index)
     }
 
     fn wait_stages(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<()> {
