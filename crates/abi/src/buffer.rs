@@ -3,8 +3,8 @@
 
 use core::ffi::c_void;
 
-use engine::p2p::buffered;
-use engine::{Error, ErrorClass};
+use engine::p2p::buffered::{self, AttachedBuffer};
+use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_BUFFER_AUTOMATIC;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 
@@ -12,21 +12,38 @@ use crate::env::require_process;
 use crate::error::run;
 use crate::handle::COMMS;
 
+/// Attaches memory of the program's.
+pub(crate) fn attach_to(place: &AttachedBuffer, buffer: *mut c_void, size: i64) -> Result<()> {
+    let automatic = buffer as usize == MPI_BUFFER_AUTOMATIC;
+    let bytes = usize::try_from(size)
+        .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
+    place.attach(buffer as usize, (!automatic).then_some(bytes))
+}
+
+/// Waits until attached memory is free, stores its address, and gives its length.
+pub(crate) fn detach_from(
+    place: &AttachedBuffer,
+    call: &'static str,
+    buffer_addr: *mut c_void,
+) -> Result<i64> {
+    buffered::flush(require_process()?, place, call)?;
+    let (address, bytes) = place.detach()?;
+    // SAFETY: `buffer_addr` is the address of a pointer (MPI-5.0, section 3.6.1).
+    unsafe { *buffer_addr.cast::<usize>() = address };
+    Ok(bytes.unwrap_or(0) as i64)
+}
+
+/// The buffer of a communicator, or of the process for 0.
+fn place(comm: MPI_Comm) -> Result<&'static AttachedBuffer> {
+    if comm == 0 {
+        Ok(require_process()?.buffer())
+    } else {
+        Ok(COMMS.find(comm, "comm")?.send_buffer())
+    }
+}
+
 fn attach(call: &'static str, comm: MPI_Comm, buffer: *mut c_void, size: i64) -> i32 {
-    run(call, comm, || {
-        let automatic = buffer as usize == MPI_BUFFER_AUTOMATIC;
-        let bytes = usize::try_from(size)
-            .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
-        let bytes = (!automatic).then_some(bytes);
-        if comm == 0 {
-            require_process()?.buffer().attach(buffer as usize, bytes)
-        } else {
-            COMMS
-                .find(comm, "comm")?
-                .send_buffer()
-                .attach(buffer as usize, bytes)
-        }
-    })
+    run(call, comm, || attach_to(place(comm)?, buffer, size))
 }
 
 fn detach(
@@ -36,17 +53,7 @@ fn detach(
     size: &mut dyn FnMut(i64),
 ) -> i32 {
     run(call, comm, || {
-        let process = require_process()?;
-        let buffer = if comm == 0 {
-            process.buffer()
-        } else {
-            COMMS.find(comm, "comm")?.send_buffer()
-        };
-        buffered::flush(process, buffer, call)?;
-        let (address, bytes) = buffer.detach()?;
-        // SAFETY: `buffer_addr` is the address of a pointer (MPI-5.0, section 3.6.1).
-        unsafe { *buffer_addr.cast::<usize>() = address };
-        size(bytes.unwrap_or(0) as i64);
+        size(detach_from(place(comm)?, call, buffer_addr)?);
         Ok(())
     })
 }

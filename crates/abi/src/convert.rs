@@ -16,7 +16,7 @@ use mpi_abi_sys::types::{
 };
 
 use crate::env::process;
-use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS};
+use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS};
 
 /// Bits of a request's index in its integer; the rest is generation.
 const REQUEST_INDEX_BITS: u32 = 24;
@@ -52,6 +52,8 @@ conversions! {
         INFOS: MPI_Info, MPI_INFO_NULL;
     MPI_Errhandler_toint MPI_Errhandler_fromint;
         HANDLERS: MPI_Errhandler, MPI_ERRHANDLER_NULL;
+    MPI_Session_toint MPI_Session_fromint;
+        SESSIONS: MPI_Session, MPI_SESSION_NULL;
 }
 
 /// Kinds of which no objects can be made yet: only predefined handles exist.
@@ -75,8 +77,6 @@ macro_rules! constants_only {
 constants_only! {
     MPI_File_toint MPI_File_fromint;
         (MPI_File), MPI_FILE_NULL;
-    MPI_Session_toint MPI_Session_fromint;
-        (MPI_Session), MPI_SESSION_NULL;
     MPI_Win_toint MPI_Win_fromint;
         (MPI_Win), MPI_WIN_NULL;
 }

@@ -3,8 +3,8 @@
 
 use core::ffi::{c_char, c_void};
 use std::io::Write as _;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use engine::process::{Process, ThreadLevel};
@@ -22,12 +22,17 @@ const BEFORE: u64 = 0;
 const ACTIVE: u64 = 1;
 const FINALIZED: u64 = 2;
 
+/// Of the engine, which the World Model and all sessions share.
 static STATE: AtomicU64 = AtomicU64::new(BEFORE);
+/// Of the World Model.
+static WORLD: AtomicU64 = AtomicU64::new(BEFORE);
+/// The World Model and the sessions that use the engine.
+static USERS: Mutex<u32> = Mutex::new(0);
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
 static LAST_USED_CODE: AtomicU64 = AtomicU64::new(16384);
 
-/// Between MPI_Init and MPI_Finalize.
+/// Between MPI_Init and MPI_Finalize, or inside a session.
 #[inline(always)]
 pub(crate) fn is_active() -> bool {
     STATE.load(Ordering::Relaxed) == ACTIVE
@@ -85,19 +90,32 @@ pub(crate) unsafe fn store_text(text: &str, buffer: *mut c_char, length: *mut i3
     }
 }
 
-fn init(call: &'static str, level: ThreadLevel) -> i32 {
-    if STATE.load(Ordering::Relaxed) != BEFORE {
-        let text = if was_finalized() {
-            "called after MPI_Finalize"
-        } else {
-            "called twice"
-        };
-        return raise(call, 0, Error::new(ErrorClass::ERR_OTHER, text));
+/// Starts the engine for one more user, if it does not run.
+pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    match process() {
+        Some(process) => process.resume(),
+        None => start_engine(level).map_err(|error| error.in_call(call))?,
     }
-    let (process, warnings) = match Process::start(level) {
-        Ok(started) => started,
-        Err(failure) => return error::fatal(&failure.in_call(call)),
-    };
+    *users += 1;
+    STATE.store(ACTIVE, Ordering::Relaxed);
+    Ok(())
+}
+
+/// One user less; the engine rests after the last one.
+pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = require_process()?;
+    if *users == 1 {
+        process.rest(call)?;
+        STATE.store(FINALIZED, Ordering::Relaxed);
+    }
+    *users -= 1;
+    Ok(())
+}
+
+fn start_engine(level: ThreadLevel) -> engine::Result<()> {
+    let (process, warnings) = Process::start(level)?;
     if process.rank() == 0 {
         for warning in warnings {
             // A closed standard error loses warnings only.
@@ -106,6 +124,28 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     }
     MAIN_THREAD.get_or_init(|| std::thread::current().id());
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
+    error::define_predefined();
+    crate::datatype::define_predefined();
+    crate::op::define_predefined();
+    crate::group::define_predefined();
+    crate::info::define_predefined();
+    crate::attr::define_predefined(process);
+    Ok(())
+}
+
+fn init(call: &'static str, level: ThreadLevel) -> i32 {
+    if WORLD.load(Ordering::Relaxed) != BEFORE {
+        let text = if WORLD.load(Ordering::Relaxed) == FINALIZED {
+            "called after MPI_Finalize"
+        } else {
+            "called twice"
+        };
+        return raise(call, 0, Error::new(ErrorClass::ERR_OTHER, text));
+    }
+    let process = match join_engine(call, level).and_then(|()| require_process()) {
+        Ok(process) => process,
+        Err(failure) => return error::fatal(&failure.in_call(call)),
+    };
     for (handle, comm) in [
         (MPI_COMM_WORLD, process.world()),
         (MPI_COMM_SELF, process.itself()),
@@ -113,13 +153,7 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
         comm.handle.store(handle as u64, Ordering::Relaxed);
         COMMS.define(handle, comm.clone());
     }
-    error::define_predefined();
-    crate::datatype::define_predefined();
-    crate::op::define_predefined();
-    crate::group::define_predefined();
-    crate::info::define_predefined();
-    crate::attr::define_predefined(process);
-    STATE.store(ACTIVE, Ordering::Relaxed);
+    WORLD.store(ACTIVE, Ordering::Relaxed);
     0
 }
 
@@ -138,6 +172,8 @@ pub(crate) unsafe fn MPI_Init_thread(
     let level = ThreadLevel::from_abi(required);
     let code = init("MPI_Init_thread", level);
     if code == 0 {
+        // A session may have started the engine with another level.
+        let level = process().map_or(level, Process::thread_level);
         // SAFETY: the result is writable (crate head).
         unsafe { *provided = level as i32 };
     }
@@ -147,24 +183,29 @@ pub(crate) unsafe fn MPI_Init_thread(
 pub(crate) fn MPI_Finalize() -> i32 {
     run("MPI_Finalize", 0, || {
         let process = require_process()?;
+        if WORLD.load(Ordering::Relaxed) != ACTIVE {
+            let text = "called without MPI_Init, or twice";
+            return Err(Error::new(ErrorClass::ERR_OTHER, text));
+        }
         // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
         process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
         process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
         process.finish()?;
-        STATE.store(FINALIZED, Ordering::Relaxed);
-        Ok(())
+        process.resume();
+        WORLD.store(FINALIZED, Ordering::Relaxed);
+        leave_engine("MPI_Finalize")
     })
 }
 
 pub(crate) unsafe fn MPI_Initialized(flag: *mut i32) -> i32 {
     // SAFETY: the result is writable (crate head).
-    unsafe { *flag = i32::from(STATE.load(Ordering::Relaxed) != BEFORE) };
+    unsafe { *flag = i32::from(WORLD.load(Ordering::Relaxed) != BEFORE) };
     0
 }
 
 pub(crate) unsafe fn MPI_Finalized(flag: *mut i32) -> i32 {
     // SAFETY: the result is writable (crate head).
-    unsafe { *flag = i32::from(was_finalized()) };
+    unsafe { *flag = i32::from(WORLD.load(Ordering::Relaxed) == FINALIZED) };
     0
 }
 

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use engine::comm::Comm;
 use engine::errors::ERROR_CLASSES;
@@ -31,10 +31,14 @@ pub(crate) enum ErrorHandler {
 /// The handler of calls that belong to no object, before MPI_COMM_SELF has one: MPI_ERRORS_ARE_FATAL.
 static SELF_HANDLER: AtomicU64 = AtomicU64::new(MPI_ERRORS_ARE_FATAL as u64);
 
+/// Gives the predefined handlers their objects; a session needs them before the engine starts.
 pub(crate) fn define_predefined() {
-    HANDLERS.define(MPI_ERRORS_ARE_FATAL, Arc::new(ErrorHandler::Fatal));
-    HANDLERS.define(MPI_ERRORS_ABORT, Arc::new(ErrorHandler::Fatal));
-    HANDLERS.define(MPI_ERRORS_RETURN, Arc::new(ErrorHandler::Return));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        HANDLERS.define(MPI_ERRORS_ARE_FATAL, Arc::new(ErrorHandler::Fatal));
+        HANDLERS.define(MPI_ERRORS_ABORT, Arc::new(ErrorHandler::Fatal));
+        HANDLERS.define(MPI_ERRORS_RETURN, Arc::new(ErrorHandler::Return));
+    });
 }
 
 /// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
@@ -47,6 +51,23 @@ pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Res
         Ok(()) => 0,
         Err(error) => raise(call, comm, error),
     }
+}
+
+/// Runs a body that may be called at any time, also before MPI_Init and after MPI_Finalize.
+pub(crate) fn run_any_time(call: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
+    match body() {
+        Ok(()) => 0,
+        Err(error) => {
+            let handler = SELF_HANDLER.load(Ordering::Relaxed) as usize;
+            raise_to(call, handler, MPI_COMM_WORLD + 1, error)
+        }
+    }
+}
+
+/// Hands an error to a handler, with the object that the handler is told.
+#[cold]
+pub(crate) fn raise_to(call: &'static str, handler: usize, object: usize, error: Error) -> i32 {
+    invoke(handler, object, &error.in_call(call))
 }
 
 /// An MPI call outside MPI_Init ... MPI_Finalize.
@@ -268,7 +289,7 @@ pub(crate) fn MPI_Remove_error_string(errorcode: i32) -> i32 {
 }
 
 fn create(call: &'static str, function: Callback, errhandler: *mut MPI_Errhandler) -> i32 {
-    run(call, 0, || {
+    run_any_time(call, || {
         let handle = HANDLERS.insert(Arc::new(ErrorHandler::User(function)))?;
         // SAFETY: the result is writable (crate head).
         unsafe { *errhandler = handle };
@@ -341,7 +362,7 @@ pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> i32 {
-    run("MPI_Errhandler_free", 0, || {
+    run_any_time("MPI_Errhandler_free", || {
         // SAFETY: the handle is readable and writable (crate head).
         let handle = unsafe { &mut *errhandler };
         HANDLERS.find(*handle, "errhandler")?;

@@ -18,6 +18,7 @@ use engine::{Error, ErrorClass, Result};
 
 use crate::error::ErrorHandler;
 use crate::info::Info;
+use crate::session::Session;
 use crate::sync::{AtomicPtr, AtomicU64};
 
 /// A power of 2^8, so that a slot is found by a move.
@@ -214,4 +215,5 @@ tables! {
     OPS Op, 0x4f, "reduction operation", ERR_OP;
     INFOS Info, 0x49, "info object", ERR_INFO;
     HANDLERS ErrorHandler, 0x45, "error handler", ERR_ERRHANDLER;
+    SESSIONS Session, 0x53, "session", ERR_SESSION;
 }

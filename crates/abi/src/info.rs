@@ -9,7 +9,7 @@ use mpi_abi_sys::constants::{MPI_INFO_ENV, MPI_INFO_NULL, MPI_MAX_INFO_KEY, MPI_
 use mpi_abi_sys::types::MPI_Info;
 
 use crate::env::store_text;
-use crate::error::run;
+use crate::error::run_any_time;
 use crate::handle::INFOS;
 
 /// Keys and values in the order in which they were set.
@@ -44,16 +44,57 @@ pub(crate) fn of_pairs(pairs: &[(&str, &str)]) -> Result<MPI_Info> {
     }))
 }
 
-pub(crate) fn define_predefined() {
-    let level = crate::env::process().map_or("MPI_THREAD_SINGLE", |process| {
+/// Checks an info argument of which nothing is used.
+pub(crate) fn check(info: MPI_Info) -> Result<()> {
+    if info != MPI_INFO_NULL {
+        INFOS.find(info, "info")?;
+    }
+    Ok(())
+}
+
+/// The name of the thread level in force.
+pub(crate) fn level_name() -> &'static str {
+    crate::env::process().map_or("MPI_THREAD_SINGLE", |process| {
         match process.thread_level() as i32 {
             0 => "MPI_THREAD_SINGLE",
             1024 => "MPI_THREAD_FUNNELED",
             2048 => "MPI_THREAD_SERIALIZED",
             _ => "MPI_THREAD_MULTIPLE",
         }
-    });
-    let pairs = vec![("thread_level".to_owned(), level.to_owned())];
+    })
+}
+
+/// A new info object that says how the program was started, as far as that is known.
+pub(crate) unsafe fn MPI_Info_create_env(
+    argc: i32,
+    argv: *mut *mut c_char,
+    info: *mut MPI_Info,
+) -> i32 {
+    run_any_time("MPI_Info_create_env", || {
+        let mut pairs = Vec::new();
+        if argc > 0 && !argv.is_null() {
+            // SAFETY: `argv` holds `argc` texts (crate head).
+            let words: Vec<String> = (0..argc as usize)
+                .map(|index| unsafe { CStr::from_ptr(*argv.add(index)) })
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            pairs.push(("command", words[0].clone()));
+            pairs.push(("argv", words[1..].join(" ")));
+        }
+        if let Ok(folder) = std::env::current_dir() {
+            pairs.push(("wdir", folder.to_string_lossy().into_owned()));
+        }
+        pairs.push(("arch", std::env::consts::ARCH.to_owned()));
+        pairs.push(("thread_level", level_name().to_owned()));
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(key, value)| (*key, &**value)).collect();
+        // SAFETY: the result is writable (crate head).
+        unsafe { *info = of_pairs(&pairs)? };
+        Ok(())
+    })
+}
+
+pub(crate) fn define_predefined() {
+    let pairs = vec![("thread_level".to_owned(), level_name().to_owned())];
     INFOS.define(
         MPI_INFO_ENV,
         Arc::new(Info {
@@ -91,7 +132,7 @@ fn key_text(key: *const c_char) -> Result<String> {
 }
 
 pub(crate) unsafe fn MPI_Info_create(info: *mut MPI_Info) -> i32 {
-    run("MPI_Info_create", 0, || {
+    run_any_time("MPI_Info_create", || {
         // SAFETY: the result is writable (crate head).
         unsafe { *info = of_pairs(&[])? };
         Ok(())
@@ -99,7 +140,7 @@ pub(crate) unsafe fn MPI_Info_create(info: *mut MPI_Info) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> i32 {
-    run("MPI_Info_dup", 0, || {
+    run_any_time("MPI_Info_dup", || {
         let pairs = INFOS.find(info, "info")?.with(|pairs| pairs.clone());
         // SAFETY: the result is writable (crate head).
         unsafe {
@@ -112,7 +153,7 @@ pub(crate) unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> i32
 }
 
 pub(crate) unsafe fn MPI_Info_free(info: *mut MPI_Info) -> i32 {
-    run("MPI_Info_free", 0, || {
+    run_any_time("MPI_Info_free", || {
         // SAFETY: the handle is readable and writable (crate head).
         let handle = unsafe { &mut *info };
         if *handle == MPI_INFO_ENV {
@@ -130,7 +171,7 @@ pub(crate) unsafe fn MPI_Info_free(info: *mut MPI_Info) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) -> i32 {
-    run("MPI_Info_set", 0, || {
+    run_any_time("MPI_Info_set", || {
         let object = INFOS.find(info, "info")?;
         let key = key_text(key)?;
         let value = text("value", ErrorClass::ERR_INFO_VALUE, value, MPI_MAX_INFO_VAL)?;
@@ -143,7 +184,7 @@ pub(crate) unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *co
 }
 
 pub(crate) unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> i32 {
-    run("MPI_Info_delete", 0, || {
+    run_any_time("MPI_Info_delete", || {
         let key = key_text(key)?;
         let removed = INFOS.find(info, "info")?.with(|pairs| {
             let before = pairs.len();
@@ -170,7 +211,7 @@ pub(crate) unsafe fn MPI_Info_get(
     value: *mut c_char,
     flag: *mut i32,
 ) -> i32 {
-    run("MPI_Info_get", 0, || {
+    run_any_time("MPI_Info_get", || {
         let found = INFOS.find(info, "info")?.get(&key_text(key)?);
         // SAFETY: the results are writable, `value` for `valuelen` characters and a NUL (crate head).
         unsafe {
@@ -195,7 +236,7 @@ pub(crate) unsafe fn MPI_Info_get_string(
     value: *mut c_char,
     flag: *mut i32,
 ) -> i32 {
-    run("MPI_Info_get_string", 0, || {
+    run_any_time("MPI_Info_get_string", || {
         let found = INFOS.find(info, "info")?.get(&key_text(key)?);
         // SAFETY: the results are writable, `value` for `*buflen` bytes (crate head).
         unsafe {
@@ -218,7 +259,7 @@ pub(crate) unsafe fn MPI_Info_get_valuelen(
     valuelen: *mut i32,
     flag: *mut i32,
 ) -> i32 {
-    run("MPI_Info_get_valuelen", 0, || {
+    run_any_time("MPI_Info_get_valuelen", || {
         let found = INFOS.find(info, "info")?.get(&key_text(key)?);
         // SAFETY: the results are writable (crate head).
         unsafe {
@@ -232,7 +273,7 @@ pub(crate) unsafe fn MPI_Info_get_valuelen(
 }
 
 pub(crate) unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut i32) -> i32 {
-    run("MPI_Info_get_nkeys", 0, || {
+    run_any_time("MPI_Info_get_nkeys", || {
         let count = INFOS.find(info, "info")?.with(|pairs| pairs.len());
         // SAFETY: the result is writable (crate head).
         unsafe { *nkeys = count as i32 };
@@ -241,7 +282,7 @@ pub(crate) unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut i32) -> i32 
 }
 
 pub(crate) unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: i32, key: *mut c_char) -> i32 {
-    run("MPI_Info_get_nthkey", 0, || {
+    run_any_time("MPI_Info_get_nthkey", || {
         let found = INFOS.find(info, "info")?.with(|pairs| {
             usize::try_from(n)
                 .ok()

@@ -29,6 +29,7 @@ mod op;
 mod p2p;
 mod pack;
 mod request;
+mod session;
 mod status;
 mod sync;
 mod topo;

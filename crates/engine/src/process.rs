@@ -303,14 +303,29 @@ impl Process {
             "MPI_Finalize",
             crate::coll::barrier(self.world().clone()),
         )?;
-        self.vci
-            .wait_until("MPI_Finalize", |state| state.is_drained())?;
+        self.rest("MPI_Finalize")
+    }
+
+    /// Pushes out everything that still waits; this process may end, or go on with [`Self::resume`].
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    pub fn rest(&'static self, call: &'static str) -> Result<()> {
+        self.vci.wait_until(call, |state| state.is_drained())?;
         self.vci.enter().publish_counts();
         self.segment
             .board(self.rank)
             .phase
             .store(phase::FINALIZED, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Goes on after [`Self::rest`] or [`Self::finish`].
+    pub fn resume(&self) {
+        self.segment
+            .board(self.rank)
+            .phase
+            .store(phase::INITIALIZED, Ordering::Relaxed);
     }
 
     /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.

@@ -110,7 +110,8 @@ static long warm_up(batch_t batch, work_t *work)
         return options->iterations;
     }
     for (long iterations = 1;; iterations *= 2) {
-        double time = order(batch, work, iterations);
+        double time = order(batch, work, iterations), again = order(batch, work, iterations);
+        time = again < time ? again : time;
         if (time >= budget / 4 || iterations >= MOST) {
             double fitting = (double)iterations * budget / (time > 1 ? time : 1);
             return fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;

@@ -78,7 +78,8 @@ impl Effort {
         }
         let mut iterations = 1;
         loop {
-            let time = order(iterations);
+            // The first one may have waited for ranks that were still starting.
+            let time = order(iterations).min(order(iterations));
             if time >= self.budget / 4 || iterations >= MOST {
                 let fitting =
                     iterations as f64 * self.budget.as_secs_f64() / time.as_secs_f64().max(1e-9);
