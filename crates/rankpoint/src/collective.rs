@@ -16,12 +16,12 @@ use crate::universe::Threads;
 use crate::{Buffer, Communicator, Op, Plain};
 
 /// A buffer that a collective reads.
-fn reads<B: Buffer + ?Sized>(data: &B) -> Block {
+pub(crate) fn reads<B: Buffer + ?Sized>(data: &B) -> Block {
     bytes_at(address(data), data.byte_len())
 }
 
 /// A buffer that a collective writes.
-fn writes<B: Buffer + ?Sized>(data: &mut B) -> Block {
+pub(crate) fn writes<B: Buffer + ?Sized>(data: &mut B) -> Block {
     let bytes = data.byte_len();
     bytes_at(address_mut(data), bytes)
 }
@@ -36,13 +36,13 @@ fn bytes_at(base: *mut u8, bytes: usize) -> Block {
 }
 
 /// The elements of a reduction.
-fn elements<V>(base: *const V, count: usize, datatype: &Datatype) -> Block {
+pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &Datatype) -> Block {
     // SAFETY: as in `bytes_at`; the datatype is that of `V` (Op::reduction).
     unsafe { Block::new(base.cast_mut().cast(), count, datatype.layout().clone()) }
 }
 
 #[cold]
-fn wrong_length(argument: &'static str, length: usize, expected: String) -> Error {
+pub(crate) fn wrong_length(argument: &'static str, length: usize, expected: String) -> Error {
     Error::argument(
         ErrorClass::ERR_COUNT,
         argument,
@@ -51,23 +51,31 @@ fn wrong_length(argument: &'static str, length: usize, expected: String) -> Erro
     )
 }
 
+/// Ends the program after an error of the engine itself, because other ranks' data might still arrive in the buffers.
+pub(crate) fn end_if_unsettled(outcome: &Result<()>) {
+    if let Err(error) = outcome
+        && matches!(
+            error.class(),
+            ErrorClass::ERR_INTERN | ErrorClass::ERR_PROC_ABORTED
+        )
+    {
+        give_up(Some(error));
+    }
+}
+
 impl<T: Threads> Communicator<'_, T> {
-    /// Runs a collective to its end. An error of the engine itself ends the program, because other ranks' data might still
-    /// arrive in the buffers.
-    fn collect(&self, call: &'static str, work: impl Future<Output = Result<()>>) -> Result<()> {
+    /// Runs a collective to its end.
+    pub(crate) fn collect(
+        &self,
+        call: &'static str,
+        work: impl Future<Output = Result<()>>,
+    ) -> Result<()> {
         let outcome = task::block_on(self.vci(), call, work);
-        if let Err(error) = &outcome
-            && matches!(
-                error.class(),
-                ErrorClass::ERR_INTERN | ErrorClass::ERR_PROC_ABORTED
-            )
-        {
-            give_up(Some(error));
-        }
+        end_if_unsettled(&outcome);
         outcome
     }
 
-    fn root(&self, root: usize) -> Result<u32> {
+    pub(crate) fn root(&self, root: usize) -> Result<u32> {
         if root < self.size() {
             return Ok(root as u32);
         }
@@ -293,7 +301,7 @@ impl<T: Threads> Communicator<'_, T> {
         })
     }
 
-    fn equal_pieces(&self, block: &Block) -> Pieces {
+    pub(crate) fn equal_pieces(&self, block: &Block) -> Pieces {
         Pieces::equal(block, block.count / self.size(), self.size() as u32)
     }
 }

@@ -51,7 +51,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`]; [`data`] says what may travel.
+//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`] and (nonblocking) [`pending`]; [`data`] says what may travel.
 
 #![deny(unsafe_code)]
 
@@ -65,8 +65,10 @@ pub mod message;
 pub mod op;
 pub mod owned;
 pub mod p2p;
+pub mod pending;
 pub mod scope;
 pub mod universe;
+pub mod varying;
 
 #[doc(hidden)]
 pub use testkit;
@@ -78,6 +80,12 @@ pub use envelope::{Source, Status, Tag};
 pub use message::Message;
 pub use op::{Op, Reducible};
 pub use owned::OwnedRequest;
+pub use pending::{Pending, join_all};
 pub use rankpoint_macros::{Plain, test};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use universe::{AnyThread, OneThread, Threads, Universe};
+
+/// The examples of the page on the Rust API are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+pub struct PageOnTheRustApi;

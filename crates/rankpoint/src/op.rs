@@ -16,6 +16,7 @@ use engine::op::{Op as EngineOp, Operator, Reduction};
 use engine::{Error, ErrorClass};
 
 use crate::Plain;
+use crate::p2p::give_up;
 
 /// Numbers that the predefined operations work on.
 pub trait Reducible: Plain + private::Sealed {
@@ -107,6 +108,18 @@ operators! { Integer:
     XOR = Bxor;
 }
 
+/// Ends the program when a function of the user panics: it is called in the middle of operations, of other tasks too, whose
+/// buffers unwinding would free.
+struct EndOnPanic;
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            give_up(None);
+        }
+    }
+}
+
 impl<V: Plain> Op<V> {
     const fn predefined(operator: Operator, code: u32) -> Self {
         Self {
@@ -127,6 +140,7 @@ impl<V: Plain> Op<V> {
 
     fn user(function: impl Fn(&V, &V) -> V + Send + Sync + 'static, commutative: bool) -> Self {
         let each = move |input: *const u8, inout: *mut u8, count: usize, _: &Arc<Datatype>| {
+            let _end = EndOnPanic;
             let (input, inout) = (input.cast::<V>(), inout.cast::<V>());
             for index in 0..count {
                 // SAFETY: the engine passes `count` elements of the operation's type (Op::reduction); plain data may be
