@@ -38,7 +38,8 @@ impl<T: Threads> Communicator<'_, T> {
         }
     }
 
-    fn owned(comm: Arc<Comm>) -> Self {
+    /// One that is freed when it is dropped.
+    pub(crate) fn owned(comm: Arc<Comm>) -> Self {
         Self {
             comm,
             owned: true,
@@ -141,7 +142,7 @@ fn no_communicator() -> engine::Error {
     )
 }
 
-fn number(argument: &'static str, value: usize) -> Result<i32> {
+pub(crate) fn number(argument: &'static str, value: usize) -> Result<i32> {
     i32::try_from(value).map_err(|_| {
         engine::Error::argument(
             engine::ErrorClass::ERR_ARG,

@@ -51,16 +51,19 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`] and (nonblocking) [`pending`]; [`data`] says what may travel.
+//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`] and (nonblocking) [`pending`], its relatives in
+//! [`group`] and [`cart`]; [`data`] says what may travel.
 
 #![deny(unsafe_code)]
 
 extern crate self as rankpoint;
 
+pub mod cart;
 pub mod collective;
 pub mod communicator;
 pub mod data;
 pub mod envelope;
+pub mod group;
 pub mod message;
 pub mod op;
 pub mod owned;
@@ -73,10 +76,12 @@ pub mod varying;
 #[doc(hidden)]
 pub use testkit;
 
+pub use cart::{Cart, balanced_dims};
 pub use communicator::Communicator;
 pub use data::{Buffer, Plain};
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
+pub use group::Group;
 pub use message::Message;
 pub use op::{Op, Reducible};
 pub use owned::OwnedRequest;
