@@ -3,12 +3,14 @@
 //!
 //! Work goes in *turns*, numbered from 1; all members take the same turns. In turn `t` every member has a line (a stamp and
 //! a few bytes) and an area for more bytes; a further line and area, nobody's in particular, hold what one member computes
-//! for all. Turns share [`LINES`] lines and [`AREAS`] areas of each: turn `t` has number `t % LINES` and `t % AREAS`. A member *posts* in a turn: it writes its data and then the stamp with the number
+//! for all. Turns share [`LINES`] lines and [`AREAS`] areas of each: turn `t` has number `t % LINES` and `t % AREAS`. Turns with little data use a
+//! part of their area each, so that as many of them as there are lines can be under way. A member *posts* in a turn: it writes its data and then the stamp with the number
 //! of the turn; it *leaves* a turn when it needs nobody's data of it any more.
 //!
 //! Who writes what: member `m` alone writes the lines and areas of `m`; the common ones are written by the member that was
-//! counted in last. Invariant: data of turn `t` are written only when every member has left turn `t - LINES`, or
-//! `t - AREAS` if they need an area ([`Turns::may_enter`]), so whoever has not left a turn finds the data of all members that have posted in it, unchanged.
+//! counted in last. Invariant: data of turn `t` are written only when every member has left turn `t - AREAS` if
+//! they need a whole area; `t - LINES` if they need a line; and for a part of an area also the last turn before `t` that used
+//! whole areas ([`Turns::may_enter`]), so whoever has not left a turn finds the data of all members that have posted in it, unchanged.
 //! Which turns a member has left it says in a word of its own, and also in each stamp: whoever waits for all stamps of a turn
 //! anyway learns it for nothing.
 //!
@@ -25,10 +27,12 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// Turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
 /// waits for nobody, such as the root of a broadcast, is seldom stopped.
 pub const LINES: u64 = if cfg!(loom) { 2 } else { 32 };
-/// Turns with areas that can be under way at once.
+/// Turns with whole areas that can be under way at once.
 pub const AREAS: u64 = if cfg!(loom) { 2 } else { 4 };
 /// Bytes of data beside a stamp, aligned to 16.
 pub const LINE_BYTES: usize = 48;
+/// Parts of an area.
+pub const PARTS: u64 = LINES / AREAS;
 /// What a member says it has left when it will never look into the commons again.
 const GONE: u64 = u64::MAX;
 
@@ -178,6 +182,19 @@ impl Commons {
         }
     }
 
+    /// Bytes of a part of an area: whole lines.
+    pub const fn part_bytes(&self) -> usize {
+        self.area_bytes / PARTS as usize / 64 * 64
+    }
+
+    /// The part of the area of a member (or of nobody in particular) that a turn with little data uses:
+    /// [`Self::part_bytes`] bytes, aligned to a line.
+    pub const fn part(&self, turn: u64, member: u32) -> NonNull<u8> {
+        let part = (turn / AREAS % PARTS) as usize;
+        // SAFETY: inside the area.
+        unsafe { self.area(turn, member).add(part * self.part_bytes()) }
+    }
+
     /// Says that the data of `member` are there. `member` is the own one, or nobody in particular for who was counted in
     /// last.
     #[inline]
@@ -278,6 +295,20 @@ pub struct Posted {
     pub left_before: u64,
 }
 
+/// Where the data of a turn go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Beside the stamp.
+    Line,
+    /// Into a part of the area. The last turn before this one that used whole areas; 0 if none did.
+    Part {
+        /// See above.
+        whole_before: u64,
+    },
+    /// Into the area.
+    Area,
+}
+
 /// What a member knows about turns: which ones it has left, and which ones all others have.
 #[derive(Debug)]
 pub struct Turns {
@@ -310,16 +341,20 @@ impl Turns {
         self.all_left_before = self.all_left_before.max(all_left_before);
     }
 
-    /// Whether the data of a turn may be written, into an area if there are more than [`LINE_BYTES`] bytes: every member
-    /// has left the turn that had the place before.
+    /// Whether the data of a turn may be written: every member has left the turns that had the place before.
     #[inline]
-    pub fn may_enter(&mut self, commons: &Commons, turn: u64, bytes: usize) -> bool {
-        let reach = if bytes > LINE_BYTES { AREAS } else { LINES };
-        turn < self.all_left_before + reach || self.look(commons, turn, reach)
+    pub fn may_enter(&mut self, commons: &Commons, turn: u64, place: Place) -> bool {
+        let needed = match place {
+            Place::Line => (turn + 1).saturating_sub(LINES),
+            Place::Part { whole_before } => (turn + 1).saturating_sub(LINES).max(whole_before + 1),
+            Place::Area => (turn + 1).saturating_sub(AREAS),
+        };
+        needed <= self.all_left_before || self.look(commons, needed)
     }
 
+    /// Whether every member has left all turns before `needed`.
     #[cold]
-    fn look(&mut self, commons: &Commons, turn: u64, reach: u64) -> bool {
+    fn look(&mut self, commons: &Commons, needed: u64) -> bool {
         let lowest = (0..commons.members)
             // PAIRS: commons.left. Their reads of the slot happen before we overwrite it.
             .map(|member| commons.left(member).load(Ordering::Acquire))
@@ -327,7 +362,7 @@ impl Turns {
             .unwrap_or(GONE);
         // A member that has left no turn has written nothing: the first turn is 1.
         self.learn(lowest);
-        turn < self.all_left_before.saturating_add(reach)
+        needed <= self.all_left_before
     }
 
     /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.
@@ -365,12 +400,13 @@ mod tests {
 
     #[test]
     fn places_are_free_when_all_have_left() {
-        for (bytes, reach) in [(0, LINES), (LINE_BYTES, LINES), (LINE_BYTES + 1, AREAS)] {
+        let part = Place::Part { whole_before: 0 };
+        for (place, reach) in [(Place::Line, LINES), (part, LINES), (Place::Area, AREAS)] {
             let mut memory = vec![0; 1 << 12];
             let (commons, mut one) = member(&mut memory, 2);
             let mut other = Turns::new();
             for turn in 1..=reach {
-                assert!(one.may_enter(&commons, turn, bytes), "{turn}");
+                assert!(one.may_enter(&commons, turn, place), "{turn}");
                 commons.post(&one, turn, 0, 7);
                 let posted = Posted {
                     purpose: 7,
@@ -379,16 +415,50 @@ mod tests {
                 assert_eq!(commons.posted(turn, 0), Some(posted));
                 one.leave(&commons, 0, turn);
             }
-            assert!(!one.may_enter(&commons, reach + 1, bytes));
+            assert!(!one.may_enter(&commons, reach + 1, place));
             other.leave(&commons, 1, 1);
-            assert!(one.may_enter(&commons, reach + 1, bytes));
-            assert!(!one.may_enter(&commons, reach + 2, bytes));
+            assert!(one.may_enter(&commons, reach + 1, place));
+            assert!(!one.may_enter(&commons, reach + 2, place));
             other.leave(&commons, 1, 3);
-            assert!(!one.may_enter(&commons, reach + 2, bytes));
+            assert!(!one.may_enter(&commons, reach + 2, place));
             other.leave(&commons, 1, 2);
-            assert!(one.may_enter(&commons, reach + 3, bytes));
-            assert!(!one.may_enter(&commons, reach + 4, bytes));
+            assert!(one.may_enter(&commons, reach + 3, place));
+            assert!(!one.may_enter(&commons, reach + 4, place));
         }
+    }
+
+    #[test]
+    fn parts_wait_for_whole_areas() {
+        let mut memory = vec![0; 1 << 12];
+        let (commons, mut one) = member(&mut memory, 1);
+        let place = Place::Part { whole_before: 3 };
+        for turn in [1, 3] {
+            one.leave(&commons, 0, turn);
+            assert!(!one.may_enter(&commons, 7, place));
+        }
+        one.leave(&commons, 0, 2);
+        assert!(one.may_enter(&commons, 7, place));
+        assert!(one.may_enter(&commons, LINES, place));
+    }
+
+    #[test]
+    fn parts_of_different_turns_do_not_overlap() {
+        let mut memory = vec![0; 1 << 15];
+        let base = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: an address inside the memory, which is long enough for two members with areas of 8 lines.
+        let commons = unsafe {
+            let base = NonNull::new_unchecked(base.wrapping_add(base.align_offset(64)));
+            assert!(
+                Commons::bytes(2, 512 * PARTS as usize) + 64 <= size_of_val(&memory[..]) as u64
+            );
+            Commons::at(base, 2, 512 * PARTS as usize)
+        };
+        assert_eq!(commons.part_bytes(), 512);
+        let mut starts: Vec<usize> = (1..=LINES)
+            .flat_map(|turn| [0, 1, 2].map(|member| commons.part(turn, member).as_ptr() as usize))
+            .collect();
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 512));
     }
 
     #[test]

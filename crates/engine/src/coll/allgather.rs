@@ -24,7 +24,13 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
     let mut round = Round::new(comm);
     let largest = pieces.0.iter().map(Block::bytes).max().unwrap_or(0);
     if let Some(turns) = choose::shared_pieces(largest, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Allgather, largest, turns.count).await
+        && let Some(meeting) = meet(
+            &mut round,
+            Purpose::Allgather,
+            largest,
+            turns.shown(largest),
+        )
+        .await
     {
         return shared::gather(meeting, send.as_ref(), Some(&pieces), None, turns).await;
     }

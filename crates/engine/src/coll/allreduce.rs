@@ -23,7 +23,13 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
     }
     let mut round = Round::new(comm);
     if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Allreduce, send.bytes(), turns.count).await
+        && let Some(meeting) = meet(
+            &mut round,
+            Purpose::Allreduce,
+            send.bytes(),
+            turns.shown_elements(&send),
+        )
+        .await
     {
         return shared::allreduce(meeting, &send, &receive, &op, turns).await;
     }
@@ -91,7 +97,13 @@ pub async fn reduce_scatter(
         return round.outcome();
     }
     if choose::shared_in_one_turn(&send, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::ReduceScatter, send.bytes(), 1).await
+        && let Some(meeting) = meet(
+            &mut round,
+            Purpose::ReduceScatter,
+            send.bytes(),
+            (1, send.bytes()),
+        )
+        .await
     {
         return shared::reduce_scatter(meeting, &send, &receive, first as usize, &op).await;
     }

@@ -33,9 +33,16 @@ pub async fn alltoall(
     if forwarding && piece_bytes == 0 {
         return round.outcome();
     }
+    let size = round.size;
     if sizes == Sizes::Equal
-        && let Some(turns) = choose::shared_parts(piece_bytes, area_of(&round), round.size)
-        && let Some(meeting) = meet(&mut round, Purpose::Alltoall, piece_bytes, turns.count).await
+        && let Some(turns) = choose::shared_parts(piece_bytes, area_of(&round), size)
+        && let Some(meeting) = meet(
+            &mut round,
+            Purpose::Alltoall,
+            piece_bytes,
+            turns.shown_pieces(size),
+        )
+        .await
     {
         let send = send.as_ref().unwrap_or(&receive);
         return shared::alltoall(meeting, send, &receive, turns).await;

@@ -18,7 +18,7 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         return Box::pin(super::inter::barrier(comm)).await;
     }
     let mut round = Round::new(comm);
-    if let Some(meeting) = meet(&mut round, Purpose::Barrier, 0, 1).await {
+    if let Some(meeting) = meet(&mut round, Purpose::Barrier, 0, (1, 0)).await {
         return shared::barrier(meeting).await;
     }
     Box::pin(dissemination(&mut round)).await;

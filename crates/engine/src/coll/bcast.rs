@@ -23,7 +23,7 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
     let mut round = Round::new(comm);
     let bytes = block.bytes();
     if let Some(turns) = choose::shared_bcast(bytes, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Bcast, bytes, turns.count).await
+        && let Some(meeting) = meet(&mut round, Purpose::Bcast, bytes, turns.shown(bytes)).await
     {
         return shared::bcast(meeting, &block, root, turns).await;
     }

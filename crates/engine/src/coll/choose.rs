@@ -51,6 +51,22 @@ impl Turns {
             most,
         }
     }
+
+    /// The turns, and the bytes that a member with `bytes` bytes shows in one of them at most.
+    pub(super) fn shown(self, bytes: usize) -> (usize, usize) {
+        (self.count, self.most.min(bytes))
+    }
+
+    /// The same where `most` counts elements.
+    pub(super) fn shown_elements(self, block: &Block) -> (usize, usize) {
+        let elements = self.most.min(block.count);
+        (self.count, elements * block.layout.size())
+    }
+
+    /// The same where a piece for each of `size` members is shown.
+    pub(super) fn shown_pieces(self, size: u32) -> (usize, usize) {
+        (self.count, self.most * size as usize)
+    }
 }
 
 /// A broadcast through areas of `area` bytes.

@@ -18,7 +18,7 @@ use std::slice;
 use std::sync::OnceLock;
 use std::task::Poll;
 
-use fabric::commons::{AREAS, Commons, LINE_BYTES, Turns};
+use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use fabric::sync::{AtomicU64, Mutex, Ordering};
@@ -48,6 +48,8 @@ pub(crate) struct Membership {
     shared: OnceLock<Option<Shared>>,
     /// Turns that were given to operations so far.
     drawn: AtomicU64,
+    /// The last of them that uses whole areas.
+    last_whole: AtomicU64,
 }
 
 struct Shared {
@@ -62,11 +64,16 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Membership {
-    /// Gives turns to an operation; what was given before. Collectives of a communicator are called one after the other.
-    fn draw(&self, turns: u64) -> u64 {
+    /// Gives turns to an operation: the first of them, and the last turn before it that uses whole areas. Collectives of a
+    /// communicator are called one after the other.
+    fn draw(&self, turns: u64, whole: bool) -> (u64, u64) {
         let drawn = self.drawn.load(Ordering::Relaxed);
         self.drawn.store(drawn + turns, Ordering::Relaxed);
-        drawn
+        let whole_before = self.last_whole.load(Ordering::Relaxed);
+        if whole {
+            self.last_whole.store(drawn + turns, Ordering::Relaxed);
+        }
+        (drawn + 1, whole_before)
     }
 
     /// This member will not use the commons again. The first rank keeps them for another communicator.
@@ -179,23 +186,31 @@ pub(super) fn area_of(round: &Round) -> usize {
     area_bytes(round.size)
 }
 
+/// Bytes of a part of an area of this size.
+const fn part_of(area_bytes: usize) -> usize {
+    area_bytes / PARTS as usize / 64 * 64
+}
+
 /// The turns of one operation.
 pub(super) struct Meeting<'a> {
     comm: &'a Comm,
     shared: &'a Shared,
     first: u64,
+    /// Where data go that are too long for a line.
+    long: Place,
     word: u64,
     pub(super) me: u32,
     pub(super) size: u32,
     failure: Cell<Option<Error>>,
 }
 
-/// The turns of an operation in which every member has `bytes` bytes, if the members have commons.
+/// The turns of an operation in which every member has `bytes` bytes and shows at most `shown` a turn, if the members have
+/// commons.
 pub(super) async fn meet(
     round: &mut Round,
     purpose: Purpose,
     bytes: usize,
-    turns: usize,
+    (turns, shown): (usize, usize),
 ) -> Option<Meeting<'_>> {
     if !is_eligible(round) {
         return None;
@@ -205,7 +220,8 @@ pub(super) async fn meet(
         return None;
     }
     // All members draw before they first wait, so in the same order.
-    let first = 1 + membership.draw(turns as u64);
+    let whole = shown > part_of(area_bytes(round.size));
+    let (first, whole_before) = membership.draw(turns as u64, whole);
     if membership.shared.get().is_none() {
         if first == 1 {
             Box::pin(found(round)).await;
@@ -228,6 +244,11 @@ pub(super) async fn meet(
         comm: &round.comm,
         shared,
         first,
+        long: if whole {
+            Place::Area
+        } else {
+            Place::Part { whole_before }
+        },
         word: (purpose as u64) << 56 | bytes as u64,
         me: round.rank,
         size: round.size,
@@ -236,19 +257,31 @@ pub(super) async fn meet(
 }
 
 /// The turn of a blocking operation whose data fit into an area, if the members have commons already. Without threads only:
-/// what it does is done under no guard.
+/// what it does is done under no guard. Each shows `shown` bytes.
 #[inline]
-pub(super) fn meet_at_once(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<Meeting<'_>> {
+pub(super) fn meet_at_once(
+    comm: &Comm,
+    purpose: Purpose,
+    bytes: usize,
+    shown: usize,
+) -> Option<Meeting<'_>> {
     let shared = comm.membership.shared.get()?.as_ref()?;
-    if comm.vci.is_threaded() || bytes > shared.commons.area_bytes() {
+    if comm.vci.is_threaded() || shown > shared.commons.area_bytes() {
         return None;
     }
+    let whole = shown > shared.commons.part_bytes();
+    let (first, whole_before) = comm.membership.draw(1, whole);
     comm.next_collective();
     comm.vci.enter().count(Counter::SharedTurns);
     Some(Meeting {
         comm,
         shared,
-        first: 1 + comm.membership.draw(1),
+        first,
+        long: if whole {
+            Place::Area
+        } else {
+            Place::Part { whole_before }
+        },
         word: (purpose as u64) << 56 | bytes as u64,
         me: comm.rank() as u32,
         size: shared.commons.members(),
@@ -305,7 +338,12 @@ impl Meeting<'_> {
     /// Whether the own data of a turn, `bytes` bytes, can be written.
     pub(super) fn may_enter(&self, index: usize, bytes: usize) -> bool {
         let (commons, turn) = (&self.shared.commons, self.turn(index));
-        self.with_turns(|turns| turns.may_enter(commons, turn, bytes))
+        let place = if bytes <= LINE_BYTES {
+            Place::Line
+        } else {
+            self.long
+        };
+        self.with_turns(|turns| turns.may_enter(commons, turn, place))
     }
 
     /// Waits until the own data of a turn can be written.
@@ -330,11 +368,16 @@ impl Meeting<'_> {
     /// The address of a member's data of `bytes` bytes in a turn.
     pub(super) fn place(&self, index: usize, member: u32, bytes: usize) -> *mut u8 {
         let (commons, turn) = (&self.shared.commons, self.turn(index));
-        let place = if bytes <= LINE_BYTES {
-            commons.short(turn, member)
-        } else {
-            assert!(bytes <= commons.area_bytes());
-            commons.area(turn, member)
+        let place = match self.long {
+            _ if bytes <= LINE_BYTES => commons.short(turn, member),
+            Place::Area => {
+                assert!(bytes <= commons.area_bytes());
+                commons.area(turn, member)
+            }
+            _ => {
+                assert!(bytes <= commons.part_bytes());
+                commons.part(turn, member)
+            }
         };
         place.as_ptr()
     }

@@ -109,7 +109,7 @@ pub async fn gather(
     };
     if sizes == Sizes::Equal
         && let Some(turns) = choose::shared_pieces(own, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Gather, own, turns.count).await
+        && let Some(meeting) = meet(&mut round, Purpose::Gather, own, turns.shown(own)).await
     {
         return shared::gather(meeting, send.as_ref(), pieces.as_ref(), Some(root), turns).await;
     }
@@ -189,9 +189,11 @@ pub async fn scatter(
         (Some(block), None) => block.bytes(),
         (None, None) => 0,
     };
+    let size = round.size;
     if sizes == Sizes::Equal
-        && let Some(turns) = choose::shared_parts(own, area_of(&round), round.size)
-        && let Some(meeting) = meet(&mut round, Purpose::Scatter, own, turns.count).await
+        && let Some(turns) = choose::shared_parts(own, area_of(&round), size)
+        && let Some(meeting) =
+            meet(&mut round, Purpose::Scatter, own, turns.shown_pieces(size)).await
     {
         return shared::scatter(meeting, pieces.as_ref(), receive.as_ref(), root, turns).await;
     }

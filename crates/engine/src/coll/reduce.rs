@@ -237,7 +237,13 @@ pub async fn reduce(
     let mut round = Round::new(comm);
     let receive = receive.filter(|_| round.rank == root);
     if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Reduce, send.bytes(), turns.count).await
+        && let Some(meeting) = meet(
+            &mut round,
+            Purpose::Reduce,
+            send.bytes(),
+            turns.shown_elements(&send),
+        )
+        .await
     {
         return shared::reduce(meeting, &send, receive.as_ref(), &op, root, turns).await;
     }

@@ -48,7 +48,8 @@ async fn prefix(
         return round.outcome();
     }
     if choose::shared_in_one_turn(&send, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Scan, send.bytes(), 1).await
+        && let Some(meeting) =
+            meet(&mut round, Purpose::Scan, send.bytes(), (1, send.bytes())).await
     {
         let inclusive = kind == Prefix::Inclusive;
         return shared::prefix(meeting, &send, &receive, &op, inclusive).await;

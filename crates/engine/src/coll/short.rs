@@ -53,7 +53,7 @@ impl Meeting<'_> {
 
 /// Nobody leaves before everybody entered.
 pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
-    let meeting = meet_at_once(comm, Purpose::Barrier, 0)?;
+    let meeting = meet_at_once(comm, Purpose::Barrier, 0, 0)?;
     let work = || {
         meeting.enter_now(call, 0)?;
         meeting.post(0);
@@ -76,7 +76,7 @@ pub unsafe fn bcast(
     root: u32,
 ) -> Option<Result<()>> {
     let (base, bytes) = run(memory).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::Bcast, bytes)?;
+    let meeting = meet_at_once(comm, Purpose::Bcast, bytes, bytes)?;
     let work = || {
         if meeting.me == root {
             // SAFETY: the caller's promise.
@@ -117,7 +117,7 @@ pub unsafe fn reduce(
     } else {
         Purpose::Allreduce
     };
-    let meeting = meet_at_once(comm, purpose, bytes)?;
+    let meeting = meet_at_once(comm, purpose, bytes, bytes)?;
     let me = meeting.me;
     let target = receive.filter(|_| root.is_none_or(|root| root == me));
     let lies_well =
@@ -186,7 +186,7 @@ pub unsafe fn gather(
     } else {
         Purpose::Allgather
     };
-    let meeting = meet_at_once(comm, purpose, bytes)?;
+    let meeting = meet_at_once(comm, purpose, bytes, bytes)?;
     let work = || {
         if root != Some(me) {
             // SAFETY: the caller's promise.
@@ -231,7 +231,7 @@ pub unsafe fn alltoall(
         return None;
     }
     let bytes = all / comm.size() as usize;
-    let meeting = meet_at_once(comm, Purpose::Alltoall, bytes)?;
+    let meeting = meet_at_once(comm, Purpose::Alltoall, bytes, all)?;
     let work = || {
         // SAFETY: the caller's promise.
         unsafe { meeting.show(call, from, all)? };
@@ -279,7 +279,7 @@ pub unsafe fn scatter(
     if bytes == 0 || all > choose::SHORT_BYTES {
         return None;
     }
-    let meeting = meet_at_once(comm, Purpose::Scatter, bytes)?;
+    let meeting = meet_at_once(comm, Purpose::Scatter, bytes, all)?;
     let work = || {
         let source = match from {
             Some(pieces) => {
@@ -317,7 +317,7 @@ pub unsafe fn prefix(
     inclusive: bool,
 ) -> Option<Result<()>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::Scan, bytes)?;
+    let meeting = meet_at_once(comm, Purpose::Scan, bytes, bytes)?;
     let me = meeting.me;
     let work = || {
         // SAFETY: the caller's promise.
@@ -357,7 +357,7 @@ pub unsafe fn reduce_scatter(
     op: &Reduction,
 ) -> Option<Result<()>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::ReduceScatter, bytes)?;
+    let meeting = meet_at_once(comm, Purpose::ReduceScatter, bytes, bytes)?;
     let part = bytes / meeting.size as usize;
     let work = || {
         // SAFETY: the caller's promise.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Commons, Count, Head, LINES, Left, Line, Turns};
+use super::{Commons, Count, Head, LINES, Left, Line, Place, Turns};
 use crate::sync::{AtomicU32, AtomicU64};
 
 struct Memory {
@@ -90,7 +90,7 @@ fn run(members: u32, turns: u64, work: Work) {
     let member = move |memory: &Memory, me| {
         let (commons, mut mine) = (memory.commons(), Turns::new());
         for turn in 1..=turns {
-            wait(|| mine.may_enter(&commons, turn, 0));
+            wait(|| mine.may_enter(&commons, turn, Place::Line));
             work(memory, &commons, &mut mine, me, turn);
             mine.leave(&commons, me, turn);
         }
