@@ -254,10 +254,13 @@ impl Commons {
             .store(u32::from(awaited), Ordering::Relaxed);
     }
 
-    /// The member that is farthest behind in leaving turns.
-    pub fn laggard(&self) -> u32 {
-        let behind = |&member: &u32| self.left(member).load(Ordering::Relaxed);
-        (0..self.members).min_by_key(behind).unwrap_or(0)
+    /// The member that is farthest behind in leaving turns, and what its word held when that was found out: as long as it
+    /// holds that, nothing can have been gained.
+    pub fn laggard(&self) -> (u32, u64) {
+        (0..self.members)
+            .map(|member| (member, self.left(member).load(Ordering::Relaxed)))
+            .min_by_key(|&(_, left)| left)
+            .unwrap_or((0, 0))
     }
 
     /// A word that changes when a member leaves a turn.

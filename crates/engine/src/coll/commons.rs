@@ -315,17 +315,18 @@ impl Meeting<'_> {
         action(unsafe { &mut *self.shared.turns.get() })
     }
 
-    /// Waits until `ready` gives something, which it can only when `word` has changed.
-    async fn until<T>(
-        &self,
-        member: impl Fn() -> u32,
-        word: impl Fn() -> *const AtomicU64,
+    /// Waits until `ready` gives something. `look`, which is called before it, says whose word has to change for that, and
+    /// what it holds.
+    async fn until<'c, T>(
+        &'c self,
+        look: impl Fn() -> (u32, &'c AtomicU64, u64),
         mut ready: impl FnMut() -> Option<T>,
     ) -> T {
         let match_word = self.comm.match_base() + COLLECTIVE;
         poll_fn(|_| {
+            let (member, word, seen) = look();
             // SAFETY: a word of the commons, which stay mapped.
-            let watch = unsafe { Watch::new(word(), self.comm.peer(member()), match_word) };
+            let watch = unsafe { Watch::new(word, seen, self.comm.peer(member), match_word) };
             if let Some(found) = ready() {
                 return Poll::Ready(found);
             }
@@ -352,15 +353,14 @@ impl Meeting<'_> {
             return;
         }
         let commons = &self.shared.commons;
-        let laggard = || std::ptr::from_ref(commons.left_word(commons.laggard()));
-        self.until(
-            || commons.laggard(),
-            laggard,
-            || {
-                commons.set_awaited(true);
-                self.may_enter(index, bytes).then_some(())
-            },
-        )
+        let look = || {
+            let (member, left) = commons.laggard();
+            (member, commons.left_word(member), left)
+        };
+        self.until(look, || {
+            commons.set_awaited(true);
+            self.may_enter(index, bytes).then_some(())
+        })
         .await;
         commons.set_awaited(false);
     }
@@ -444,19 +444,19 @@ impl Meeting<'_> {
         let posted = match commons.posted(turn, member) {
             Some(posted) => posted,
             None => {
-                let stamp = || std::ptr::from_ref(commons.stamp(turn, member));
                 // What is nobody's in particular is the work of whoever comes last: one of those that have not come yet.
-                let awaited =
-                    || (0..self.size).find(|&other| commons.posted(turn, other).is_none());
-                let whom = || {
-                    if member < self.size {
+                let absent = || (0..self.size).find(|&other| commons.posted(turn, other).is_none());
+                let look = || {
+                    let word = commons.stamp(turn, member);
+                    let seen = word.load(Ordering::Relaxed);
+                    let whom = if member < self.size {
                         member
                     } else {
-                        awaited().unwrap_or(self.me)
-                    }
+                        absent().unwrap_or(self.me)
+                    };
+                    (whom, word, seen)
                 };
-                self.until(whom, stamp, || commons.posted(turn, member))
-                    .await
+                self.until(look, || commons.posted(turn, member)).await
             }
         };
         if posted.purpose != self.word {

@@ -86,15 +86,18 @@ pub(crate) struct Watch {
 unsafe impl Send for Watch {}
 
 impl Watch {
-    /// Looks at a word.
+    /// Waits for a word to change from what it held when the waiter last looked whether it had to wait.
     ///
     /// # Safety
     /// The word stays mapped.
-    pub(crate) unsafe fn new(word: *const AtomicU64, peer: u32, match_word: u64) -> Self {
+    pub(crate) const unsafe fn new(
+        word: *const AtomicU64,
+        seen: u64,
+        peer: u32,
+        match_word: u64,
+    ) -> Self {
         // SAFETY: a reference's address, or that of a mapped word (caller).
         let word = unsafe { NonNull::new_unchecked(word.cast_mut()) };
-        // SAFETY: mapped (caller).
-        let seen = unsafe { word.as_ref() }.load(Ordering::Relaxed);
         Self {
             word,
             seen,

@@ -197,6 +197,8 @@ impl Vci {
                 if self.sleep(done, &mut death_seen)? {
                     return Ok(());
                 }
+                // Whoever waits looks at everything again after a sleep: what it thought would change may be the wrong thing.
+                self.enter().events += 1;
             }
         }
     }
