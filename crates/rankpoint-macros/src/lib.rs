@@ -3,17 +3,26 @@
 
 #![forbid(unsafe_code)]
 
-mod plain;
+mod data;
 mod test;
 
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
 
-/// Implements `rankpoint::Plain` for a `#[repr(C)]` or `#[repr(transparent)]` struct whose fields are plain and that has no
+/// Implements `rankpoint::Datatype` for a `#[repr(C)]` or `#[repr(transparent)]` struct whose fields are of such types; anything
+/// else does not compile. Padding does not travel.
+#[proc_macro_derive(Datatype)]
+pub fn derive_datatype(input: TokenStream) -> TokenStream {
+    data::derive_datatype(&parse_macro_input!(input))
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Implements `rankpoint::Plain`, and `rankpoint::Datatype` with it, for a `#[repr(C)]` or `#[repr(transparent)]` struct whose fields are plain and that has no
 /// padding; anything else does not compile.
 #[proc_macro_derive(Plain)]
 pub fn derive_plain(input: TokenStream) -> TokenStream {
-    plain::derive(&parse_macro_input!(input))
+    data::derive_plain(&parse_macro_input!(input))
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

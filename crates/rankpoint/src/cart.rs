@@ -12,7 +12,7 @@ use crate::collective::{reads, writes};
 use crate::communicator::number;
 use crate::data::zeros;
 use crate::universe::{OneThread, Threads};
-use crate::{Communicator, Plain};
+use crate::{Communicator, Datatype};
 
 /// What belongs to the neighbours in a grid: in each dimension to the one before and the one after.
 pub type Neighbours<D, const N: usize> = [[D; 2]; N];
@@ -171,21 +171,21 @@ impl<'u, const N: usize, T: Threads> Cart<'u, N, T> {
     ///
     /// # Errors
     /// When a message is longer than the slice for it.
-    pub fn neighbour_exchange<V: Plain>(
+    pub fn neighbour_exchange<V: Datatype>(
         &self,
         send: Neighbours<&[V], N>,
         receive: Neighbours<&mut [V], N>,
     ) -> Result<()> {
         let call = "Cart::neighbour_exchange";
         self.run(call, |comm| {
-            let send = Pieces(
-                send.as_flattened()
-                    .iter()
-                    .map(|data| reads(*data))
-                    .collect(),
-            );
-            let receive = receive.into_iter().flatten().map(writes).collect();
-            let work = neighbour::exchange(comm.shared().clone(), send, Pieces(receive));
+            let send: Result<_> = send
+                .as_flattened()
+                .iter()
+                .map(|data| reads(*data))
+                .collect();
+            let receive: Result<_> = receive.into_iter().flatten().map(writes).collect();
+            let (send, receive) = (Pieces(send?), Pieces(receive?));
+            let work = neighbour::exchange(comm.shared().clone(), send, receive);
             comm.collect(call, work)
         })
     }
@@ -194,7 +194,7 @@ impl<'u, const N: usize, T: Threads> Cart<'u, N, T> {
     ///
     /// # Errors
     /// When a neighbour's data are longer.
-    pub fn neighbour_all_gather<V: Plain>(
+    pub fn neighbour_all_gather<V: Datatype>(
         &self,
         data: &[V],
     ) -> Result<Neighbours<Option<Vec<V>>, N>> {

@@ -6,38 +6,30 @@
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::coll::{self, Block, Pieces, Sizes};
-use engine::datatype::Datatype;
-use engine::datatype::predefined::{self, Predefined};
+use engine::datatype::Datatype as EngineDatatype;
 use engine::{Error, ErrorClass, Result, task};
 
-use crate::data::{address, address_mut, zeros};
+use crate::data::zeros;
 use crate::p2p::give_up;
 use crate::universe::Threads;
-use crate::{Buffer, Communicator, Op, Plain};
+use crate::{Buffer, BufferMut, Communicator, Datatype, Op, Plain};
 
 /// A buffer that a collective reads.
-pub(crate) fn reads<B: Buffer + ?Sized>(data: &B) -> Block {
-    bytes_at(address(data), data.byte_len())
+pub(crate) fn reads<B: Buffer + ?Sized>(data: &B) -> Result<Block> {
+    // SAFETY: callers pass a borrowed buffer to a collective that ends before they do (file head).
+    data.region().map(|region| unsafe { region.into_block() })
 }
 
 /// A buffer that a collective writes.
-pub(crate) fn writes<B: Buffer + ?Sized>(data: &mut B) -> Block {
-    let bytes = data.byte_len();
-    bytes_at(address_mut(data), bytes)
-}
-
-fn bytes_at(base: *mut u8, bytes: usize) -> Block {
-    let byte = Predefined::find(predefined::BYTE).map(Predefined::datatype);
-    let Some(byte) = byte else {
-        give_up(None);
-    };
-    // SAFETY: callers pass the memory of a borrowed buffer to a collective that ends before they do (file head).
-    unsafe { Block::new(base, bytes, byte.layout().clone()) }
+pub(crate) fn writes<B: BufferMut + ?Sized>(data: &mut B) -> Result<Block> {
+    // SAFETY: as in `reads`.
+    data.region_mut()
+        .map(|region| unsafe { region.into_block() })
 }
 
 /// The elements of a reduction.
-pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &Datatype) -> Block {
-    // SAFETY: as in `bytes_at`; the datatype is that of `V` (Op::reduction).
+pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &EngineDatatype) -> Block {
+    // SAFETY: as in `reads`; the datatype is that of `V` (Op::reduction).
     unsafe { Block::new(base.cast_mut().cast(), count, datatype.layout().clone()) }
 }
 
@@ -114,11 +106,11 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the root's buffer is longer.
-    pub fn broadcast<B: Buffer + ?Sized>(&self, data: &mut B, root: usize) -> Result<()> {
+    pub fn broadcast<B: BufferMut + ?Sized>(&self, data: &mut B, root: usize) -> Result<()> {
         let call = "Communicator::broadcast";
         self.run(call, |this| {
-            let root = this.root(root)?;
-            this.collect(call, coll::bcast(this.shared().clone(), writes(data), root))
+            let (root, block) = (this.root(root)?, writes(data)?);
+            this.collect(call, coll::bcast(this.shared().clone(), block, root))
         })
     }
 
@@ -199,16 +191,15 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the lengths differ.
-    pub fn gather<V: Plain>(&self, data: &[V], root: usize) -> Result<Option<Vec<V>>> {
+    pub fn gather<V: Datatype>(&self, data: &[V], root: usize) -> Result<Option<Vec<V>>> {
         let call = "Communicator::gather";
         self.run(call, |this| {
             let root = this.root(root)?;
             let mut all =
                 (this.rank() == root as usize).then(|| zeros::<V>(data.len() * this.size()));
-            let pieces = all
-                .as_mut()
-                .map(|all| this.equal_pieces(&writes(&mut all[..])));
-            let send = Some(reads(data));
+            let room = all.as_mut().map(|all| writes(&mut all[..])).transpose()?;
+            let pieces = room.map(|room| this.equal_pieces(&room));
+            let send = Some(reads(data)?);
             let comm = this.shared().clone();
             this.collect(call, coll::gather(comm, send, pieces, root, Sizes::Equal))?;
             Ok(all)
@@ -220,7 +211,12 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the root's data are not as long as all parts together.
-    pub fn scatter<V: Plain>(&self, data: Option<&[V]>, part: &mut [V], root: usize) -> Result<()> {
+    pub fn scatter<V: Datatype>(
+        &self,
+        data: Option<&[V]>,
+        part: &mut [V],
+        root: usize,
+    ) -> Result<()> {
         let call = "Communicator::scatter";
         self.run(call, |this| {
             let root = this.root(root)?;
@@ -233,8 +229,9 @@ impl<T: Threads> Communicator<'_, T> {
                     format!("{expected} at the root: {} for each rank", part.len()),
                 ));
             }
-            let pieces = data.map(|data| this.equal_pieces(&reads(data)));
-            let receive = Some(writes(part));
+            let whole = data.map(reads).transpose()?;
+            let pieces = whole.map(|whole| this.equal_pieces(&whole));
+            let receive = Some(writes(part)?);
             let comm = this.shared().clone();
             this.collect(
                 call,
@@ -247,13 +244,13 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn all_gather<V: Plain>(&self, data: &[V]) -> Result<Vec<V>> {
+    pub fn all_gather<V: Datatype>(&self, data: &[V]) -> Result<Vec<V>> {
         let call = "Communicator::all_gather";
         self.run(call, |this| {
             let mut all = zeros::<V>(data.len() * this.size());
-            let pieces = this.equal_pieces(&writes(&mut all[..]));
+            let pieces = this.equal_pieces(&writes(&mut all[..])?);
             let comm = this.shared().clone();
-            this.collect(call, coll::allgather(comm, Some(reads(data)), pieces))?;
+            this.collect(call, coll::allgather(comm, Some(reads(data)?), pieces))?;
             Ok(all)
         })
     }
@@ -262,7 +259,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// Those of the messages.
-    pub fn all_gather_varying<V: Plain>(&self, data: &[V]) -> Result<Vec<Vec<V>>> {
+    pub fn all_gather_varying<V: Datatype>(&self, data: &[V]) -> Result<Vec<Vec<V>>> {
         let lengths = self.all_gather(&[data.len() as u64])?;
         let call = "Communicator::all_gather_varying";
         self.run(call, |this| {
@@ -270,9 +267,10 @@ impl<T: Threads> Communicator<'_, T> {
                 .iter()
                 .map(|&length| zeros(length as usize))
                 .collect();
-            let pieces = Pieces(all.iter_mut().map(|one| writes(&mut one[..])).collect());
+            let rooms: Result<_> = all.iter_mut().map(|one| writes(&mut one[..])).collect();
+            let pieces = Pieces(rooms?);
             let comm = this.shared().clone();
-            this.collect(call, coll::allgather(comm, Some(reads(data)), pieces))?;
+            this.collect(call, coll::allgather(comm, Some(reads(data)?), pieces))?;
             Ok(all)
         })
     }
@@ -282,7 +280,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the data cannot be cut into equal parts, or the lengths differ.
-    pub fn all_to_all<V: Plain>(&self, data: &[V]) -> Result<Vec<V>> {
+    pub fn all_to_all<V: Datatype>(&self, data: &[V]) -> Result<Vec<V>> {
         let call = "Communicator::all_to_all";
         self.run(call, |this| {
             if !data.len().is_multiple_of(this.size()) {
@@ -290,8 +288,8 @@ impl<T: Threads> Communicator<'_, T> {
                 return Err(wrong_length("data", data.len(), expected));
             }
             let mut result = zeros::<V>(data.len());
-            let send = this.equal_pieces(&reads(data));
-            let receive = this.equal_pieces(&writes(&mut result[..]));
+            let send = this.equal_pieces(&reads(data)?);
+            let receive = this.equal_pieces(&writes(&mut result[..])?);
             let comm = this.shared().clone();
             this.collect(
                 call,

@@ -1,15 +1,71 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What may travel in a message.
+//! What may travel in a message: values that are described by which of their bytes hold data.
 //!
 //! # Safety
-//! This file turns typed data into addresses and lengths in bytes. That is sound for types without padding (all bytes may be
-//! read) that allow every bit pattern (all bytes may be written), which is what [`Plain`] stands for.
+//! The traits promise facts about memory: which bytes of a value are initialised, and that anything may be written to them.
 #![expect(unsafe_code, reason = "the traits promise facts about memory")]
+
+use std::sync::OnceLock;
+
+use layout::Layout;
+
+use crate::p2p::give_up;
+
+/// Data that messages can hold: their type says which bytes are data, and any bytes are a value (MPI-5.0, chapter 5).
+///
+/// Implemented for the integers, floating-point numbers, and arrays of such data. `bool`, `char` and references cannot
+/// travel: not every bit pattern is one of them; send a `u8` or `u32` instead. For structs derive it. Padding is left where
+/// it is: it is neither read nor sent nor written.
+///
+/// ```
+/// use rankpoint::Datatype;
+///
+/// #[derive(Clone, Copy, Datatype)]
+/// #[repr(C)]
+/// struct Sample {
+///     kind: u8,
+///     // 7 bytes of padding.
+///     value: f64,
+///     flags: [u16; 3],
+///     // 2 bytes of padding.
+/// }
+///
+/// #[derive(Clone, Copy, Datatype)]
+/// #[repr(C)]
+/// struct Series {
+///     samples: [Sample; 4],
+///     length: u8,
+/// }
+///
+/// assert_eq!(Sample::PACKED_BYTES, 1 + 8 + 6);
+/// assert_eq!(Series::PACKED_BYTES, 4 * 15 + 1);
+/// ```
+///
+/// What not every bit pattern is a value of does not compile:
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, rankpoint::Datatype)]
+/// #[repr(C)]
+/// struct Switch {
+///     on: bool,
+/// }
+/// ```
+///
+/// # Safety
+/// [`Self::PACKED_BYTES`] and the layout of [`Self::unit`] describe bytes of the type that are initialised in every value and
+/// may be overwritten with anything; a type whose packed size is its size is nothing but those bytes in their order.
+pub unsafe trait Datatype: Copy + Send + 'static {
+    /// Bytes of data in a value: what it takes in a message.
+    const PACKED_BYTES: usize;
+
+    /// Which bytes they are.
+    #[doc(hidden)]
+    fn unit() -> Unit;
+}
 
 /// Data that are nothing but their bytes: no padding, every bit pattern is a value, no addresses.
 ///
-/// Implemented for the integers, floating-point numbers, `()` excluded, and arrays of plain data. `bool`, `char` and
-/// references are not plain: not every bit pattern is one of them; send a `u8` or `u32` instead. For structs derive it:
+/// Reductions work on these. The derive, which implements [`Datatype`] too, refuses structs with padding:
 ///
 /// ```
 /// use rankpoint::Plain;
@@ -23,8 +79,6 @@
 /// }
 /// ```
 ///
-/// The derive refuses structs with padding, which would send bytes that were never written:
-///
 /// ```compile_fail
 /// #[derive(Clone, Copy, rankpoint::Plain)]
 /// #[repr(C)]
@@ -36,100 +90,99 @@
 ///
 /// # Safety
 /// The type has no padding and no interior mutability, and every bit pattern is a valid value of it.
-pub unsafe trait Plain: Copy + Send + 'static {}
+pub unsafe trait Plain: Datatype {}
 
-macro_rules! plain {
+/// The layout of a value: so many elements of a layout, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    pub(crate) layout: &'static Layout,
+    pub(crate) repeat: usize,
+}
+
+impl Unit {
+    /// Of a type that is nothing but its bytes.
+    #[doc(hidden)]
+    pub const fn dense<T>() -> Self {
+        Self {
+            layout: const { &Layout::aligned(size_of::<T>(), size_of::<T>(), align_of::<T>() as u32) },
+            repeat: 1,
+        }
+    }
+}
+
+/// The layout of a struct, made when it is first asked for.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct StructUnit(OnceLock<Layout>);
+
+impl StructUnit {
+    /// Of no struct yet.
+    #[expect(clippy::new_without_default, reason = "used by derives, in statics")]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The layout of `T`, whose fields lie at these offsets.
+    pub fn of<T>(&'static self, fields: &[(usize, Unit)]) -> Unit {
+        let layout = self.0.get_or_init(|| {
+            let pieces = fields
+                .iter()
+                .map(|&(offset, unit)| (offset as i64, unit.repeat, unit.layout));
+            let made = Layout::structure(pieces);
+            match made.and_then(|layout| layout.resized(0, size_of::<T>() as i64)) {
+                Ok(layout) => layout,
+                // Offsets in a type fit into an address; its blocks could exceed memory in theory only.
+                Err(_) => give_up(None),
+            }
+        });
+        Unit { layout, repeat: 1 }
+    }
+}
+
+macro_rules! numbers {
     ($($type:ty)*) => {
         $(
+            // SAFETY: a number: all of its bytes are data, every bit pattern is a value.
+            unsafe impl Datatype for $type {
+                const PACKED_BYTES: usize = size_of::<$type>();
+
+                fn unit() -> Unit {
+                    Unit::dense::<$type>()
+                }
+            }
+
             // SAFETY: a number: no padding, every bit pattern is a value.
             unsafe impl Plain for $type {}
         )*
     };
 }
 
-plain! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 }
+numbers! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 }
+
+// SAFETY: elements follow each other without a gap; what is data in each is data here.
+unsafe impl<T: Datatype, const N: usize> Datatype for [T; N] {
+    const PACKED_BYTES: usize = N * T::PACKED_BYTES;
+
+    fn unit() -> Unit {
+        let one = T::unit();
+        Unit {
+            repeat: one.repeat * N,
+            ..one
+        }
+    }
+}
 
 // SAFETY: elements follow each other without a gap, and each is plain.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-/// A buffer of a message: one plain value or a slice of them.
-///
-/// ```
-/// fn bytes_of(data: &(impl rankpoint::Buffer + ?Sized)) -> usize {
-///     data.byte_len()
-/// }
-/// assert_eq!(bytes_of(&1u64), 8);
-/// assert_eq!(bytes_of(&[1u16, 2, 3][..]), 6);
-/// ```
-///
-/// # Safety
-/// The value occupies exactly [`Self::byte_len`] bytes at its address, all of which may be read and, through an exclusive
-/// reference, overwritten with anything.
-pub unsafe trait Buffer {
-    /// Type of the elements.
-    type Element: Plain;
-
-    /// Bytes of the buffer.
-    fn byte_len(&self) -> usize;
-
-    /// The elements.
-    fn elements(&self) -> &[Self::Element];
-
-    /// The elements, to be overwritten.
-    fn elements_mut(&mut self) -> &mut [Self::Element];
-}
-
-// SAFETY: the bytes of one plain value.
-unsafe impl<T: Plain> Buffer for T {
-    type Element = T;
-
-    #[inline(always)]
-    fn byte_len(&self) -> usize {
-        size_of::<T>()
-    }
-
-    fn elements(&self) -> &[T] {
-        std::slice::from_ref(self)
-    }
-
-    fn elements_mut(&mut self) -> &mut [T] {
-        std::slice::from_mut(self)
-    }
-}
-
-// SAFETY: the bytes of plain values that follow each other without a gap.
-unsafe impl<T: Plain> Buffer for [T] {
-    type Element = T;
-
-    #[inline(always)]
-    fn byte_len(&self) -> usize {
-        size_of_val(self)
-    }
-
-    fn elements(&self) -> &[T] {
-        self
-    }
-
-    fn elements_mut(&mut self) -> &mut [T] {
-        self
-    }
-}
-
-/// Address of a buffer that is only read.
-#[inline(always)]
-pub(crate) const fn address<B: Buffer + ?Sized>(buffer: &B) -> *mut u8 {
-    (&raw const *buffer).cast::<u8>().cast_mut()
-}
-
-/// Address of a buffer that may be written.
-#[inline(always)]
-pub(crate) const fn address_mut<B: Buffer + ?Sized>(buffer: &mut B) -> *mut u8 {
-    (&raw mut *buffer).cast::<u8>()
+/// Whether all bytes of a type are data, in their order.
+pub(crate) const fn is_dense<T: Datatype>() -> bool {
+    T::PACKED_BYTES == size_of::<T>()
 }
 
 /// A vector of zeros: what a message is received into.
-pub(crate) fn zeros<T: Plain>(count: usize) -> Vec<T> {
-    // SAFETY: every bit pattern is a value of a plain type, zeros too.
+pub(crate) fn zeros<T: Datatype>(count: usize) -> Vec<T> {
+    // SAFETY: all bits of the data may be anything, zeros too; the rest is padding.
     let zero = unsafe { std::mem::zeroed::<T>() };
     vec![zero; count]
 }

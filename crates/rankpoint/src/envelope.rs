@@ -3,7 +3,7 @@
 
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 
-use crate::Plain;
+use crate::Datatype;
 
 /// Where a message may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,8 @@ impl Status {
     }
 
     /// Its length in elements of `T`; `None` when it holds no whole number of them.
-    pub const fn count<T: Plain>(&self) -> Option<usize> {
-        let size = size_of::<T>();
+    pub const fn count<T: Datatype>(&self) -> Option<usize> {
+        let size = T::PACKED_BYTES;
         if size == 0 || !self.bytes().is_multiple_of(size) {
             return None;
         }

@@ -19,8 +19,9 @@
 //!
 //! # What travels
 //!
-//! Messages hold [`Plain`] data: numbers, arrays of them, and `#[repr(C)]` structs with `#[derive(Plain)]`. A buffer is a
-//! value or a slice of them; its type is known at compile time, so that no datatype is looked up when it is sent.
+//! Messages hold data of a [`Datatype`](trait@Datatype): numbers, arrays of them, and `#[repr(C)]` structs that derive it, padding or
+//! not. A buffer is a value, a slice, or a view of memory that is not one run of bytes: a [`Section`] of an array, [`Indexed`] blocks of a
+//! slice, [`Parts`] from anywhere. Its type is known at compile time, so that no datatype is looked up when it is sent.
 //!
 //! # Nonblocking operations
 //!
@@ -51,13 +52,18 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`] and (nonblocking) [`pending`], its relatives in
-//! [`group`] and [`cart`]; [`data`] says what may travel.
+//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
+//! [`group`] and [`cart`]; [`data`] says what may travel,
+//! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
 
 extern crate self as rankpoint;
 
+#[cfg(feature = "ndarray")]
+mod arrays;
+mod axes;
+pub mod buffer;
 pub mod cart;
 pub mod collective;
 pub mod communicator;
@@ -68,26 +74,32 @@ pub mod message;
 pub mod op;
 pub mod owned;
 pub mod p2p;
+pub mod parts;
 pub mod pending;
+pub mod pieces;
 pub mod scope;
+pub mod section;
 pub mod universe;
 pub mod varying;
 
 #[doc(hidden)]
 pub use testkit;
 
+pub use buffer::{Buffer, BufferMut, Incoming, Outgoing};
 pub use cart::{Cart, balanced_dims};
 pub use communicator::Communicator;
-pub use data::{Buffer, Plain};
+pub use data::{Datatype, Plain};
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
 pub use group::Group;
 pub use message::Message;
 pub use op::{Op, Reducible};
 pub use owned::OwnedRequest;
+pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
-pub use rankpoint_macros::{Plain, test};
+pub use rankpoint_macros::{Datatype, Plain, test};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
+pub use section::{Section, SectionMut};
 pub use universe::{AnyThread, OneThread, Threads, Universe};
 
 /// The examples of the page on the Rust API are tests.

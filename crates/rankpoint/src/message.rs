@@ -9,9 +9,8 @@ use engine::p2p::probe;
 use engine::{Error, ErrorClass, Result};
 
 use crate::data::zeros;
-use crate::p2p::writable;
 use crate::universe::{OneThread, Threads};
-use crate::{Buffer, Communicator, Plain, Status};
+use crate::{BufferMut, Communicator, Datatype, Status};
 
 /// A message that [`Communicator::matched_probe`] took, and that waits to be received.
 ///
@@ -54,11 +53,12 @@ impl<'c, 'u, T: Threads> Message<'c, 'u, T> {
     ///
     /// # Errors
     /// When the message is longer than the buffer.
-    pub fn recv<B: Buffer + ?Sized>(self, into: &mut B) -> Result<Status> {
+    pub fn recv<B: BufferMut + ?Sized>(self, into: &mut B) -> Result<Status> {
         let process = self.comm.comm().process();
         self.comm.run("Message::recv", |comm| {
+            let region = into.region_mut()?;
             // SAFETY: the buffer is borrowed exclusively; the receive is complete before this returns.
-            let mut id = unsafe { probe::imrecv(process, writable(into), self.message) }?;
+            let mut id = unsafe { probe::imrecv(process, region.memory(), self.message) }?;
             comm.complete(&mut id, "Message::recv")
         })
     }
@@ -67,13 +67,13 @@ impl<'c, 'u, T: Threads> Message<'c, 'u, T> {
     ///
     /// # Errors
     /// When the message holds no whole number of elements; it is lost then.
-    pub fn recv_vec<V: Plain>(self) -> Result<(Vec<V>, Status)> {
+    pub fn recv_vec<V: Datatype>(self) -> Result<(Vec<V>, Status)> {
         let status = self.status;
         let Some(count) = status.count::<V>() else {
             let text = format!(
                 "the message has {} bytes, an element {}",
                 status.bytes(),
-                size_of::<V>()
+                V::PACKED_BYTES
             );
             let comm = self.comm;
             self.recv(&mut zeros::<u8>(status.bytes())[..])?;

@@ -17,16 +17,15 @@ use engine::vci::operations::RequestId;
 use engine::{Error, Result};
 
 use crate::envelope::rank_code;
-use crate::p2p::{readable, writable};
 use crate::universe::{OneThread, Threads};
-use crate::{Communicator, Plain, Source, Status, Tag};
+use crate::{Buffer, BufferMut, Communicator, Datatype, Source, Status, Tag};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts sending a vector (or boxed slice); [`OwnedRequest::wait`] gives it back (MPI_Isend).
     ///
     /// # Errors
     /// When there is no rank `dest`, or the tag is negative; the vector is lost then.
-    pub fn isend_owned<V: Plain>(
+    pub fn isend_owned<V: Datatype>(
         &self,
         data: impl Into<Vec<V>>,
         dest: usize,
@@ -34,16 +33,10 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<OwnedRequest<'_, 'u, V, T>> {
         let data = data.into();
         self.run("Communicator::isend_owned", |this| {
+            let (region, dest) = (data[..].region()?, rank_code(dest));
             // SAFETY: the request keeps the buffer until the operation is complete (file head).
-            let id = unsafe {
-                p2p::isend(
-                    this.comm(),
-                    readable(&data[..]),
-                    rank_code(dest),
-                    tag,
-                    Mode::Standard,
-                )
-            }?;
+            let id =
+                unsafe { p2p::isend(this.comm(), region.memory(), dest, tag, Mode::Standard) }?;
             Ok(OwnedRequest {
                 comm: self,
                 id,
@@ -67,7 +60,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When there is no such rank, or the tag is negative; the vector is lost then.
-    pub fn irecv_owned<V: Plain>(
+    pub fn irecv_owned<V: Datatype>(
         &self,
         into: impl Into<Vec<V>>,
         source: impl Into<Source>,
@@ -76,8 +69,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let mut buffer = into.into();
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::irecv_owned", |this| {
+            let region = buffer[..].region_mut()?;
             // SAFETY: the request keeps the buffer until the operation is complete (file head).
-            let id = unsafe { p2p::irecv(this.comm(), writable(&mut buffer[..]), source, tag) }?;
+            let id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;
             Ok(OwnedRequest {
                 comm: self,
                 id,
@@ -110,7 +104,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
 
 /// An operation in flight that owns its buffer. It is also a future.
 #[must_use = "wait for it to get the buffer back"]
-pub struct OwnedRequest<'c, 'u, V: Plain, T: Threads = OneThread> {
+pub struct OwnedRequest<'c, 'u, V: Datatype, T: Threads = OneThread> {
     comm: &'c Communicator<'u, T>,
     id: RequestId,
     buffer: Option<Vec<V>>,
@@ -118,7 +112,7 @@ pub struct OwnedRequest<'c, 'u, V: Plain, T: Threads = OneThread> {
     outcome: Option<std::result::Result<Status, Error>>,
 }
 
-impl<V: Plain, T: Threads> OwnedRequest<'_, '_, V, T> {
+impl<V: Datatype, T: Threads> OwnedRequest<'_, '_, V, T> {
     /// Waits for the operation and gives the buffer back (MPI_Wait).
     ///
     /// # Errors
@@ -152,9 +146,9 @@ impl<V: Plain, T: Threads> OwnedRequest<'_, '_, V, T> {
 }
 
 // The buffer lies on the heap, wherever the request is.
-impl<V: Plain, T: Threads> Unpin for OwnedRequest<'_, '_, V, T> {}
+impl<V: Datatype, T: Threads> Unpin for OwnedRequest<'_, '_, V, T> {}
 
-impl<V: Plain, T: Threads> Future for OwnedRequest<'_, '_, V, T> {
+impl<V: Datatype, T: Threads> Future for OwnedRequest<'_, '_, V, T> {
     type Output = Result<(Vec<V>, Status)>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
@@ -169,7 +163,7 @@ impl<V: Plain, T: Threads> Future for OwnedRequest<'_, '_, V, T> {
     }
 }
 
-impl<V: Plain, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
+impl<V: Datatype, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
     fn drop(&mut self) {
         if self.id == RequestId::NULL {
             return;
@@ -190,7 +184,7 @@ impl<V: Plain, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
     }
 }
 
-impl<V: Plain, T: Threads> fmt::Debug for OwnedRequest<'_, '_, V, T> {
+impl<V: Datatype, T: Threads> fmt::Debug for OwnedRequest<'_, '_, V, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OwnedRequest({:#x})", self.id.0)
     }

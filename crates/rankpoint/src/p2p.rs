@@ -6,26 +6,16 @@
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::comm::Comm;
-use engine::p2p::{self, Memory, Mode, Shortcut, probe};
+use engine::p2p::{self, Mode, Shortcut, probe};
 use engine::request;
 use engine::vci::operations::RequestId;
 use engine::{Error, ErrorClass, Result};
 
-use crate::data::{address, address_mut, zeros};
+use crate::buffer::Region;
+use crate::data::zeros;
 use crate::envelope::rank_code;
 use crate::universe::Threads;
-use crate::{Buffer, Communicator, Message, Plain, Source, Status, Tag};
-
-/// The memory of a buffer that is only read.
-pub(crate) fn readable<B: Buffer + ?Sized>(data: &B) -> Memory<'static> {
-    Memory::contiguous(address(data), data.byte_len())
-}
-
-/// The memory of a buffer that is written.
-pub(crate) fn writable<B: Buffer + ?Sized>(data: &mut B) -> Memory<'static> {
-    let bytes = data.byte_len();
-    Memory::contiguous(address_mut(data), bytes)
-}
+use crate::{Buffer, BufferMut, Communicator, Datatype, Message, Source, Status, Tag};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Sends a buffer to rank `dest`. It may be used again when this returns, whether the message has been received or not
@@ -46,30 +36,21 @@ impl<'u, T: Threads> Communicator<'u, T> {
     // TIER: short
     #[inline]
     pub fn send<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
-        // SAFETY: the buffer is readable for its length.
-        let sent = unsafe {
-            p2p::send_short(
-                self.comm(),
-                address(data),
-                data.byte_len(),
-                rank_code(dest),
-                tag,
-            )
-        };
-        match sent {
-            Shortcut::Sent => Ok(()),
-            Shortcut::SentToSleeper => {
-                p2p::wake(self.comm(), rank_code(dest));
-                Ok(())
+        let region = data.region();
+        if let Ok(region) = &region
+            && let Some((base, bytes)) = region.as_run()
+        {
+            // SAFETY: the buffer is readable for its length.
+            match unsafe { p2p::send_short(self.comm(), base, bytes, rank_code(dest), tag) } {
+                Shortcut::Sent => return Ok(()),
+                Shortcut::SentToSleeper => {
+                    p2p::wake(self.comm(), rank_code(dest));
+                    return Ok(());
+                }
+                Shortcut::NotTaken => {}
             }
-            Shortcut::NotTaken => self.send_mode(
-                readable(data),
-                dest,
-                tag,
-                Mode::Standard,
-                "Communicator::send",
-            ),
         }
+        self.send_mode(region, dest, tag, Mode::Standard, "Communicator::send")
     }
 
     /// As [`Self::send`], but returns only when the receive has started (MPI_Ssend).
@@ -83,7 +64,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         tag: i32,
     ) -> Result<()> {
         let call = "Communicator::send_synchronous";
-        self.send_mode(readable(data), dest, tag, Mode::Synchronous, call)
+        self.send_mode(data.region(), dest, tag, Mode::Synchronous, call)
     }
 
     /// As [`Self::send`], but never waits for the receiver: what cannot leave is copied to the buffer of
@@ -93,20 +74,21 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// As for [`Self::send`], and when no buffer is attached.
     pub fn send_buffered<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
         let call = "Communicator::send_buffered";
-        self.send_mode(readable(data), dest, tag, Mode::Buffered, call)
+        self.send_mode(data.region(), dest, tag, Mode::Buffered, call)
     }
 
     fn send_mode(
         &self,
-        memory: Memory<'_>,
+        region: Result<Region>,
         dest: usize,
         tag: i32,
         mode: Mode,
         call: &'static str,
     ) -> Result<()> {
         self.run(call, |this| {
+            let (region, dest) = (region?, rank_code(dest));
             // SAFETY: the memory comes from a borrowed buffer; the send is complete before this returns.
-            let mut id = unsafe { p2p::isend(this.comm(), memory, rank_code(dest), tag, mode) }?;
+            let mut id = unsafe { p2p::isend(this.comm(), region.memory(), dest, tag, mode) }?;
             this.complete(&mut id, call).map(drop)
         })
     }
@@ -130,7 +112,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When there is no such rank, the tag is negative, or the message is longer than the buffer.
     #[inline]
-    pub fn recv<B: Buffer + ?Sized>(
+    pub fn recv<B: BufferMut + ?Sized>(
         &self,
         into: &mut B,
         source: impl Into<Source>,
@@ -138,8 +120,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Status> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::recv", |this| {
+            let region = into.region_mut()?;
             // SAFETY: the buffer is borrowed exclusively; the receive is complete before this returns.
-            let mut id = unsafe { p2p::irecv(this.comm(), writable(into), source, tag) }?;
+            let mut id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;
             this.complete(&mut id, "Communicator::recv")
         })
     }
@@ -148,18 +131,18 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// As for [`Self::recv`], and when the message is shorter than the value.
-    pub fn recv_value<V: Plain>(
+    pub fn recv_value<V: Datatype>(
         &self,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<(V, Status)> {
         let mut values = zeros::<V>(1);
         let status = self.recv(&mut values[..], source, tag)?;
-        if status.bytes() != size_of::<V>() {
+        if status.bytes() != V::PACKED_BYTES {
             let text = format!(
                 "the message has {} bytes, a value {}",
                 status.bytes(),
-                size_of::<V>()
+                V::PACKED_BYTES
             );
             return self.run("Communicator::recv_value", |_| {
                 Err(Error::new(ErrorClass::ERR_TYPE, text))
@@ -172,7 +155,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// As for [`Self::recv`], and when the message holds no whole number of elements, which loses it.
-    pub fn recv_vec<V: Plain>(
+    pub fn recv_vec<V: Datatype>(
         &self,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
@@ -184,7 +167,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// As for [`Self::send`] and [`Self::recv`].
-    pub fn send_recv<S: Buffer + ?Sized, R: Buffer + ?Sized>(
+    pub fn send_recv<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
         data: &S,
         dest: usize,
@@ -196,19 +179,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let call = "Communicator::send_recv";
         let (source, receive_tag) = (source.into().code(), receive_tag.into().code());
         self.run(call, |this| {
-            let comm = this.comm();
+            let (comm, dest) = (this.comm(), rank_code(dest));
+            let (out, room) = (data.region()?, into.region_mut()?);
             // SAFETY: both buffers are borrowed, and both operations are complete before this returns.
-            let mut arrival = unsafe { p2p::irecv(comm, writable(into), source, receive_tag) }?;
+            let mut arrival = unsafe { p2p::irecv(comm, room.memory(), source, receive_tag) }?;
             // SAFETY: as above.
-            let departure = unsafe {
-                p2p::isend(
-                    comm,
-                    readable(data),
-                    rank_code(dest),
-                    send_tag,
-                    Mode::Standard,
-                )
-            };
+            let departure =
+                unsafe { p2p::isend(comm, out.memory(), dest, send_tag, Mode::Standard) };
             match departure {
                 Ok(mut departure) => {
                     let received = this.complete(&mut arrival, call);

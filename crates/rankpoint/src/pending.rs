@@ -17,7 +17,7 @@ use crate::collective::{elements, end_if_unsettled, reads, writes, wrong_length}
 use crate::data::zeros;
 use crate::p2p::complete;
 use crate::universe::{OneThread, Threads};
-use crate::{Communicator, Op, Plain};
+use crate::{Communicator, Datatype, Op, Plain};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts a collective as a task that owns what it works on.
@@ -61,14 +61,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When there is no rank `root`; the vector is lost then.
-    pub fn ibroadcast<V: Plain>(
+    pub fn ibroadcast<V: Datatype>(
         &self,
         mut data: Vec<V>,
         root: usize,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
         self.run("Communicator::ibroadcast", |_| {
             let root = self.root(root)?;
-            let work = coll::bcast(self.shared().clone(), writes(&mut data[..]), root);
+            let work = coll::bcast(self.shared().clone(), writes(&mut data[..])?, root);
             self.begin((), data, work)
         })
     }
@@ -130,7 +130,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When there is no rank `root`; the vector is lost then.
-    pub fn igather<V: Plain>(
+    pub fn igather<V: Datatype>(
         &self,
         data: Vec<V>,
         root: usize,
@@ -139,10 +139,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let root = self.root(root)?;
             let length = data.len() * self.size();
             let mut all = (self.rank() == root as usize).then(|| zeros::<V>(length));
-            let pieces = all
-                .as_mut()
-                .map(|all| self.equal_pieces(&writes(&mut all[..])));
-            let (comm, send) = (self.shared().clone(), Some(reads(&data[..])));
+            let room = all.as_mut().map(|all| writes(&mut all[..])).transpose()?;
+            let pieces = room.map(|room| self.equal_pieces(&room));
+            let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
             let work = coll::gather(comm, send, pieces, root, Sizes::Equal);
             self.begin(data, all, work)
         })
@@ -152,11 +151,11 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When no operation is free; the vector is lost then.
-    pub fn iall_gather<V: Plain>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
+    pub fn iall_gather<V: Datatype>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
         self.run("Communicator::iall_gather", |_| {
             let mut all = zeros::<V>(data.len() * self.size());
-            let pieces = self.equal_pieces(&writes(&mut all[..]));
-            let (comm, send) = (self.shared().clone(), Some(reads(&data[..])));
+            let pieces = self.equal_pieces(&writes(&mut all[..])?);
+            let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
             self.begin(data, all, coll::allgather(comm, send, pieces))
         })
     }
@@ -165,15 +164,15 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When the data cannot be cut into equal parts; the vector is lost then.
-    pub fn iall_to_all<V: Plain>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
+    pub fn iall_to_all<V: Datatype>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
         self.run("Communicator::iall_to_all", |_| {
             if !data.len().is_multiple_of(self.size()) {
                 let expected = format!("a multiple of the {} ranks", self.size());
                 return Err(wrong_length("data", data.len(), expected));
             }
             let mut result = zeros::<V>(data.len());
-            let send = self.equal_pieces(&reads(&data[..]));
-            let receive = self.equal_pieces(&writes(&mut result[..]));
+            let send = self.equal_pieces(&reads(&data[..])?);
+            let receive = self.equal_pieces(&writes(&mut result[..])?);
             let comm = self.shared().clone();
             let work = coll::alltoall(comm, Some(send), receive, Sizes::Equal);
             self.begin(data, result, work)

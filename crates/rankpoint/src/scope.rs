@@ -11,15 +11,16 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use engine::comm::Comm;
-use engine::p2p::{self, Memory, Mode};
+use engine::p2p::{self, Mode};
 use engine::request::{self, Any};
 use engine::vci::operations::RequestId;
 use engine::{Error, ErrorClass, Result};
 
+use crate::buffer::{Incoming, Outgoing, Region};
 use crate::envelope::rank_code;
-use crate::p2p::{complete, give_up, readable, writable};
+use crate::p2p::{complete, give_up};
 use crate::universe::Threads;
-use crate::{Buffer, Communicator, Source, Status, Tag};
+use crate::{Communicator, Source, Status, Tag};
 
 /// Where nonblocking operations live; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope, T: Threads> {
@@ -130,33 +131,35 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
 }
 
 impl<'scope, T: Threads> Scope<'scope, '_, T> {
-    /// Starts receiving into a buffer (MPI_Irecv).
+    /// Starts receiving into a buffer: an exclusive reference to one, or a view (MPI_Irecv).
     ///
     /// # Errors
     /// When there is no such rank, or the tag is negative.
-    pub fn irecv<B: Buffer + ?Sized>(
+    pub fn irecv<B: Incoming<'scope>>(
         &'scope self,
-        into: &'scope mut B,
+        mut into: B,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<Request<'scope, &'scope mut B>> {
+    ) -> Result<Request<'scope, B>> {
         let (source, tag) = (source.into().code(), tag.into().code());
-        // SAFETY: the buffer is borrowed exclusively for the scope, which outlasts the operation.
-        let started = unsafe { p2p::irecv(self.comm, writable(into), source, tag) };
+        let started = into.incoming().and_then(|region| {
+            // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
+            unsafe { p2p::irecv(self.comm, region.memory(), source, tag) }
+        });
         self.keep("Scope::irecv", started, into)
     }
 
-    /// Starts sending a buffer (MPI_Isend).
+    /// Starts sending a buffer: a reference to one, or a view (MPI_Isend).
     ///
     /// # Errors
     /// When there is no rank `dest`, or the tag is negative.
-    pub fn isend<B: Buffer + ?Sized>(
+    pub fn isend<B: Outgoing<'scope>>(
         &'scope self,
-        data: &'scope B,
+        data: B,
         dest: usize,
         tag: i32,
-    ) -> Result<Request<'scope, &'scope B>> {
-        let started = self.start_send(readable(data), dest, tag, Mode::Standard);
+    ) -> Result<Request<'scope, B>> {
+        let started = self.start_send(data.outgoing(), dest, tag, Mode::Standard);
         self.keep("Scope::isend", started, data)
     }
 
@@ -164,25 +167,26 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// As for [`Self::isend`].
-    pub fn isend_synchronous<B: Buffer + ?Sized>(
+    pub fn isend_synchronous<B: Outgoing<'scope>>(
         &'scope self,
-        data: &'scope B,
+        data: B,
         dest: usize,
         tag: i32,
-    ) -> Result<Request<'scope, &'scope B>> {
-        let started = self.start_send(readable(data), dest, tag, Mode::Synchronous);
+    ) -> Result<Request<'scope, B>> {
+        let started = self.start_send(data.outgoing(), dest, tag, Mode::Synchronous);
         self.keep("Scope::isend_synchronous", started, data)
     }
 
     fn start_send(
         &self,
-        memory: Memory<'_>,
+        region: Result<Region>,
         dest: usize,
         tag: i32,
         mode: Mode,
     ) -> Result<RequestId> {
-        // SAFETY: callers pass the memory of a buffer borrowed for the scope, which outlasts the operation.
-        unsafe { p2p::isend(self.comm, memory, rank_code(dest), tag, mode) }
+        let (region, dest) = (region?, rank_code(dest));
+        // SAFETY: callers pass memory that is borrowed for the scope, which outlasts the operation.
+        unsafe { p2p::isend(self.comm, region.memory(), dest, tag, mode) }
     }
 
     fn keep<B>(

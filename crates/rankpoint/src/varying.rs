@@ -7,19 +7,21 @@ use engine::coll::{self, Pieces, Sizes};
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
 use crate::universe::Threads;
-use crate::{Communicator, Op, Plain};
+use crate::{Communicator, Datatype, Op, Plain};
 
 /// The pieces of vectors that are read.
-fn sources<V: Plain>(parts: &[Vec<V>]) -> Pieces {
-    Pieces(parts.iter().map(|part| reads(&part[..])).collect())
+fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
+    let pieces: Result<_> = parts.iter().map(|part| reads(&part[..])).collect();
+    pieces.map(Pieces)
 }
 
 /// The pieces of vectors that are written.
-fn targets<V: Plain>(parts: &mut [Vec<V>]) -> Pieces {
-    Pieces(parts.iter_mut().map(|part| writes(&mut part[..])).collect())
+fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
+    let pieces: Result<_> = parts.iter_mut().map(|part| writes(&mut part[..])).collect();
+    pieces.map(Pieces)
 }
 
-fn rooms<V: Plain>(lengths: &[u64]) -> Vec<Vec<V>> {
+fn rooms<V: Datatype>(lengths: &[u64]) -> Vec<Vec<V>> {
     let room = |&length: &u64| zeros(length as usize);
     lengths.iter().map(room).collect()
 }
@@ -34,14 +36,18 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`.
-    pub fn gather_varying<V: Plain>(&self, data: &[V], root: usize) -> Result<Option<Vec<Vec<V>>>> {
+    pub fn gather_varying<V: Datatype>(
+        &self,
+        data: &[V],
+        root: usize,
+    ) -> Result<Option<Vec<Vec<V>>>> {
         let call = "Communicator::gather_varying";
         let lengths = self.gather(&[data.len() as u64], root)?;
         self.run(call, |this| {
             let mut all = lengths.map(|lengths| rooms::<V>(&lengths));
-            let pieces = all.as_mut().map(|all| targets(all));
+            let pieces = all.as_mut().map(|all| targets(all)).transpose()?;
             let (comm, root) = (this.shared().clone(), this.root(root)?);
-            let work = coll::gather(comm, Some(reads(data)), pieces, root, Sizes::Varying);
+            let work = coll::gather(comm, Some(reads(data)?), pieces, root, Sizes::Varying);
             this.collect(call, work)?;
             Ok(all)
         })
@@ -61,7 +67,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the root does not give one part for each rank.
-    pub fn scatter_varying<V: Plain>(
+    pub fn scatter_varying<V: Datatype>(
         &self,
         parts: Option<&[Vec<V>]>,
         root: usize,
@@ -80,8 +86,14 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let mut mine = zeros::<V>(length[0] as usize);
             let (comm, root) = (this.shared().clone(), this.root(root)?);
-            let receive = Some(writes(&mut mine[..]));
-            let work = coll::scatter(comm, parts.map(sources), receive, root, Sizes::Varying);
+            let receive = Some(writes(&mut mine[..])?);
+            let work = coll::scatter(
+                comm,
+                parts.map(sources).transpose()?,
+                receive,
+                root,
+                Sizes::Varying,
+            );
             this.collect(call, work)?;
             Ok(mine)
         })
@@ -92,7 +104,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is not one part for each rank.
-    pub fn all_to_all_varying<V: Plain>(&self, parts: &[Vec<V>]) -> Result<Vec<Vec<V>>> {
+    pub fn all_to_all_varying<V: Datatype>(&self, parts: &[Vec<V>]) -> Result<Vec<Vec<V>>> {
         let call = "Communicator::all_to_all_varying";
         if parts.len() != self.size() {
             return self.run(call, |this| {
@@ -103,9 +115,9 @@ impl<T: Threads> Communicator<'_, T> {
         let lengths = self.all_to_all(&lengths(parts))?;
         self.run(call, |this| {
             let mut all = rooms::<V>(&lengths);
-            let receive = targets(&mut all);
+            let receive = targets(&mut all)?;
             let comm = this.shared().clone();
-            let work = coll::alltoall(comm, Some(sources(parts)), receive, Sizes::Varying);
+            let work = coll::alltoall(comm, Some(sources(parts)?), receive, Sizes::Varying);
             this.collect(call, work)?;
             Ok(all)
         })

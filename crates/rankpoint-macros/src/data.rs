@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `#[derive(Datatype)]` and `#[derive(Plain)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DataStruct, DeriveInput, Error, Member, Result, Type};
+
+/// Which bytes of a struct are data is known field by field.
+pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
+    let (name, data) = (&input.ident, checked(input, "Datatype")?);
+    let types = types(data);
+    let members: Vec<Member> = data.fields.members().collect();
+    Ok(quote! {
+        // SAFETY: what is data in the fields is data in the struct, whose other bytes are padding.
+        #[allow(unsafe_code, clippy::allow_attributes, reason = "the fields' types keep the promise")]
+        unsafe impl ::rankpoint::Datatype for #name {
+            const PACKED_BYTES: usize = 0 #(+ <#types as ::rankpoint::Datatype>::PACKED_BYTES)*;
+
+            fn unit() -> ::rankpoint::data::Unit {
+                static UNIT: ::rankpoint::data::StructUnit = ::rankpoint::data::StructUnit::new();
+                UNIT.of::<Self>(&[#((
+                    ::core::mem::offset_of!(Self, #members),
+                    <#types as ::rankpoint::Datatype>::unit(),
+                )),*])
+            }
+        }
+    })
+}
+
+/// All bytes of a struct are data.
+pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
+    let (name, data) = (&input.ident, checked(input, "Plain")?);
+    let types = types(data);
+    Ok(quote! {
+        const _: () = {
+            const fn is_plain<T: ::rankpoint::Plain>() {}
+            #(is_plain::<#types>();)*
+            assert!(
+                ::core::mem::size_of::<#name>() == 0 #(+ ::core::mem::size_of::<#types>())*,
+                "the struct has padding, whose bytes were never written; derive Datatype instead, or add fields that fill it",
+            );
+        };
+        // SAFETY: the fields are plain and there is no padding (asserted above).
+        #[allow(unsafe_code, clippy::allow_attributes, reason = "the assertions above keep the promise")]
+        unsafe impl ::rankpoint::Datatype for #name {
+            const PACKED_BYTES: usize = ::core::mem::size_of::<#name>();
+
+            fn unit() -> ::rankpoint::data::Unit {
+                ::rankpoint::data::Unit::dense::<Self>()
+            }
+        }
+        // SAFETY: as above.
+        #[allow(unsafe_code, clippy::allow_attributes, reason = "the assertions above keep the promise")]
+        unsafe impl ::rankpoint::Plain for #name {}
+    })
+}
+
+fn types(data: &DataStruct) -> Vec<&Type> {
+    data.fields.iter().map(|field| &field.ty).collect()
+}
+
+/// The struct, if its layout is known.
+fn checked<'a>(input: &'a DeriveInput, derived: &str) -> Result<&'a DataStruct> {
+    let Data::Struct(data) = &input.data else {
+        let text = format!(
+            "{derived} can be derived for structs only: not every bit pattern is a variant of an enum, and a union does not \
+             say which of its bytes were written"
+        );
+        return Err(Error::new_spanned(&input.ident, text));
+    };
+    if !input.generics.params.is_empty() {
+        let text =
+            format!("{derived} cannot be derived for generic structs: their layout is not known");
+        return Err(Error::new_spanned(&input.generics, text));
+    }
+    if !has_fixed_layout(input)? {
+        let text = format!(
+            "{derived} needs #[repr(C)] or #[repr(transparent)]: otherwise the order of the fields is the compiler's"
+        );
+        return Err(Error::new_spanned(&input.ident, text));
+    }
+    Ok(data)
+}
+
+/// Whether the order of the fields is that of the source.
+fn has_fixed_layout(input: &DeriveInput) -> Result<bool> {
+    let mut fixed = false;
+    for attribute in &input.attrs {
+        if attribute.path().is_ident("repr") {
+            attribute.parse_nested_meta(|meta| {
+                fixed |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
+                if meta.input.peek(syn::token::Paren) {
+                    // The number of packed(2) or align(8).
+                    let content;
+                    syn::parenthesized!(content in meta.input);
+                    content.parse::<syn::LitInt>()?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(fixed)
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Buffers of messages: values, slices, and views of memory that is not one run of bytes.
+//!
+//! # Safety
+//! This file turns typed data into addresses and layouts. That is sound because [`Datatype`] names the bytes that may be read
+//! and, through an exclusive reference, overwritten with anything.
+#![expect(unsafe_code, reason = "the traits promise facts about memory")]
+
+use engine::coll::Block;
+use engine::p2p::Memory;
+use engine::{Error, ErrorClass, Result};
+use layout::{Layout, LayoutError, SharedLayout};
+
+use crate::data::{Datatype, is_dense};
+
+/// Which bytes of memory a message consists of.
+#[derive(Debug)]
+pub struct Region {
+    base: *mut u8,
+    bytes: usize,
+    /// Layout and number of elements, where the data are not one run from `base` on.
+    layout: Option<(SharedLayout, usize)>,
+}
+
+static BYTE: Layout = Layout::named(1, 1);
+
+impl Region {
+    /// One run of bytes.
+    #[inline(always)]
+    pub(crate) const fn run(base: *mut u8, bytes: usize) -> Self {
+        Self {
+            base,
+            bytes,
+            layout: None,
+        }
+    }
+
+    /// `count` elements of a layout.
+    pub(crate) fn laid_out(base: *mut u8, count: usize, layout: SharedLayout) -> Result<Self> {
+        let Some(memory) = Memory::laid_out(base, count, &layout) else {
+            return Err(unfit(LayoutError::Overflow));
+        };
+        let (base, bytes) = (memory.base, memory.bytes);
+        Ok(match memory.layout {
+            None => Self::run(base, bytes),
+            Some(_) => Self {
+                base,
+                bytes,
+                layout: Some((layout, count)),
+            },
+        })
+    }
+
+    /// `count` values in a row.
+    #[inline(always)]
+    pub(crate) fn values<T: Datatype>(base: *const T, count: usize) -> Result<Self> {
+        if const { is_dense::<T>() } {
+            // What values occupy fits into an address.
+            return Ok(Self::run(
+                base.cast_mut().cast(),
+                count.wrapping_mul(size_of::<T>()),
+            ));
+        }
+        let unit = T::unit();
+        let layout = SharedLayout::Forever(unit.layout);
+        Self::laid_out(
+            base.cast_mut().cast(),
+            count.wrapping_mul(unit.repeat),
+            layout,
+        )
+    }
+
+    /// Address and length, where the data are one run of bytes.
+    #[inline(always)]
+    pub(crate) const fn as_run(&self) -> Option<(*mut u8, usize)> {
+        match self.layout {
+            None => Some((self.base, self.bytes)),
+            Some(_) => None,
+        }
+    }
+
+    /// Packed length in bytes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// As point-to-point operations take it.
+    #[inline(always)]
+    pub(crate) fn memory(&self) -> Memory<'_> {
+        Memory {
+            base: self.base,
+            bytes: self.bytes,
+            layout: self.layout.as_ref().map(|(layout, count)| (layout, *count)),
+        }
+    }
+
+    /// As collectives take it.
+    ///
+    /// # Safety
+    /// That of [`Block::new`]: the memory stays borrowed until the collective is complete.
+    pub(crate) unsafe fn into_block(self) -> Block {
+        let (layout, count) = self
+            .layout
+            .unwrap_or((SharedLayout::Forever(&BYTE), self.bytes));
+        // SAFETY: the caller's promise.
+        unsafe { Block::new(self.base, count, layout) }
+    }
+
+    /// Base address, elements and layout.
+    pub(crate) fn into_parts(self) -> (*mut u8, usize, SharedLayout) {
+        let (layout, count) = self
+            .layout
+            .unwrap_or((SharedLayout::Forever(&BYTE), self.bytes));
+        (self.base, count, layout)
+    }
+}
+
+/// The error of a view that cannot be described.
+#[cold]
+pub(crate) fn unfit(error: LayoutError) -> Error {
+    Error::new(ErrorClass::ERR_BUFFER, error.to_string())
+}
+
+/// What can be sent: a value, a slice, or a view of memory ([`Section`](crate::Section), [`Indexed`](crate::Indexed),
+/// [`Parts`](crate::Parts), with the feature `ndarray` its arrays).
+///
+/// ```compile_fail
+/// # let universe = rankpoint::Universe::init()?;
+/// let words = ["no".to_owned()];
+/// universe.world().send(&words[..], 0, 0)?;
+/// # Ok::<(), rankpoint::Error>(())
+/// ```
+///
+/// # Safety
+/// The bytes of the region are initialised data of values that are borrowed as long as the buffer is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent",
+    note = "values and slices of types that implement `rankpoint::Datatype`, and views of them, can"
+)]
+pub unsafe trait Buffer {
+    /// The bytes, in the order in which they travel.
+    #[doc(hidden)]
+    fn region(&self) -> Result<Region>;
+}
+
+/// What can be received into: a value, a slice, or an exclusive view of memory.
+///
+/// A view that only reads cannot:
+///
+/// ```compile_fail
+/// # let universe = rankpoint::Universe::init()?;
+/// let data = [0.0f64; 12];
+/// let mut column = rankpoint::Section::strided(&data, 1, 4)?;
+/// universe.world().recv(&mut column, 0, 0)?;
+/// # Ok::<(), rankpoint::Error>(())
+/// ```
+///
+/// # Safety
+/// The bytes of [`Self::region_mut`] are borrowed exclusively as long as the buffer is, no byte occurs twice, and anything
+/// may be written to them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be received into",
+    note = "values and slices of types that implement `rankpoint::Datatype`, and exclusive views of them, can"
+)]
+pub unsafe trait BufferMut: Buffer {
+    /// The same memory borrowed for a shorter time: a reference or a view.
+    type View<'b>
+    where
+        Self: 'b;
+
+    /// The bytes, in the order in which they travel.
+    #[doc(hidden)]
+    fn region_mut(&mut self) -> Result<Region>;
+
+    /// The same memory borrowed for a shorter time. What it gives must not let the memory be taken out of the buffer.
+    #[doc(hidden)]
+    fn view(&mut self) -> Self::View<'_>;
+}
+
+// SAFETY: one value, whose data `Datatype` describes.
+unsafe impl<T: Datatype> Buffer for T {
+    #[inline(always)]
+    fn region(&self) -> Result<Region> {
+        Region::values(&raw const *self, 1)
+    }
+}
+
+// SAFETY: as for reading, of a value borrowed exclusively.
+unsafe impl<T: Datatype> BufferMut for T {
+    type View<'b> = &'b mut T;
+
+    fn view(&mut self) -> &mut T {
+        self
+    }
+
+    #[inline(always)]
+    fn region_mut(&mut self) -> Result<Region> {
+        Region::values(&raw mut *self, 1)
+    }
+}
+
+// SAFETY: values in a row, whose data `Datatype` describes.
+unsafe impl<T: Datatype> Buffer for [T] {
+    #[inline(always)]
+    fn region(&self) -> Result<Region> {
+        Region::values(self.as_ptr(), self.len())
+    }
+}
+
+// SAFETY: as for reading, of values borrowed exclusively.
+unsafe impl<T: Datatype> BufferMut for [T] {
+    type View<'b> = &'b mut [T];
+
+    fn view(&mut self) -> &mut [T] {
+        self
+    }
+
+    #[inline(always)]
+    fn region_mut(&mut self) -> Result<Region> {
+        Region::values(self.as_mut_ptr(), self.len())
+    }
+}
+
+/// What a nonblocking send takes: memory that stays borrowed for `'a`, a reference to a [`Buffer`] or a view by value.
+///
+/// # Safety
+/// The bytes of the region are initialised and borrowed for `'a`.
+pub unsafe trait Outgoing<'a> {
+    /// The bytes, in the order in which they travel.
+    #[doc(hidden)]
+    fn outgoing(&self) -> Result<Region>;
+}
+
+/// What a nonblocking receive takes: memory that stays borrowed exclusively for `'a`, a reference to a [`BufferMut`] or a view
+/// by value.
+///
+/// # Safety
+/// The bytes of the region are borrowed exclusively for `'a`, none occurs twice, and anything may be written to them.
+pub unsafe trait Incoming<'a>: Outgoing<'a> {
+    /// The same memory borrowed for a shorter time.
+    type View<'b>
+    where
+        Self: 'b;
+
+    /// The bytes, in the order in which they travel.
+    #[doc(hidden)]
+    fn incoming(&mut self) -> Result<Region>;
+
+    /// The same memory borrowed for a shorter time. What it gives must not let the memory be taken out.
+    #[doc(hidden)]
+    fn lend(&mut self) -> Self::View<'_>;
+}
+
+// SAFETY: a buffer is borrowed as long as the reference to it.
+unsafe impl<'a, B: Buffer + ?Sized> Outgoing<'a> for &'a B {
+    fn outgoing(&self) -> Result<Region> {
+        (**self).region()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<'a, B: BufferMut + ?Sized> Outgoing<'a> for &'a mut B {
+    fn outgoing(&self) -> Result<Region> {
+        (**self).region()
+    }
+}
+
+// SAFETY: as above, exclusively.
+unsafe impl<'a, B: BufferMut + ?Sized> Incoming<'a> for &'a mut B {
+    type View<'b>
+        = B::View<'b>
+    where
+        Self: 'b;
+
+    fn incoming(&mut self) -> Result<Region> {
+        (**self).region_mut()
+    }
+
+    fn lend(&mut self) -> B::View<'_> {
+        (**self).view()
+    }
+}
+
+/// Views are given to nonblocking operations by value.
+macro_rules! lend {
+    ([$($parameters:tt)*] $view:ty) => {
+        // SAFETY: the view borrows its memory for 'a.
+        unsafe impl<'a, $($parameters)*> $crate::buffer::Outgoing<'a> for $view {
+            fn outgoing(&self) -> engine::Result<$crate::buffer::Region> {
+                $crate::buffer::Buffer::region(self)
+            }
+        }
+    };
+    ([$($parameters:tt)*] $view:ty, exclusively $shorter:ty) => {
+        $crate::buffer::lend! { [$($parameters)*] $view }
+
+        // SAFETY: the view borrows its memory exclusively for 'a.
+        unsafe impl<'a, $($parameters)*> $crate::buffer::Incoming<'a> for $view {
+            type View<'b> = $shorter where Self: 'b;
+
+            fn incoming(&mut self) -> engine::Result<$crate::buffer::Region> {
+                $crate::buffer::BufferMut::region_mut(self)
+            }
+
+            fn lend(&mut self) -> Self::View<'_> {
+                $crate::buffer::BufferMut::view(self)
+            }
+        }
+    };
+}
+pub(crate) use lend;
