@@ -23,12 +23,44 @@ impl Strided {
         self.start
             .wrapping_offset(self.stride.wrapping_mul(index as isize))
     }
+
+    const fn moved(self, by: isize) -> Self {
+        Self {
+            start: self.start.wrapping_offset(by),
+            ..self
+        }
+    }
+}
+
+/// Rows of runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid {
+    /// Bytes of a run.
+    pub(crate) bytes: usize,
+    /// Runs of a row.
+    pub(crate) count: usize,
+    pub(crate) rows: usize,
+    /// Bytes from row to row, where they come from and where they go.
+    pub(crate) distances: (isize, isize),
+}
+
+impl Grid {
+    const fn row(bytes: usize, count: usize) -> Self {
+        Self {
+            bytes,
+            count,
+            rows: 1,
+            distances: (0, 0),
+        }
+    }
 }
 
 /// Runs ahead that are asked for where they lie far apart: what the processor's own prefetching does not find.
 const AHEAD: usize = 32;
 /// Distance from which on it does not.
 const FAR: usize = 512;
+/// Runs from which on a row is worth a loop of its own.
+const SHORT_ROW: usize = 8;
 /// Bytes that are copied at once at most.
 const LINE: usize = 64;
 
@@ -83,22 +115,56 @@ pub(crate) unsafe fn run(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies `count` runs by `copy`, and asks for those ahead where they lie far apart.
+/// Copies rows of runs by `copy`, and asks for those ahead where they lie far apart.
 #[inline(always)]
-fn each(from: Strided, to: Strided, count: usize, copy: impl Fn(*const u8, *mut u8)) {
+fn each(from: Strided, to: Strided, shape: Grid, copy: impl Fn(*const u8, *mut u8)) {
     // Lines at distances that are multiples of a power of two displace each other in the cache: not too early, then.
-    let far = |side: Strided| {
-        let distance = side.stride.unsigned_abs();
+    let far = |distance: isize| {
+        let distance = distance.unsigned_abs();
         distance >= FAR && !distance.is_multiple_of(FAR / 2)
     };
-    if far(from) || far(to) {
-        let distant = if far(from) { from } else { to };
-        for index in 0..count {
-            prefetch(distant.at(index + AHEAD));
-            copy(from.at(index), to.at(index));
+    let row_at = |row: usize| {
+        let row = row as isize;
+        let from = from.moved(shape.distances.0.wrapping_mul(row));
+        (from, to.moved(shape.distances.1.wrapping_mul(row)))
+    };
+    if far(from.stride) || far(to.stride) {
+        for row in 0..shape.rows {
+            let (from, to) = row_at(row);
+            let distant = if far(from.stride) { from } else { to };
+            for index in 0..shape.count {
+                prefetch(distant.at(index + AHEAD));
+                copy(from.at(index), to.at(index));
+            }
         }
-    } else {
-        for index in 0..count {
+        return;
+    }
+    if shape.count < SHORT_ROW && shape.rows > 1 {
+        // Columns of some rows: their loops are longer.
+        let mut start = 0;
+        while start < shape.rows {
+            let rows = AHEAD.min(shape.rows - start);
+            let (from, to) = row_at(start);
+            for index in 0..shape.count {
+                let from = Strided {
+                    start: from.at(index),
+                    stride: shape.distances.0,
+                };
+                let to = Strided {
+                    start: to.at(index),
+                    stride: shape.distances.1,
+                };
+                for row in 0..rows {
+                    copy(from.at(row), to.at(row));
+                }
+            }
+            start += rows;
+        }
+        return;
+    }
+    for row in 0..shape.rows {
+        let (from, to) = row_at(row);
+        for index in 0..shape.count {
             copy(from.at(index), to.at(index));
         }
     }
@@ -142,12 +208,13 @@ unsafe fn lines(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies `count` runs of `bytes` bytes.
+/// Copies rows of runs.
 ///
 /// # Safety
 /// The runs are readable at `from` and writable at `to`, and do not overlap.
 #[inline(always)]
-unsafe fn runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: usize) {
+unsafe fn runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
+    let bytes = shape.bytes;
     // The distance on the packed side is the size, which is known to the compiler in most loops.
     macro_rules! by {
         ($size:expr, $copy:expr) => {{
@@ -157,7 +224,7 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: 
                 Packed::Source => from.stride = stride,
                 Packed::Target => to.stride = stride,
             }
-            each(from, to, count, |from, to| {
+            each(from, to, shape, |from, to| {
                 // SAFETY: the caller's promise; the copy moves `bytes` bytes.
                 unsafe { $copy(from, to) }
             });
@@ -190,12 +257,7 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: 
         17..=31 => both_ends!(Sixteen),
         33..=63 => both_ends!(ThirtyTwo),
         65..=512 => by!(bytes, |from, to| lines(from, to, bytes)),
-        _ => {
-            for index in 0..count {
-                // SAFETY: the caller's promise.
-                unsafe { ptr::copy_nonoverlapping(from.at(index), to.at(index), bytes) };
-            }
-        }
+        _ => by!(bytes, |from, to| ptr::copy_nonoverlapping(from, to, bytes)),
     }
 }
 
@@ -205,9 +267,9 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: 
 /// As for [`runs`], on a processor with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn pack_avx2(from: Strided, to: Strided, bytes: usize, count: usize) {
+unsafe fn pack_avx2(from: Strided, to: Strided, shape: Grid) {
     // SAFETY: the caller's promise.
-    unsafe { runs(from, to, Packed::Target, bytes, count) }
+    unsafe { runs(from, to, Packed::Target, shape) }
 }
 
 /// As [`runs`], compiled for AVX2.
@@ -216,28 +278,28 @@ unsafe fn pack_avx2(from: Strided, to: Strided, bytes: usize, count: usize) {
 /// As for [`runs`], on a processor with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn unpack_avx2(from: Strided, to: Strided, bytes: usize, count: usize) {
+unsafe fn unpack_avx2(from: Strided, to: Strided, shape: Grid) {
     // SAFETY: the caller's promise.
-    unsafe { runs(from, to, Packed::Source, bytes, count) }
+    unsafe { runs(from, to, Packed::Source, shape) }
 }
 
-/// Copies `count` runs of `bytes` bytes with the best code for this processor.
+/// Copies runs with the best code for this processor.
 ///
 /// # Safety
 /// As for [`runs`].
-unsafe fn best_runs(from: Strided, to: Strided, packed: Packed, bytes: usize, count: usize) {
+unsafe fn best_runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
     #[cfg(target_arch = "x86_64")]
     if isa::has_avx2() {
         // SAFETY: the caller's promise; the processor has AVX2.
         return unsafe {
             match packed {
-                Packed::Target => pack_avx2(from, to, bytes, count),
-                Packed::Source => unpack_avx2(from, to, bytes, count),
+                Packed::Target => pack_avx2(from, to, shape),
+                Packed::Source => unpack_avx2(from, to, shape),
             }
         };
     }
     // SAFETY: the caller's promise.
-    unsafe { runs(from, to, packed, bytes, count) }
+    unsafe { runs(from, to, packed, shape) }
 }
 
 /// Packs `count` runs of `bytes` bytes into `target`; what lies between that and `end` may be overwritten.
@@ -268,7 +330,8 @@ pub(crate) unsafe fn pack_row(
             start: target.add(done * bytes),
             stride: bytes as isize,
         };
-        best_runs(rest, to, Packed::Target, bytes, count - done);
+        let left = Grid::row(bytes, count - done);
+        best_runs(rest, to, Packed::Target, left);
     }
 }
 
@@ -300,7 +363,60 @@ pub(crate) unsafe fn unpack_row(
             start: to.at(done),
             ..to
         };
-        best_runs(from, rest, Packed::Source, bytes, count - done);
+        let left = Grid::row(bytes, count - done);
+        best_runs(from, rest, Packed::Source, left);
+    }
+}
+
+/// Packs rows of runs, `shape.distances.0` bytes apart, one after the other.
+///
+/// # Safety
+/// As for [`pack_row`], for all rows.
+pub(crate) unsafe fn pack_grid(from: Strided, target: *mut u8, end: *mut u8, shape: Grid) {
+    // SAFETY: the caller's promise; the rows that a line at a time is better for go that way.
+    unsafe {
+        let row_bytes = shape.bytes * shape.count;
+        #[cfg(target_arch = "x86_64")]
+        if dense::packs(shape.bytes, from.stride, shape.count) {
+            for row in 0..shape.rows {
+                let from = from.moved(shape.distances.0.wrapping_mul(row as isize));
+                let target = target.add(row * row_bytes);
+                pack_row(from, target, end, shape.bytes, shape.count);
+            }
+            return;
+        }
+        let to = Strided {
+            start: target,
+            stride: shape.bytes as isize,
+        };
+        let distances = (shape.distances.0, row_bytes as isize);
+        best_runs(from, to, Packed::Target, Grid { distances, ..shape });
+    }
+}
+
+/// Unpacks rows of runs, `shape.distances.1` bytes apart, one after the other.
+///
+/// # Safety
+/// As for [`unpack_row`], for all rows.
+pub(crate) unsafe fn unpack_grid(source: *const u8, end: *const u8, to: Strided, shape: Grid) {
+    // SAFETY: the caller's promise; the rows that a line at a time is better for go that way.
+    unsafe {
+        let row_bytes = shape.bytes * shape.count;
+        #[cfg(target_arch = "x86_64")]
+        if dense::unpacks(shape.bytes, to.stride, shape.count) {
+            for row in 0..shape.rows {
+                let to = to.moved(shape.distances.1.wrapping_mul(row as isize));
+                let source = source.add(row * row_bytes);
+                unpack_row(source, end, to, shape.bytes, shape.count);
+            }
+            return;
+        }
+        let from = Strided {
+            start: source.cast_mut(),
+            stride: shape.bytes as isize,
+        };
+        let distances = (row_bytes as isize, shape.distances.1);
+        best_runs(from, to, Packed::Source, Grid { distances, ..shape });
     }
 }
 
@@ -360,10 +476,12 @@ pub(crate) const TILE: usize = 8;
 pub(crate) unsafe fn tile(
     from: Strided,
     to: Strided,
-    bytes: usize,
-    count: usize,
-    rows: usize,
-    distances: (isize, isize),
+    Grid {
+        bytes,
+        count,
+        rows,
+        distances,
+    }: Grid,
 ) {
     macro_rules! squares {
         ($copy:expr) => {{

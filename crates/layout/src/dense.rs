@@ -27,6 +27,16 @@ fn fits(bytes: usize, widest: usize, stride: isize, count: usize) -> bool {
         && isa::has_byte_masks()
 }
 
+/// Whether such rows are packed by whole lines.
+pub(crate) fn packs(bytes: usize, stride: isize, count: usize) -> bool {
+    fits(bytes, 8, stride, count)
+}
+
+/// Whether such rows are unpacked by whole lines.
+pub(crate) fn unpacks(bytes: usize, stride: isize, count: usize) -> bool {
+    fits(bytes, 2, stride, count)
+}
+
 /// The bytes of a line that belong to runs.
 const fn mask(bytes: usize, stride: usize) -> u64 {
     let run = (1u64 << bytes) - 1;
@@ -50,7 +60,7 @@ pub(crate) unsafe fn pack(
     bytes: usize,
     count: usize,
 ) -> usize {
-    if !fits(bytes, 8, from.stride, count) {
+    if !packs(bytes, from.stride, count) {
         return 0;
     }
     let stride = from.stride as usize;
@@ -89,7 +99,7 @@ pub(crate) unsafe fn unpack(
     bytes: usize,
     count: usize,
 ) -> usize {
-    if !fits(bytes, 2, to.stride, count) {
+    if !unpacks(bytes, to.stride, count) {
         return 0;
     }
     let stride = to.stride as usize;

@@ -7,7 +7,7 @@
 //! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
 //! which has 63 bits: there are fewer than 64 of them.
 
-use crate::error::{LayoutError, Result};
+use crate::observe::{Observer, Rule, tell};
 
 /// Contiguous bytes at an offset from the element's base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,77 +20,92 @@ pub struct Block {
 
 /// Something repeated `count` times, `stride` bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dimension {
-    pub(crate) count: usize,
-    pub(crate) stride: i64,
+pub struct Dimension {
+    /// Repetitions.
+    pub count: usize,
+    /// Bytes from one to the next, may be negative.
+    pub stride: i64,
     /// Packed bytes of one repetition.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
 }
 
 /// One block repeated along dimensions, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Nest {
-    pub(crate) block: Block,
-    pub(crate) dimensions: Vec<Dimension>,
+pub struct Nest {
+    /// The first repetition's block.
+    pub block: Block,
+    /// Innermost first.
+    pub dimensions: Vec<Dimension>,
 }
 
-/// The bytes of one element.
+/// The bytes of one element, in packing order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// One nest; no bytes at all if its block is empty.
     Regular(Nest),
     /// Equal runs of bytes at these offsets, and dimensions around all of them, innermost first.
     List {
+        /// Bytes from the base address.
         offsets: Vec<i64>,
         /// Bytes of each run.
         bytes: usize,
+        /// Innermost first.
         dimensions: Vec<Dimension>,
     },
     /// Several nests, and dimensions around all of them, innermost first.
     Irregular {
+        /// In packing order.
         nests: Vec<Nest>,
         /// Packed position of each nest.
         packed_before: Vec<usize>,
+        /// Innermost first.
         dimensions: Vec<Dimension>,
     },
 }
 
-/// Most nests of an irregular form; more would take gigabytes.
-const MAX_NESTS: usize = 1 << 26;
 /// Upper limit of the dimensions around a block or around several nests, with one for the elements of a message.
 pub(crate) const MAX_DIMENSIONS: usize = 64;
 
-fn add_dimension(dimensions: &mut Vec<Dimension>, count: usize, stride: i64, bytes: usize) {
+/// Adds a dimension around others; whether it was joined with the outermost of them.
+fn add_dimension(dimensions: &mut Vec<Dimension>, outer: Dimension) -> bool {
     if let Some(last) = dimensions.last_mut()
-        && i64::try_from(last.count)
-            .ok()
-            .and_then(|steps| steps.checked_mul(last.stride))
-            == Some(stride)
+        && last.end() == Some(outer.stride)
     {
-        last.count *= count;
-        return;
+        last.count *= outer.count;
+        return true;
     }
-    dimensions.push(Dimension {
-        count,
-        stride,
-        bytes,
-    });
+    dimensions.push(outer);
+    false
+}
+
+impl Dimension {
+    /// Where the next repetition would be, from the first.
+    pub(crate) fn end(&self) -> Option<i64> {
+        i64::try_from(self.count).ok()?.checked_mul(self.stride)
+    }
 }
 
 impl Nest {
-    pub(crate) fn bytes(&self) -> usize {
+    /// Packed bytes.
+    pub fn bytes(&self) -> usize {
         self.dimensions
             .last()
             .map_or(self.block.bytes, |outer| outer.bytes * outer.count)
     }
 
-    fn repeat(&mut self, count: usize, stride: i64) {
+    /// Repeats the nest; the rule by which that was simplified.
+    pub(crate) fn repeat(&mut self, count: usize, stride: i64) -> Option<Rule> {
         let bytes = self.bytes();
         if self.dimensions.is_empty() && i64::try_from(bytes) == Ok(stride) {
             self.block.bytes *= count;
-        } else {
-            add_dimension(&mut self.dimensions, count, stride, bytes);
+            return Some(Rule::Fold);
         }
+        let outer = Dimension {
+            count,
+            stride,
+            bytes,
+        };
+        add_dimension(&mut self.dimensions, outer).then_some(Rule::Flatten)
     }
 }
 
@@ -105,6 +120,23 @@ impl Form {
         })
     }
 
+    /// Several nests, nothing simplified.
+    pub(crate) fn irregular(nests: Vec<Nest>) -> Self {
+        let mut position = 0;
+        let packed_before = nests
+            .iter()
+            .map(|nest| {
+                position += nest.bytes();
+                position - nest.bytes()
+            })
+            .collect();
+        Self::Irregular {
+            nests,
+            packed_before,
+            dimensions: Vec::new(),
+        }
+    }
+
     /// The only block of a form without holes.
     pub(crate) const fn single_block(&self) -> Option<Block> {
         match self {
@@ -113,168 +145,69 @@ impl Form {
         }
     }
 
-    /// This form `count` (> 0) times, `stride` bytes apart; the caller has checked that the product of sizes fits.
-    pub(crate) fn repeated(&self, count: usize, stride: i64, size: usize) -> Self {
-        let mut form = self.clone();
-        if count > 1 && size > 0 {
-            match &mut form {
-                Self::Regular(nest) => nest.repeat(count, stride),
-                Self::List { dimensions, .. } | Self::Irregular { dimensions, .. } => {
-                    add_dimension(dimensions, count, stride, size);
-                }
+    /// Adds a dimension; the rule by which that was simplified.
+    pub(crate) fn repeat(&mut self, outer: Dimension) -> Option<Rule> {
+        match self {
+            Self::Regular(nest) => nest.repeat(outer.count, outer.stride),
+            Self::List { dimensions, .. } | Self::Irregular { dimensions, .. } => {
+                add_dimension(dimensions, outer).then_some(Rule::Flatten)
             }
+        }
+    }
+
+    fn dimensions_mut(&mut self) -> &mut Vec<Dimension> {
+        match self {
+            Self::Regular(Nest { dimensions, .. })
+            | Self::List { dimensions, .. }
+            | Self::Irregular { dimensions, .. } => dimensions,
+        }
+    }
+
+    /// This form `count` (> 0) times, `stride` bytes apart; the caller has checked that the product of sizes fits.
+    pub(crate) fn repeated(
+        &self,
+        count: usize,
+        stride: i64,
+        size: usize,
+        observer: &mut impl Observer,
+    ) -> Self {
+        let outer = Dimension {
+            count,
+            stride,
+            bytes: size,
+        };
+        tell(observer, Rule::Repeat, || {
+            let mut asked = self.clone();
+            asked.dimensions_mut().push(outer);
+            asked
+        });
+        let mut form = self.clone();
+        let rule = if count == 1 || size == 0 {
+            Some(Rule::Elide)
+        } else {
+            form.repeat(outer)
+        };
+        if let Some(rule) = rule {
+            tell(observer, rule, || form.clone());
         }
         form
     }
-}
 
-/// Gathers forms in packing order, joins neighbours, and finds the simplest form of the whole.
-#[derive(Default)]
-pub(crate) struct Gather {
-    nests: Vec<Nest>,
-}
-
-impl Gather {
-    /// Appends `form`, whose elements have `size` bytes, at offset `at`.
-    pub(crate) fn add(&mut self, form: &Form, at: i64, size: usize) -> Result<()> {
-        if size == 0 {
-            return Ok(());
-        }
-        match form {
-            Form::Regular(nest) => self.add_nest(nest, at),
-            Form::List {
-                offsets,
-                bytes,
-                dimensions,
-            } => repetitions(dimensions, at, |at| {
-                for &offset in offsets {
-                    let block = Block {
-                        offset,
-                        bytes: *bytes,
-                    };
-                    self.add_run(block, at)?;
+    /// The same bytes at another place; `None` if that is no place.
+    pub(crate) fn moved(mut self, by: i64) -> Option<Self> {
+        match &mut self {
+            Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
+            Self::List { offsets, .. } => {
+                for offset in offsets {
+                    *offset = offset.checked_add(by)?;
                 }
-                Ok(())
-            }),
-            Form::Irregular {
-                nests, dimensions, ..
-            } => repetitions(dimensions, at, |at| {
-                nests.iter().try_for_each(|nest| self.add_nest(nest, at))
-            }),
-        }
-    }
-
-    fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
-        let run = Nest {
-            block,
-            dimensions: Vec::new(),
-        };
-        self.add_nest(&run, at)
-    }
-
-    fn add_nest(&mut self, nest: &Nest, at: i64) -> Result<()> {
-        let offset = at
-            .checked_add(nest.block.offset)
-            .ok_or(LayoutError::Overflow)?;
-        if let Some(last) = self.nests.last_mut()
-            && nest.dimensions.is_empty()
-            && last.dimensions.is_empty()
-            && last.block.offset + last.block.bytes as i64 == offset
-        {
-            last.block.bytes += nest.block.bytes;
-            return Ok(());
-        }
-        if self.nests.len() >= MAX_NESTS {
-            return Err(LayoutError::TooManyBlocks);
-        }
-        self.nests
-            .try_reserve(1)
-            .map_err(|_| LayoutError::TooManyBlocks)?;
-        self.nests.push(Nest {
-            block: Block {
-                offset,
-                bytes: nest.block.bytes,
-            },
-            dimensions: nest.dimensions.clone(),
-        });
-        Ok(())
-    }
-
-    pub(crate) fn finish(mut self) -> Form {
-        let Some(first) = self.nests.first() else {
-            return Form::EMPTY;
-        };
-        let stride = self.nests.get(1).map_or(0, |second| {
-            second.block.offset.wrapping_sub(first.block.offset)
-        });
-        let regular = self.nests.windows(2).all(|pair| {
-            pair[1].block.offset.checked_sub(pair[0].block.offset) == Some(stride)
-                && pair[1].block.bytes == pair[0].block.bytes
-                && pair[1].dimensions == pair[0].dimensions
-        });
-        if regular {
-            let count = self.nests.len();
-            let mut nest = self.nests.swap_remove(0);
-            if count > 1 {
-                nest.repeat(count, stride);
             }
-            return Form::Regular(nest);
-        }
-        let bytes = first.block.bytes;
-        let are_equal_runs = self
-            .nests
-            .iter()
-            .all(|nest| nest.dimensions.is_empty() && nest.block.bytes == bytes);
-        if are_equal_runs {
-            return Form::List {
-                offsets: self.nests.iter().map(|nest| nest.block.offset).collect(),
-                bytes,
-                dimensions: Vec::new(),
-            };
-        }
-        let mut position = 0;
-        let packed_before = self
-            .nests
-            .iter()
-            .map(|nest| {
-                position += nest.bytes();
-                position - nest.bytes()
-            })
-            .collect();
-        self.nests.shrink_to_fit();
-        Form::Irregular {
-            nests: self.nests,
-            packed_before,
-            dimensions: Vec::new(),
-        }
-    }
-}
-
-/// Calls `action` with the offset of each repetition along dimensions, starting with `at`.
-fn repetitions(
-    dimensions: &[Dimension],
-    at: i64,
-    mut action: impl FnMut(i64) -> Result<()>,
-) -> Result<()> {
-    let copies = dimensions.iter().try_fold(1usize, |product, dimension| {
-        product.checked_mul(dimension.count)
-    });
-    let copies = copies.ok_or(LayoutError::TooManyBlocks)?;
-    let mut index = vec![0usize; dimensions.len()];
-    for _ in 0..copies {
-        let offset = index
-            .iter()
-            .zip(dimensions)
-            .map(|(&i, dimension)| i as i64 * dimension.stride)
-            .sum::<i64>();
-        action(at.checked_add(offset).ok_or(LayoutError::Overflow)?)?;
-        for (i, dimension) in index.iter_mut().zip(dimensions) {
-            *i += 1;
-            if *i < dimension.count {
-                break;
+            Self::Irregular { nests, .. } => {
+                for nest in nests {
+                    nest.block.offset = nest.block.offset.checked_add(by)?;
+                }
             }
-            *i = 0;
         }
+        Some(self)
     }
-    Ok(())
 }

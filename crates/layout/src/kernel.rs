@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::copy::{self, Strided};
+use crate::copy::{self, Grid, Strided};
 use crate::form::Nest;
 use crate::layout::Layout;
 use crate::walk::{Row, Sink};
@@ -35,6 +35,16 @@ impl Layout {
     /// Calls `action` with the offset and length of each contiguous run in the packed bytes `range`, in packing order.
     pub fn for_each_run(&self, range: Range<usize>, action: impl FnMut(i64, usize)) {
         self.walk(range, &mut Runs(action));
+    }
+}
+
+/// Rows like `first`, `distances` bytes apart.
+const fn grid(first: Row, rows: usize, distances: (isize, isize)) -> Grid {
+    Grid {
+        bytes: first.bytes,
+        count: first.count,
+        rows,
+        distances,
     }
 }
 
@@ -96,6 +106,19 @@ impl Sink for Packer {
         }
     }
 
+    fn grid(&mut self, first: Row, rows: usize, distance: i64) {
+        let from = Strided {
+            start: self.at(first.offset).cast_mut(),
+            stride: first.stride as isize,
+        };
+        // SAFETY: as for a row, row by row.
+        unsafe {
+            let shape = grid(first, rows, (distance as isize, 0));
+            copy::pack_grid(from, self.target, self.end, shape);
+            self.target = self.target.add(first.bytes * first.count * rows);
+        }
+    }
+
     fn tile(&mut self, first: Row, rows: usize, distance: i64) {
         let row_bytes = first.bytes * first.count;
         let mut done = 0;
@@ -111,9 +134,10 @@ impl Sink for Packer {
                 stride: first.bytes as isize,
             };
             let distances = (distance as isize, row_bytes as isize);
+            let square = grid(first, now, distances);
             // SAFETY: as for `now` rows, one after the other in the target.
             unsafe {
-                copy::tile(from, to, first.bytes, first.count, now, distances);
+                copy::tile(from, to, square);
                 self.target = self.target.add(row_bytes * now);
             }
             done += now;
@@ -169,6 +193,19 @@ impl Sink for Unpacker {
         }
     }
 
+    fn grid(&mut self, first: Row, rows: usize, distance: i64) {
+        let to = Strided {
+            start: self.at(first.offset),
+            stride: first.stride as isize,
+        };
+        // SAFETY: as for a row, row by row.
+        unsafe {
+            let shape = grid(first, rows, (0, distance as isize));
+            copy::unpack_grid(self.source, self.end, to, shape);
+            self.source = self.source.add(first.bytes * first.count * rows);
+        }
+    }
+
     fn tile(&mut self, first: Row, rows: usize, distance: i64) {
         let row_bytes = first.bytes * first.count;
         let mut done = 0;
@@ -184,9 +221,10 @@ impl Sink for Unpacker {
                 stride: first.stride as isize,
             };
             let distances = (row_bytes as isize, distance as isize);
+            let square = grid(first, now, distances);
             // SAFETY: as for `now` rows, one after the other in the source.
             unsafe {
-                copy::tile(from, to, first.bytes, first.count, now, distances);
+                copy::tile(from, to, square);
                 self.source = self.source.add(row_bytes * now);
             }
             done += now;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A type map and its constructors.
+//! A type map: what is asked of it, and its constructors without an observer.
 
 use crate::bounds::Bounds;
+use crate::build::{ArrayOrder, Builder, Share, Slice};
 use crate::error::{LayoutError, Result};
-use crate::form::{Block, Form, Gather};
+use crate::form::{Block, Form};
+use crate::observe::Silent;
 
 /// A type map: which bytes belong to an element, in packing order, and how far elements are apart. Immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,44 +15,6 @@ pub struct Layout {
     lower_bound: i64,
     extent: i64,
     bounds: Bounds,
-}
-
-/// Order of the dimensions of an array in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrayOrder {
-    /// The last dimension is the fastest (MPI_ORDER_C).
-    C,
-    /// The first dimension is the fastest (MPI_ORDER_FORTRAN).
-    Fortran,
-}
-
-/// One dimension of a subarray, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// Elements of the whole array in this dimension.
-    pub size: usize,
-    /// Elements of the subarray.
-    pub subsize: usize,
-    /// Index of the subarray's first element.
-    pub start: usize,
-}
-
-fn signed(value: usize) -> Result<i64> {
-    i64::try_from(value).map_err(|_| LayoutError::Overflow)
-}
-
-fn product(a: i64, b: i64) -> Result<i64> {
-    a.checked_mul(b).ok_or(LayoutError::Overflow)
-}
-
-fn sum(a: i64, b: i64) -> Result<i64> {
-    a.checked_add(b).ok_or(LayoutError::Overflow)
-}
-
-fn scaled_size(size: usize, count: usize) -> Result<usize> {
-    size.checked_mul(count)
-        .filter(|&bytes| i64::try_from(bytes).is_ok())
-        .ok_or(LayoutError::Overflow)
 }
 
 impl Layout {
@@ -68,6 +32,11 @@ impl Layout {
             extent: extent as i64,
             bounds: Bounds::named(size, extent, alignment),
         }
+    }
+
+    /// The canonical form: which bytes, in packing order, without bounds.
+    pub const fn form(&self) -> &Form {
+        &self.form
     }
 
     /// Packed size of an element in bytes.
@@ -137,7 +106,7 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits.
     pub fn contiguous(count: usize, old: &Self) -> Result<Self> {
-        Self::repeated(count, old.extent, old)
+        Builder::new(&mut Silent).contiguous(count, old)
     }
 
     /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
@@ -145,7 +114,7 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits.
     pub fn vector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
-        Self::hvector(count, length, product(stride, old.extent)?, old)
+        Builder::new(&mut Silent).vector(count, length, stride, old)
     }
 
     /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
@@ -153,7 +122,7 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits.
     pub fn hvector(count: usize, length: usize, stride: i64, old: &Self) -> Result<Self> {
-        Self::repeated(count, stride, &Self::repeated(length, old.extent, old)?)
+        Builder::new(&mut Silent).hvector(count, length, stride, old)
     }
 
     /// Blocks of `(displacement in bytes, elements)` (MPI_Type_create_hindexed and relatives).
@@ -161,7 +130,7 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits, or the blocks exceed memory.
     pub fn hindexed(pieces: impl IntoIterator<Item = (i64, usize)>, old: &Self) -> Result<Self> {
-        Self::structure(pieces.into_iter().map(|(at, length)| (at, length, old)))
+        Builder::new(&mut Silent).hindexed(pieces, old)
     }
 
     /// Pieces of `(displacement in bytes, elements, layout)` (MPI_Type_create_struct).
@@ -169,26 +138,7 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits, or the blocks exceed memory.
     pub fn structure<'a>(pieces: impl IntoIterator<Item = (i64, usize, &'a Self)>) -> Result<Self> {
-        let (mut bounds, mut gather, mut size) = (Bounds::default(), Gather::default(), 0usize);
-        for (at, length, old) in pieces {
-            if length == 0 {
-                continue;
-            }
-            let (part_size, far) = old.check_repeat(length, old.extent)?;
-            bounds.add(&old.bounds, at)?;
-            bounds.add(&old.bounds, sum(at, far)?)?;
-            size = size
-                .checked_add(part_size)
-                .filter(|&bytes| i64::try_from(bytes).is_ok())
-                .ok_or(LayoutError::Overflow)?;
-            if length == 1 {
-                gather.add(&old.form, at, part_size)?;
-            } else {
-                let form = old.form.repeated(length, old.extent, old.size);
-                gather.add(&form, at, part_size)?;
-            }
-        }
-        Self::from_parts(gather.finish(), size, bounds)
+        Builder::new(&mut Silent).structure(pieces)
     }
 
     /// A box of an array (MPI_Type_create_subarray); its bounds are those of the whole array. Slices in the order in which
@@ -197,19 +147,16 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits.
     pub fn subarray(slices: &[Slice], order: ArrayOrder, old: &Self) -> Result<Self> {
-        let (mut stride, mut start) = (old.extent, 0i64);
-        let mut form = old.clone();
-        let mut grow = |slice: &Slice| -> Result<()> {
-            form = Self::repeated(slice.subsize, stride, &form)?;
-            start = sum(start, product(signed(slice.start)?, stride)?)?;
-            stride = product(stride, signed(slice.size)?)?;
-            Ok(())
-        };
-        match order {
-            ArrayOrder::C => slices.iter().rev().try_for_each(&mut grow)?,
-            ArrayOrder::Fortran => slices.iter().try_for_each(&mut grow)?,
-        }
-        Self::structure([(start, 1, &form)])?.resized(0, stride)
+        Builder::new(&mut Silent).subarray(slices, order, old)
+    }
+
+    /// A process's part of a distributed array (MPI_Type_create_darray); its bounds are those of the whole array. Shares in
+    /// the order in which the program names the dimensions.
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits.
+    pub fn darray(shares: &[Share], order: ArrayOrder, old: &Self) -> Result<Self> {
+        Builder::new(&mut Silent).darray(shares, order, old)
     }
 
     /// The same bytes with other bounds (MPI_Type_create_resized).
@@ -217,10 +164,13 @@ impl Layout {
     /// # Errors
     /// When the upper bound exceeds 63 bits.
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
+        let upper_bound = lower_bound
+            .checked_add(extent)
+            .ok_or(LayoutError::Overflow)?;
         Ok(Self {
             lower_bound,
             extent,
-            bounds: self.bounds.marked(lower_bound, sum(lower_bound, extent)?),
+            bounds: self.bounds.marked(lower_bound, upper_bound),
             ..self.clone()
         })
     }
@@ -230,23 +180,11 @@ impl Layout {
     /// # Errors
     /// When a size or an offset exceeds 63 bits.
     pub fn repeated(count: usize, stride: i64, old: &Self) -> Result<Self> {
-        if count == 0 {
-            return Self::from_parts(Form::EMPTY, 0, Bounds::default());
-        }
-        let (size, far) = old.check_repeat(count, stride)?;
-        let mut bounds = Bounds::default();
-        bounds.add(&old.bounds, 0)?;
-        bounds.add(&old.bounds, far)?;
-        Self::from_parts(old.form.repeated(count, stride, old.size), size, bounds)
+        Builder::new(&mut Silent).repeated(count, stride, old)
     }
 
-    /// The packed size of `count` (> 0) copies, and the offset of the last one.
-    fn check_repeat(&self, count: usize, stride: i64) -> Result<(usize, i64)> {
-        let far = product(signed(count - 1)?, stride)?;
-        Ok((scaled_size(self.size, count)?, far))
-    }
-
-    fn from_parts(form: Form, size: usize, bounds: Bounds) -> Result<Self> {
+    /// A layout of these parts, whose bounds are looked at here.
+    pub(crate) fn from_parts(form: Form, size: usize, bounds: Bounds) -> Result<Self> {
         let (lower_bound, extent) = bounds.span()?;
         let (low, high) = bounds.data();
         high.checked_sub(low).ok_or(LayoutError::Overflow)?;
@@ -257,5 +195,9 @@ impl Layout {
             extent,
             bounds,
         })
+    }
+
+    pub(crate) const fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 }

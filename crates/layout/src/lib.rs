@@ -10,18 +10,23 @@
 //! `tests/type_map.rs` compares all of it with a naive interpreter of the standard's type maps.
 
 mod bounds;
+mod build;
 mod copy;
 mod dense;
 mod error;
 mod form;
+mod gather;
 mod isa;
 mod kernel;
 mod layout;
+mod observe;
 mod shared;
 mod walk;
 
+pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
-pub use form::Block;
+pub use form::{Block, Dimension, Form, Nest};
 pub use isa::{Isa, limit_isa};
-pub use layout::{ArrayOrder, Layout, Slice};
+pub use layout::Layout;
+pub use observe::{Observer, Rule, Silent};
 pub use shared::SharedLayout;

@@ -44,6 +44,13 @@ pub(crate) trait Sink {
         }
     }
 
+    /// The runs of a list `count` times.
+    fn lists(&mut self, at: i64, offsets: &[i64], bytes: usize, count: usize, stride: i64) {
+        for index in 0..count as i64 {
+            self.list(at.wrapping_add(stride.wrapping_mul(index)), offsets, bytes);
+        }
+    }
+
     /// The runs of `nests`, which have no dimensions, `count` times from `at` on.
     fn records(&mut self, at: i64, nests: &[Nest], count: usize, stride: i64) {
         for index in 0..count as i64 {
@@ -57,12 +64,17 @@ pub(crate) trait Sink {
         }
     }
 
-    /// `rows` rows, `distance` bytes apart, less than the runs of a row are.
-    fn tile(&mut self, first: Row, rows: usize, distance: i64) {
+    /// `rows` rows, `distance` bytes apart.
+    fn grid(&mut self, first: Row, rows: usize, distance: i64) {
         for index in 0..rows as i64 {
             let offset = first.offset.wrapping_add(distance.wrapping_mul(index));
             self.row(Row { offset, ..first });
         }
+    }
+
+    /// `rows` rows, `distance` bytes apart, less than the runs of a row are.
+    fn tile(&mut self, first: Row, rows: usize, distance: i64) {
+        self.grid(first, rows, distance);
     }
 }
 
@@ -201,7 +213,17 @@ fn walk_list<const N: usize>(
     let within = odometer.seek(range.start);
     let (mut index, mut skip) = (within / bytes, within % bytes);
     let mut remaining = range.len();
+    let innermost = dimensions[0];
     while remaining > 0 {
+        if index == 0 && skip == 0 && remaining >= innermost.bytes {
+            let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
+            sink.lists(odometer.offset, offsets, bytes, whole, innermost.stride);
+            remaining -= whole * innermost.bytes;
+            if remaining > 0 {
+                odometer.advance(whole);
+            }
+            continue;
+        }
         let whole = (offsets.len() - index).min(remaining / bytes);
         if skip > 0 || whole == 0 {
             let offset = odometer.offset.wrapping_add(offsets[index]) + skip as i64;
@@ -236,14 +258,12 @@ fn walk_nest<const N: usize>(
     let mut skip = odometer.seek(range.start);
     let mut remaining = range.len();
     let innermost = dimensions[0];
-    let tiles = dimensions
-        .get(1)
-        .filter(|outer| {
-            block.bytes <= TILE_RUN_BYTES
-                && innermost.count >= TILE
-                && outer.stride.unsigned_abs().saturating_mul(4) <= innermost.stride.unsigned_abs()
-        })
-        .copied();
+    let outer = dimensions.get(1).copied();
+    let are_tiles = outer.is_some_and(|outer| {
+        block.bytes <= TILE_RUN_BYTES
+            && innermost.count >= TILE
+            && outer.stride.unsigned_abs().saturating_mul(4) <= innermost.stride.unsigned_abs()
+    });
     while remaining > 0 {
         let offset = block.offset.wrapping_add(odometer.offset) + skip as i64;
         let left = innermost.count - odometer.index[0];
@@ -264,11 +284,15 @@ fn walk_nest<const N: usize>(
             count: whole,
             stride: innermost.stride,
         };
-        if let Some(outer) = tiles
+        if let Some(outer) = outer
             && whole == innermost.count
         {
             let rows = (outer.count - odometer.index[1]).min(remaining / outer.bytes);
-            sink.tile(row, rows, outer.stride);
+            if are_tiles {
+                sink.tile(row, rows, outer.stride);
+            } else {
+                sink.grid(row, rows, outer.stride);
+            }
             remaining -= rows * outer.bytes;
             if remaining > 0 {
                 odometer.advance_outer(rows);

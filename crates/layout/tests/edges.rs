@@ -109,8 +109,8 @@ fn run_of(width: usize) -> Layout {
 fn rows_touch_nothing_beyond_their_edges() {
     on_every_isa(|| {
         for width in (1..=70).chain([128, 129, 300, 513]) {
-            for times in [2, 3, 4, 8, 16] {
-                for count in [2, 9, 127, 129, 257] {
+            for times in [2, 3, 8] {
+                for count in [2, 9, 129, 257] {
                     let stride = (width * times) as i64;
                     for stride in [stride, -stride] {
                         let rows = Layout::repeated(count, stride, &run_of(width)).unwrap();
@@ -127,8 +127,8 @@ fn rows_touch_nothing_beyond_their_edges() {
 fn lines_touch_nothing_beyond_their_edges() {
     on_every_isa(|| {
         for width in [1, 2, 4, 8] {
-            for times in [2, 4, 8, 16, 32] {
-                for count in 126..=330 {
+            for times in [2, 4, 8, 16] {
+                for count in 126..=270 {
                     let stride = (width * times) as i64;
                     let rows = Layout::repeated(count, stride, &run_of(width)).unwrap();
                     check(&rows, 0..rows.size());
@@ -137,6 +137,22 @@ fn lines_touch_nothing_beyond_their_edges() {
                     let down = -rows.extent() - 3;
                     let descending = Layout::repeated(3, down, &rows).unwrap();
                     check(&descending, 0..descending.size());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_of_rows_touch_nothing_beyond_their_edges() {
+    on_every_isa(|| {
+        for width in [1, 2, 4, 8, 13, 24, 64, 100] {
+            for (count, lines) in [(2, 70), (7, 9), (40, 3), (130, 3)] {
+                for distance in [5, 1000] {
+                    let row = Layout::repeated(count, 2 * width as i64, &run_of(width)).unwrap();
+                    let distance = distance + row.true_extent();
+                    check_ranges(&Layout::repeated(lines, distance, &row).unwrap());
+                    check_ranges(&Layout::repeated(lines, -distance, &row).unwrap());
                 }
             }
         }

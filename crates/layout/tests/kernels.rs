@@ -139,6 +139,30 @@ fn short_runs_in_lines() {
 }
 
 #[test]
+fn rows_of_rows() {
+    on_every_isa(|numbers| {
+        for width in [1, 2, 3, 4, 7, 8, 12, 16, 24, 30, 48, 64, 100, 600] {
+            for (count, lines) in [(2, 9), (3, 70), (7, 33), (8, 5), (130, 3)] {
+                let wide = width as i64;
+                for (stride, distance) in [(2 * wide, 140), (wide + 5, 1024), (-2 * wide, 600)] {
+                    let distance = distance + stride.abs() * count as i64;
+                    let run = Layout::contiguous(width, &Layout::named(1, 1)).unwrap();
+                    let row = Layout::repeated(count, stride, &run).unwrap();
+                    let layout = Layout::repeated(lines, distance, &row).unwrap();
+                    let places: Vec<i64> = (0..lines as i64)
+                        .flat_map(|line| {
+                            let row = rows(width, count, stride);
+                            row.into_iter().map(move |at| at + line * distance)
+                        })
+                        .collect();
+                    compare(&layout, &places, numbers);
+                }
+            }
+        }
+    });
+}
+
+#[test]
 fn rows_inside_each_other() {
     on_every_isa(|numbers| {
         for width in [1, 2, 3, 4, 8, 12, 16, 24] {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use layout::{ArrayOrder, Layout, Slice};
+use layout::{ArrayOrder, Layout, Share, Slice};
 
 use super::construct::{natural, too_large};
 use super::contents::{Combiner, Contents};
@@ -128,19 +128,10 @@ impl Datatype {
         check_grid(&array)?;
         let dimensions = array.global_sizes.len();
         let coordinates = coordinates(&array);
-        let (mut stride, mut layout) = (old.layout().extent(), (**old.layout()).clone());
-        for step in 0..dimensions {
-            let index = match order {
-                ArrayOrder::C => dimensions - 1 - step,
-                ArrayOrder::Fortran => step,
-            };
-            let pieces = owned(&array, index, coordinates[index])?;
-            layout = spread(&pieces, stride, &layout).map_err(too_large)?;
-            stride = stride
-                .checked_mul(array.global_sizes[index])
-                .ok_or_else(|| too_large(layout::LayoutError::Overflow))?;
-        }
-        let layout = layout.resized(0, stride).map_err(too_large)?;
+        let shares: Vec<Share> = (0..dimensions)
+            .map(|index| share(&array, index, coordinates[index]))
+            .collect::<Result<_>>()?;
+        let layout = Layout::darray(&shares, order, old.layout()).map_err(too_large)?;
         let mut contents = Contents::new(Combiner::Darray, std::slice::from_ref(old));
         contents
             .integers
@@ -197,82 +188,58 @@ fn check_grid(array: &Distribution<'_>) -> Result<()> {
 }
 
 /// The place of the process in the grid, which is in C order.
-fn coordinates(array: &Distribution<'_>) -> Vec<i64> {
+fn coordinates(array: &Distribution<'_>) -> Vec<usize> {
     let mut rest = array.rank;
-    let mut coordinates: Vec<i64> = array
+    let mut coordinates: Vec<usize> = array
         .process_sizes
         .iter()
         .rev()
         .map(|&processes| {
             let here = rest % processes;
             rest /= processes;
-            i64::from(here)
+            here as usize
         })
         .collect();
     coordinates.reverse();
     coordinates
 }
 
-/// What a process owns of one dimension: blocks of `length` from `start` on, `step` apart, below `end`.
-struct Owned {
-    start: i64,
-    length: i64,
-    step: i64,
-    end: i64,
-}
-
-fn owned(array: &Distribution<'_>, index: usize, coordinate: i64) -> Result<Owned> {
-    let (global, argument) = (array.global_sizes[index], array.arguments[index]);
-    natural("array_of_gsizes", global - 1)?;
-    let processes = i64::from(array.process_sizes[index]);
-    let length = |default: i64| match argument {
+/// What a process owns of one dimension.
+fn share(array: &Distribution<'_>, index: usize, coordinate: usize) -> Result<Share> {
+    let argument = array.arguments[index];
+    let global = array.global_sizes[index];
+    if global < 1 {
+        let expected = "1 or more".to_owned();
+        return Err(bad_dimension("array_of_gsizes", global, index, expected));
+    }
+    let global = natural("array_of_gsizes", global)?;
+    let processes = array.process_sizes[index] as usize;
+    let length = |default: usize| match argument {
         DEFAULT_ARGUMENT => Ok(default),
-        1.. => Ok(i64::from(argument)),
+        1.. => Ok(argument as usize),
         _ => {
             let expected = "1 or more, or MPI_DISTRIBUTE_DFLT_DARG".to_owned();
-            Err(bad_dimension(
-                "array_of_dargs",
-                i64::from(argument),
-                index,
-                expected,
-            ))
+            let argument = i64::from(argument);
+            Err(bad_dimension("array_of_dargs", argument, index, expected))
         }
     };
     match array.distributions[index] {
-        DISTRIBUTE_NONE if processes == 1 => Ok(Owned {
-            start: 0,
-            length: global,
-            step: global,
-            end: global,
-        }),
+        DISTRIBUTE_NONE if processes == 1 => Ok(Share::all(global)),
         DISTRIBUTE_NONE => {
             let expected = "1 process where nothing is distributed".to_owned();
+            let processes = processes as i64;
             Err(bad_dimension("array_of_psizes", processes, index, expected))
         }
         DISTRIBUTE_BLOCK => {
-            let length = length((global + processes - 1) / processes)?;
-            if length * processes < global {
+            let length = length(global.div_ceil(processes))?;
+            if length.saturating_mul(processes) < global {
                 let expected = format!("blocks that cover {global} elements");
+                let length = length as i64;
                 return Err(bad_dimension("array_of_dargs", length, index, expected));
             }
-            let start = (length * coordinate).min(global);
-            let end = (start + length).min(global);
-            Ok(Owned {
-                start,
-                length,
-                step: length,
-                end,
-            })
+            Ok(Share::block(global, length, coordinate))
         }
-        DISTRIBUTE_CYCLIC => {
-            let length = length(1)?;
-            Ok(Owned {
-                start: length * coordinate,
-                length,
-                step: length * processes,
-                end: global,
-            })
-        }
+        DISTRIBUTE_CYCLIC => Ok(Share::cyclic(global, length(1)?, processes, coordinate)),
         other => {
             let expected = "MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE";
             Err(bad_dimension(
@@ -283,23 +250,6 @@ fn owned(array: &Distribution<'_>, index: usize, coordinate: i64) -> Result<Owne
             ))
         }
     }
-}
-
-/// `inner` at every owned index, `stride` bytes per index.
-fn spread(owned: &Owned, stride: i64, inner: &Layout) -> layout::Result<Layout> {
-    let run = |length: i64| Layout::repeated(length.max(0) as usize, stride, inner);
-    let at = |index: i64| {
-        index
-            .checked_mul(stride)
-            .ok_or(layout::LayoutError::Overflow)
-    };
-    let span = (owned.end - owned.start).max(0);
-    let whole = (span + owned.step - owned.length) / owned.step;
-    let last = (span - whole * owned.step).clamp(0, owned.length);
-    let blocks = Layout::repeated(whole.max(0) as usize, at(owned.step)?, &run(owned.length)?)?;
-    let rest = run(last)?;
-    let rest_at = owned.start + whole * owned.step;
-    Layout::structure([(at(owned.start)?, 1, &blocks), (at(rest_at)?, 1, &rest)])
 }
 
 #[cfg(test)]

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The constructors, which may be watched. All of them come down to two: copies at equal distances, and pieces at displacements.
+
+use crate::bounds::Bounds;
+use crate::error::{LayoutError, Result};
+use crate::form::Form;
+use crate::gather::Gather;
+use crate::layout::Layout;
+use crate::observe::{Observer, Rule, tell};
+
+/// Order of the dimensions of an array in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrayOrder {
+    /// The last dimension is the fastest (MPI_ORDER_C).
+    C,
+    /// The first dimension is the fastest (MPI_ORDER_FORTRAN).
+    Fortran,
+}
+
+/// One dimension of a subarray, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Elements of the whole array in this dimension.
+    pub size: usize,
+    /// Elements of the subarray.
+    pub subsize: usize,
+    /// Index of the subarray's first element.
+    pub start: usize,
+}
+
+/// What a process owns of one dimension of a distributed array: blocks of `length` indices from `start` on, `step` apart,
+/// as far as they are below `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Indices of the whole array.
+    pub size: usize,
+    /// First index.
+    pub start: usize,
+    /// Indices of a block.
+    pub length: usize,
+    /// Distance of blocks, at least their length.
+    pub step: usize,
+    /// The index after the last one that may be owned.
+    pub end: usize,
+}
+
+impl Share {
+    /// All of a dimension of `size` indices (MPI_DISTRIBUTE_NONE).
+    pub const fn all(size: usize) -> Self {
+        Self {
+            size,
+            start: 0,
+            length: size,
+            step: size,
+            end: size,
+        }
+    }
+
+    /// One block of `length` indices for each process (MPI_DISTRIBUTE_BLOCK).
+    pub fn block(size: usize, length: usize, coordinate: usize) -> Self {
+        let start = length.saturating_mul(coordinate).min(size);
+        Self {
+            size,
+            start,
+            length,
+            step: length,
+            end: start.saturating_add(length).min(size),
+        }
+    }
+
+    /// Blocks of `length` indices for each of `processes` in turn (MPI_DISTRIBUTE_CYCLIC).
+    pub const fn cyclic(size: usize, length: usize, processes: usize, coordinate: usize) -> Self {
+        Self {
+            size,
+            start: length.saturating_mul(coordinate),
+            length,
+            step: length.saturating_mul(processes),
+            end: size,
+        }
+    }
+}
+
+fn signed(value: usize) -> Result<i64> {
+    i64::try_from(value).map_err(|_| LayoutError::Overflow)
+}
+
+fn product(a: i64, b: i64) -> Result<i64> {
+    a.checked_mul(b).ok_or(LayoutError::Overflow)
+}
+
+fn sum(a: i64, b: i64) -> Result<i64> {
+    a.checked_add(b).ok_or(LayoutError::Overflow)
+}
+
+fn scaled_size(size: usize, count: usize) -> Result<usize> {
+    size.checked_mul(count)
+        .filter(|&bytes| i64::try_from(bytes).is_ok())
+        .ok_or(LayoutError::Overflow)
+}
+
+/// Constructs layouts and tells an observer how their forms become canonical.
+pub struct Builder<'o, O: Observer> {
+    observer: &'o mut O,
+}
+
+impl<'o, O: Observer> Builder<'o, O> {
+    /// A builder whose work is watched.
+    pub const fn new(observer: &'o mut O) -> Self {
+        Self { observer }
+    }
+
+    /// As [`Layout::contiguous`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn contiguous(&mut self, count: usize, old: &Layout) -> Result<Layout> {
+        self.repeated(count, old.extent(), old)
+    }
+
+    /// As [`Layout::vector`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn vector(
+        &mut self,
+        count: usize,
+        length: usize,
+        stride: i64,
+        old: &Layout,
+    ) -> Result<Layout> {
+        self.hvector(count, length, product(stride, old.extent())?, old)
+    }
+
+    /// As [`Layout::hvector`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn hvector(
+        &mut self,
+        count: usize,
+        length: usize,
+        stride: i64,
+        old: &Layout,
+    ) -> Result<Layout> {
+        let block = self.repeated(length, old.extent(), old)?;
+        self.repeated(count, stride, &block)
+    }
+
+    /// As [`Layout::hindexed`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn hindexed(
+        &mut self,
+        pieces: impl IntoIterator<Item = (i64, usize)>,
+        old: &Layout,
+    ) -> Result<Layout> {
+        self.structure(pieces.into_iter().map(|(at, length)| (at, length, old)))
+    }
+
+    /// As [`Layout::structure`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn structure<'a>(
+        &mut self,
+        pieces: impl IntoIterator<Item = (i64, usize, &'a Layout)>,
+    ) -> Result<Layout> {
+        let mut pieces = pieces
+            .into_iter()
+            .filter(|&(_, length, _)| length > 0)
+            .peekable();
+        let Some((at, length, old)) = pieces.next() else {
+            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
+        };
+        if pieces.peek().is_none() {
+            let one = self.repeated(length, old.extent(), old)?;
+            return self.moved(one, at);
+        }
+        let (mut bounds, mut size) = (Bounds::default(), 0usize);
+        let mut gather = Gather::new(self.observer);
+        for (at, length, old) in std::iter::once((at, length, old)).chain(pieces) {
+            let (part_size, far) = check_repeat(old, length, old.extent())?;
+            bounds.add(old.bounds(), at)?;
+            bounds.add(old.bounds(), sum(at, far)?)?;
+            size = size
+                .checked_add(part_size)
+                .filter(|&bytes| i64::try_from(bytes).is_ok())
+                .ok_or(LayoutError::Overflow)?;
+            gather.add_copies(old, length, at, part_size)?;
+        }
+        Layout::from_parts(gather.finish(), size, bounds)
+    }
+
+    /// As [`Layout::subarray`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn subarray(
+        &mut self,
+        slices: &[Slice],
+        order: ArrayOrder,
+        old: &Layout,
+    ) -> Result<Layout> {
+        let (mut stride, mut start) = (old.extent(), 0i64);
+        let mut inner = old.clone();
+        for slice in inner_first(slices, order) {
+            inner = self.repeated(slice.subsize, stride, &inner)?;
+            start = sum(start, product(signed(slice.start)?, stride)?)?;
+            stride = product(stride, signed(slice.size)?)?;
+        }
+        self.moved(inner, start)?.resized(0, stride)
+    }
+
+    /// As [`Layout::darray`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn darray(&mut self, shares: &[Share], order: ArrayOrder, old: &Layout) -> Result<Layout> {
+        let (mut stride, mut inner) = (old.extent(), old.clone());
+        for share in inner_first(shares, order) {
+            inner = self.spread(share, stride, &inner)?;
+            stride = product(stride, signed(share.size)?)?;
+        }
+        inner.resized(0, stride)
+    }
+
+    /// As [`Layout::repeated`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn repeated(&mut self, count: usize, stride: i64, old: &Layout) -> Result<Layout> {
+        if count == 0 {
+            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
+        }
+        let (size, far) = check_repeat(old, count, stride)?;
+        let mut bounds = Bounds::default();
+        bounds.add(old.bounds(), 0)?;
+        bounds.add(old.bounds(), far)?;
+        let form = old.form.repeated(count, stride, old.size(), self.observer);
+        Layout::from_parts(form, size, bounds)
+    }
+
+    /// `inner` at every index of a share, `stride` bytes per index.
+    fn spread(&mut self, share: &Share, stride: i64, inner: &Layout) -> Result<Layout> {
+        let span = share.end.saturating_sub(share.start);
+        let step = share.step.max(1);
+        let whole = (span + step).saturating_sub(share.length) / step;
+        let last = span.saturating_sub(whole * step).min(share.length);
+        let block = self.repeated(share.length, stride, inner)?;
+        let blocks = self.repeated(whole, product(signed(step)?, stride)?, &block)?;
+        let start = product(signed(share.start)?, stride)?;
+        if last == 0 {
+            return self.moved(blocks, start);
+        }
+        let rest = self.repeated(last, stride, inner)?;
+        let rest_at = product(signed(share.start + whole * step)?, stride)?;
+        self.structure([(start, 1, &blocks), (rest_at, 1, &rest)])
+    }
+
+    /// All of a layout, `by` bytes further; bounds too.
+    fn moved(&mut self, old: Layout, by: i64) -> Result<Layout> {
+        let mut bounds = Bounds::default();
+        bounds.add(old.bounds(), by)?;
+        let size = old.size();
+        if by == 0 || size == 0 {
+            return Layout::from_parts(old.form, size, bounds);
+        }
+        let form = old.form.moved(by).ok_or(LayoutError::Overflow)?;
+        tell(self.observer, Rule::Elide, || form.clone());
+        Layout::from_parts(form, size, bounds)
+    }
+}
+
+/// The dimensions of an array, the fastest first.
+fn inner_first<T>(dimensions: &[T], order: ArrayOrder) -> impl Iterator<Item = &T> {
+    let last = dimensions.len().saturating_sub(1);
+    (0..dimensions.len()).map(move |step| match order {
+        ArrayOrder::C => &dimensions[last - step],
+        ArrayOrder::Fortran => &dimensions[step],
+    })
+}
+
+/// The packed size of `count` (> 0) copies, and the offset of the last one.
+fn check_repeat(old: &Layout, count: usize, stride: i64) -> Result<(usize, i64)> {
+    let far = product(signed(count - 1)?, stride)?;
+    Ok((scaled_size(old.size(), count)?, far))
+}
