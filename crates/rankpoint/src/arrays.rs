@@ -55,5 +55,5 @@ exclusive! {
     ['a,] ArrayViewMut<'a, T, D>;
 }
 
-lend! { [T: Datatype, D: Dimension] ArrayView<'a, T, D> }
-lend! { [T: Datatype, D: Dimension] ArrayViewMut<'a, T, D>, exclusively ArrayViewMut<'b, T, D> }
+lend! { [T: Datatype, D: Dimension] ArrayView<'a, T, D>, shorter ArrayView<'b, T, D>, clone }
+lend! { [T: Datatype, D: Dimension] exclusive ArrayViewMut<'a, T, D>, shorter ArrayViewMut<'b, T, D>, view_mut }

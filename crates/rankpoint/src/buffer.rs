@@ -221,11 +221,27 @@ unsafe impl<T: Datatype> BufferMut for [T] {
     }
 }
 
+/// Borrowed memory that can be lent on for a shorter time.
+///
+/// # Safety
+/// What [`Self::lend`] gives does not let the memory be taken out: when the loan ends, this value refers to the same memory as
+/// before.
+pub unsafe trait Lend {
+    /// The same memory borrowed for a shorter time.
+    type View<'b>
+    where
+        Self: 'b;
+
+    /// Lends the memory.
+    #[doc(hidden)]
+    fn lend(&mut self) -> Self::View<'_>;
+}
+
 /// What a nonblocking send takes: memory that stays borrowed for `'a`, a reference to a [`Buffer`] or a view by value.
 ///
 /// # Safety
 /// The bytes of the region are initialised and borrowed for `'a`.
-pub unsafe trait Outgoing<'a> {
+pub unsafe trait Outgoing<'a>: Lend {
     /// The bytes, in the order in which they travel.
     #[doc(hidden)]
     fn outgoing(&self) -> Result<Region>;
@@ -237,18 +253,21 @@ pub unsafe trait Outgoing<'a> {
 /// # Safety
 /// The bytes of the region are borrowed exclusively for `'a`, none occurs twice, and anything may be written to them.
 pub unsafe trait Incoming<'a>: Outgoing<'a> {
-    /// The same memory borrowed for a shorter time.
-    type View<'b>
-    where
-        Self: 'b;
-
     /// The bytes, in the order in which they travel.
     #[doc(hidden)]
     fn incoming(&mut self) -> Result<Region>;
+}
 
-    /// The same memory borrowed for a shorter time. What it gives must not let the memory be taken out.
-    #[doc(hidden)]
-    fn lend(&mut self) -> Self::View<'_>;
+// SAFETY: what is borrowed to be read can be copied, and stays.
+unsafe impl<B: Buffer + ?Sized> Lend for &B {
+    type View<'b>
+        = &'b B
+    where
+        Self: 'b;
+
+    fn lend(&mut self) -> &B {
+        self
+    }
 }
 
 // SAFETY: a buffer is borrowed as long as the reference to it.
@@ -258,7 +277,19 @@ unsafe impl<'a, B: Buffer + ?Sized> Outgoing<'a> for &'a B {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the buffer's views do not let its memory be taken out.
+unsafe impl<B: BufferMut + ?Sized> Lend for &mut B {
+    type View<'b>
+        = B::View<'b>
+    where
+        Self: 'b;
+
+    fn lend(&mut self) -> B::View<'_> {
+        (**self).view()
+    }
+}
+
+// SAFETY: a buffer is borrowed as long as the reference to it.
 unsafe impl<'a, B: BufferMut + ?Sized> Outgoing<'a> for &'a mut B {
     fn outgoing(&self) -> Result<Region> {
         (**self).region()
@@ -267,23 +298,54 @@ unsafe impl<'a, B: BufferMut + ?Sized> Outgoing<'a> for &'a mut B {
 
 // SAFETY: as above, exclusively.
 unsafe impl<'a, B: BufferMut + ?Sized> Incoming<'a> for &'a mut B {
-    type View<'b>
-        = B::View<'b>
-    where
-        Self: 'b;
-
     fn incoming(&mut self) -> Result<Region> {
         (**self).region_mut()
     }
+}
 
-    fn lend(&mut self) -> B::View<'_> {
-        (**self).view()
+// SAFETY: nothing is lent.
+unsafe impl Lend for () {
+    type View<'b> = ();
+
+    fn lend(&mut self) {}
+}
+
+// SAFETY: each part stays.
+unsafe impl<A: Lend, B: Lend> Lend for (A, B) {
+    type View<'b>
+        = (A::View<'b>, B::View<'b>)
+    where
+        Self: 'b;
+
+    fn lend(&mut self) -> Self::View<'_> {
+        (self.0.lend(), self.1.lend())
     }
 }
 
-/// Views are given to nonblocking operations by value.
+// SAFETY: each part stays.
+unsafe impl<L: Lend> Lend for Vec<L> {
+    type View<'b>
+        = Vec<L::View<'b>>
+    where
+        Self: 'b;
+
+    fn lend(&mut self) -> Self::View<'_> {
+        self.iter_mut().map(L::lend).collect()
+    }
+}
+
+/// Views are given to nonblocking operations by value; `shorter` is the type of the same view for a shorter time.
 macro_rules! lend {
-    ([$($parameters:tt)*] $view:ty) => {
+    ([$($parameters:tt)*] $view:ty, shorter $shorter:ty, $lend:ident) => {
+        // SAFETY: a loan is a view of its own of the same memory.
+        unsafe impl<'a, $($parameters)*> $crate::buffer::Lend for $view {
+            type View<'b> = $shorter where Self: 'b;
+
+            fn lend(&mut self) -> Self::View<'_> {
+                self.$lend()
+            }
+        }
+
         // SAFETY: the view borrows its memory for 'a.
         unsafe impl<'a, $($parameters)*> $crate::buffer::Outgoing<'a> for $view {
             fn outgoing(&self) -> engine::Result<$crate::buffer::Region> {
@@ -291,19 +353,13 @@ macro_rules! lend {
             }
         }
     };
-    ([$($parameters:tt)*] $view:ty, exclusively $shorter:ty) => {
-        $crate::buffer::lend! { [$($parameters)*] $view }
+    ([$($parameters:tt)*] exclusive $view:ty, shorter $shorter:ty, $lend:ident) => {
+        $crate::buffer::lend! { [$($parameters)*] $view, shorter $shorter, $lend }
 
         // SAFETY: the view borrows its memory exclusively for 'a.
         unsafe impl<'a, $($parameters)*> $crate::buffer::Incoming<'a> for $view {
-            type View<'b> = $shorter where Self: 'b;
-
             fn incoming(&mut self) -> engine::Result<$crate::buffer::Region> {
                 $crate::buffer::BufferMut::region_mut(self)
-            }
-
-            fn lend(&mut self) -> Self::View<'_> {
-                $crate::buffer::BufferMut::view(self)
             }
         }
     };

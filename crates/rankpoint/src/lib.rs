@@ -52,7 +52,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
+//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
 //! [`group`] and [`cart`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
@@ -76,7 +76,9 @@ pub mod owned;
 pub mod p2p;
 pub mod parts;
 pub mod pending;
+pub mod persistent;
 pub mod pieces;
+pub mod planned;
 pub mod scope;
 pub mod section;
 pub mod universe;
@@ -85,7 +87,7 @@ pub mod varying;
 #[doc(hidden)]
 pub use testkit;
 
-pub use buffer::{Buffer, BufferMut, Incoming, Outgoing};
+pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
 pub use communicator::Communicator;
 pub use data::{Datatype, Plain};
@@ -97,6 +99,8 @@ pub use op::{Op, Reducible};
 pub use owned::OwnedRequest;
 pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
+pub use persistent::{Persistent, Started, start_all};
+pub use planned::PersistentCollective;
 pub use rankpoint_macros::{Datatype, Plain, test};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};

@@ -305,7 +305,7 @@ readable! { [T: Datatype] Indexed<'_, T>, blocks }
 readable! { [] Parts<'_>, list }
 writable! { [T: Datatype] IndexedMut<'_, T>, blocks, IndexedMut<'b, T> }
 writable! { [] PartsMut<'_>, list, PartsMut<'b> }
-lend! { [T: Datatype] Indexed<'a, T> }
-lend! { [T: Datatype] IndexedMut<'a, T>, exclusively IndexedMut<'b, T> }
-lend! { [] Parts<'a> }
-lend! { [] PartsMut<'a>, exclusively PartsMut<'b> }
+lend! { [T: Datatype] Indexed<'a, T>, shorter Indexed<'b, T>, clone }
+lend! { [T: Datatype] exclusive IndexedMut<'a, T>, shorter IndexedMut<'b, T>, reborrow }
+lend! { [] Parts<'a>, shorter Parts<'b>, clone }
+lend! { [] exclusive PartsMut<'a>, shorter PartsMut<'b>, reborrow }

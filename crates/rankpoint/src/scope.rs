@@ -19,16 +19,18 @@ use engine::{Error, ErrorClass, Result};
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::envelope::rank_code;
 use crate::p2p::{complete, give_up};
+use crate::persistent::complete_planned;
 use crate::universe::Threads;
 use crate::{Communicator, Source, Status, Tag};
 
 /// Where nonblocking operations live; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope, T: Threads> {
-    comm: &'env Comm,
+    pub(crate) comm: &'env Communicator<'env, T>,
     /// Every operation started, null when complete.
     started: RefCell<Vec<RequestId>>,
+    /// Every persistent request, null when freed.
+    pub(crate) planned: RefCell<Vec<RequestId>>,
     scope: PhantomData<&'scope mut &'scope ()>,
-    threads: PhantomData<T>,
 }
 
 impl<T: Threads> Communicator<'_, T> {
@@ -85,17 +87,17 @@ impl<T: Threads> Communicator<'_, T> {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, T>) -> Result<R>,
     ) -> Result<R> {
         let scope = Scope {
-            comm: self.comm(),
+            comm: self,
             started: RefCell::new(Vec::new()),
+            planned: RefCell::new(Vec::new()),
             scope: PhantomData,
-            threads: PhantomData,
         };
         let end = End { scope: &scope };
         let result = body(&scope);
         if result.is_err() {
             scope.cancel_receives();
         }
-        let rest = scope.finish();
+        let rest = scope.finish().and(scope.free_planned());
         drop(end);
         let value = result?;
         rest.map_err(|error| self.comm().annotate(error.in_call("Communicator::scope")))?;
@@ -110,22 +112,27 @@ struct End<'a, 'scope, 'env, T: Threads> {
 
 impl<T: Threads> Drop for End<'_, '_, '_, T> {
     fn drop(&mut self) {
-        if self
-            .scope
-            .started
-            .borrow()
-            .iter()
-            .all(|&id| id == RequestId::NULL)
-        {
+        let (started, planned) = (&self.scope.started, &self.scope.planned);
+        let (mut started, mut planned) = (started.borrow_mut(), planned.borrow_mut());
+        let mut rest = started.iter_mut().chain(planned.iter_mut());
+        if rest.all(|&mut id| id == RequestId::NULL) {
             return;
         }
-        self.scope.cancel_receives();
-        let vci = self.scope.comm.process().vci();
-        for id in self.scope.started.borrow_mut().iter_mut() {
-            // What cannot be completed at once would need the other ranks, which may wait for this one.
-            if *id != RequestId::NULL && !matches!(request::test(vci, id), Ok(Some(_))) {
+        let vci = self.scope.comm.vci();
+        for id in started.iter_mut().chain(planned.iter_mut()) {
+            if *id == RequestId::NULL {
+                continue;
+            }
+            // A request that cannot be cancelled may be complete. What cannot be completed at once would need the other
+            // ranks, which may wait for this one.
+            let _ = request::cancel(vci, *id);
+            if !matches!(request::test(vci, id), Ok(Some(_))) {
                 give_up(None);
             }
+        }
+        for id in planned.iter_mut().filter(|id| **id != RequestId::NULL) {
+            // An inactive request can be freed.
+            let _ = request::free(vci, id);
         }
     }
 }
@@ -144,7 +151,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let (source, tag) = (source.into().code(), tag.into().code());
         let started = into.incoming().and_then(|region| {
             // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
-            unsafe { p2p::irecv(self.comm, region.memory(), source, tag) }
+            unsafe { p2p::irecv(self.comm.comm(), region.memory(), source, tag) }
         });
         self.keep("Scope::irecv", started, into)
     }
@@ -186,7 +193,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<RequestId> {
         let (region, dest) = (region?, rank_code(dest));
         // SAFETY: callers pass memory that is borrowed for the scope, which outlasts the operation.
-        unsafe { p2p::isend(self.comm, region.memory(), dest, tag, mode) }
+        unsafe { p2p::isend(self.comm.comm(), region.memory(), dest, tag, mode) }
     }
 
     fn keep<B>(
@@ -195,39 +202,53 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         started: Result<RequestId>,
         buffer: B,
     ) -> Result<Request<'scope, B>> {
-        let id = started.map_err(|error| self.comm.annotate(error.in_call(call)))?;
+        let id = self.comm.run(call, |_| started)?;
         let mut ids = self.started.borrow_mut();
         ids.push(id);
         Ok(Request {
-            comm: self.comm,
+            comm: self.comm.comm(),
             ids: &self.started,
             index: ids.len() - 1,
             buffer,
         })
     }
 
-    /// Waits for every operation started in this scope so far (MPI_Waitall).
+    /// Waits for every operation started in this scope so far, but for those of persistent requests (MPI_Waitall).
     ///
     /// # Errors
     /// The first one of the operations that nobody waited for before.
     pub fn wait_all(&self) -> Result<()> {
-        self.finish()
-            .map_err(|error| self.comm.annotate(error.in_call("Scope::wait_all")))
+        self.comm.run("Scope::wait_all", |_| self.finish())
     }
 
     fn finish(&self) -> Result<()> {
         let mut first = Ok(());
         for id in self.started.borrow_mut().iter_mut() {
             if *id != RequestId::NULL {
-                first = first.and(complete(self.comm, id, "Communicator::scope").map(drop));
+                first = first.and(self.comm.complete(id, "Communicator::scope").map(drop));
+            }
+        }
+        first
+    }
+
+    /// Waits for what persistent requests started, and frees them.
+    fn free_planned(&self) -> Result<()> {
+        let mut first = Ok(());
+        for id in self.planned.borrow_mut().iter_mut() {
+            if *id != RequestId::NULL {
+                let outcome = complete_planned(self.comm.comm(), *id, "Communicator::scope");
+                first = first.and(outcome.map(drop));
+                // An inactive request can be freed.
+                let _ = request::free(self.comm.vci(), id);
             }
         }
         first
     }
 
     fn cancel_receives(&self) {
-        let vci = self.comm.process().vci();
-        for &id in self.started.borrow().iter() {
+        let vci = self.comm.vci();
+        let (started, planned) = (self.started.borrow(), self.planned.borrow());
+        for &id in started.iter().chain(planned.iter()) {
             // A request that cannot be cancelled is completed instead.
             let _ = request::cancel(vci, id);
         }

@@ -366,5 +366,5 @@ unsafe impl<T: Datatype, const N: usize> BufferMut for SectionMut<'_, T, N> {
     }
 }
 
-lend! { [T: Datatype, const N: usize] Section<'a, T, N> }
-lend! { [T: Datatype, const N: usize] SectionMut<'a, T, N>, exclusively SectionMut<'b, T, N> }
+lend! { [T: Datatype, const N: usize] Section<'a, T, N>, shorter Section<'b, T, N>, clone }
+lend! { [T: Datatype, const N: usize] exclusive SectionMut<'a, T, N>, shorter SectionMut<'b, T, N>, reborrow }

@@ -144,7 +144,12 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         return start_buffered(guard, index);
     }
     state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
-    protocol::start_send(state, index)
+    let started = protocol::start_send(state, index);
+    if started.is_err() {
+        // Nothing is under way, and nobody shall wait for it.
+        state.ops.record_mut(index).kind = record_kind::INACTIVE;
+    }
+    started
 }
 
 /// The message is sent from a copy, by an operation of its own.

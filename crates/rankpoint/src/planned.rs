@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Persistent collectives on borrowed buffers (MPI-5.0, section 6.13). Started once they are nonblocking collectives on
+//! borrowed buffers.
+//!
+//! All ranks describe the same collectives in the same order, and start them in the same order.
+//!
+//! # Safety
+//! As in [`persistent`](crate::persistent): the scope borrows the memory for its whole life and waits for what was started.
+#![expect(unsafe_code, reason = "the engine takes addresses")]
+
+use std::sync::Arc;
+
+use engine::coll::{self, Block, Pieces, Sizes};
+use engine::comm::Comm;
+use engine::{Result, task};
+
+use crate::buffer::{Incoming, Outgoing, Region};
+use crate::collective::{elements, end_if_unsettled};
+use crate::persistent::Persistent;
+use crate::universe::Threads;
+use crate::{Op, Plain, Scope};
+
+/// A persistent request of a collective, of which there is nothing to tell when it is complete.
+pub type PersistentCollective<'scope, B> = Persistent<'scope, B, ()>;
+
+/// Memory that is borrowed for a scope, as collectives take it.
+pub(crate) fn block(region: Result<Region>) -> Result<Block> {
+    // SAFETY: callers pass memory that is borrowed for a scope, which outlasts the collective (file head).
+    region.map(|region| unsafe { region.into_block() })
+}
+
+fn read<'a>(parts: &[impl Outgoing<'a>]) -> Result<Pieces> {
+    let pieces: Result<_> = parts.iter().map(|part| block(part.outgoing())).collect();
+    pieces.map(Pieces)
+}
+
+pub(crate) fn written<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Pieces> {
+    let pieces: Result<_> = parts
+        .iter_mut()
+        .map(|part| block(part.incoming()))
+        .collect();
+    pieces.map(Pieces)
+}
+
+impl<'scope, T: Threads> Scope<'scope, '_, T> {
+    /// A request of a collective whose blocks are `arguments`, of which each start takes a copy.
+    pub(crate) fn plan<B, A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
+        &'scope self,
+        call: &'static str,
+        buffer: B,
+        arguments: Result<A>,
+        work: impl Fn(Arc<Comm>, A) -> W + 'static,
+    ) -> Result<PersistentCollective<'scope, B>> {
+        let comm = self.comm.shared().clone();
+        let planned = arguments.and_then(|arguments| {
+            task::plan_collective(self.comm.comm(), move || {
+                let work = work(comm.clone(), arguments.clone());
+                async move {
+                    let outcome = work.await;
+                    end_if_unsettled(&outcome);
+                    outcome
+                }
+            })
+        });
+        self.keep_planned(call, planned, buffer)
+    }
+
+    /// Describes a barrier (MPI_Barrier_init).
+    ///
+    /// # Errors
+    /// When no operation is free.
+    pub fn barrier_init(&'scope self) -> Result<PersistentCollective<'scope, ()>> {
+        let work = |comm, ()| coll::barrier(comm);
+        self.plan("Scope::barrier_init", (), Ok(()), work)
+    }
+
+    /// Describes a copy of the root's buffer to all ranks (MPI_Bcast_init).
+    ///
+    /// ```
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let (mut step, mut total) = ([0u64], [0u64; 2]);
+    /// world.scope(|scope| {
+    ///     let mut announce = scope.broadcast_init(&mut step, 0)?;
+    ///     let mut sum = scope.all_reduce_init(&mut total, rankpoint::Op::SUM)?;
+    ///     for round in 0..3 {
+    ///         announce.buffer()?[0] = if world.rank() == 0 { round } else { 0 };
+    ///         announce.start()?.wait()?;
+    ///         sum.buffer()?.copy_from_slice(&[1, round]);
+    ///         sum.start()?.wait()?;
+    ///         let size = world.size() as u64;
+    ///         assert_eq!(announce.buffer()?[..], [round]);
+    ///         assert_eq!(sum.buffer()?[..], [size, round * size]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no rank `root`.
+    pub fn broadcast_init<B: Incoming<'scope>>(
+        &'scope self,
+        mut data: B,
+        root: usize,
+    ) -> Result<PersistentCollective<'scope, B>> {
+        let arguments = self.root_and(root, block(data.incoming()));
+        let work = |comm, (root, block): (u32, _)| coll::bcast(comm, block, root);
+        self.plan("Scope::broadcast_init", data, arguments, work)
+    }
+
+    /// Describes collecting the data of all ranks in buffers of the root's, one for each rank (MPI_Gatherv_init). Only the
+    /// root's `parts` matter, the others give none.
+    ///
+    /// # Errors
+    /// When there is no rank `root`, or the root does not give one part for each rank.
+    pub fn gather_init<S: Outgoing<'scope>, R: Incoming<'scope>>(
+        &'scope self,
+        data: S,
+        mut parts: Vec<R>,
+        root: usize,
+    ) -> Result<PersistentCollective<'scope, (S, Vec<R>)>> {
+        let arguments = block(data.outgoing()).and_then(|send| {
+            let pieces = if self.is_root(root, parts.len())? {
+                Some(written(&mut parts)?)
+            } else {
+                None
+            };
+            Ok((send, pieces))
+        });
+        let arguments = self.root_and(root, arguments);
+        let work = |comm, (root, (send, pieces)): (u32, (Block, Option<Pieces>))| {
+            coll::gather(comm, Some(send), pieces, root, Sizes::Varying)
+        };
+        self.plan("Scope::gather_init", (data, parts), arguments, work)
+    }
+
+    /// Describes handing buffers of the root's, one for each rank, to the ranks (MPI_Scatterv_init). Only the root's `parts`
+    /// matter, the others give none.
+    ///
+    /// # Errors
+    /// When there is no rank `root`, or the root does not give one part for each rank.
+    pub fn scatter_init<S: Outgoing<'scope>, R: Incoming<'scope>>(
+        &'scope self,
+        parts: Vec<S>,
+        mut into: R,
+        root: usize,
+    ) -> Result<PersistentCollective<'scope, (Vec<S>, R)>> {
+        let arguments = block(into.incoming()).and_then(|receive| {
+            let pieces = if self.is_root(root, parts.len())? {
+                Some(read(&parts)?)
+            } else {
+                None
+            };
+            Ok((pieces, receive))
+        });
+        let arguments = self.root_and(root, arguments);
+        let work = |comm, (root, (pieces, receive)): (u32, (Option<Pieces>, Block))| {
+            coll::scatter(comm, pieces, Some(receive), root, Sizes::Varying)
+        };
+        self.plan("Scope::scatter_init", (parts, into), arguments, work)
+    }
+
+    /// Describes collecting the data of all ranks in buffers of everyone's, one for each rank (MPI_Allgatherv_init).
+    ///
+    /// # Errors
+    /// When there is not one part for each rank.
+    pub fn all_gather_init<S: Outgoing<'scope>, R: Incoming<'scope>>(
+        &'scope self,
+        data: S,
+        mut parts: Vec<R>,
+    ) -> Result<PersistentCollective<'scope, (S, Vec<R>)>> {
+        let arguments = self.comm.check_parts("parts", parts.len());
+        let arguments =
+            arguments.and_then(|()| Ok((block(data.outgoing())?, written(&mut parts)?)));
+        let work = |comm, (send, pieces)| coll::allgather(comm, Some(send), pieces);
+        self.plan("Scope::all_gather_init", (data, parts), arguments, work)
+    }
+
+    /// Describes sending `send[i]` to rank `i` and receiving `receive[i]` from it (MPI_Alltoallw_init).
+    ///
+    /// # Errors
+    /// When there is not one buffer for each rank.
+    pub fn all_to_all_init<S: Outgoing<'scope>, R: Incoming<'scope>>(
+        &'scope self,
+        send: Vec<S>,
+        mut receive: Vec<R>,
+    ) -> Result<PersistentCollective<'scope, (Vec<S>, Vec<R>)>> {
+        let checked = self.comm.check_parts("send", send.len());
+        let checked = checked.and(self.comm.check_parts("receive", receive.len()));
+        let arguments = checked.and_then(|()| Ok((read(&send)?, written(&mut receive)?)));
+        let work =
+            |comm, (send, receive)| coll::alltoall(comm, Some(send), receive, Sizes::Varying);
+        self.plan("Scope::all_to_all_init", (send, receive), arguments, work)
+    }
+
+    /// Describes combining all ranks' data element by element, in place at the root (MPI_Reduce_init).
+    ///
+    /// # Errors
+    /// When there is no rank `root`.
+    pub fn reduce_init<V: Plain>(
+        &'scope self,
+        data: &'scope mut [V],
+        op: Op<V>,
+        root: usize,
+    ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
+        let at_root = self.comm.rank() == root;
+        let arguments = self.root_and(root, combined(data, &op));
+        let work = move |comm, (root, (block, reduction)): (u32, (Block, _))| {
+            let receive = at_root.then(|| block.clone());
+            coll::reduce(comm, block, receive, reduction, root)
+        };
+        self.plan("Scope::reduce_init", data, arguments, work)
+    }
+
+    /// Describes combining all ranks' data element by element, in place at everyone (MPI_Allreduce_init).
+    ///
+    /// # Errors
+    /// When no operation is free.
+    pub fn all_reduce_init<V: Plain>(
+        &'scope self,
+        data: &'scope mut [V],
+        op: Op<V>,
+    ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
+        let arguments = combined(data, &op);
+        let work = |comm, (block, reduction): (Block, _)| {
+            coll::allreduce(comm, block.clone(), block, reduction)
+        };
+        self.plan("Scope::all_reduce_init", data, arguments, work)
+    }
+
+    /// Describes combining the data of all ranks up to each one, in place (MPI_Scan_init).
+    ///
+    /// # Errors
+    /// When no operation is free.
+    pub fn scan_init<V: Plain>(
+        &'scope self,
+        data: &'scope mut [V],
+        op: Op<V>,
+    ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
+        let arguments = combined(data, &op);
+        let work = |comm, (block, reduction): (Block, _)| {
+            coll::scan(comm, block.clone(), block, reduction)
+        };
+        self.plan("Scope::scan_init", data, arguments, work)
+    }
+
+    fn root_and<A>(&self, root: usize, arguments: Result<A>) -> Result<(u32, A)> {
+        Ok((self.comm.root(root)?, arguments?))
+    }
+
+    /// Whether this rank is the root, which has to give a part for each rank.
+    fn is_root(&self, root: usize, parts: usize) -> Result<bool> {
+        if self.comm.rank() != root {
+            return Ok(false);
+        }
+        self.comm.check_parts("parts", parts).map(|()| true)
+    }
+}
+
+/// The elements of a reduction in place, and the operation on them.
+fn combined<V: Plain>(data: &mut [V], op: &Op<V>) -> Result<(Block, engine::op::Reduction)> {
+    let (reduction, datatype) = op.reduction()?;
+    Ok((elements(data.as_ptr(), data.len(), &datatype), reduction))
+}
