@@ -53,7 +53,7 @@
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
-//! [`group`] and [`cart`]; [`data`] says what may travel,
+//! [`group`], [`cart`] and [`graph`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -69,6 +69,7 @@ pub mod collective;
 pub mod communicator;
 pub mod data;
 pub mod envelope;
+pub mod graph;
 pub mod group;
 pub mod message;
 pub mod op;
@@ -93,6 +94,7 @@ pub use communicator::Communicator;
 pub use data::{Datatype, Plain};
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
+pub use graph::Graph;
 pub use group::Group;
 pub use message::Message;
 pub use op::{Op, Reducible};

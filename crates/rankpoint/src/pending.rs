@@ -21,7 +21,7 @@ use crate::{Communicator, Datatype, Op, Plain};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts a collective as a task that owns what it works on.
-    fn begin<'c, K: 'static, R: 'static>(
+    pub(crate) fn begin<'c, K: 'static, R: 'static>(
         &'c self,
         kept: K,
         result: R,

@@ -10,12 +10,13 @@
 
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Sizes};
+use engine::coll::{self, Block, Pieces, Sizes, neighbour};
 use engine::comm::Comm;
 use engine::{Result, task};
 
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::collective::{elements, end_if_unsettled};
+use crate::graph::check_degrees;
 use crate::persistent::Persistent;
 use crate::universe::Threads;
 use crate::{Op, Plain, Scope};
@@ -192,6 +193,23 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let work =
             |comm, (send, receive)| coll::alltoall(comm, Some(send), receive, Sizes::Varying);
         self.plan("Scope::all_to_all_init", (send, receive), arguments, work)
+    }
+
+    /// Describes sending `send[i]` to the `i`-th neighbour in a graph or grid, and receiving `receive[i]` from the `i`-th
+    /// (MPI_Neighbor_alltoallw_init). A grid has two neighbours in each dimension; where it ends buffers are left alone.
+    ///
+    /// # Errors
+    /// When the communicator is no graph or grid, or there is not one buffer for each neighbour.
+    pub fn neighbour_exchange_init<S: Outgoing<'scope>, R: Incoming<'scope>>(
+        &'scope self,
+        send: Vec<S>,
+        mut receive: Vec<R>,
+    ) -> Result<PersistentCollective<'scope, (Vec<S>, Vec<R>)>> {
+        let checked = check_degrees(self.comm.comm(), send.len(), receive.len());
+        let arguments = checked.and_then(|()| Ok((read(&send)?, written(&mut receive)?)));
+        let work = |comm, (send, receive)| neighbour::exchange(comm, send, receive);
+        let call = "Scope::neighbour_exchange_init";
+        self.plan(call, (send, receive), arguments, work)
     }
 
     /// Describes combining all ranks' data element by element, in place at the root (MPI_Reduce_init).

@@ -10,13 +10,13 @@ use crate::universe::Threads;
 use crate::{Communicator, Datatype, Op, Plain};
 
 /// The pieces of vectors that are read.
-fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
+pub(crate) fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
     let pieces: Result<_> = parts.iter().map(|part| reads(&part[..])).collect();
     pieces.map(Pieces)
 }
 
 /// The pieces of vectors that are written.
-fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
+pub(crate) fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
     let pieces: Result<_> = parts.iter_mut().map(|part| writes(&mut part[..])).collect();
     pieces.map(Pieces)
 }

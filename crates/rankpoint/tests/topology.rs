@@ -86,3 +86,158 @@ fn groups_make_communicators_in_their_order(world: Communicator<'_>) -> Result<(
     assert!(balanced_dims(size, [Some(0)]).is_err());
     Ok(())
 }
+
+/// Rank `r` sends to the ranks that `r` plus these steps leads to.
+fn steps(world: &Communicator<'_>, steps: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let (rank, size) = (world.rank(), world.size());
+    let to = steps.iter().map(|step| (rank + step) % size).collect();
+    let from = steps.iter().map(|step| (rank + size * step - step) % size);
+    (from.collect(), to)
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4, 7])]
+fn data_follow_the_edges_of_a_graph(world: Communicator<'_>) -> Result<()> {
+    let me = world.rank();
+    // With 1, 2 or 3 ranks some of these are the same rank, or this one.
+    let (from, to) = steps(&world, &[1, 3, 2]);
+    let graph = world.graph(&from, &to)?;
+    assert_eq!(
+        (graph.sources(), graph.destinations()),
+        (&from[..], &to[..])
+    );
+    assert_eq!(graph.weights(), None);
+    assert_eq!(graph.size(), world.size());
+
+    let send = [[me, 0], [me, 1], [me, 2]];
+    let mut receive = [[usize::MAX; 2]; 3];
+    graph.neighbour_exchange(&send, &mut receive)?;
+    assert_eq!(receive, [[from[0], 0], [from[1], 1], [from[2], 2]]);
+
+    let parts: Vec<Vec<u32>> = (0..3)
+        .map(|index| vec![me as u32; 1000 * index + me])
+        .collect();
+    let found = graph.neighbour_exchange_varying(&parts)?;
+    let lengths: Vec<usize> = from
+        .iter()
+        .enumerate()
+        .map(|(index, source)| 1000 * index + source)
+        .collect();
+    for ((data, source), length) in found.iter().zip(&from).zip(&lengths) {
+        assert_eq!(data, &vec![*source as u32; *length]);
+    }
+    let gathered = graph.neighbour_all_gather(&[me as u8; 5])?;
+    let expected: Vec<Vec<u8>> = from.iter().map(|&source| vec![source as u8; 5]).collect();
+    assert_eq!(gathered, expected);
+
+    let (one, two) = (
+        graph.ineighbour_exchange(parts, &lengths)?,
+        graph.ineighbour_all_gather(vec![me as u8; 5])?,
+    );
+    let (one, two) = graph.block_on(async { Ok((one.await?, two.await?)) })?;
+    assert_eq!((one, two), (found, gathered));
+
+    let error = graph
+        .neighbour_exchange(&send[..2], &mut receive)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("'send' is 2 elements long"),
+        "{error}"
+    );
+    let error = world.graph(&[world.size()], &[]).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::ERR_RANK);
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4])]
+fn graphs_are_described_in_other_ways(world: Communicator<'_>) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    // Rank 0 tells all edges of a star; it is the middle.
+    let edges: Vec<(usize, usize)> = (1..size).flat_map(|rank| [(0, rank), (rank, 0)]).collect();
+    let star = world.graph_of_edges(if me == 0 { &edges } else { &[] })?;
+    let outside: Vec<usize> = (1..size).collect();
+    let expected = if me == 0 { &outside[..] } else { &[0] };
+    assert_eq!((star.sources(), star.destinations()), (expected, expected));
+    let found = star.neighbour_all_gather(&[me as u64 + 10])?;
+    let sum: u64 = found.concat().iter().sum();
+    assert_eq!(
+        sum,
+        if me == 0 {
+            outside.iter().map(|&rank| rank as u64 + 10).sum()
+        } else {
+            10
+        }
+    );
+
+    // A line of all ranks but the last, known to everyone.
+    let nodes = size - 1;
+    let line: Vec<Vec<usize>> = (0..nodes)
+        .map(|node| {
+            [node.checked_sub(1), (node + 1 < nodes).then_some(node + 1)]
+                .into_iter()
+                .flatten()
+                .collect()
+        })
+        .collect();
+    match world.graph_of_neighbours(&line)? {
+        None => assert_eq!(me, nodes),
+        Some(graph) => {
+            assert_eq!((graph.size(), graph.sources()), (nodes, &line[me][..]));
+            let found = graph.neighbour_all_gather(&[me])?;
+            assert_eq!(found.concat(), line[me]);
+        }
+    }
+    assert!(world.graph_of_neighbours(&vec![vec![0]; size + 1]).is_err());
+
+    let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+    let ring = world.weighted_graph(&[(left, left as u32)], &[(right, me as u32)])?;
+    assert_eq!(ring.weights(), Some((vec![left as u32], vec![me as u32])));
+    let copy = ring.duplicate()?;
+    assert_eq!(copy.size(), size);
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4])]
+fn neighbours_exchange_again_and_again(world: Communicator<'_>) -> Result<()> {
+    let me = world.rank();
+    let (from, to) = steps(&world, &[1, 2]);
+    let graph = world.graph(&from, &to)?;
+    let (mut out, mut into) = ([[0u32; 9]; 2], [[0u32; 9]; 2]);
+    graph.scope(|scope| {
+        let (send, receive) = (out.iter_mut().collect(), into.iter_mut().collect());
+        let mut exchange = scope.neighbour_exchange_init(send, receive)?;
+        for round in 0..5 {
+            for (index, part) in exchange.buffer()?.0.into_iter().enumerate() {
+                part.fill((100 * round + 10 * index + me) as u32);
+            }
+            exchange.start()?.wait()?;
+            for (index, part) in exchange.buffer()?.1.iter().enumerate() {
+                assert_eq!(part[8], (100 * round + 10 * index + from[index]) as u32);
+            }
+        }
+        Ok(())
+    })?;
+    // The edges of a field on a ring of grid places, straight from and into the field.
+    let grid = world.cart([world.size()], [true])?.unwrap();
+    let [[before, after]] = grid.neighbours();
+    let mut field = vec![me as u16; 6 * 10];
+    grid.scope(|scope| {
+        let field = rankpoint::SectionMut::new(&mut field, [6, 10])?;
+        let (first, rest) = field.split_at(1, 1)?;
+        let (low, rest) = rest.split_at(1, 1)?;
+        let (_, rest) = rest.split_at(1, 6)?;
+        let (high, last) = rest.split_at(1, 1)?;
+        let mut exchange = scope.neighbour_exchange_init(vec![low, high], vec![first, last])?;
+        exchange.start()?.wait()?;
+        exchange.start()?.wait()
+    })?;
+    assert_eq!(field[10], before.unwrap() as u16);
+    assert_eq!(field[19], after.unwrap() as u16);
+    assert_eq!(field[1..9], [me as u16; 8]);
+    let error = world.scope(|scope| {
+        scope
+            .neighbour_exchange_init(Vec::<&u8>::new(), Vec::<&mut u8>::new())
+            .map(drop)
+    });
+    assert_eq!(error.unwrap_err().class(), ErrorClass::ERR_TOPOLOGY);
+    Ok(())
+}
