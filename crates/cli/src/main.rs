@@ -2,6 +2,7 @@
 //! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
 //! * [`bench`]: `rankpoint bench`, which measures any library with the standard ABI;
+//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * `rankpoint run`: the same as `mpiexec`.
 //!
@@ -10,6 +11,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod explain;
 mod info;
 mod mpi;
 mod settings;
@@ -38,6 +40,11 @@ enum Command {
     Bench(Box<bench::BenchOptions>),
     /// Tell the library's version, settings and missing functions
     Info(info::InfoOptions),
+    /// Explain what the library makes of what a program asks for
+    Explain {
+        #[command(subcommand)]
+        subject: explain::Subject,
+    },
     /// Start an MPI program; the same as mpiexec
     #[command(disable_help_flag = true)]
     Run {
@@ -58,6 +65,7 @@ fn main() -> ExitCode {
     match CommandLine::parse().command {
         Command::Bench(options) => finish(bench::run(&options)),
         Command::Info(options) => finish(info::run(&options)),
+        Command::Explain { subject } => finish(explain::run(&subject)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }
 }

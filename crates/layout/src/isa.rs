@@ -27,6 +27,18 @@ pub fn limit_isa(isa: Isa) {
     LIMIT.store(isa as u8, Ordering::Relaxed);
 }
 
+/// The most that is there and allowed.
+pub fn best_isa() -> Isa {
+    #[cfg(target_arch = "x86_64")]
+    if has_byte_masks() {
+        return Isa::Avx512;
+    } else if has_avx2() {
+        return Isa::Avx2;
+    }
+    Isa::Portable
+}
+
+#[cfg(target_arch = "x86_64")]
 fn allowed(isa: Isa) -> bool {
     LIMIT.load(Ordering::Relaxed) >= isa as u8
 }

@@ -20,13 +20,15 @@ mod isa;
 mod kernel;
 mod layout;
 mod observe;
+mod report;
 mod shared;
 mod walk;
 
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
 pub use form::{Block, Dimension, Form, Nest};
-pub use isa::{Isa, limit_isa};
+pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
 pub use observe::{Observer, Rule, Silent};
+pub use report::{Kernel, KernelUse};
 pub use shared::SharedLayout;

@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use layout::{Isa, Layout, limit_isa};
+use layout::{Isa, Kernel, Layout, best_isa, limit_isa};
 
 const CANARY: u8 = 0xc5;
 const MARGIN: usize = 256;
@@ -221,5 +221,37 @@ fn lists_and_records() {
                 .collect();
             compare(&records, &places, numbers);
         }
+    });
+}
+
+#[test]
+fn reports_name_the_loops() {
+    on_every_isa(|_| {
+        let double = Layout::named(8, 8);
+        let uses = |layout: &Layout| {
+            let all = layout.kernels(0..layout.size());
+            assert_eq!(all.iter().map(|it| it.bytes).sum::<usize>(), layout.size());
+            let runs = all.iter().map(|it| it.runs).sum::<usize>();
+            assert_eq!(runs, layout.blocks().len());
+            all.iter().map(|it| it.kernel).collect::<Vec<_>>()
+        };
+        let vector = Layout::vector(1000, 1, 4, &double).unwrap();
+        let expected = match best_isa() {
+            Isa::Avx512 => Kernel::Lines,
+            _ => Kernel::Rows,
+        };
+        assert_eq!(uses(&vector), [expected]);
+        let wide = Layout::vector(1000, 2, 5, &double).unwrap();
+        assert_eq!(uses(&wide), [Kernel::Rows]);
+        let contiguous = Layout::contiguous(1000, &double).unwrap();
+        assert_eq!(uses(&contiguous), [Kernel::Run]);
+        let column = Layout::vector(64, 1, 64, &double).unwrap();
+        let transposed = Layout::repeated(64, 8, &column).unwrap();
+        assert_eq!(uses(&transposed), [Kernel::Squares]);
+        let list = Layout::hindexed([(0, 1), (16, 1), (40, 1)], &double).unwrap();
+        assert_eq!(uses(&list), [Kernel::List]);
+        let record = Layout::hindexed([(0, 1), (16, 2)], &double).unwrap();
+        let records = Layout::contiguous(20, &record).unwrap();
+        assert_eq!(uses(&records), [Kernel::Records]);
     });
 }

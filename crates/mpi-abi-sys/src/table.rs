@@ -4,6 +4,7 @@
 const FUNCTIONS: &str = include_str!("../table/functions.tsv");
 const CONSTANTS: &str = include_str!("../table/constants.tsv");
 const TYPES: &str = include_str!("../table/types.tsv");
+const HANDLES: &str = include_str!("../table/handles.md");
 
 /// A row of a table, by column name.
 #[derive(Clone)]
@@ -42,6 +43,40 @@ pub fn constants() -> Vec<Row> {
 /// All types.
 pub fn types() -> Vec<Row> {
     rows(TYPES)
+}
+
+/// A predefined datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PredefinedDatatype {
+    /// Name with the prefix `MPI_`.
+    pub name: &'static str,
+    /// Packed bytes, on x86-64 Linux.
+    pub size: usize,
+    /// Bytes from one element to the next.
+    pub extent: usize,
+    /// What it is in its language: `double`, or `{double, int}` for a pair.
+    pub language_type: &'static str,
+}
+
+/// All predefined datatypes.
+pub fn datatypes() -> Vec<PredefinedDatatype> {
+    HANDLES.lines().filter_map(predefined_datatype).collect()
+}
+
+fn predefined_datatype(line: &'static str) -> Option<PredefinedDatatype> {
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    // Empty cells stand before the first bar and behind the last one; the size is its own extent where the code holds it.
+    let (size, extent, name, language_type) = match cells[..] {
+        [_, _, _, size, extent, name, language_type, _] => (size, extent, name, language_type),
+        [_, _, _, size, name, language_type, _] => (size, size, name, language_type),
+        _ => return None,
+    };
+    Some(PredefinedDatatype {
+        name: Some(name).filter(|name| name.starts_with("MPI_"))?,
+        size: size.parse().ok()?,
+        extent: extent.parse().ok()?,
+        language_type,
+    })
 }
 
 /// A function of the ABI.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Canonical forms in words.
+
+use layout::{Dimension, Form, Nest};
+
+/// Entries of a list that are shown.
+const SHOWN: usize = 4;
+
+/// A form, innermost first.
+pub(super) fn form(form: &Form) -> String {
+    match form {
+        Form::Regular(one) if one.block.bytes == 0 => "nothing".to_owned(),
+        Form::Regular(one) => nest(one),
+        Form::List {
+            offsets,
+            bytes,
+            dimensions,
+        } => {
+            let texts = offsets.iter().map(ToString::to_string);
+            let list = shortened(texts, offsets.len(), ", ");
+            let count = offsets.len();
+            format!(
+                "{bytes} B at {count} offsets ({list}){}",
+                around(dimensions)
+            )
+        }
+        Form::Irregular {
+            nests, dimensions, ..
+        } => {
+            let list = shortened(nests.iter().map(nest), nests.len(), "; ");
+            format!("[{list}]{}", around(dimensions))
+        }
+    }
+}
+
+/// What kind of form it is.
+pub(super) fn kind(form: &Form) -> String {
+    match form {
+        Form::Regular(nest) if nest.block.bytes == 0 => "empty".to_owned(),
+        Form::Regular(nest) if nest.dimensions.is_empty() => "contiguous".to_owned(),
+        Form::Regular(nest) => format!("strided block of {} dimensions", nest.dimensions.len() + 1),
+        Form::List { dimensions, .. } if dimensions.is_empty() => "list of equal blocks".to_owned(),
+        Form::List { .. } => "repeated list of equal blocks".to_owned(),
+        Form::Irregular { dimensions, .. } if dimensions.is_empty() => "list of pieces".to_owned(),
+        Form::Irregular { .. } => "repeated list of pieces".to_owned(),
+    }
+}
+
+/// Contiguous blocks of an element, and the bytes of one where they are equal.
+pub(super) fn blocks(form: &Form) -> (u128, Option<usize>) {
+    let copies = |dimensions: &[Dimension]| {
+        dimensions
+            .iter()
+            .map(|it| it.count as u128)
+            .product::<u128>()
+    };
+    match form {
+        Form::Regular(nest) if nest.block.bytes == 0 => (0, None),
+        Form::Regular(nest) => (copies(&nest.dimensions), Some(nest.block.bytes)),
+        Form::List {
+            offsets,
+            bytes,
+            dimensions,
+        } => (copies(dimensions) * offsets.len() as u128, Some(*bytes)),
+        Form::Irregular {
+            nests, dimensions, ..
+        } => {
+            let inside: u128 = nests.iter().map(|nest| copies(&nest.dimensions)).sum();
+            let first = nests.first().map(|nest| nest.block.bytes);
+            let equal = first.filter(|&bytes| nests.iter().all(|it| it.block.bytes == bytes));
+            (copies(dimensions) * inside, equal)
+        }
+    }
+}
+
+fn nest(nest: &Nest) -> String {
+    let block = nest.block;
+    let dimensions = around(&nest.dimensions);
+    format!("{} B at {}{dimensions}", block.bytes, block.offset)
+}
+
+fn around(dimensions: &[Dimension]) -> String {
+    let texts = dimensions
+        .iter()
+        .map(|it| format!(" x {} every {} B", it.count, it.stride));
+    texts.collect()
+}
+
+fn shortened(texts: impl Iterator<Item = String>, count: usize, between: &str) -> String {
+    let shown: Vec<String> = texts.take(SHOWN).collect();
+    let list = shown.join(between);
+    if count > SHOWN {
+        format!("{list}{between}... {} more", count - SHOWN)
+    } else {
+        list
+    }
+}
