@@ -26,6 +26,10 @@ use crate::universe::Threads;
 pub struct Group(Members);
 
 impl Group {
+    pub(crate) const fn of(members: Members) -> Self {
+        Self(members)
+    }
+
     /// Number of members.
     pub fn size(&self) -> usize {
         self.0.size() as usize

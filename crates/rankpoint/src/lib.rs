@@ -53,7 +53,7 @@
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
-//! [`group`], [`cart`] and [`graph`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`] and [`inter`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -71,6 +71,8 @@ pub mod data;
 pub mod envelope;
 pub mod graph;
 pub mod group;
+pub mod inter;
+pub mod inter_collective;
 pub mod message;
 pub mod op;
 pub mod owned;
@@ -96,6 +98,7 @@ pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
 pub use graph::Graph;
 pub use group::Group;
+pub use inter::InterCommunicator;
 pub use message::Message;
 pub use op::{Op, Reducible};
 pub use owned::OwnedRequest;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use engine::coll::{self, Block, Pieces, Sizes, neighbour};
 use engine::comm::Comm;
-use engine::{Result, task};
+use engine::{Error, ErrorClass, Result, task};
 
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::collective::{elements, end_if_unsettled};
@@ -53,7 +53,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         work: impl Fn(Arc<Comm>, A) -> W + 'static,
     ) -> Result<PersistentCollective<'scope, B>> {
         let comm = self.comm.shared().clone();
-        let planned = arguments.and_then(|arguments| {
+        let planned = one_group(&comm).and(arguments).and_then(|arguments| {
             task::plan_collective(self.comm.comm(), move || {
                 let work = work(comm.clone(), arguments.clone());
                 async move {
@@ -274,6 +274,20 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         }
         self.comm.check_parts("parts", parts).map(|()| true)
     }
+}
+
+/// Collectives of two groups have other arguments.
+fn one_group(comm: &Comm) -> Result<()> {
+    if comm.remote_size().is_none() {
+        return Ok(());
+    }
+    let (value, expected) = ("of two groups", "a communicator of one group");
+    Err(Error::argument(
+        ErrorClass::ERR_COMM,
+        "scope",
+        value,
+        expected,
+    ))
 }
 
 /// The elements of a reduction in place, and the operation on them.

@@ -21,12 +21,12 @@ pub(crate) fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
     pieces.map(Pieces)
 }
 
-fn rooms<V: Datatype>(lengths: &[u64]) -> Vec<Vec<V>> {
+pub(crate) fn rooms<V: Datatype>(lengths: &[u64]) -> Vec<Vec<V>> {
     let room = |&length: &u64| zeros(length as usize);
     lengths.iter().map(room).collect()
 }
 
-fn lengths<V>(parts: &[Vec<V>]) -> Vec<u64> {
+pub(crate) fn lengths<V>(parts: &[Vec<V>]) -> Vec<u64> {
     parts.iter().map(|part| part.len() as u64).collect()
 }
 
