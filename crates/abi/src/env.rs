@@ -397,16 +397,20 @@ pub(crate) extern "C" fn rankpoint_missing_functions() -> *const c_char {
 pub(crate) extern "C" fn rankpoint_settings() -> *const c_char {
     static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
     let build = || {
-        let values = engine::settings::Settings::from_environment().0.values();
+        let settings = engine::settings::Settings::from_environment().0;
+        let texts = engine::settings::TEXTS.iter().zip(settings.texts());
+        let texts = texts
+            .map(|(row, value)| format!("{}\t{value}\t\t{}\t\t{}", row.name, row.unit, row.text));
         let lines: Vec<String> = engine::settings::SETTINGS
             .iter()
-            .zip(values)
+            .zip(settings.values())
             .map(|(row, value)| {
                 format!(
                     "{}\t{value}\t{}\t{}\t{}..{}\t{}",
                     row.name, row.default, row.unit, row.min, row.max, row.text
                 )
             })
+            .chain(texts)
             .collect();
         std::ffi::CString::new(lines.join("\n")).unwrap_or_default()
     };

@@ -103,8 +103,16 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  {} = {}{changed}\n      {} [{}, {}]",
-            row.name, row.value, row.text, row.unit, row.range
+            "  {} = {}{changed}\n      {} [{}{}]",
+            row.name,
+            row.value,
+            row.text,
+            row.unit,
+            if row.range.is_empty() {
+                String::new()
+            } else {
+                format!(", {}", row.range)
+            }
         );
     }
     text.push_str("\nCounters of each rank, printed by mpiexec --stats:\n");

@@ -4,6 +4,10 @@
 //! The table is the only place that knows a setting's name, type, default, range, unit and text; `rankpoint info`, the
 //! documentation and MPI_T read it from here.
 
+use std::sync::Arc;
+
+use algorithms::Table;
+
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
 pub struct SettingRow {
@@ -21,17 +25,43 @@ pub struct SettingRow {
     pub text: &'static str,
 }
 
+/// A setting whose value is text.
+#[derive(Clone, Debug)]
+pub struct TextRow {
+    /// Name of the environment variable.
+    pub name: &'static str,
+    /// What the value is.
+    pub unit: &'static str,
+    /// What it does.
+    pub text: &'static str,
+}
+
+/// The settings whose value is text; all are empty by default.
+pub const TEXTS: &[TextRow] = &[TextRow {
+    name: "RANKPOINT_COLL_TABLE",
+    unit: "file",
+    text: "rules that decide, before those of the library, which algorithm a collective uses; the same for all ranks (docs/collectives.md)",
+}];
+
 macro_rules! settings {
     ($($field:ident, $name:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
         /// Values of all settings.
         #[derive(Clone, Debug)]
         pub struct Settings {
             $(#[doc = $text] pub $field: u64,)*
+            /// The file of rules that was named; empty for none.
+            pub coll_table: String,
+            /// The rules in force: which algorithm a collective uses.
+            pub algorithms: Arc<Table>,
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($field: $default,)* }
+                Self {
+                    $($field: $default,)*
+                    coll_table: String::new(),
+                    algorithms: Arc::new(Table::builtin().clone()),
+                }
             }
         }
 
@@ -115,6 +145,10 @@ impl Settings {
             {
                 continue;
             }
+            if name == TEXTS[0].name {
+                warnings.extend(settings.read_table(value));
+                continue;
+            }
             let Some(index) = SETTINGS.iter().position(|row| row.name == name) else {
                 warnings.push(format!(
                     "unknown setting {name}; the nearest name is {}",
@@ -132,6 +166,35 @@ impl Settings {
             }
         }
         (settings, warnings)
+    }
+
+    /// Puts the rules of a file before those of the library; says what is wrong with it.
+    fn read_table(&mut self, file: String) -> Vec<String> {
+        if file.is_empty() {
+            return Vec::new();
+        }
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                return vec![format!(
+                    "{} names {file}, which cannot be read ({error}); the library's own rules are used",
+                    TEXTS[0].name
+                )];
+            }
+        };
+        let (table, problems) = Table::with(&file, &text);
+        self.algorithms = Arc::new(table);
+        let warnings = problems.iter().map(|problem| {
+            format!("{file}, {problem}; the line is left out and the library's own rules stay")
+        });
+        let warnings = warnings.collect();
+        self.coll_table = file;
+        warnings
+    }
+
+    /// Current values of [`TEXTS`].
+    pub fn texts(&self) -> [&str; TEXTS.len()] {
+        [&self.coll_table]
     }
 }
 
@@ -172,10 +235,11 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 fn nearest(name: &str) -> &'static str {
-    SETTINGS
-        .iter()
-        .min_by_key(|row| edit_distance(name, row.name))
-        .map_or("", |row| row.name)
+    let numbers = SETTINGS.iter().map(|row| row.name);
+    numbers
+        .chain(TEXTS.iter().map(|row| row.name))
+        .min_by_key(|known| edit_distance(name, known))
+        .unwrap_or("")
 }
 
 /// Number of single-character changes between two names.
@@ -213,7 +277,12 @@ mod tests {
             let line = format!("| `{}` | {} | {} |\n", row.name, row.unit, row.text);
             assert!(counters.contains(&line), "docs/settings.md lacks {line}");
         }
-        assert_eq!(settings.matches("\n| `").count(), SETTINGS.len());
+        for row in TEXTS {
+            let line = format!("| `{}` | | | {} | {} |\n", row.name, row.unit, row.text);
+            assert!(settings.contains(&line), "docs/settings.md lacks {line}");
+        }
+        let rows = SETTINGS.len() + TEXTS.len();
+        assert_eq!(settings.matches("\n| `").count(), rows);
         assert_eq!(
             counters.matches("\n| `").count(),
             fabric::counters::COUNTERS.len()
@@ -240,5 +309,27 @@ mod tests {
         );
         let (settings, warnings) = read(&[("RANKPOINT_CROSS_COPY", "yes")]);
         assert_eq!((settings.cross_copy, warnings.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
+        use algorithms::{Bcast, Case, Operation};
+        let file = std::env::temp_dir().join(format!("rankpoint-{}.table", std::process::id()));
+        std::fs::write(&file, "bcast use=chain:1K\nbcast use=walk\n").unwrap();
+        let name = file.to_str().unwrap();
+        let (settings, warnings) = read(&[("RANKPOINT_COLL_TABLE", name)]);
+        std::fs::remove_file(&file).unwrap();
+        let case = Case::new(Operation::Bcast, 4, 8, 1);
+        let choice = settings.algorithms.choose::<Bcast>(&case);
+        assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
+        assert_eq!(settings.texts(), [name]);
+        assert_eq!(warnings.len(), 1);
+        let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
+        assert!(warnings[0].starts_with(&wrong), "{warnings:?}");
+
+        let (settings, warnings) = read(&[("RANKPOINT_COLL_TABLE", name)]);
+        let choice = settings.algorithms.choose::<Bcast>(&case);
+        assert_eq!(choice.algorithm, Bcast::Shared);
+        assert!(warnings[0].contains("cannot be read"), "{warnings:?}");
     }
 }

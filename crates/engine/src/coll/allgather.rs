@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::Allgather;
+
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::gather::Pieces;
 use super::inter;
 use super::primitives::{Block, Round, Scratch};
@@ -23,29 +25,75 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
     }
     let mut round = Round::new(comm);
     let largest = pieces.0.iter().map(Block::bytes).max().unwrap_or(0);
-    if let Some(turns) = choose::shared_pieces(largest, area_of(&round))
-        && let Some(meeting) = meet(
-            &mut round,
-            Purpose::Allgather,
-            largest,
-            turns.shown(largest),
-        )
-        .await
-    {
-        return shared::gather(meeting, send.as_ref(), Some(&pieces), None, turns).await;
+    let total = pieces.0.iter().map(Block::bytes).sum();
+    let case = choose::case(&round, largest, total);
+    let mut choice = choose::<Allgather>(&round, &case);
+    if choice.algorithm == Allgather::Shared {
+        let turns = algorithms::shared::pieces(largest, round.size);
+        let (purpose, shown) = (Purpose::Allgather, turns.shown(largest));
+        if let Some(meeting) = meet(&mut round, purpose, largest, shown).await {
+            return shared::gather(meeting, send.as_ref(), Some(&pieces), None, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
     if let Some(block) = send {
         pieces.piece(round.rank).copy_from(&block);
     }
-    let total = pieces.0.iter().map(Block::bytes).sum();
     if total > 0 {
-        if choose::allgather_doubling(total, round.size) {
-            Box::pin(doubling(&mut round, &pieces, total)).await;
-        } else {
-            Box::pin(ring(&mut round, &pieces)).await;
+        match choice.algorithm {
+            Allgather::Bruck => Box::pin(bruck(&mut round, &pieces, total)).await,
+            Allgather::RecursiveDoubling => Box::pin(doubling(&mut round, &pieces, total)).await,
+            Allgather::Linear => Box::pin(linear(&mut round, &pieces)).await,
+            Allgather::Ring | Allgather::Shared => Box::pin(ring(&mut round, &pieces)).await,
         }
     }
     round.outcome()
+}
+
+/// Every rank sends its piece to every other, all at once.
+async fn linear(round: &mut Round, pieces: &Pieces) {
+    let (rank, size) = (round.rank, round.size);
+    let own = pieces.piece(rank);
+    let mut step = round.step();
+    for from in (1..size).map(|distance| (rank + size - distance) % size) {
+        if pieces.piece(from).bytes() > 0 {
+            step.receive(pieces.piece(from), from);
+        }
+    }
+    for to in (1..size).map(|distance| (rank + distance) % size) {
+        if own.bytes() > 0 {
+            step.send(own, to);
+        }
+    }
+    step.finish().await;
+}
+
+/// Pairs at distances 1, 2, 4... exchange all they know: log2 p steps. The number of ranks is a power of two.
+async fn doubling(round: &mut Round, pieces: &Pieces, total: usize) {
+    let (rank, size) = (round.rank as usize, round.size as usize);
+    let mut starts = vec![0];
+    for piece in &pieces.0 {
+        starts.push(starts[starts.len() - 1] + piece.bytes());
+    }
+    let mut packed = Scratch::new(total);
+    let own = starts[rank]..starts[rank + 1];
+    pieces.0[rank].pack_into(&mut packed.as_mut_slice()[own]);
+    let mut known = 1;
+    while known < size {
+        let (first, partner) = (rank & !(known - 1), (rank ^ known) as u32);
+        let mut range = |first: usize| {
+            let start = starts[first];
+            packed.block(start, starts[first + known] - start)
+        };
+        let (out, into) = (range(first), range(first ^ known));
+        round.exchange(&out, partner, &into, partner).await;
+        known *= 2;
+    }
+    for (other, piece) in pieces.0.iter().enumerate() {
+        if other != rank {
+            piece.from_bytes(&packed.as_mut_slice()[starts[other]..starts[other + 1]]);
+        }
+    }
 }
 
 /// Each piece goes once round the ring: p - 1 steps, no copies.
@@ -67,7 +115,7 @@ async fn ring(round: &mut Round, pieces: &Pieces) {
 
 /// The number of known pieces doubles in each of ceil(log2 p) steps (Bruck). Pieces are packed in the order of their
 /// distance above the own rank.
-async fn doubling(round: &mut Round, pieces: &Pieces, total: usize) {
+async fn bruck(round: &mut Round, pieces: &Pieces, total: usize) {
     let size = round.size;
     let start_of: Vec<usize> = (0..=size)
         .scan(0, |position, distance| {

@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::{Allreduce, Case, ReduceScatter};
+
+use super::bcast;
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::inter;
 use super::primitives::{Block, Round};
-use super::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
+use super::reduce::{self, Accumulator, Folded, Halves, Image, combine, double, halve};
+use super::ring;
 use super::shared;
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -22,33 +26,58 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
         return Box::pin(inter::allreduce(comm, send, receive, &op)).await;
     }
     let mut round = Round::new(comm);
-    if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
-        && let Some(meeting) = meet(
-            &mut round,
-            Purpose::Allreduce,
-            send.bytes(),
-            turns.shown_elements(&send),
-        )
-        .await
+    let case = choose::reduction(&round, &send, op.is_commutative());
+    let mut choice = choose::<Allreduce>(&round, &case);
+    if choice.algorithm == Allreduce::Shared
+        && let Some(turns) = algorithms::shared::elements(&case)
     {
-        return shared::allreduce(meeting, &send, &receive, &op, turns).await;
+        let shown = turns.shown_elements(send.count, send.layout.size());
+        let purpose = Purpose::Allreduce;
+        if let Some(meeting) = meet(&mut round, purpose, send.bytes(), shown).await {
+            return shared::allreduce(meeting, &send, &receive, &op, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
     receive.copy_from(&send);
     if receive.bytes() > 0 && round.size > 1 {
-        Box::pin(whole(&mut round, &receive, &op)).await;
+        Box::pin(by_messages(&mut round, &receive, &op, choice.algorithm)).await;
     }
     round.outcome()
 }
 
-/// Combines `value` in place: by exchanging whole vectors with partners at distances 1, 2, 4... (ceil(log2 p) steps), or for
-/// long ones by halving and doubling (Rabenseifner).
-async fn whole(round: &mut Round, value: &Block, op: &Reduction) {
+/// Combines `value` in place.
+async fn by_messages(round: &mut Round, value: &Block, op: &Reduction, algorithm: Allreduce) {
+    match algorithm {
+        Allreduce::Ring => ring::allreduce(round, value, op).await,
+        Allreduce::Tree => {
+            let first = Some(value).filter(|_| round.rank == 0);
+            reduce::tree(round, value, first, op, (0, 2)).await;
+            bcast::tree(round, value, 0).await;
+        }
+        Allreduce::Rabenseifner => folded(round, value, op, Within::Halves).await,
+        Allreduce::RecursiveDoubling | Allreduce::Shared => {
+            folded(round, value, op, Within::Whole).await;
+        }
+    }
+}
+
+/// What partners exchange.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Whole vectors, at distances 1, 2, 4...: ceil(log2 p) steps.
+    Whole,
+    /// Halves of what they are responsible for, and back (Rabenseifner): about two vectors in all.
+    Halves,
+}
+
+/// Combines `value` in place, within a power of two of ranks.
+async fn folded(round: &mut Round, value: &Block, op: &Reduction, within: Within) {
     let folded = Folded::new(round.size);
     let spare = Image::new(value, value.count);
     let mut sum = Accumulator::new(op, value.clone(), spare.block().clone());
     folded.fold(round, &sum).await;
     if let Some(me) = folded.rank(round.rank) {
-        if choose::allreduce_halving(value.bytes(), value.count, round.size) {
+        if within == Within::Halves {
             let halves = Halves::new(value.count, me, folded.ranks);
             halve(round, &folded, me, &sum, &halves).await;
             double(round, &folded, me, value, &halves).await;
@@ -96,22 +125,39 @@ pub async fn reduce_scatter(
     if send.bytes() == 0 {
         return round.outcome();
     }
-    if choose::shared_in_one_turn(&send, area_of(&round))
-        && let Some(meeting) = meet(
-            &mut round,
-            Purpose::ReduceScatter,
-            send.bytes(),
-            (1, send.bytes()),
-        )
-        .await
-    {
-        return shared::reduce_scatter(meeting, &send, &receive, first as usize, &op).await;
+    let size = send.layout.size();
+    let case = Case {
+        bytes: counts.iter().max().map_or(0, |&count| count * size),
+        ..choose::reduction(&round, &send, op.is_commutative())
+    };
+    let bytes = send.bytes();
+    let mut choice = choose::<ReduceScatter>(&round, &case);
+    if choice.algorithm == ReduceScatter::Shared {
+        let purpose = Purpose::ReduceScatter;
+        if let Some(meeting) = meet(&mut round, purpose, bytes, (1, bytes)).await {
+            return shared::reduce_scatter(meeting, &send, &receive, first as usize, &op).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
-    if choose::reduce_scatter_by_allreduce(send.bytes(), round.size) {
+    let within = match choice.algorithm {
+        ReduceScatter::RecursiveDoubling => Some(Within::Whole),
+        ReduceScatter::Rabenseifner => Some(Within::Halves),
+        _ => None,
+    };
+    if let Some(within) = within {
         let image = Image::new(&send, send.count);
         image.block().copy_from(&send);
-        Box::pin(whole(&mut round, image.block(), &op)).await;
+        Box::pin(folded(&mut round, image.block(), &op, within)).await;
         receive.copy_from(&image.block().part(first, own));
+    } else if choice.algorithm == ReduceScatter::Ring && round.size > 1 {
+        let parts: Vec<_> = (0..round.size)
+            .map(|rank| part_of(&send, &counts, rank))
+            .collect();
+        let largest = counts.iter().max().map_or(0, |&count| count);
+        let images = [(); 2].map(|()| Image::new(&send, largest));
+        let spares = images.each_ref().map(|image| image.block().clone());
+        let result = Box::pin(ring::reduce_scatter(&mut round, &parts, spares, &op)).await;
+        receive.copy_from(&result);
     } else {
         let images = [(); 3].map(|()| Image::new(&send, own));
         let blocks = images.each_ref().map(|image| image.block().clone());

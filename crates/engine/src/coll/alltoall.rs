@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::{Alltoall, Case};
+
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::gather::{Pieces, Sizes};
 use super::inter;
 use super::primitives::{Block, Round, Scratch};
@@ -28,46 +30,53 @@ pub async fn alltoall(
         return Box::pin(inter::alltoall(comm, send, receive)).await;
     }
     let mut round = Round::new(comm);
-    let piece_bytes = receive.piece(round.rank).bytes();
-    let forwarding = sizes == Sizes::Equal && choose::alltoall_forwarding(piece_bytes, round.size);
-    if forwarding && piece_bytes == 0 {
+    let equal = sizes == Sizes::Equal;
+    let bytes = if equal {
+        receive.piece(round.rank).bytes()
+    } else {
+        receive.0.iter().map(Block::bytes).max().unwrap_or(0)
+    };
+    let size = round.size;
+    let case = Case {
+        equal,
+        in_place: send.is_none(),
+        ..choose::case(&round, bytes, bytes * size as usize)
+    };
+    if equal && bytes == 0 {
         return round.outcome();
     }
-    let size = round.size;
-    if sizes == Sizes::Equal
-        && let Some(turns) = choose::shared_parts(piece_bytes, area_of(&round), size)
-        && let Some(meeting) = meet(
-            &mut round,
-            Purpose::Alltoall,
-            piece_bytes,
-            turns.shown_pieces(size),
-        )
-        .await
+    let mut choice = choose::<Alltoall>(&round, &case);
+    if choice.algorithm == Alltoall::Shared
+        && let Some(turns) = algorithms::shared::parts(bytes, size)
     {
-        let send = send.as_ref().unwrap_or(&receive);
-        return shared::alltoall(meeting, send, &receive, turns).await;
+        let (purpose, shown) = (Purpose::Alltoall, turns.shown_pieces(size));
+        if let Some(meeting) = meet(&mut round, purpose, bytes, shown).await {
+            let send = send.as_ref().unwrap_or(&receive);
+            return shared::alltoall(meeting, send, &receive, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
-    match send {
-        Some(send) if forwarding => {
-            Box::pin(forward(&mut round, &send, &receive, piece_bytes)).await;
+    let window = match choice.algorithm {
+        Alltoall::Linear => u32::try_from(choice.parameter).unwrap_or(u32::MAX),
+        _ => 1,
+    };
+    match (choice.algorithm, send) {
+        (Alltoall::Bruck, send) => {
+            let send = send.as_ref().unwrap_or(&receive);
+            Box::pin(forward(&mut round, send, &receive, bytes)).await;
         }
-        None if forwarding => {
-            Box::pin(forward(&mut round, &receive, &receive, piece_bytes)).await;
-        }
-        Some(send) => Box::pin(direct(&mut round, &send, &receive)).await,
-        None => Box::pin(in_place(&mut round, &receive)).await,
+        (_, Some(send)) => Box::pin(direct(&mut round, &send, &receive, window)).await,
+        (_, None) => Box::pin(in_place(&mut round, &receive)).await,
     }
     round.outcome()
 }
 
-/// Messages straight to their ranks, so many at once.
-async fn direct(round: &mut Round, send: &Pieces, receive: &Pieces) {
+/// Messages straight to their ranks, `window` at once.
+async fn direct(round: &mut Round, send: &Pieces, receive: &Pieces, window: u32) {
     receive.piece(round.rank).copy_from(send.piece(round.rank));
-    let largest = receive.0.iter().map(Block::bytes).max().unwrap_or(0);
-    let window = choose::alltoall_window(largest);
     let mut distance = 1;
     while distance < round.size {
-        let end = round.size.min(distance + window);
+        let end = round.size.min(distance.saturating_add(window));
         let peers: Vec<_> = (distance..end)
             .map(|distance| (round.above(distance), round.below(distance)))
             .collect();

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::{Bcast, Choice};
+
+use super::chain;
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, Flat, Round};
 use super::shared;
@@ -22,47 +25,90 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
     };
     let mut round = Round::new(comm);
     let bytes = block.bytes();
-    if let Some(turns) = choose::shared_bcast(bytes, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Bcast, bytes, turns.shown(bytes)).await
-    {
-        return shared::bcast(meeting, &block, root, turns).await;
+    let case = choose::case(&round, bytes, bytes);
+    let mut choice = choose::<Bcast>(&round, &case);
+    if choice.algorithm == Bcast::Shared {
+        let turns = algorithms::shared::pieces(bytes, round.size);
+        if let Some(meeting) = meet(&mut round, Purpose::Bcast, bytes, turns.shown(bytes)).await {
+            return shared::bcast(meeting, &block, root, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
     if bytes > 0 {
-        if choose::bcast_in_parts(bytes, round.size) {
-            Box::pin(parts(&mut round, &block, root)).await;
-        } else {
-            Box::pin(tree(&mut round, &block, root)).await;
-        }
+        Box::pin(by_messages(&mut round, &block, root, choice)).await;
     }
     round.outcome()
 }
 
+async fn by_messages(round: &mut Round, block: &Block, root: u32, choice: Choice<Bcast>) {
+    match choice.algorithm {
+        Bcast::Tree | Bcast::Shared => tree(round, block, root).await,
+        Bcast::Knomial => knomial(round, block, root, choice.parameter).await,
+        Bcast::Linear => linear(round, block, root).await,
+        Bcast::ScatterRing => parts(round, block, root, Collect::Ring).await,
+        Bcast::ScatterDoubling => parts(round, block, root, Collect::Doubling).await,
+        Bcast::Chain => chain::bcast(round, block, root, choice.parameter).await,
+    }
+}
+
 /// A binomial tree, ceil(log2 p) steps.
 pub(super) async fn tree(round: &mut Round, block: &Block, root: u32) {
-    let size = round.size;
-    let me = (round.rank + size - root) % size;
-    let real = |relative: u32| (relative + root) % size;
-    let mut bit = 1;
-    while bit < size && me & bit == 0 {
-        bit *= 2;
+    knomial(round, block, root, 2).await;
+}
+
+/// A tree of ceil(log_degree p) levels: each rank has up to degree - 1 children at each of the distances 1, degree,
+/// degree^2... below that to its parent, the farthest first.
+async fn knomial(round: &mut Round, block: &Block, root: u32, degree: u64) {
+    let (size, root) = (u64::from(round.size), u64::from(root));
+    let me = (u64::from(round.rank) + size - root) % size;
+    let real = |relative: u64| ((relative + root) % size) as u32;
+    let mut span = 1;
+    while span < size && (me / span).is_multiple_of(degree) {
+        span *= degree;
     }
     if me != 0 {
-        round.receive(block, real(me - bit)).await;
+        let parent = me - me / span % degree * span;
+        round.receive(block, real(parent)).await;
     }
     let mut step = round.step();
-    bit /= 2;
-    while bit > 0 {
-        if me + bit < size {
-            step.send(block, real(me + bit));
+    while span > 1 {
+        span /= degree;
+        for index in 1..degree {
+            let child = me + index * span;
+            if child >= size {
+                break;
+            }
+            step.send(block, real(child));
         }
-        bit /= 2;
     }
     step.finish().await;
 }
 
-/// Scatters p parts down a binomial tree, then passes them round a ring: every rank sends and receives about twice the
-/// block in all, however many ranks there are (van de Geijn).
-async fn parts(round: &mut Round, block: &Block, root: u32) {
+/// The root sends to everybody.
+async fn linear(round: &mut Round, block: &Block, root: u32) {
+    if round.rank != root {
+        round.receive(block, root).await;
+        return;
+    }
+    let mut step = round.step();
+    for rank in (0..step.size()).filter(|&rank| rank != root) {
+        step.send(block, rank);
+    }
+    step.finish().await;
+}
+
+/// How parts that lie at different ranks come to all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Collect {
+    /// Round a ring: p - 1 steps, with neighbours only.
+    Ring,
+    /// Between pairs at distances 1, 2, 4...: log2 p steps, for powers of two.
+    Doubling,
+}
+
+/// Scatters p parts down a binomial tree, then collects them: every rank sends and receives about twice the block in all,
+/// however many ranks there are (van de Geijn).
+async fn parts(round: &mut Round, block: &Block, root: u32, collect: Collect) {
     let (size, bytes) = (round.size as usize, block.bytes());
     let root = root as usize;
     let me = (round.rank as usize + size - root) % size;
@@ -93,13 +139,28 @@ async fn parts(round: &mut Round, block: &Block, root: u32) {
     }
     step.finish().await;
 
-    for distance in 0..size - 1 {
-        let out = (me + size - distance) % size;
-        let into = (me + size - distance - 1) % size;
-        let sent = flat.part(start_of(out), start_of(out + 1) - start_of(out));
-        let received = flat.part(start_of(into), start_of(into + 1) - start_of(into));
-        let (to, from) = (round.above(1), round.below(1));
-        round.exchange(&sent, to, &received, from).await;
+    let mut range = |first: usize, count: usize| {
+        let (start, end) = (start_of(first), start_of(first + count));
+        flat.part(start, end - start)
+    };
+    match collect {
+        Collect::Ring => {
+            for distance in 0..size - 1 {
+                let sent = range((me + size - distance) % size, 1);
+                let received = range((me + size - distance - 1) % size, 1);
+                let (to, from) = (round.above(1), round.below(1));
+                round.exchange(&sent, to, &received, from).await;
+            }
+        }
+        Collect::Doubling => {
+            let mut held = 1;
+            while held < size {
+                let (first, partner) = (me & !(held - 1), real(me ^ held));
+                let (sent, received) = (range(first, held), range(first ^ held, held));
+                round.exchange(&sent, partner, &received, partner).await;
+                held *= 2;
+            }
+        }
     }
     if me != 0 {
         flat.store(block);

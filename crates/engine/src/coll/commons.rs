@@ -18,11 +18,14 @@ use std::slice;
 use std::sync::OnceLock;
 use std::task::Poll;
 
+use algorithms::Operation;
+use algorithms::shared::{MOST_MEMBERS, area_bytes};
 use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use fabric::sync::{AtomicU64, Mutex, Ordering};
 
+use super::choose::SHORT_BYTES;
 use super::primitives::{Block, Round};
 use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
@@ -33,14 +36,6 @@ use crate::vci::Watch;
 /// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
 /// communicators that are used once do without.
 const FIRST: u32 = 1;
-/// Most members of commons: each looks at the stamps of all others.
-const MOST_MEMBERS: u32 = 128;
-
-/// Bytes of an area, by the number of members.
-fn area_bytes(members: u32) -> usize {
-    ((1 << 20) / members.next_power_of_two() as usize).clamp(2 << 10, 64 << 10)
-}
-
 /// The commons of a communicator.
 #[derive(Default)]
 pub(crate) struct Membership {
@@ -56,6 +51,8 @@ struct Shared {
     commons: Commons,
     /// Touched under the guard of the communicator's VCI only.
     turns: UnsafeCell<Turns>,
+    /// For each purpose, fewer bytes than this go along the straight line.
+    short: [usize; Purpose::ALL.len() + 1],
 }
 
 // SAFETY: `turns` is touched under the guard only; `Commons` is Sync.
@@ -132,8 +129,27 @@ impl Shared {
         Some(Self {
             commons,
             turns: UnsafeCell::new(Turns::new()),
+            short: short_limits(process, members),
         })
     }
+}
+
+/// For each purpose, the bytes from which on its operation does not go along the straight line: because the table of
+/// algorithms has it go another way, or because it would be long.
+fn short_limits(process: &Process, members: u32) -> [usize; Purpose::ALL.len() + 1] {
+    let mut limits = [0; Purpose::ALL.len() + 1];
+    let table = &process.settings().algorithms;
+    for purpose in Purpose::ALL {
+        let operation = purpose.operation();
+        let upto = table.shared_up_to(operation, members, 1, SHORT_BYTES);
+        limits[purpose as usize] = match (upto, operation) {
+            (None, _) => 0,
+            // The bytes of all parts.
+            (Some(bytes), Operation::ReduceScatter) => bytes * members as usize + 1,
+            (Some(bytes), _) => bytes + 1,
+        };
+    }
+    limits
 }
 
 /// What members do in a turn.
@@ -165,6 +181,21 @@ impl Purpose {
         Self::Scan,
     ];
 
+    const fn operation(self) -> Operation {
+        match self {
+            Self::Barrier => Operation::Barrier,
+            Self::Bcast => Operation::Bcast,
+            Self::Gather => Operation::Gather,
+            Self::Scatter => Operation::Scatter,
+            Self::Allgather => Operation::Allgather,
+            Self::Alltoall => Operation::Alltoall,
+            Self::Reduce => Operation::Reduce,
+            Self::Allreduce => Operation::Allreduce,
+            Self::ReduceScatter => Operation::ReduceScatter,
+            Self::Scan => Operation::Scan,
+        }
+    }
+
     fn of(word: u64) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -173,17 +204,12 @@ impl Purpose {
 }
 
 /// Whether the members of a communicator may have commons; all of them find the same.
-fn is_eligible(round: &Round) -> bool {
+pub(super) fn is_eligible(round: &Round) -> bool {
     let process = round.comm.process;
     (2..=MOST_MEMBERS).contains(&round.size)
         && round.is_of_all()
         && process.settings().shared_collectives != 0
         && process.local_ranks() == process.size()
-}
-
-/// Bytes of an area of the commons that an operation with this many members would use.
-pub(super) fn area_of(round: &Round) -> usize {
-    area_bytes(round.size)
 }
 
 /// Bytes of a part of an area of this size.
@@ -266,7 +292,7 @@ pub(super) fn meet_at_once(
     shown: usize,
 ) -> Option<Meeting<'_>> {
     let shared = comm.membership.shared.get()?.as_ref()?;
-    if comm.vci.is_threaded() || shown > shared.commons.area_bytes() {
+    if comm.vci.is_threaded() || bytes >= shared.short[purpose as usize] {
         return None;
     }
     let whole = shown > shared.commons.part_bytes();

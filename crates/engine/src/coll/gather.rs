@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::{Case, Gather, Scatter};
+
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, Round, Scratch};
 use super::shared;
@@ -107,13 +109,20 @@ pub async fn gather(
         (None, Some(pieces)) => pieces.piece(root).bytes(),
         (None, None) => 0,
     };
-    if sizes == Sizes::Equal
-        && let Some(turns) = choose::shared_pieces(own, area_of(&round))
-        && let Some(meeting) = meet(&mut round, Purpose::Gather, own, turns.shown(own)).await
-    {
-        return shared::gather(meeting, send.as_ref(), pieces.as_ref(), Some(root), turns).await;
+    let case = Case {
+        equal: sizes == Sizes::Equal,
+        ..choose::case(&round, own, own * round.size as usize)
+    };
+    let mut choice = choose::<Gather>(&round, &case);
+    if choice.algorithm == Gather::Shared {
+        let turns = algorithms::shared::pieces(own, round.size);
+        if let Some(meeting) = meet(&mut round, Purpose::Gather, own, turns.shown(own)).await {
+            let (send, pieces) = (send.as_ref(), pieces.as_ref());
+            return shared::gather(meeting, send, pieces, Some(root), turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
-    if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
+    if choice.algorithm == Gather::Tree {
         if own > 0 {
             Box::pin(gather_tree(&mut round, send, pieces, root, own)).await;
         }
@@ -190,14 +199,22 @@ pub async fn scatter(
         (None, None) => 0,
     };
     let size = round.size;
-    if sizes == Sizes::Equal
-        && let Some(turns) = choose::shared_parts(own, area_of(&round), size)
-        && let Some(meeting) =
-            meet(&mut round, Purpose::Scatter, own, turns.shown_pieces(size)).await
+    let case = Case {
+        equal: sizes == Sizes::Equal,
+        ..choose::case(&round, own, own * size as usize)
+    };
+    let mut choice = choose::<Scatter>(&round, &case);
+    if choice.algorithm == Scatter::Shared
+        && let Some(turns) = algorithms::shared::parts(own, size)
     {
-        return shared::scatter(meeting, pieces.as_ref(), receive.as_ref(), root, turns).await;
+        let (purpose, shown) = (Purpose::Scatter, turns.shown_pieces(size));
+        if let Some(meeting) = meet(&mut round, purpose, own, shown).await {
+            let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
+            return shared::scatter(meeting, pieces, receive, root, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
-    if sizes == Sizes::Equal && choose::tree_of_pieces(own, round.size) {
+    if choice.algorithm == Scatter::Tree {
         if own > 0 {
             Box::pin(scatter_tree(&mut round, pieces, receive, root, own)).await;
         }

@@ -380,6 +380,11 @@ pub(crate) struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// Number of ranks of the round.
+    pub(crate) const fn size(&self) -> u32 {
+        self.round.size
+    }
+
     pub(crate) fn send(&mut self, block: &Block, to: u32) {
         let round = &*self.round;
         // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.

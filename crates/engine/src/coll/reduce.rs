@@ -8,8 +8,11 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::{Choice, Reduce};
+
+use super::chain;
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
 use super::primitives::{Block, RawMut, Round};
 use super::scratch::Room;
@@ -161,7 +164,8 @@ impl Halves {
     }
 }
 
-fn elements(block: &Block, (low, high): (usize, usize)) -> Block {
+/// The elements `low..high` of a block.
+pub(super) fn elements(block: &Block, (low, high): (usize, usize)) -> Block {
     block.part(low as i64, high - low)
 }
 
@@ -236,27 +240,25 @@ pub async fn reduce(
     };
     let mut round = Round::new(comm);
     let receive = receive.filter(|_| round.rank == root);
-    if let Some(turns) = choose::shared_reduction(&send, area_of(&round))
-        && let Some(meeting) = meet(
-            &mut round,
-            Purpose::Reduce,
-            send.bytes(),
-            turns.shown_elements(&send),
-        )
-        .await
+    let case = choose::reduction(&round, &send, op.is_commutative());
+    let mut choice = choose::<Reduce>(&round, &case);
+    if choice.algorithm == Reduce::Shared
+        && let Some(turns) = algorithms::shared::elements(&case)
     {
-        return shared::reduce(meeting, &send, receive.as_ref(), &op, root, turns).await;
+        let shown = turns.shown_elements(send.count, send.layout.size());
+        let purpose = Purpose::Reduce;
+        if let Some(meeting) = meet(&mut round, purpose, send.bytes(), shown).await {
+            return shared::reduce(meeting, &send, receive.as_ref(), &op, root, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
     if round.size == 1 {
         if let Some(target) = receive {
             target.copy_from(&send);
         }
     } else if send.bytes() > 0 {
-        if choose::reduce_halving(send.bytes(), send.count, round.size) {
-            Box::pin(halving(&mut round, &send, receive.as_ref(), &op, root)).await;
-        } else {
-            Box::pin(tree(&mut round, &send, receive.as_ref(), &op, root)).await;
-        }
+        let receive = receive.as_ref();
+        Box::pin(by_messages(&mut round, &send, receive, &op, root, choice)).await;
     }
     round.outcome()
 }
@@ -268,10 +270,26 @@ pub(super) async fn into_first(round: &mut Round, send: &Block, target: &Block, 
         return;
     }
     let receive = Some(target).filter(|_| round.rank == 0);
-    if choose::reduce_halving(send.bytes(), send.count, round.size) {
-        halving(round, send, receive, op, 0).await;
-    } else {
-        tree(round, send, receive, op, 0).await;
+    let case = choose::reduction(round, send, op.is_commutative()).without_shared();
+    let choice = choose(round, &case);
+    by_messages(round, send, receive, op, 0, choice).await;
+}
+
+async fn by_messages(
+    round: &mut Round,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+    choice: Choice<Reduce>,
+) {
+    let number = choice.parameter;
+    match choice.algorithm {
+        Reduce::Tree | Reduce::Shared => tree(round, send, receive, op, (root, 2)).await,
+        Reduce::Knomial => tree(round, send, receive, op, (root, number)).await,
+        Reduce::Linear => linear(round, send, receive, op, root).await,
+        Reduce::Chain => chain::reduce(round, send, receive, op, (root, number)).await,
+        Reduce::Rabenseifner => halving(round, send, receive, op, root).await,
     }
 }
 
@@ -288,35 +306,78 @@ pub(super) fn accumulate_in(send: &Block, receive: Option<&Block>) -> (Block, Op
     (target, image)
 }
 
-/// A binomial tree over rank order, ceil(log2 p) steps; rank 0 hands the result to another root.
-async fn tree(round: &mut Round, send: &Block, receive: Option<&Block>, op: &Reduction, root: u32) {
-    let mut bit = 1;
-    if round.rank.is_multiple_of(2) {
+/// A tree over rank order, of ceil(log_degree p) levels; rank 0 hands the result to another root. A rank takes the operands of
+/// up to degree - 1 children at each of the distances 1, degree, degree^2..., nearest first, which is their order.
+pub(super) async fn tree(
+    round: &mut Round,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    (root, degree): (u32, u64),
+) {
+    let (rank, size) = (u64::from(round.rank), u64::from(round.size));
+    let parent = |distance: u64| (rank - rank / distance % degree * distance) as u32;
+    let mut distance = 1;
+    if rank.is_multiple_of(degree) {
         let (value, _kept) = accumulate_in(send, receive);
         let spare = Image::new(send, send.count);
         let mut sum = Accumulator::new(op, value, spare.block().clone());
-        while bit < round.size && round.rank & bit == 0 {
-            if round.rank + bit < round.size {
-                round.receive(&sum.spare, round.rank + bit).await;
+        while distance < size && (rank / distance).is_multiple_of(degree) {
+            let children = (1..degree).map(|index| rank + index * distance);
+            for child in children.take_while(|&child| child < size) {
+                round.receive(&sum.spare, child as u32).await;
                 sum.append_spare();
             }
-            bit *= 2;
+            distance *= degree;
         }
-        if round.rank > 0 {
-            round.send(&sum.value, round.rank - bit).await;
+        if rank > 0 {
+            round.send(&sum.value, parent(distance)).await;
         } else if root > 0 {
             round.send(&sum.value, root).await;
         } else if let Some(target) = receive {
             target.copy_from(&sum.value);
         }
     } else {
-        round.send(send, round.rank - bit).await;
+        round.send(send, parent(distance)).await;
     }
+    take_from_first(round, receive, root).await;
+}
+
+/// The root gets the result from rank 0, if it is another one.
+async fn take_from_first(round: &mut Round, receive: Option<&Block>, root: u32) {
     if let Some(target) = receive
         && root > 0
     {
         round.receive(target, 0).await;
     }
+}
+
+/// Rank 0 takes everybody's operand, the last rank's first, and hands the result to another root.
+async fn linear(
+    round: &mut Round,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+) {
+    if round.rank > 0 {
+        round.send(send, 0).await;
+    } else {
+        let images = [(); 2].map(|()| Image::new(send, send.count));
+        let [value, spare] = images.each_ref().map(|image| image.block().clone());
+        round.receive(&value, round.size - 1).await;
+        let sum = Accumulator::new(op, value, spare);
+        for rank in (1..round.size - 1).rev() {
+            round.receive(&sum.spare, rank).await;
+            sum.prepend_spare();
+        }
+        combine(op, send, &sum.value);
+        match receive {
+            Some(target) if root == 0 => target.copy_from(&sum.value),
+            _ => round.send(&sum.value, root).await,
+        }
+    }
+    take_from_first(round, receive, root).await;
 }
 
 /// Halves the vector, then gathers the parts at the root (Rabenseifner): every rank sends and receives about the vector

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::choose;
-use super::commons::{Purpose, area_of, meet};
+use algorithms::Scan;
+
+use super::choose::{self, choose};
+use super::commons::{Purpose, meet};
 use super::primitives::{Block, Round};
 use super::reduce::{Image, combine};
 use super::shared;
@@ -35,7 +37,6 @@ pub async fn exscan(comm: Arc<Comm>, send: Block, receive: Block, op: Reduction)
     prefix(comm, send, receive, op, Prefix::Exclusive).await
 }
 
-/// Doubling, ceil(log2 p) steps: before step k a rank knows the combination of itself and the 2^k - 1 ranks below.
 async fn prefix(
     comm: Arc<Comm>,
     send: Block,
@@ -44,19 +45,52 @@ async fn prefix(
     kind: Prefix,
 ) -> Result<()> {
     let mut round = Round::new(comm);
-    if send.bytes() == 0 {
+    let bytes = send.bytes();
+    if bytes == 0 {
         return round.outcome();
     }
-    if choose::shared_in_one_turn(&send, area_of(&round))
-        && let Some(meeting) =
-            meet(&mut round, Purpose::Scan, send.bytes(), (1, send.bytes())).await
-    {
-        let inclusive = kind == Prefix::Inclusive;
-        return shared::prefix(meeting, &send, &receive, &op, inclusive).await;
+    let case = choose::reduction(&round, &send, op.is_commutative());
+    let mut choice = choose::<Scan>(&round, &case);
+    if choice.algorithm == Scan::Shared {
+        if let Some(meeting) = meet(&mut round, Purpose::Scan, bytes, (1, bytes)).await {
+            let inclusive = kind == Prefix::Inclusive;
+            return shared::prefix(meeting, &send, &receive, &op, inclusive).await;
+        }
+        choice = choose(&round, &case.without_shared());
     }
-    let images = [(); 3].map(|()| Image::new(&send, send.count));
+    match choice.algorithm {
+        Scan::Linear => Box::pin(linear(&mut round, &send, &receive, &op, kind)).await,
+        Scan::RecursiveDoubling | Scan::Shared => {
+            Box::pin(doubling(&mut round, &send, &receive, &op, kind)).await;
+        }
+    }
+    round.outcome()
+}
+
+/// From rank to rank, p - 1 steps: the fewest messages.
+async fn linear(round: &mut Round, send: &Block, receive: &Block, op: &Reduction, kind: Prefix) {
+    let images = [(); 2].map(|()| Image::new(send, send.count));
+    let [sum, below] = images.each_ref().map(Image::block);
+    sum.copy_from(send);
+    if round.rank > 0 {
+        round.receive(below, round.rank - 1).await;
+        combine(op, below, sum);
+    }
+    if round.rank + 1 < round.size {
+        round.send(sum, round.rank + 1).await;
+    }
+    match kind {
+        Prefix::Inclusive => receive.copy_from(sum),
+        Prefix::Exclusive if round.rank > 0 => receive.copy_from(below),
+        Prefix::Exclusive => {}
+    }
+}
+
+/// Doubling, ceil(log2 p) steps: before step k a rank knows the combination of itself and the 2^k - 1 ranks below.
+async fn doubling(round: &mut Round, send: &Block, receive: &Block, op: &Reduction, kind: Prefix) {
+    let images = [(); 3].map(|()| Image::new(send, send.count));
     let [range, below, arrived] = images.each_ref().map(Image::block);
-    range.copy_from(&send);
+    range.copy_from(send);
     let mut knows_below = false;
     let mut distance = 1;
     while distance < round.size {
@@ -70,9 +104,9 @@ async fn prefix(
         }
         step.finish().await;
         if rank >= distance {
-            combine(&op, arrived, range);
+            combine(op, arrived, range);
             if knows_below {
-                combine(&op, arrived, below);
+                combine(op, arrived, below);
             } else {
                 below.copy_from(arrived);
                 knows_below = true;
@@ -85,5 +119,4 @@ async fn prefix(
         Prefix::Exclusive if knows_below => receive.copy_from(below),
         Prefix::Exclusive => {}
     }
-    round.outcome()
 }

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an algorithm costs: the messages and bytes that each rank sends, and the rounds one after the other.
+//!
+//! These are the textbook's numbers, exact for any number of ranks. Roots are rank 0. Vectors are counted in elements where
+//! an algorithm cuts between elements.
+
+use crate::case::Case;
+use crate::names::{
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Reduce,
+    ReduceScatter, Scan, Scatter, Typed,
+};
+use crate::shared;
+
+/// What one rank sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+impl Sent {
+    const fn of(messages: u64, bytes: u64) -> Self {
+        Self { messages, bytes }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self::of(self.messages + other.messages, self.bytes + other.bytes)
+    }
+}
+
+/// What a collective costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Steps one after the other on the longest way; turns, in shared memory.
+    pub rounds: u64,
+    /// The most that one rank sends.
+    pub most: Sent,
+    /// What all send together.
+    pub all: Sent,
+}
+
+impl Cost {
+    /// The cost of a case by an algorithm that can do it, with its number.
+    pub fn of(algorithm: Algorithm, parameter: u64, case: &Case) -> Self {
+        let mut cost = Self {
+            rounds: rounds(algorithm, parameter, case),
+            ..Self::default()
+        };
+        for rank in 0..case.ranks {
+            let one = sent(algorithm, parameter, case, rank);
+            cost.all = cost.all.and(one);
+            cost.most.messages = cost.most.messages.max(one.messages);
+            cost.most.bytes = cost.most.bytes.max(one.bytes);
+        }
+        cost
+    }
+}
+
+/// The smallest number of doublings that reaches `ranks`.
+const fn doublings(ranks: u32) -> u64 {
+    ranks.next_power_of_two().ilog2() as u64
+}
+
+/// Distance to the parent in a tree of `degree` branches; beyond all ranks for the root.
+const fn span(rank: u32, ranks: u32, degree: u64) -> u64 {
+    let mut span = 1;
+    while span < ranks as u64 && (rank as u64 / span).is_multiple_of(degree) {
+        span *= degree;
+    }
+    span
+}
+
+/// Ranks below a rank's children, one number a child.
+fn children(rank: u32, ranks: u32, degree: u64) -> Vec<u64> {
+    let (me, ranks) = (u64::from(rank), u64::from(ranks));
+    let mut below = Vec::new();
+    let mut distance = 1;
+    while distance < span(rank, ranks as u32, degree) {
+        let steps = (1..degree).map(|step| me + step * distance);
+        below.extend(
+            steps
+                .filter(|&child| child < ranks)
+                .map(|child| distance.min(ranks - child)),
+        );
+        distance *= degree;
+    }
+    below
+}
+
+/// The start of part `index` of `bytes` bytes that are cut into as many parts as there are ranks.
+fn part_start(index: u64, bytes: u64, ranks: u64) -> u64 {
+    (index * bytes.div_ceil(ranks)).min(bytes)
+}
+
+/// Parts sent down a binomial tree.
+fn parts_down(rank: u32, bytes: u64, ranks: u32) -> Sent {
+    let (me, p) = (u64::from(rank), u64::from(ranks));
+    let mut sum = Sent::default();
+    let mut distance = 1;
+    while distance < span(rank, ranks, 2) {
+        let child = me + distance;
+        if child < p {
+            let end = part_start((child + distance).min(p), bytes, p);
+            sum = sum.and(Sent::of(1, end - part_start(child, bytes, p)));
+        }
+        distance *= 2;
+    }
+    sum
+}
+
+/// What each rank sends; its rank is relative to the root.
+pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sent {
+    if case.ranks < 2 || algorithm.name() == "shared" {
+        return Sent::default();
+    }
+    fn typed<A: Typed>(algorithm: Algorithm) -> A {
+        algorithm.typed().unwrap_or(A::LAST_RESORT)
+    }
+    if case.total == 0 && algorithm.operation() != Operation::Barrier {
+        return Sent::default();
+    }
+    match algorithm.operation() {
+        Operation::Barrier => barrier(typed(algorithm), case, rank),
+        Operation::Bcast => bcast(typed(algorithm), parameter, case, rank),
+        Operation::Gather => gather(typed(algorithm), case, rank),
+        Operation::Scatter => scatter(typed(algorithm), case, rank),
+        Operation::Allgather => allgather(typed(algorithm), case),
+        Operation::Alltoall => alltoall(typed(algorithm), case),
+        Operation::Reduce => reduce(typed(algorithm), parameter, case, rank),
+        Operation::Allreduce => allreduce(typed(algorithm), case, rank),
+        Operation::ReduceScatter => reduce_scatter(typed(algorithm), case, rank),
+        Operation::Scan => scan(typed(algorithm), case, rank),
+    }
+}
+
+fn tree_up(case: &Case, rank: u32) -> Sent {
+    let up = u64::from(rank > 0);
+    Sent::of(up, up * case.bytes as u64)
+}
+
+fn tree_down(case: &Case, rank: u32, degree: u64) -> Sent {
+    let count = children(rank, case.ranks, degree).len() as u64;
+    Sent::of(count, count * case.bytes as u64)
+}
+
+fn star_down(case: &Case, rank: u32) -> Sent {
+    let count = if rank == 0 {
+        u64::from(case.ranks) - 1
+    } else {
+        0
+    };
+    Sent::of(count, count * case.bytes as u64)
+}
+
+fn barrier(algorithm: Barrier, case: &Case, rank: u32) -> Sent {
+    let nothing = Case { bytes: 0, ..*case };
+    match algorithm {
+        Barrier::Shared => Sent::default(),
+        Barrier::Dissemination => Sent::of(doublings(case.ranks), 0),
+        Barrier::Tree => tree_up(&nothing, rank).and(tree_down(&nothing, rank, 2)),
+        Barrier::Linear => tree_up(&nothing, rank).and(star_down(&nothing, rank)),
+    }
+}
+
+fn bcast(algorithm: Bcast, parameter: u64, case: &Case, rank: u32) -> Sent {
+    let (bytes, p) = (case.bytes as u64, u64::from(case.ranks));
+    match algorithm {
+        Bcast::Shared => Sent::default(),
+        Bcast::Tree => tree_down(case, rank, 2),
+        Bcast::Knomial => tree_down(case, rank, parameter.max(2)),
+        Bcast::Linear => star_down(case, rank),
+        Bcast::ScatterRing => {
+            // Round the ring a rank passes on every part but that of the rank above it.
+            let above = (u64::from(rank) + 1) % p;
+            let kept = part_start(above + 1, bytes, p) - part_start(above, bytes, p);
+            parts_down(rank, bytes, case.ranks).and(Sent::of(p - 1, bytes - kept))
+        }
+        Bcast::ScatterDoubling => {
+            let mut sum = parts_down(rank, bytes, case.ranks);
+            let mut distance = 1;
+            while distance < p {
+                let first = u64::from(rank) / distance * distance;
+                let held = part_start(first + distance, bytes, p) - part_start(first, bytes, p);
+                sum = sum.and(Sent::of(1, held));
+                distance *= 2;
+            }
+            sum
+        }
+        Bcast::Chain => {
+            let passes = u64::from(u64::from(rank) + 1 < p);
+            Sent::of(passes * bytes.div_ceil(parameter.max(1)), passes * bytes)
+        }
+    }
+}
+
+fn gather(algorithm: Gather, case: &Case, rank: u32) -> Sent {
+    let bytes = case.bytes as u64;
+    let up = u64::from(rank > 0);
+    match algorithm {
+        Gather::Shared => Sent::default(),
+        Gather::Tree => {
+            let span = span(rank, case.ranks, 2);
+            let members = span.min(u64::from(case.ranks - rank));
+            Sent::of(up, up * members * bytes)
+        }
+        Gather::Linear => Sent::of(up, up * bytes),
+    }
+}
+
+fn scatter(algorithm: Scatter, case: &Case, rank: u32) -> Sent {
+    let bytes = case.bytes as u64;
+    match algorithm {
+        Scatter::Shared => Sent::default(),
+        Scatter::Tree => {
+            let below = children(rank, case.ranks, 2);
+            Sent::of(below.len() as u64, below.iter().sum::<u64>() * bytes)
+        }
+        Scatter::Linear => star_down(case, rank),
+    }
+}
+
+fn allgather(algorithm: Allgather, case: &Case) -> Sent {
+    let others = u64::from(case.ranks) - 1;
+    let bytes = others * case.bytes as u64;
+    match algorithm {
+        Allgather::Shared => Sent::default(),
+        Allgather::Bruck | Allgather::RecursiveDoubling => Sent::of(doublings(case.ranks), bytes),
+        Allgather::Ring | Allgather::Linear => Sent::of(others, bytes),
+    }
+}
+
+fn alltoall(algorithm: Alltoall, case: &Case) -> Sent {
+    let others = u64::from(case.ranks) - 1;
+    let bytes = case.bytes as u64;
+    match algorithm {
+        Alltoall::Shared => Sent::default(),
+        Alltoall::Bruck => {
+            let forwarded: u64 = (1..case.ranks).map(|one| u64::from(one.count_ones())).sum();
+            Sent::of(doublings(case.ranks), forwarded * bytes)
+        }
+        Alltoall::Pairwise | Alltoall::Linear => Sent::of(others, others * bytes),
+    }
+}
+
+/// A power of two of ranks, into which the others are folded in pairs of neighbours.
+struct Folded {
+    ranks: u32,
+    extra: u32,
+}
+
+impl Folded {
+    const fn new(ranks: u32) -> Self {
+        let power = 1 << ranks.ilog2();
+        Self {
+            ranks: power,
+            extra: ranks - power,
+        }
+    }
+
+    /// The folded rank; `None` for one that hands its operand over.
+    const fn rank(&self, rank: u32) -> Option<u32> {
+        if rank >= 2 * self.extra {
+            Some(rank - self.extra)
+        } else if rank % 2 == 1 {
+            Some(rank / 2)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a rank gives the result back to its lower neighbour.
+    const fn gives_back(&self, rank: u32) -> bool {
+        rank < 2 * self.extra && rank % 2 == 1
+    }
+}
+
+/// Elements that a folded rank holds before each halving, and at the end.
+fn halves(elements: u64, me: u32, ranks: u32) -> Vec<u64> {
+    let mut held = vec![elements];
+    let (mut low, mut high, mut bit) = (0, elements, 1);
+    while bit < ranks {
+        let middle = low + (high - low) / 2;
+        if me & bit == 0 {
+            high = middle;
+        } else {
+            low = middle;
+        }
+        held.push(high - low);
+        bit *= 2;
+    }
+    held
+}
+
+/// Bytes of one element of a vector of `bytes` bytes.
+fn element_bytes(case: &Case) -> u64 {
+    (case.total / case.elements.max(1)) as u64
+}
+
+/// The halves that a rank sends away.
+fn halving(case: &Case, held: &[u64]) -> Sent {
+    let pairs = held.windows(2);
+    let given: u64 = pairs.map(|pair| pair[0] - pair[1]).sum();
+    Sent::of(held.len() as u64 - 1, given * element_bytes(case))
+}
+
+fn reduce(algorithm: Reduce, parameter: u64, case: &Case, rank: u32) -> Sent {
+    let bytes = case.bytes as u64;
+    match algorithm {
+        Reduce::Shared => Sent::default(),
+        Reduce::Tree | Reduce::Knomial | Reduce::Linear => tree_up(case, rank),
+        Reduce::Chain => {
+            let up = u64::from(rank > 0);
+            let segment = segment_bytes(parameter, case);
+            Sent::of(up * bytes.div_ceil(segment), up * bytes)
+        }
+        Reduce::Rabenseifner => {
+            let folded = Folded::new(case.ranks);
+            let Some(me) = folded.rank(rank) else {
+                return Sent::of(1, bytes);
+            };
+            let held = halves(case.elements as u64, me, folded.ranks);
+            let mut sum = halving(case, &held);
+            // The collector is folded rank 0: the highest bit decides when the others hand over what they have collected.
+            if me > 0 {
+                let kept = held[me.ilog2() as usize + 1];
+                sum = sum.and(Sent::of(1, kept * element_bytes(case)));
+            }
+            if me == 0 && folded.gives_back(rank) {
+                sum = sum.and(Sent::of(1, bytes));
+            }
+            sum
+        }
+    }
+}
+
+/// The bytes of whole elements that a chain of combinations passes on at once.
+fn segment_bytes(parameter: u64, case: &Case) -> u64 {
+    let element = element_bytes(case).max(1);
+    (parameter / element).max(1) * element
+}
+
+fn doubled(case: &Case, rank: u32) -> Sent {
+    let folded = Folded::new(case.ranks);
+    let bytes = case.total as u64;
+    let steps = match folded.rank(rank) {
+        None => 1,
+        Some(_) => u64::from(folded.ranks.ilog2()) + u64::from(folded.gives_back(rank)),
+    };
+    Sent::of(steps, steps * bytes)
+}
+
+fn halved_and_doubled(case: &Case, rank: u32) -> Sent {
+    let folded = Folded::new(case.ranks);
+    let bytes = case.total as u64;
+    let Some(me) = folded.rank(rank) else {
+        return Sent::of(1, bytes);
+    };
+    let held = halves(case.elements as u64, me, folded.ranks);
+    let kept: u64 = held[1..].iter().sum();
+    let back = u64::from(folded.gives_back(rank));
+    let sum = halving(case, &held);
+    sum.and(Sent::of(held.len() as u64 - 1, kept * element_bytes(case)))
+        .and(Sent::of(back, back * bytes))
+}
+
+/// Elements of part `index` of a ring.
+const fn ring_part(elements: u64, index: u64, ranks: u64) -> u64 {
+    elements * (index + 1) / ranks - elements * index / ranks
+}
+
+fn allreduce(algorithm: Allreduce, case: &Case, rank: u32) -> Sent {
+    match algorithm {
+        Allreduce::Shared => Sent::default(),
+        Allreduce::RecursiveDoubling => doubled(case, rank),
+        Allreduce::Rabenseifner => halved_and_doubled(case, rank),
+        Allreduce::Ring => {
+            let (p, me) = (u64::from(case.ranks), u64::from(rank));
+            let elements = case.elements as u64;
+            // Combined, a rank passes on every part but its own; collected, every part but that of the rank above.
+            let given =
+                2 * elements - ring_part(elements, me, p) - ring_part(elements, (me + 1) % p, p);
+            Sent::of(2 * (p - 1), given * element_bytes(case))
+        }
+        Allreduce::Tree => tree_up(case, rank).and(tree_down(case, rank, 2)),
+    }
+}
+
+fn reduce_scatter(algorithm: ReduceScatter, case: &Case, rank: u32) -> Sent {
+    let others = u64::from(case.ranks) - 1;
+    match algorithm {
+        ReduceScatter::Shared => Sent::default(),
+        ReduceScatter::RecursiveDoubling => doubled(case, rank),
+        ReduceScatter::Rabenseifner => halved_and_doubled(case, rank),
+        ReduceScatter::Pairwise | ReduceScatter::Ring => {
+            Sent::of(others, case.total as u64 - case.bytes as u64)
+        }
+    }
+}
+
+fn scan(algorithm: Scan, case: &Case, rank: u32) -> Sent {
+    let above = case.ranks - 1 - rank;
+    let count = match algorithm {
+        Scan::Shared => 0,
+        // Distances 1, 2, 4... that do not lead beyond the last rank.
+        Scan::RecursiveDoubling => u64::from(u32::BITS - above.leading_zeros()),
+        Scan::Linear => u64::from(above > 0),
+    };
+    Sent::of(count, count * case.bytes as u64)
+}
+
+/// Steps of a tree of `degree` branches, each of which has one message at a time.
+fn levels(ranks: u32, degree: u64) -> u64 {
+    let (mut levels, mut reached) = (0, 1);
+    while reached < u64::from(ranks) {
+        levels += 1;
+        reached *= degree;
+    }
+    levels
+}
+
+fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
+    let operation = algorithm.operation();
+    if case.ranks < 2 || (case.total == 0 && operation != Operation::Barrier) {
+        return 0;
+    }
+    let others = u64::from(case.ranks) - 1;
+    let log = doublings(case.ranks);
+    let folded = Folded::new(case.ranks);
+    let (inner, outer) = (u64::from(folded.ranks.ilog2()), u64::from(folded.extra > 0));
+    match (operation, algorithm.name()) {
+        (_, "shared") => turns(operation, case),
+        (Operation::Barrier | Operation::Allreduce, "tree") => 2 * log,
+        (_, "tree" | "dissemination" | "bruck") => log,
+        (_, "knomial") => levels(case.ranks, parameter),
+        (Operation::Barrier, "linear") => 2,
+        (Operation::Scan, "linear") => others,
+        (Operation::Alltoall, "linear") => others.div_ceil(parameter.max(1)),
+        (_, "linear") => 1,
+        (_, "scatter_ring") => log + others,
+        (_, "scatter_doubling") => 2 * log,
+        (Operation::Reduce, "chain") => {
+            (case.bytes as u64).div_ceil(segment_bytes(parameter, case)) + others - 1
+        }
+        (_, "chain") => (case.bytes as u64).div_ceil(parameter.max(1)) + others - 1,
+        (Operation::Allreduce, "ring") => 2 * others,
+        (_, "ring" | "pairwise") => others,
+        (Operation::Allgather | Operation::Scan, "recursive_doubling") => log,
+        (_, "recursive_doubling") => inner + 2 * outer,
+        (Operation::Reduce, "rabenseifner") => 2 * inner + outer * 2,
+        (_, _) => 2 * inner + 2 * outer,
+    }
+}
+
+fn turns(operation: Operation, case: &Case) -> u64 {
+    let turns = match operation {
+        Operation::Barrier | Operation::ReduceScatter | Operation::Scan => None,
+        Operation::Bcast | Operation::Gather | Operation::Allgather => {
+            Some(shared::pieces(case.bytes, case.ranks))
+        }
+        Operation::Scatter | Operation::Alltoall => shared::parts(case.bytes, case.ranks),
+        Operation::Reduce | Operation::Allreduce => shared::elements(case),
+    };
+    turns.map_or(1, |turns| turns.count as u64)
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations and their algorithms: one row each.
+
+use crate::case::Case;
+
+/// An algorithm of one operation, as a value of the operation's enum.
+pub trait Typed: Copy + Eq + std::fmt::Debug + Sized + 'static {
+    /// The operation.
+    const OPERATION: Operation;
+    /// All algorithms, in the order of their indices.
+    const ALL: &'static [Self];
+    /// One that can do every case.
+    const LAST_RESORT: Self;
+
+    /// Why this algorithm cannot do a case; `None` if it can.
+    fn obstacle(self, case: &Case) -> Option<&'static str>;
+}
+
+macro_rules! operations {
+    ($($operation:ident $word:literal $about:literal, $last:ident {
+        $($algorithm:ident $name:literal $text:literal;)*
+    })*) => {
+        /// A collective operation, with its forms that are told apart by counts or buffers only.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Operation {
+            $(#[doc = $about] $operation,)*
+        }
+
+        impl Operation {
+            /// All operations.
+            pub const ALL: &'static [Self] = &[$(Self::$operation,)*];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$operation => $word,)* }
+            }
+
+            /// What `bytes` means in a rule.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$operation => $about,)* }
+            }
+
+            fn rows(self) -> &'static [(&'static str, &'static str)] {
+                match self { $(Self::$operation => &[$(($name, $text),)*],)* }
+            }
+        }
+
+        impl Algorithm {
+            /// Why this algorithm cannot do a case; `None` if it can.
+            pub fn obstacle(self, case: &Case) -> Option<&'static str> {
+                match self.operation {
+                    $(Operation::$operation => $operation::ALL[self.index as usize].obstacle(case),)*
+                }
+            }
+        }
+
+        $(
+            #[doc = concat!("Algorithms of `", $word, "`.")]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $operation {
+                $(#[doc = $text] $algorithm,)*
+            }
+
+            impl Typed for $operation {
+                const OPERATION: Operation = Operation::$operation;
+                const ALL: &'static [Self] = &[$(Self::$algorithm,)*];
+                const LAST_RESORT: Self = Self::$last;
+
+                #[inline]
+                fn obstacle(self, case: &Case) -> Option<&'static str> {
+                    self.why_not(case)
+                }
+            }
+
+            impl From<$operation> for Algorithm {
+                fn from(algorithm: $operation) -> Self {
+                    Self { operation: Operation::$operation, index: algorithm as u8 }
+                }
+            }
+        )*
+    };
+}
+
+operations! {
+    Barrier "barrier" "MPI_Barrier: no bytes", Dissemination {
+        Shared "shared" "Every member posts a stamp in shared memory and reads those of the others.";
+        Dissemination "dissemination" "Messages to the ranks at distances 1, 2, 4...";
+        Tree "tree" "Up a binomial tree and down again: the fewest messages in all.";
+        Linear "linear" "Everybody tells rank 0, which answers.";
+    }
+    Bcast "bcast" "MPI_Bcast: bytes of the vector", Tree {
+        Shared "shared" "The root shows the vector in shared memory.";
+        Tree "tree" "A binomial tree.";
+        Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
+        Linear "linear" "The root sends to everybody.";
+        ScatterRing "scatter_ring" "Parts go down a binomial tree, then round a ring (van de Geijn).";
+        ScatterDoubling "scatter_doubling" "Parts go down a binomial tree, then are exchanged at distances 1, 2, 4...";
+        Chain "chain" "Segments go from rank to rank, several under way at once.";
+    }
+    Gather "gather" "MPI_Gather, MPI_Gatherv: bytes of one rank's piece", Linear {
+        Shared "shared" "Every member shows its piece in shared memory.";
+        Tree "tree" "Packed pieces go up a binomial tree.";
+        Linear "linear" "Every rank sends to the root.";
+    }
+    Scatter "scatter" "MPI_Scatter, MPI_Scatterv: bytes of one rank's piece", Linear {
+        Shared "shared" "The root shows the pieces in shared memory.";
+        Tree "tree" "Packed pieces go down a binomial tree.";
+        Linear "linear" "The root sends to every rank.";
+    }
+    Allgather "allgather" "MPI_Allgather, MPI_Allgatherv: bytes of the largest piece", Ring {
+        Shared "shared" "Every member shows its piece in shared memory.";
+        Bruck "bruck" "The known pieces, packed, double in each step (Bruck).";
+        RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange what they know.";
+        Ring "ring" "Each piece goes once round a ring.";
+        Linear "linear" "Every rank sends its piece to every other, all at once.";
+    }
+    Alltoall "alltoall" "MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw: bytes of the largest piece", Pairwise {
+        Shared "shared" "Every member shows its pieces in shared memory.";
+        Bruck "bruck" "Packed pieces are forwarded along the bits of their distance (Bruck).";
+        Pairwise "pairwise" "One piece to one rank and one from another at a time.";
+        Linear "linear" "Messages straight to their ranks, a window of them at once.";
+    }
+    Reduce "reduce" "MPI_Reduce: bytes of the vector", Tree {
+        Shared "shared" "Every member shows its operand in shared memory.";
+        Tree "tree" "A binomial tree in rank order.";
+        Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
+        Linear "linear" "Everybody sends to rank 0, which combines in rank order.";
+        Chain "chain" "Segments go from the last rank to rank 0, several under way at once.";
+        Rabenseifner "rabenseifner" "Halves are exchanged and combined, then gathered (Rabenseifner).";
+    }
+    Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", RecursiveDoubling {
+        Shared "shared" "Every member shows its operand in shared memory.";
+        RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange whole vectors.";
+        Rabenseifner "rabenseifner" "Halves are exchanged and combined, then collected (Rabenseifner).";
+        Ring "ring" "Parts go round a ring twice: to be combined, and to be collected.";
+        Tree "tree" "Up a binomial tree and down again.";
+    }
+    ReduceScatter "reduce_scatter" "MPI_Reduce_scatter, MPI_Reduce_scatter_block: bytes of the largest part", Pairwise {
+        Shared "shared" "Every member shows its operand in shared memory.";
+        RecursiveDoubling "recursive_doubling" "An allreduce by recursive doubling of which each rank keeps its part.";
+        Rabenseifner "rabenseifner" "An allreduce of Rabenseifner's of which each rank keeps its part.";
+        Pairwise "pairwise" "Every rank sends each other its part.";
+        Ring "ring" "Parts go round a ring and are combined on the way.";
+    }
+    Scan "scan" "MPI_Scan, MPI_Exscan: bytes of the vector", RecursiveDoubling {
+        Shared "shared" "Every member shows its operand in shared memory.";
+        RecursiveDoubling "recursive_doubling" "Ranks at distances 1, 2, 4... pass on what they have combined.";
+        Linear "linear" "From rank to rank.";
+    }
+}
+
+/// A number that an algorithm takes in a rule: `use=NAME:NUMBER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// What it is.
+    pub name: &'static str,
+    /// Smallest value.
+    pub least: u64,
+    /// Largest value.
+    pub most: u64,
+    /// Value where a rule gives none.
+    pub default: u64,
+}
+
+/// An algorithm of any operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Algorithm {
+    operation: Operation,
+    index: u8,
+}
+
+impl Algorithm {
+    /// The algorithms of an operation.
+    pub fn of(operation: Operation) -> impl Iterator<Item = Self> {
+        (0..operation.rows().len()).map(move |index| Self {
+            operation,
+            index: index as u8,
+        })
+    }
+
+    /// The operation.
+    pub const fn operation(self) -> Operation {
+        self.operation
+    }
+
+    /// The place among the operation's algorithms.
+    pub const fn index(self) -> u8 {
+        self.index
+    }
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        self.operation.rows()[self.index as usize].0
+    }
+
+    /// What it does.
+    pub fn about(self) -> &'static str {
+        self.operation.rows()[self.index as usize].1
+    }
+
+    /// The number it takes, if it takes one.
+    pub fn parameter(self) -> Option<Parameter> {
+        let (name, least, most, default) = match (self.operation, self.name()) {
+            (_, "knomial") => ("degree", 2, 1 << 16, 4),
+            (_, "chain") => ("segment bytes", 1, 1 << 40, 32 << 10),
+            (Operation::Alltoall, "linear") => ("messages at once", 1, 1 << 20, 8),
+            _ => return None,
+        };
+        Some(Parameter {
+            name,
+            least,
+            most,
+            default,
+        })
+    }
+
+    /// The operation's enum value, if the operation is `A`'s.
+    pub fn typed<A: Typed>(self) -> Option<A> {
+        (self.operation == A::OPERATION).then(|| A::ALL[self.index as usize])
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How operations are cut into turns of the memory that members share.
+
+use crate::case::Case;
+
+/// Most members of such memory: each looks at the stamps of all others.
+pub const MOST_MEMBERS: u32 = 128;
+/// Most turns that pieces of more than two members are cut into.
+const FEW_TURNS: usize = 64;
+
+/// Bytes of one member's area, by the number of members.
+pub fn area_bytes(members: u32) -> usize {
+    ((1 << 20) / members.next_power_of_two() as usize).clamp(2 << 10, 64 << 10)
+}
+
+/// How an operation is cut into turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// Number of turns.
+    pub count: usize,
+    /// What one of them moves at most: bytes, or elements where they are combined.
+    pub most: usize,
+}
+
+impl Turns {
+    /// As many turns as `amount` needs.
+    pub fn of(amount: usize, most: usize) -> Self {
+        Self {
+            count: amount.div_ceil(most.max(1)),
+            most,
+        }
+    }
+
+    /// The turns, and the bytes that a member with `bytes` bytes shows in one of them at most.
+    pub fn shown(self, bytes: usize) -> (usize, usize) {
+        (self.count, self.most.min(bytes))
+    }
+
+    /// The same where `most` counts elements, of `bytes` bytes each, of `count` in all.
+    pub fn shown_elements(self, count: usize, bytes: usize) -> (usize, usize) {
+        (self.count, self.most.min(count) * bytes)
+    }
+
+    /// The same where a piece for each of `members` members is shown.
+    pub const fn shown_pieces(self, members: u32) -> (usize, usize) {
+        (self.count, self.most * members as usize)
+    }
+}
+
+/// Whole pieces, or a vector, of `bytes` bytes.
+pub fn pieces(bytes: usize, members: u32) -> Turns {
+    Turns::of(bytes, area_bytes(members))
+}
+
+/// Parts of as many pieces as there are members; `None` if that takes too many turns.
+pub fn parts(bytes: usize, members: u32) -> Option<Turns> {
+    let room = area_bytes(members) / members as usize;
+    let most = if bytes <= room { bytes } else { room / 16 * 16 };
+    let turns = Turns::of(bytes, most);
+    // Among many an area holds little of each piece: messages take fewer steps.
+    let few = turns.count <= FEW_TURNS || members == 2;
+    (most > 0 && few).then_some(turns)
+}
+
+/// Whole elements of a vector that is combined; `None` if an area does not hold one.
+pub fn elements(case: &Case) -> Option<Turns> {
+    let size = case.bytes / case.elements.max(1);
+    let most = area_bytes(case.ranks) / size.max(1);
+    (most > 0).then(|| Turns::of(case.elements, most))
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules, and the choice between algorithms.
+
+use std::sync::OnceLock;
+
+use crate::case::Case;
+use crate::names::{Algorithm, Operation, Typed};
+use crate::parse::{self, Problem};
+
+/// Numbers from `low` to `high`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The smallest.
+    pub low: u64,
+    /// The largest.
+    pub high: u64,
+}
+
+impl Range {
+    /// All numbers.
+    pub const ALL: Self = Self {
+        low: 0,
+        high: u64::MAX,
+    };
+
+    /// Whether a number is in the range.
+    pub const fn contains(self, number: u64) -> bool {
+        self.low <= number && number <= self.high
+    }
+}
+
+/// A rule: which cases use which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Numbers of ranks that match.
+    pub ranks: Range,
+    /// Numbers of machines that match.
+    pub nodes: Range,
+    /// Bytes of the vector or the largest piece that match.
+    pub bytes: Range,
+    /// Bytes of all pieces that match.
+    pub total: Range,
+    /// Whether only operations that commute match, or only others.
+    pub commutative: Option<bool>,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Its number; 0 if it takes none.
+    pub parameter: u64,
+    /// Index of the file among those of the table.
+    pub file: usize,
+    /// Line in the file, from 1.
+    pub line: usize,
+}
+
+impl Rule {
+    /// The first condition that a case does not meet; `None` if the rule matches.
+    pub fn mismatch(&self, case: &Case) -> Option<&'static str> {
+        let numbers = [
+            ("ranks", self.ranks, u64::from(case.ranks)),
+            ("nodes", self.nodes, u64::from(case.nodes)),
+            ("bytes", self.bytes, case.bytes as u64),
+            ("total", self.total, case.total as u64),
+        ];
+        let outside = numbers.iter().find(|one| !one.1.contains(one.2));
+        match (outside, self.commutative) {
+            (Some(&(name, ..)), _) => Some(name),
+            (None, Some(wanted)) if wanted != case.commutative => Some("commutative"),
+            _ => None,
+        }
+    }
+}
+
+/// What was chosen for a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<A> {
+    /// The algorithm.
+    pub algorithm: A,
+    /// Its number; 0 if it takes none.
+    pub parameter: u64,
+}
+
+/// What became of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The rule.
+    pub rule: Rule,
+    /// Its file and line.
+    pub place: String,
+    /// Why it was passed over; `None` for the one that was chosen, which is the last.
+    pub why_not: Option<String>,
+}
+
+/// Rules in the order in which they are asked, those of a user before those of the library.
+#[derive(Clone, Debug)]
+pub struct Table {
+    rules: Vec<Vec<Rule>>,
+    files: Vec<String>,
+}
+
+const BUILTIN: &str = include_str!("builtin.table");
+
+impl Table {
+    /// The rules of the library.
+    pub fn builtin() -> &'static Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            let mut table = Self {
+                rules: vec![Vec::new(); Operation::ALL.len()],
+                files: vec!["builtin.table".to_owned()],
+            };
+            let (rules, _) = parse::rules(BUILTIN);
+            for rule in rules {
+                table.rules[rule.algorithm.operation() as usize].push(rule);
+            }
+            table
+        })
+    }
+
+    /// The rules of `text`, which stands in `file`, before those of the library; and what is wrong with the text.
+    pub fn with(file: &str, text: &str) -> (Self, Vec<Problem>) {
+        let mut table = Self::builtin().clone();
+        let (rules, problems) = parse::rules(text);
+        let index = table.files.len();
+        table.files.push(file.to_owned());
+        for mut rule in rules.into_iter().rev() {
+            rule.file = index;
+            table.rules[rule.algorithm.operation() as usize].insert(0, rule);
+        }
+        (table, problems)
+    }
+
+    /// The text of the library's rules.
+    pub const fn builtin_text() -> &'static str {
+        BUILTIN
+    }
+
+    /// The algorithm for a case: that of the first rule that matches and can do it.
+    pub fn choose<A: Typed>(&self, case: &Case) -> Choice<A> {
+        let rules = self.rules[A::OPERATION as usize].iter();
+        for rule in rules.filter(|rule| rule.mismatch(case).is_none()) {
+            let algorithm = A::ALL[rule.algorithm.index() as usize];
+            if algorithm.obstacle(case).is_none() {
+                let parameter = rule.parameter;
+                return Choice {
+                    algorithm,
+                    parameter,
+                };
+            }
+        }
+        Choice {
+            algorithm: A::LAST_RESORT,
+            parameter: 0,
+        }
+    }
+
+    /// What became of each rule of an operation, up to the one that was chosen.
+    pub fn examine(&self, operation: Operation, case: &Case) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for rule in &self.rules[operation as usize] {
+            let why_not = match rule.mismatch(case) {
+                Some(condition) => Some(format!("{condition} do not match")),
+                None => rule.algorithm.obstacle(case).map(str::to_owned),
+            };
+            let chosen = why_not.is_none();
+            verdicts.push(Verdict {
+                rule: *rule,
+                place: format!("{}:{}", self.files[rule.file], rule.line),
+                why_not,
+            });
+            if chosen {
+                break;
+            }
+        }
+        verdicts
+    }
+
+    /// The largest number of bytes up to `most` such that all cases from one byte to it, whether they commute or not, use
+    /// shared memory where the members have it; for a barrier, 0 if it does. `None` if there is none.
+    pub fn shared_up_to(
+        &self,
+        operation: Operation,
+        ranks: u32,
+        nodes: u32,
+        most: usize,
+    ) -> Option<usize> {
+        let uses_shared = |bytes: usize| {
+            [true, false].into_iter().all(|commutative| {
+                let case = Case {
+                    commutative,
+                    shared: true,
+                    ..Case::new(operation, ranks, bytes, nodes)
+                };
+                let chosen = self.examine(operation, &case);
+                chosen.last().is_some_and(|last| {
+                    last.why_not.is_none() && last.rule.algorithm.name() == "shared"
+                })
+            })
+        };
+        if operation == Operation::Barrier {
+            return uses_shared(0).then_some(0);
+        }
+        // Between the edges of rules nothing changes.
+        let edges = self.rules[operation as usize].iter().flat_map(|rule| {
+            let pieces = u64::from(ranks.max(1));
+            let edges = [rule.bytes.low, rule.bytes.high];
+            let totals = [rule.total.low, rule.total.high];
+            edges
+                .into_iter()
+                .chain(totals.map(|edge| edge / pieces))
+                .flat_map(|edge| [edge.saturating_sub(1), edge, edge.saturating_add(1)])
+        });
+        let mut points: Vec<usize> = edges
+            .filter_map(|edge| usize::try_from(edge).ok())
+            .chain([1, most])
+            .filter(|point| (1..=most).contains(point))
+            .collect();
+        points.sort_unstable();
+        match points.iter().find(|&&point| !uses_shared(point)) {
+            Some(&first) => (first > 1).then(|| first - 1),
+            None => Some(most),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From rank to rank in segments: while one is passed on the next arrives. For long data among few ranks, or many segments:
+//! each rank sends the data once, in segments + p - 2 steps.
+
+use super::primitives::{Block, Flat, Round};
+use super::reduce::{Image, combine, elements};
+use crate::op::Reduction;
+
+/// The root's block travels up the ranks, `segment` bytes at a time.
+pub(super) async fn bcast(round: &mut Round, block: &Block, root: u32, segment: u64) {
+    let bytes = block.bytes();
+    let segment = usize::try_from(segment)
+        .unwrap_or(bytes)
+        .clamp(1, bytes.max(1));
+    let count = bytes.div_ceil(segment);
+    let me = (round.rank + round.size - root) % round.size;
+    let (to, from) = (round.above(1), round.below(1));
+    let passes_on = me + 1 < round.size;
+    let mut flat = Flat::of(block, me == 0);
+    let mut part = |index: usize| {
+        let start = index * segment;
+        flat.part(start, segment.min(bytes - start))
+    };
+    for index in 0..=count {
+        let mut step = round.step();
+        if me > 0 && index < count {
+            step.receive(&part(index), from);
+        }
+        if passes_on && index > 0 {
+            step.send(&part(index - 1), to);
+        }
+        step.finish().await;
+    }
+    if me != 0 {
+        flat.store(block);
+    }
+}
+
+/// Operands are combined from the last rank down to rank 0, which hands the result to another root; segments are of
+/// `segment` bytes or one element.
+pub(super) async fn reduce(
+    round: &mut Round,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    (root, segment): (u32, u64),
+) {
+    let (rank, last) = (round.rank, round.size - 1);
+    let most = usize::try_from(segment).unwrap_or(usize::MAX) / send.layout.size().max(1);
+    let most = most.clamp(1, send.count.max(1));
+    let count = send.count.div_ceil(most);
+    let range = |index: usize| (index * most, ((index + 1) * most).min(send.count));
+    // One segment arrives while the one before it leaves.
+    let images = [(); 2].map(|()| Image::new(send, most));
+    let arrival = |index: usize| {
+        let (low, high) = range(index);
+        images[index % 2].block().part(0, high - low)
+    };
+    let kept = (rank == 0 && root > 0).then(|| Image::new(send, send.count));
+    let target = kept.as_ref().map(Image::block).or(receive);
+    for index in 0..=count {
+        let mut step = round.step();
+        if rank < last && index < count {
+            step.receive(&arrival(index), rank + 1);
+        }
+        if rank > 0 && index > 0 {
+            if rank < last {
+                step.send(&arrival(index - 1), rank - 1);
+            } else {
+                step.send(&elements(send, range(index - 1)), rank - 1);
+            }
+        }
+        step.finish().await;
+        if rank < last && index < count {
+            let sum = arrival(index);
+            combine(op, &elements(send, range(index)), &sum);
+            if rank == 0
+                && let Some(target) = target
+            {
+                elements(target, range(index)).copy_from(&sum);
+            }
+        }
+    }
+    if root > 0 {
+        if let Some(kept) = &kept {
+            round.send(kept.block(), root).await;
+        } else if let Some(target) = receive {
+            round.receive(target, 0).await;
+        }
+    }
+}
