@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every operation by every algorithm: all rank counts, lengths around the limits of messages, dense and strided data,
+//! operations that commute and that do not, against the definition; and the messages and bytes that each rank sends against
+//! what the algorithm promises ([`algorithms::sent`]).
+
+use algorithms::{
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Case, Gather, Reduce, ReduceScatter,
+    Scan, Scatter, Sent, Table, Typed,
+};
+use fabric::counters::Counter;
+use fabric::sync::Ordering;
+
+use super::*;
+
+const SIZES: [u32; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 16];
+/// Longs: none, one, an odd number, one less and one more than an eager message holds, and many.
+const COUNTS: [usize; 6] = [0, 1, 37, 8191, 8193, 20_011];
+/// The same for a piece of each rank.
+const PIECES: [usize; 5] = [0, 1, 37, 255, 2049];
+
+/// An operation that one algorithm is forced upon.
+struct Forced {
+    table: Arc<Table>,
+    algorithm: Algorithm,
+}
+
+/// What a rank has sent so far.
+fn sent_so_far(process: &'static Process) -> Sent {
+    process.vci().enter().publish_counts();
+    let board = process.segment().board(process.rank());
+    let value = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
+    let kinds = [
+        Counter::SendsShort,
+        Counter::SendsEager,
+        Counter::SendsRendezvous,
+    ];
+    Sent {
+        messages: kinds.into_iter().map(value).sum(),
+        bytes: value(Counter::BytesSent),
+    }
+}
+
+impl Forced {
+    /// Runs `work` and compares what the rank sends with what the algorithm promises for its `place` after the root.
+    fn run<A: Typed, T>(
+        &self,
+        process: &'static Process,
+        (case, place): (Case, u32),
+        work: impl Future<Output = Result<T>>,
+    ) where
+        Algorithm: From<A>,
+    {
+        let before = sent_so_far(process);
+        now(process, work);
+        let after = sent_so_far(process);
+        let choice = self.table.choose::<A>(&case);
+        let chosen = Algorithm::from(choice.algorithm);
+        let hindered = self.algorithm.obstacle(&case).is_some();
+        assert_eq!(chosen != self.algorithm, hindered, "{case:?}");
+        let difference = Sent {
+            messages: after.messages - before.messages,
+            bytes: after.bytes - before.bytes,
+        };
+        let promised = algorithms::sent(chosen, choice.parameter, &case, place);
+        assert_eq!(difference, promised, "{} of {case:?}", chosen.name());
+    }
+}
+
+/// Runs `body` on every rank of jobs of all sizes with every algorithm of an operation, and returns how many cases it ran.
+fn every_algorithm<A: Typed>(body: impl Fn(&'static Process, &Forced) + Sync) {
+    for algorithm in Algorithm::of(A::OPERATION) {
+        let number = match algorithm.name() {
+            "knomial" => ":3",
+            "chain" => ":1K",
+            "linear" if algorithm.parameter().is_some() => ":3",
+            _ => "",
+        };
+        let name = A::OPERATION.name();
+        let (table, problems) =
+            Table::with("test", &format!("{name} use={}{number}", algorithm.name()));
+        assert_eq!(problems, []);
+        let table = Arc::new(table);
+        let forced = Forced {
+            table: table.clone(),
+            algorithm,
+        };
+        let settings = Settings {
+            algorithms: table,
+            ..Settings::default()
+        };
+        for size in SIZES {
+            on_ranks_with(&settings, size, |process| {
+                // The members agree on what they share.
+                now(process, barrier(world(process)));
+                now(process, barrier(world(process)));
+                body(process, &forced);
+            });
+        }
+    }
+}
+
+fn case_of<A: Typed>(process: &'static Process, bytes: usize) -> Case {
+    Case::new(A::OPERATION, process.size(), bytes, 1)
+}
+
+/// Roots to try: the first, and one in the middle.
+fn roots(size: u32) -> impl Iterator<Item = u32> {
+    [0, size / 2].into_iter().take(size.min(2) as usize)
+}
+
+/// The rank after the root.
+fn place_of(process: &'static Process, root: u32) -> u32 {
+    (process.rank() + process.size() - root) % process.size()
+}
+
+#[test]
+fn every_barrier_holds() {
+    use fabric::sync::AtomicU32;
+    let arrived = SIZES.map(|_| AtomicU32::new(0));
+    let left = SIZES.map(|_| AtomicU32::new(0));
+    every_algorithm::<Barrier>(|process, forced| {
+        let size = process.size();
+        let index = SIZES.iter().position(|&one| one == size).unwrap();
+        for _ in 0..5 {
+            let case = case_of::<Barrier>(process, 0);
+            let before = left[index].load(Ordering::SeqCst);
+            arrived[index].fetch_add(1, Ordering::SeqCst);
+            let work = barrier(world(process));
+            forced.run::<Barrier, _>(process, (case, process.rank()), work);
+            // All that had not left the last one yet have arrived at this one.
+            assert!(arrived[index].load(Ordering::SeqCst) >= before / size * size + size);
+            left[index].fetch_add(1, Ordering::SeqCst);
+            now(process, barrier(world(process)));
+        }
+    });
+}
+
+#[test]
+fn every_broadcast_reaches_everyone() {
+    every_algorithm::<Bcast>(|process, forced| {
+        for (root, count) in roots(process.size()).flat_map(|root| COUNTS.map(|c| (root, c))) {
+            for holes in [false, true] {
+                let mine = if process.rank() == root {
+                    vector(root, count)
+                } else {
+                    vec![0; count]
+                };
+                let mut numbers = Numbers::new(&mine, holes);
+                let case = case_of::<Bcast>(process, 8 * count);
+                let work = bcast(world(process), numbers.block(), root);
+                forced.run::<Bcast, _>(process, (case, place_of(process, root)), work);
+                assert_eq!(numbers.values(), vector(root, count));
+            }
+        }
+    });
+}
+
+fn everything(size: u32, count: usize) -> Vec<i64> {
+    (0..size).flat_map(|rank| vector(rank, count)).collect()
+}
+
+#[test]
+fn every_gather_collects() {
+    every_algorithm::<Gather>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for (root, count) in roots(size).flat_map(|root| PIECES.map(|c| (root, c))) {
+            for (holes, sizes) in [
+                (false, Sizes::Equal),
+                (true, Sizes::Equal),
+                (true, Sizes::Varying),
+            ] {
+                let mut mine = Numbers::new(&vector(rank, count), holes);
+                let mut all = Numbers::new(&vec![0; count * size as usize], !holes);
+                let counts = vec![count; size as usize];
+                let receive = (rank == root).then(|| all.pieces(&counts));
+                let case = Case {
+                    equal: sizes == Sizes::Equal,
+                    ..case_of::<Gather>(process, 8 * count)
+                };
+                let work = gather(world(process), Some(mine.block()), receive, root, sizes);
+                forced.run::<Gather, _>(process, (case, place_of(process, root)), work);
+                if rank == root {
+                    assert_eq!(all.values(), everything(size, count));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_scatter_distributes() {
+    every_algorithm::<Scatter>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for (root, count) in roots(size).flat_map(|root| PIECES.map(|c| (root, c))) {
+            for (holes, sizes) in [
+                (false, Sizes::Equal),
+                (true, Sizes::Equal),
+                (true, Sizes::Varying),
+            ] {
+                let mut all = Numbers::new(&everything(size, count), holes);
+                let mut mine = Numbers::new(&vec![0; count], !holes);
+                let counts = vec![count; size as usize];
+                let send = (rank == root).then(|| all.pieces(&counts));
+                let case = Case {
+                    equal: sizes == Sizes::Equal,
+                    ..case_of::<Scatter>(process, 8 * count)
+                };
+                let work = scatter(world(process), send, Some(mine.block()), root, sizes);
+                forced.run::<Scatter, _>(process, (case, place_of(process, root)), work);
+                assert_eq!(mine.values(), vector(rank, count));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_allgather_collects_everywhere() {
+    every_algorithm::<Allgather>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for count in PIECES {
+            for holes in [false, true] {
+                let mut mine = Numbers::new(&vector(rank, count), !holes);
+                let mut all = Numbers::new(&vec![0; count * size as usize], holes);
+                let counts = vec![count; size as usize];
+                let case = case_of::<Allgather>(process, 8 * count);
+                let work = allgather(world(process), Some(mine.block()), all.pieces(&counts));
+                forced.run::<Allgather, _>(process, (case, rank), work);
+                assert_eq!(all.values(), everything(size, count));
+                // In place, with pieces of other lengths.
+                let counts: Vec<usize> = (0..size as usize).map(|r| (r % 3) * count).collect();
+                let first: usize = counts[..rank as usize].iter().sum();
+                let expected: Vec<i64> = (0..size)
+                    .flat_map(|r| vector(r, counts[r as usize]))
+                    .collect();
+                let mut values = vec![0; expected.len()];
+                let own = counts[rank as usize];
+                values[first..first + own].copy_from_slice(&expected[first..first + own]);
+                let mut all = Numbers::new(&values, holes);
+                now(
+                    process,
+                    allgather(world(process), None, all.pieces(&counts)),
+                );
+                assert_eq!(all.values(), expected);
+            }
+        }
+    });
+}
+
+#[test]
+fn every_all_to_all_transposes() {
+    every_algorithm::<Alltoall>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        let element = |from: u32, to: u32, index: usize| value(from, index) * 31 + i64::from(to);
+        for count in [0, 1, 37, 255, 1025] {
+            let own = |to| (0..count).map(move |index| element(rank, to, index));
+            let for_me = |from| (0..count).map(move |index| element(from, rank, index));
+            let sent: Vec<i64> = (0..size).flat_map(own).collect();
+            let expected: Vec<i64> = (0..size).flat_map(for_me).collect();
+            let counts = vec![count; size as usize];
+            for (holes, sizes) in [
+                (false, Sizes::Equal),
+                (true, Sizes::Equal),
+                (true, Sizes::Varying),
+            ] {
+                for in_place in [false, true] {
+                    let case = Case {
+                        equal: sizes == Sizes::Equal,
+                        in_place,
+                        ..case_of::<Alltoall>(process, 8 * count)
+                    };
+                    let mut out = Numbers::new(&sent, holes);
+                    let start = if in_place {
+                        sent.clone()
+                    } else {
+                        vec![0; sent.len()]
+                    };
+                    let mut into = Numbers::new(&start, !holes);
+                    let send = (!in_place).then(|| out.pieces(&counts));
+                    let work = alltoall(world(process), send, into.pieces(&counts), sizes);
+                    forced.run::<Alltoall, _>(process, (case, rank), work);
+                    assert_eq!(into.values(), expected);
+                }
+            }
+        }
+    });
+}
+
+/// Operands of a reduction: their type, and how they are combined.
+#[derive(Clone, Copy)]
+struct Kind {
+    holes: bool,
+    commutes: bool,
+}
+
+impl Kind {
+    /// A predefined operation on a predefined type, a user's that does not commute, and one on a derived type.
+    const ALL: [Self; 3] = [
+        Self {
+            holes: false,
+            commutes: true,
+        },
+        Self {
+            holes: false,
+            commutes: false,
+        },
+        Self {
+            holes: true,
+            commutes: false,
+        },
+    ];
+
+    fn op(self) -> Reduction {
+        match (self.commutes, self.holes) {
+            (true, _) => sum(),
+            (false, holes) => composition(&if holes { sparse() } else { long() }),
+        }
+    }
+
+    fn operand(self, rank: u32, count: usize) -> Vec<i64> {
+        if self.commutes {
+            vector(rank, count)
+        } else {
+            maps(rank, count)
+        }
+    }
+
+    fn result(self, ranks: std::ops::Range<u32>, count: usize) -> Vec<i64> {
+        if self.commutes {
+            let total = |index| ranks.clone().map(|rank| value(rank, index)).sum();
+            (0..count).map(total).collect()
+        } else {
+            composed(ranks, count)
+        }
+    }
+
+    fn case<A: Typed>(self, process: &'static Process, bytes: usize) -> Case {
+        let case = case_of::<A>(process, bytes);
+        Case {
+            elements: case.total / 8,
+            commutative: self.commutes,
+            dense: !self.holes,
+            ..case
+        }
+    }
+}
+
+#[test]
+fn every_reduce_combines_in_rank_order() {
+    every_algorithm::<Reduce>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for (kind, count) in Kind::ALL
+            .into_iter()
+            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
+        {
+            let expected = kind.result(0..size, count);
+            for root in roots(size) {
+                let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
+                let mut result = Numbers::new(&vec![0; count], kind.holes);
+                let receive = (rank == root).then(|| result.block());
+                let work = reduce(world(process), mine.block(), receive, kind.op(), root);
+                if root == 0 {
+                    let case = kind.case::<Reduce>(process, 8 * count);
+                    forced.run::<Reduce, _>(process, (case, rank), work);
+                } else {
+                    now(process, work);
+                }
+                if rank == root {
+                    assert_eq!(result.values(), expected);
+                }
+                assert_eq!(mine.values(), kind.operand(rank, count));
+                // In place.
+                let receive = (rank == root).then(|| mine.block());
+                now(
+                    process,
+                    reduce(world(process), mine.block(), receive, kind.op(), root),
+                );
+                if rank == root {
+                    assert_eq!(mine.values(), expected);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_allreduce_combines_everywhere() {
+    every_algorithm::<Allreduce>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for (kind, count) in Kind::ALL
+            .into_iter()
+            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
+        {
+            let expected = kind.result(0..size, count);
+            let case = kind.case::<Allreduce>(process, 8 * count);
+            let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
+            let mut result = Numbers::new(&vec![0; count], kind.holes);
+            let work = allreduce(world(process), mine.block(), result.block(), kind.op());
+            forced.run::<Allreduce, _>(process, (case, rank), work);
+            assert_eq!(result.values(), expected);
+            let both = mine.block();
+            let work = allreduce(world(process), both.clone(), both, kind.op());
+            forced.run::<Allreduce, _>(process, (case, rank), work);
+            assert_eq!(mine.values(), expected);
+        }
+    });
+}
+
+#[test]
+fn every_reduce_scatter_gives_parts() {
+    every_algorithm::<ReduceScatter>(|process, forced| {
+        let (rank, size) = (process.rank(), process.size());
+        for (kind, count) in Kind::ALL
+            .into_iter()
+            .flat_map(|kind| PIECES.map(|c| (kind, c)))
+        {
+            let case = kind.case::<ReduceScatter>(process, 8 * count);
+            for equal in [true, false] {
+                let part = |r: usize| if equal { count } else { (r + 1) % 3 * count };
+                let counts: Vec<usize> = (0..size as usize).map(part).collect();
+                let (total, own) = (counts.iter().sum(), counts[rank as usize]);
+                let first: usize = counts[..rank as usize].iter().sum();
+                let expected = kind.result(0..size, total)[first..first + own].to_vec();
+                let mut all = Numbers::new(&kind.operand(rank, total), kind.holes);
+                let mut mine = Numbers::new(&vec![0; own], kind.holes);
+                let (send, receive) = (all.block(), mine.block());
+                let work = reduce_scatter(world(process), send, receive, counts, kind.op());
+                if equal {
+                    forced.run::<ReduceScatter, _>(process, (case, rank), work);
+                } else {
+                    now(process, work);
+                }
+                assert_eq!(mine.values(), expected);
+                assert_eq!(all.values(), kind.operand(rank, total));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_scan_covers_the_ranks_below() {
+    every_algorithm::<Scan>(|process, forced| {
+        let rank = process.rank();
+        for (kind, count) in Kind::ALL
+            .into_iter()
+            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
+        {
+            let case = kind.case::<Scan>(process, 8 * count);
+            let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
+            let mut result = Numbers::new(&vec![5; count], kind.holes);
+            let work = scan(world(process), mine.block(), result.block(), kind.op());
+            forced.run::<Scan, _>(process, (case, rank), work);
+            assert_eq!(result.values(), kind.result(0..rank + 1, count));
+            let mut result = Numbers::new(&vec![5; count], kind.holes);
+            let work = exscan(world(process), mine.block(), result.block(), kind.op());
+            forced.run::<Scan, _>(process, (case, rank), work);
+            let expected = if rank == 0 {
+                vec![5; count]
+            } else {
+                kind.result(0..rank, count)
+            };
+            assert_eq!(result.values(), expected);
+        }
+    });
+}
