@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::Result;
 use engine::comm::{Comm, create};
+use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::vci::Vci;
 
 use crate::universe::{OneThread, Threads};
@@ -25,6 +26,7 @@ use crate::universe::{OneThread, Threads};
 pub struct Communicator<'u, T: Threads = OneThread> {
     comm: Arc<Comm>,
     owned: bool,
+    hints: Hints,
     universe: PhantomData<(&'u (), T)>,
 }
 
@@ -34,6 +36,7 @@ impl<T: Threads> Communicator<'_, T> {
         Self {
             comm: comm.clone(),
             owned: false,
+            hints: Hints::default(),
             universe: PhantomData,
         }
     }
@@ -43,6 +46,7 @@ impl<T: Threads> Communicator<'_, T> {
         Self {
             comm,
             owned: true,
+            hints: Hints::default(),
             universe: PhantomData,
         }
     }
@@ -87,9 +91,44 @@ impl<T: Threads> Communicator<'_, T> {
     /// # Errors
     /// When no context is free.
     pub fn duplicate(&self) -> Result<Self> {
+        self.duplicate_with(self.hints)
+    }
+
+    /// As [`Self::duplicate`], with promises of what the program will not do there (MPI_Comm_dup_with_info).
+    ///
+    /// ```
+    /// use rankpoint::{Hints, Source};
+    ///
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let orderly = world.duplicate_with(Hints { no_any_source: true, ..Hints::default() })?;
+    /// let error = orderly.recv_vec::<u8>(Source::Any, 0).unwrap_err();
+    /// assert!(error.to_string().contains("no_any_source"));
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Self::duplicate`].
+    pub fn duplicate_with(&self, hints: Hints) -> Result<Self> {
         self.run("Communicator::duplicate", |this| {
-            create::dup(&this.comm, "Communicator::duplicate").map(Self::owned)
+            let mut made = Self::owned(create::dup(&this.comm, "Communicator::duplicate")?);
+            made.hints = hints;
+            Ok(made)
         })
+    }
+
+    /// What the program promised not to do (MPI_Comm_get_info).
+    pub const fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    /// Source and tag of a receive, if they keep the promises.
+    #[inline(always)]
+    pub(crate) fn wanted(&self, source: i32, tag: i32) -> Result<(i32, i32)> {
+        if source < 0 || tag < 0 {
+            self.hints.check(source, tag)?;
+        }
+        Ok((source, tag))
     }
 
     /// One communicator for each colour, its ranks ordered by `key` and then by their ranks here (MPI_Comm_split). Called by
@@ -123,6 +162,18 @@ impl<T: Threads> Communicator<'_, T> {
         })
     }
 
+    /// The ranks that share memory with this one, which are those of its machine, ordered by `key` and then by their ranks here
+    /// (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED). Called by all ranks.
+    ///
+    /// # Errors
+    /// When the key exceeds 2^31 - 1, or no context is free.
+    pub fn split_shared(&self, key: usize) -> Result<Self> {
+        self.run("Communicator::split_shared", |this| {
+            // A job runs on one machine.
+            this.split(0, key)
+        })
+    }
+
     /// The communicator's name, for reports.
     pub fn name(&self) -> String {
         self.comm.name()
@@ -131,6 +182,31 @@ impl<T: Threads> Communicator<'_, T> {
     /// Renames the communicator (MPI_Comm_set_name).
     pub fn set_name(&self, name: &str) {
         self.comm.set_name(name);
+    }
+}
+
+/// Promises of what a program will not do on a communicator (MPI-5.0, section 7.4.4). They are kept: what breaks one is an
+/// error. A duplicate has those of its original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Receives and probes name their source (mpi_assert_no_any_source): which message they get does not depend on time.
+    pub no_any_source: bool,
+    /// Receives and probes name their tag (mpi_assert_no_any_tag).
+    pub no_any_tag: bool,
+}
+
+impl Hints {
+    #[cold]
+    fn check(self, source: i32, tag: i32) -> Result<()> {
+        let (source, tag) = (source == ANY_SOURCE_RANK, tag == ANY_TAG_VALUE);
+        let (argument, hint) = match self {
+            Self { no_any_source, .. } if no_any_source && source => ("source", "no_any_source"),
+            Self { no_any_tag, .. } if no_any_tag && tag => ("tag", "no_any_tag"),
+            _ => return Ok(()),
+        };
+        let expected = format!("a value: the communicator has the hint {hint}");
+        let class = engine::ErrorClass::ERR_ARG;
+        Err(engine::Error::argument(class, argument, "Any", expected))
     }
 }
 

@@ -52,7 +52,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], its relatives in
+//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`] and [`pending_varying`], its relatives in
 //! [`group`], [`cart`], [`graph`] and [`inter`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
@@ -79,6 +79,7 @@ pub mod owned;
 pub mod p2p;
 pub mod parts;
 pub mod pending;
+pub mod pending_varying;
 pub mod persistent;
 pub mod pieces;
 pub mod planned;
@@ -92,7 +93,7 @@ pub use testkit;
 
 pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
-pub use communicator::Communicator;
+pub use communicator::{Communicator, Hints};
 pub use data::{Datatype, Plain};
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};

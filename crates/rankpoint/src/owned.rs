@@ -69,6 +69,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let mut buffer = into.into();
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::irecv_owned", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             let region = buffer[..].region_mut()?;
             // SAFETY: the request keeps the buffer until the operation is complete (file head).
             let id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;

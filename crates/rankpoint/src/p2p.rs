@@ -120,6 +120,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Status> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::recv", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             let region = into.region_mut()?;
             // SAFETY: the buffer is borrowed exclusively; the receive is complete before this returns.
             let mut id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;
@@ -179,6 +180,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let call = "Communicator::send_recv";
         let (source, receive_tag) = (source.into().code(), receive_tag.into().code());
         self.run(call, |this| {
+            let (source, receive_tag) = this.wanted(source, receive_tag)?;
             let (comm, dest) = (this.comm(), rank_code(dest));
             let (out, room) = (data.region()?, into.region_mut()?);
             // SAFETY: both buffers are borrowed, and both operations are complete before this returns.
@@ -208,6 +210,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::probe", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             probe::probe(this.comm(), source, tag).map(Status)
         })
     }
@@ -223,6 +226,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Option<Status>> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::try_probe", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             Ok(probe::iprobe(this.comm(), source, tag)?.map(Status))
         })
     }
@@ -238,6 +242,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Message<'_, 'u, T>> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::matched_probe", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             let (message, status) = probe::mprobe(this.comm(), source, tag)?;
             Ok(Message::new(self, message, Status(status)))
         })
@@ -254,6 +259,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Option<Message<'_, 'u, T>>> {
         let (source, tag) = (source.into().code(), tag.into().code());
         self.run("Communicator::try_matched_probe", |this| {
+            let (source, tag) = this.wanted(source, tag)?;
             let found = probe::improbe(this.comm(), source, tag)?;
             Ok(found.map(|(message, status)| Message::new(self, message, Status(status))))
         })

@@ -145,6 +145,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<Persistent<'scope, B>> {
         let (source, tag) = (source.into().code(), tag.into().code());
         let planned = into.incoming().and_then(|region| {
+            let (source, tag) = self.comm.wanted(source, tag)?;
             // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the request (file head).
             unsafe { persistent::recv_init(self.comm.comm(), region.memory(), source, tag) }
         });

@@ -150,6 +150,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<Request<'scope, B>> {
         let (source, tag) = (source.into().code(), tag.into().code());
         let started = into.incoming().and_then(|region| {
+            let (source, tag) = self.comm.wanted(source, tag)?;
             // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
             unsafe { p2p::irecv(self.comm.comm(), region.memory(), source, tag) }
         });

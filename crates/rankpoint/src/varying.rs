@@ -153,17 +153,7 @@ impl<T: Threads> Communicator<'_, T> {
     ) -> Result<Vec<V>> {
         let call = "Communicator::reduce_scatter";
         self.run(call, |this| {
-            if counts.len() != this.size() {
-                let text = format!("{}: a count for each rank", this.size());
-                return Err(wrong_length("counts", counts.len(), text));
-            }
-            let sum = counts
-                .iter()
-                .try_fold(0usize, |sum, &count| sum.checked_add(count));
-            if sum != Some(data.len()) {
-                let text = format!("the sum of the counts {counts:?}");
-                return Err(wrong_length("data", data.len(), text));
-            }
+            this.check_counts(data.len(), counts)?;
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(counts[this.rank()]);
             let send = elements(data.as_ptr(), data.len(), &datatype);
@@ -182,5 +172,18 @@ impl<T: Threads> Communicator<'_, T> {
     pub fn reduce_scatter_equal<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let counts = vec![data.len() / self.size(); self.size()];
         self.reduce_scatter(data, &counts, op)
+    }
+
+    /// Whether there is a count for each rank, and they add up to the length of the data.
+    pub(crate) fn check_counts(&self, length: usize, counts: &[usize]) -> Result<()> {
+        self.check_parts("counts", counts.len())?;
+        let sum = counts
+            .iter()
+            .try_fold(0usize, |sum, &count| sum.checked_add(count));
+        if sum == Some(length) {
+            return Ok(());
+        }
+        let text = format!("the sum of the counts {counts:?}");
+        Err(wrong_length("data", length, text))
     }
 }

@@ -106,3 +106,53 @@ fn pending_collectives_can_be_joined_dropped_and_forgotten(world: Communicator<'
     assert!(world.ibroadcast(vec![1u8], world.size()).is_err());
     Ok(())
 }
+
+#[rankpoint::test(ranks = [1, 2, 3, 4, 7])]
+fn parts_of_different_lengths_arrive_later(world: Communicator<'_>) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    for length in [0, 3, 4000] {
+        let lengths: Vec<usize> = (0..size).map(|rank| rank * length + 1).collect();
+        let data = |rank: usize| vec![rank as u32 + 7; rank * length + 1];
+        let all: Vec<Vec<u32>> = (0..size).map(data).collect();
+        let root = size - 1;
+        let at = |rank: usize| me == rank;
+
+        let gathered = world.igather_varying(data(me), at(root).then_some(&lengths[..]), root)?;
+        let everywhere = world.iall_gather_varying(data(me), &lengths)?;
+        let scattered = world.iscatter_varying(at(0).then(|| all.clone()), lengths[me], 0)?;
+        let whole = at(root).then(|| (0..size * length).collect());
+        let equal: rankpoint::Pending<'_, '_, Vec<usize>> = world.iscatter(whole, length, root)?;
+        let parts = (0..size)
+            .map(|rank| vec![me as u8; rank * length + me])
+            .collect();
+        let theirs: Vec<usize> = (0..size).map(|rank| me * length + rank).collect();
+        let exchanged = world.iall_to_all_varying(parts, &theirs)?;
+        let prefix = world.iscan_exclusive(vec![me as u64; length], Op::SUM)?;
+        let ones = vec![1u16; lengths.iter().sum()];
+        let reduced = world.ireduce_scatter(ones, &lengths, Op::SUM)?;
+
+        // Waited for in another order than they were started in.
+        let reduced = reduced.wait()?;
+        assert_eq!(reduced, vec![size as u16; lengths[me]]);
+        let below = (0..me as u64).sum::<u64>();
+        assert_eq!(prefix.wait()?, (me > 0).then(|| vec![below; length]));
+        for (rank, part) in exchanged.wait()?.iter().enumerate() {
+            assert_eq!(*part, vec![rank as u8; me * length + rank]);
+        }
+        let mine: Vec<usize> = (me * length..(me + 1) * length).collect();
+        let (equal, scattered) = world.block_on(async { Ok((equal.await?, scattered.await?)) })?;
+        assert_eq!((equal, scattered), (mine, data(me)));
+        assert_eq!(everywhere.wait()?, all);
+        assert_eq!(gathered.wait()?, at(root).then_some(all));
+    }
+    let lengths = vec![1; size + 1];
+    assert!(world.iall_gather_varying(vec![0u8], &lengths).is_err());
+    assert!(
+        world
+            .ireduce_scatter(vec![0u8; size + 1], &lengths[1..], Op::SUM)
+            .is_err()
+    );
+    assert!(world.iscatter(Some(vec![0u8; size + 1]), 1, me).is_err());
+    assert!(world.igather_varying(vec![0u8], None, me).is_err());
+    Ok(())
+}
