@@ -20,5 +20,5 @@ pub use names::{
     Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Parameter,
     Reduce, ReduceScatter, Scan, Scatter, Typed,
 };
-pub use parse::Problem;
-pub use table::{Choice, Range, Rule, Table, Verdict};
+pub use parse::{Problem, number};
+pub use table::{Choice, Range, Rule, Table, Verdict, short};

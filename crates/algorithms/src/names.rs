@@ -35,6 +35,11 @@ macro_rules! operations {
                 match self { $(Self::$operation => $word,)* }
             }
 
+            /// The operation of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+
             /// What `bytes` means in a rule.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$operation => $about,)* }

@@ -112,8 +112,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
     if first.text.is_empty() {
         return Ok(None);
     }
-    let named = |operation: &&Operation| operation.name() == first.text;
-    let Some(&operation) = Operation::ALL.iter().find(named) else {
+    let Some(operation) = Operation::named(first.text) else {
         let names: Vec<&str> = Operation::ALL.iter().map(|one| one.name()).collect();
         return Err(first.problem(format!("an operation: {}", names.join(", "))));
     };
@@ -200,8 +199,8 @@ fn range(value: Word<'_>) -> Result<Range, Problem> {
     Ok(range)
 }
 
-/// A whole number, with an optional binary suffix.
-fn number(text: &str) -> Option<u64> {
+/// A whole number, with an optional binary suffix K, M or G.
+pub fn number(text: &str) -> Option<u64> {
     let (digits, factor) = match text.chars().last()?.to_ascii_uppercase() {
         'K' => (&text[..text.len() - 1], 1 << 10),
         'M' => (&text[..text.len() - 1], 1 << 20),
@@ -283,6 +282,15 @@ mod tests {
         assert_eq!((rule.commutative, rule.parameter), (Some(false), 1 << 20));
         assert_eq!((rule.algorithm.name(), rule.line), ("chain", 3));
         assert_eq!((rules[1].ranks, rules[1].line), (Range::ALL, 4));
+    }
+
+    #[test]
+    fn rules_are_shown_as_they_are_read() {
+        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 commutative=no use=chain:1M\n\
+                     scan use=linear\nalltoall bytes=1025 use=linear:8";
+        let (rules, _) = rules(lines);
+        let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(shown.join("\n"), lines);
     }
 
     #[test]

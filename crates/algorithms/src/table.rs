@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules, and the choice between algorithms.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use crate::case::Case;
@@ -26,6 +27,28 @@ impl Range {
     /// Whether a number is in the range.
     pub const fn contains(self, number: u64) -> bool {
         self.low <= number && number <= self.high
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.low, self.high) {
+            (0, u64::MAX) => write!(formatter, "*"),
+            (low, high) if low == high => write!(formatter, "{}", short(low)),
+            (0, high) => write!(formatter, "..{}", short(high)),
+            (low, u64::MAX) => write!(formatter, "{}..", short(low)),
+            (low, high) => write!(formatter, "{}..{}", short(low), short(high)),
+        }
+    }
+}
+
+/// A number with the largest suffix that leaves it whole: what [`number`](crate::number) reads.
+pub fn short(number: u64) -> String {
+    let suffixes = [(1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
+    let fits = |one: &&(u64, char)| number >= one.0 && number.is_multiple_of(one.0);
+    match suffixes.iter().find(fits) {
+        Some((factor, suffix)) => format!("{}{suffix}", number / factor),
+        None => number.to_string(),
     }
 }
 
@@ -66,6 +89,31 @@ impl Rule {
             (Some(&(name, ..)), _) => Some(name),
             (None, Some(wanted)) if wanted != case.commutative => Some("commutative"),
             _ => None,
+        }
+    }
+}
+
+/// The rule as text that gives it again.
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.algorithm.operation().name())?;
+        let ranges = [
+            ("ranks", self.ranks),
+            ("nodes", self.nodes),
+            ("bytes", self.bytes),
+            ("total", self.total),
+        ];
+        for (name, range) in ranges.iter().filter(|one| one.1 != Range::ALL) {
+            write!(formatter, " {name}={range}")?;
+        }
+        if let Some(commutative) = self.commutative {
+            let word = if commutative { "yes" } else { "no" };
+            write!(formatter, " commutative={word}")?;
+        }
+        write!(formatter, " use={}", self.algorithm.name())?;
+        match self.parameter {
+            0 => Ok(()),
+            number => write!(formatter, ":{}", short(number)),
         }
     }
 }
@@ -129,6 +177,16 @@ impl Table {
         (table, problems)
     }
 
+    /// The rules of an operation, in the order in which they are asked.
+    pub fn rules(&self, operation: Operation) -> &[Rule] {
+        &self.rules[operation as usize]
+    }
+
+    /// The file and line of a rule.
+    pub fn place(&self, rule: &Rule) -> String {
+        format!("{}:{}", self.files[rule.file], rule.line)
+    }
+
     /// The text of the library's rules.
     pub const fn builtin_text() -> &'static str {
         BUILTIN
@@ -158,13 +216,14 @@ impl Table {
         let mut verdicts = Vec::new();
         for rule in &self.rules[operation as usize] {
             let why_not = match rule.mismatch(case) {
+                Some("commutative") => Some("commutative does not match".to_owned()),
                 Some(condition) => Some(format!("{condition} do not match")),
                 None => rule.algorithm.obstacle(case).map(str::to_owned),
             };
             let chosen = why_not.is_none();
             verdicts.push(Verdict {
                 rule: *rule,
-                place: format!("{}:{}", self.files[rule.file], rule.line),
+                place: self.place(rule),
                 why_not,
             });
             if chosen {

@@ -2,7 +2,7 @@
 //! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
 //! * [`bench`]: `rankpoint bench`, which measures any library with the standard ABI;
-//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype;
+//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype or a collective;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * `rankpoint run`: the same as `mpiexec`.
 //!

@@ -30,6 +30,16 @@ pub(crate) fn is_rank() -> bool {
     std::env::var_os(JOB_VARIABLE).is_some()
 }
 
+/// The file of rules for collectives that ranks would read.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn coll_table() -> Option<PathBuf> {
+    let file = std::env::var_os("RANKPOINT_COLL_TABLE")?;
+    (!file.is_empty()).then(|| PathBuf::from(file))
+}
+
 /// The file of this program.
 pub(crate) fn this_program() -> Result<PathBuf, String> {
     let file = std::env::current_exe().and_then(|file| file.canonicalize());

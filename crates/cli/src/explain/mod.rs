@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rankpoint explain`: what the library makes of what a program asks for.
 //!
+//! * [`coll`]: `rankpoint explain coll`, which algorithm a collective uses, by which rule, and what it costs;
 //! * [`datatype`]: `rankpoint explain type`, the canonical form of a datatype, how it came about, and how it is packed.
 
+mod coll;
 mod datatype;
 
 use clap::Subcommand;
@@ -12,11 +14,14 @@ use clap::Subcommand;
 pub(crate) enum Subject {
     /// A datatype: its canonical form, the kernel that packs it, and how fast that is
     Type(datatype::TypeOptions),
+    /// A collective: its algorithm, the rule that chose it, what it costs, and the others
+    Coll(coll::CollOptions),
 }
 
 /// Runs `rankpoint explain`.
 pub(crate) fn run(subject: &Subject) -> Result<(), String> {
     match subject {
         Subject::Type(options) => datatype::run(options),
+        Subject::Coll(options) => coll::run(options),
     }
 }
