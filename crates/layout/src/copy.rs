@@ -45,7 +45,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    const fn row(bytes: usize, count: usize) -> Self {
+    pub(crate) const fn row(bytes: usize, count: usize) -> Self {
         Self {
             bytes,
             count,
@@ -175,6 +175,7 @@ fn each(from: Strided, to: Strided, shape: Grid, copy: impl Fn(*const u8, *mut u
 enum Packed {
     Source,
     Target,
+    Neither,
 }
 
 /// Copies one value.
@@ -223,6 +224,7 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
             match packed {
                 Packed::Source => from.stride = stride,
                 Packed::Target => to.stride = stride,
+                Packed::Neither => {}
             }
             each(from, to, shape, |from, to| {
                 // SAFETY: the caller's promise; the copy moves `bytes` bytes.
@@ -283,6 +285,32 @@ unsafe fn unpack_avx2(from: Strided, to: Strided, shape: Grid) {
     unsafe { runs(from, to, Packed::Source, shape) }
 }
 
+/// As [`runs`], compiled for AVX2.
+///
+/// # Safety
+/// As for [`runs`], on a processor with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_avx2(from: Strided, to: Strided, shape: Grid) {
+    // SAFETY: the caller's promise.
+    unsafe { runs(from, to, Packed::Neither, shape) }
+}
+
+/// Copies rows of runs to rows of runs.
+///
+/// # Safety
+/// As for [`runs`].
+pub(crate) unsafe fn copy_grid(from: Strided, to: Strided, shape: Grid) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if shape.count == 1 && shape.rows == 1 {
+            run(from.start, to.start, shape.bytes);
+        } else {
+            best_runs(from, to, Packed::Neither, shape);
+        }
+    }
+}
+
 /// Copies runs with the best code for this processor.
 ///
 /// # Safety
@@ -295,6 +323,7 @@ unsafe fn best_runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
             match packed {
                 Packed::Target => pack_avx2(from, to, shape),
                 Packed::Source => unpack_avx2(from, to, shape),
+                Packed::Neither => copy_avx2(from, to, shape),
             }
         };
     }

@@ -66,6 +66,9 @@ pub enum Form {
 /// Upper limit of the dimensions around a block or around several nests, with one for the elements of a message.
 pub(crate) const MAX_DIMENSIONS: usize = 64;
 
+/// The dimensions that nearly all types stay below, with that of the elements: a position among so few is cheap to set up.
+pub(crate) const FEW: usize = 4;
+
 /// Adds a dimension around others; whether it was joined with the outermost of them.
 fn add_dimension(dimensions: &mut Vec<Dimension>, outer: Dimension) -> bool {
     if let Some(last) = dimensions.last_mut()
@@ -153,6 +156,20 @@ impl Form {
                 add_dimension(dimensions, outer).then_some(Rule::Flatten)
             }
         }
+    }
+
+    /// The dimensions around all there is.
+    pub(crate) const fn dimensions(&self) -> &[Dimension] {
+        match self {
+            Self::Regular(Nest { dimensions, .. })
+            | Self::List { dimensions, .. }
+            | Self::Irregular { dimensions, .. } => dimensions.as_slice(),
+        }
+    }
+
+    /// Whether positions in it, with the elements around, have few dimensions.
+    pub(crate) const fn is_shallow(&self) -> bool {
+        !matches!(self, Self::Irregular { .. }) && self.dimensions().len() < FEW
     }
 
     fn dimensions_mut(&mut self) -> &mut Vec<Dimension> {

@@ -13,6 +13,7 @@ mod bounds;
 mod build;
 mod copy;
 mod dense;
+mod direct;
 mod error;
 mod form;
 mod gather;

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use crate::copy::TILE;
-use crate::form::{Block, Dimension, Form, MAX_DIMENSIONS, Nest};
+use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Nest};
 use crate::layout::Layout;
 
 /// `count` runs of `bytes` bytes, `stride` bytes apart.
@@ -22,7 +22,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    const fn run(offset: i64, bytes: usize) -> Self {
+    pub(crate) const fn run(offset: i64, bytes: usize) -> Self {
         Self {
             offset,
             bytes,
@@ -78,9 +78,6 @@ pub(crate) trait Sink {
     }
 }
 
-/// The dimensions that nearly all types stay below: a position among so few is cheap to set up.
-const FEW: usize = 4;
-
 /// Gives some code the dimensions with one more around them, and room `N` for as many.
 macro_rules! with_outer {
     ($inner:expr, $outer:expr, |$dimensions:ident| $code:expr) => {{
@@ -100,18 +97,24 @@ macro_rules! with_outer {
         }
     }};
 }
+pub(crate) use with_outer;
 
 impl Layout {
+    /// The dimension of the elements of a message.
+    pub(crate) const fn elements(&self) -> Dimension {
+        Dimension {
+            count: usize::MAX,
+            stride: self.extent(),
+            bytes: self.size(),
+        }
+    }
+
     /// Walks through the packed bytes `range` of any number of elements.
     pub(crate) fn walk(&self, range: Range<usize>, sink: &mut impl Sink) {
         if self.size() == 0 || range.is_empty() {
             return;
         }
-        let elements = Dimension {
-            count: usize::MAX,
-            stride: self.extent(),
-            bytes: self.size(),
-        };
+        let elements = self.elements();
         match &self.form {
             Form::Regular(nest) => with_outer!(&nest.dimensions, elements, |dimensions| {
                 walk_nest::<N>(nest.block, dimensions, range, sink);
@@ -308,15 +311,15 @@ fn walk_nest<const N: usize>(
 }
 
 /// A position in nested dimensions. Offsets are sums that may leave 63 bits until a block's own is added.
-struct Odometer<'a, const N: usize> {
-    dimensions: &'a [Dimension],
-    index: [usize; N],
-    offset: i64,
+pub(crate) struct Odometer<'a, const N: usize> {
+    pub(crate) dimensions: &'a [Dimension],
+    pub(crate) index: [usize; N],
+    pub(crate) offset: i64,
 }
 
 impl<'a, const N: usize> Odometer<'a, N> {
     #[inline(always)]
-    fn new(dimensions: &'a [Dimension]) -> Self {
+    pub(crate) fn new(dimensions: &'a [Dimension]) -> Self {
         Self {
             dimensions,
             index: [0; N],
@@ -325,7 +328,7 @@ impl<'a, const N: usize> Odometer<'a, N> {
     }
 
     /// Goes to a packed position; gives how many bytes it lies inside the innermost repetition.
-    fn seek(&mut self, position: usize) -> usize {
+    pub(crate) fn seek(&mut self, position: usize) -> usize {
         let mut rest = position;
         for (dimension, index) in self.dimensions.iter().zip(&mut self.index).rev() {
             *index = rest / dimension.bytes;
@@ -335,9 +338,19 @@ impl<'a, const N: usize> Odometer<'a, N> {
         rest
     }
 
-    /// Goes `steps` repetitions of the innermost dimension further, at most to its end.
-    fn advance(&mut self, steps: usize) {
-        self.advance_from(0, steps);
+    /// Goes `steps` repetitions of the innermost dimension further, at most to its end; whether that is not the end of all.
+    pub(crate) fn advance(&mut self, steps: usize) -> bool {
+        self.advance_from(0, steps)
+    }
+
+    /// Goes `runs` repetitions of the innermost dimension further: to its end at most, or whole rows.
+    pub(crate) fn advance_runs(&mut self, runs: usize) -> bool {
+        let row = self.dimensions[0].count;
+        if runs <= row {
+            self.advance(runs)
+        } else {
+            self.advance_from(1, runs / row)
+        }
     }
 
     /// Goes `steps` repetitions of the second dimension further, from the start of the innermost.
@@ -345,13 +358,13 @@ impl<'a, const N: usize> Odometer<'a, N> {
         self.advance_from(1, steps);
     }
 
-    fn advance_from(&mut self, first: usize, steps: usize) {
+    fn advance_from(&mut self, first: usize, steps: usize) -> bool {
         let mut steps = steps;
         for (dimension, index) in self.dimensions.iter().zip(&mut self.index).skip(first) {
             *index += steps;
             self.offset = step(self.offset, dimension, steps);
             if *index < dimension.count {
-                return;
+                return true;
             }
             self.offset = self
                 .offset
@@ -359,6 +372,7 @@ impl<'a, const N: usize> Odometer<'a, N> {
             *index = 0;
             steps = 1;
         }
+        false
     }
 }
 

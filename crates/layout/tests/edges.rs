@@ -56,11 +56,7 @@ impl Drop for Fenced {
 
 /// Packs and unpacks the bytes `range` of elements between memories that end where the fence begins.
 fn check(layout: &Layout, range: Range<usize>) {
-    let (mut low, mut high) = (i64::MAX, i64::MIN);
-    layout.for_each_run(range.clone(), |offset, bytes| {
-        low = low.min(offset);
-        high = high.max(offset + bytes as i64);
-    });
+    let (low, high) = hull(layout, range.clone());
     let (span, bytes) = ((high - low) as usize, range.len());
     let (memory, packed) = (Fenced::new(span), Fenced::new(bytes));
     for (memory_at_end, packed_at_end) in
@@ -99,6 +95,67 @@ fn on_every_isa(test: impl Fn()) {
         limit_isa(isa);
         test();
     }
+}
+
+/// The first and the one behind the last byte that a range touches.
+fn hull(layout: &Layout, range: Range<usize>) -> (i64, i64) {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    layout.for_each_run(range, |offset, bytes| {
+        low = low.min(offset);
+        high = high.max(offset + bytes as i64);
+    });
+    (low, high)
+}
+
+/// Copies the bytes `range` between memories that end where the fence begins.
+fn check_copy(source: &Layout, target: &Layout, range: Range<usize>) {
+    let (from, to) = (hull(source, range.clone()), hull(target, range.clone()));
+    let (read, written) = ((from.1 - from.0) as usize, (to.1 - to.0) as usize);
+    let (reads, writes) = (Fenced::new(read), Fenced::new(written));
+    for (read_at_end, written_at_end) in
+        [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let base = reads.place(read, read_at_end);
+        let target_base = writes.place(written, written_at_end);
+        // SAFETY: what the range touches lies inside the open pages.
+        unsafe {
+            source.copy(
+                base.wrapping_offset(-(from.0 as isize)),
+                target,
+                target_base.wrapping_offset(-(to.0 as isize)),
+                range.clone(),
+            );
+        }
+    }
+}
+
+#[test]
+fn copies_touch_nothing_beyond_their_edges() {
+    let strided = |width: usize, count: usize, stride: i64| {
+        Layout::repeated(count, stride, &run_of(width)).unwrap()
+    };
+    let grid = Layout::repeated(9, 100, &strided(8, 3, 20)).unwrap();
+    let places = (0..200).map(|index| (index * 14 + index % 3, 1));
+    let list = Layout::hindexed(places, &run_of(6)).unwrap();
+    let shapes = [
+        strided(1, 1500, 2),
+        strided(2, 700, -8),
+        strided(8, 170, 32),
+        strided(24, 50, 40),
+        strided(700, 2, 701),
+        Layout::repeated(8, -1000, &grid).unwrap(),
+        list,
+    ];
+    on_every_isa(|| {
+        for source in &shapes {
+            for target in &shapes {
+                for bytes in (1100..1200).step_by(7) {
+                    check_copy(source, target, 0..bytes);
+                    check_copy(source, target, 13..bytes);
+                }
+            }
+        }
+    });
 }
 
 fn run_of(width: usize) -> Layout {

@@ -121,6 +121,19 @@ impl Block {
         }
     }
 
+    /// Whether no byte between the first and the last of one block lies between those of the other.
+    fn is_apart_from(&self, other: &Self) -> bool {
+        let reach = |block: &Self| {
+            let (first, bytes) = block.layout.span(block.count)?;
+            let start = (block.base.0 as usize).wrapping_add_signed(first as isize);
+            Some((start, start.checked_add(bytes)?))
+        };
+        match (reach(self), reach(other)) {
+            (Some(mine), Some(theirs)) => mine.1 <= theirs.0 || theirs.1 <= mine.0,
+            _ => false,
+        }
+    }
+
     /// Copies the elements of `source`, whose type signature is the same, into this block.
     pub fn copy_from(&self, source: &Self) {
         let bytes = self.bytes().min(source.bytes());
@@ -134,6 +147,9 @@ impl Block {
                 (None, None) => std::ptr::copy(from.base, target.base, bytes),
                 (None, Some((layout, _))) => layout.pack(from.base, 0..bytes, target.base),
                 (Some((layout, _)), None) => layout.unpack(target.base, 0..bytes, from.base),
+                (Some((mine, _)), Some((theirs, _))) if self.is_apart_from(source) => {
+                    theirs.copy(from.base, mine, target.base, 0..bytes);
+                }
                 (Some(_), Some(_)) => self.from_bytes(&source.to_bytes()),
             }
         }
@@ -421,6 +437,37 @@ impl Step<'_> {
             if let Err(error) = Completion::new(self.round.comm.vci, id).await {
                 self.round.note(error);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_copied_between_layouts_even_where_they_overlap() {
+        let int = Layout::named(4, 4);
+        let pairs = SharedLayout::from(Layout::vector(4, 2, 3, &int).unwrap());
+        let sparse = SharedLayout::from(int.resized(0, 8).unwrap());
+        let numbers: Vec<i32> = (0..32).collect();
+        let copied = |from: usize, to: usize| {
+            let mut memory = numbers.clone();
+            let base = memory.as_mut_ptr();
+            // SAFETY: both blocks lie inside the memory: 11 numbers and 15.
+            unsafe {
+                let source = Block::new(base.add(from).cast(), 1, pairs.clone());
+                let target = Block::new(base.add(to).cast(), 8, sparse.clone());
+                target.copy_from(&source);
+            }
+            memory
+        };
+        for (from, to) in [(0, 12), (17, 0), (3, 5), (5, 3)] {
+            let mut expected = numbers.clone();
+            for index in 0..8 {
+                expected[to + 2 * index] = numbers[from + index / 2 * 3 + index % 2];
+            }
+            assert_eq!(copied(from, to), expected, "from {from} to {to}");
         }
     }
 }

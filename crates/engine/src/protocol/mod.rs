@@ -12,6 +12,8 @@
 
 pub(crate) mod eager;
 pub(crate) mod rendezvous;
+#[cfg(test)]
+mod tests;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
@@ -237,6 +239,22 @@ pub(crate) unsafe fn unpack(op: &Op, position: usize, source: *const u8, bytes: 
         match op.extra.as_ref().and_then(|extra| extra.layout.as_ref()) {
             Some((layout, _)) => layout.unpack(op.base, position..position + bytes, source),
             None => std::ptr::copy(source, op.base.add(position), bytes),
+        }
+    }
+}
+
+/// Copies the first `bytes` packed bytes of one operation's memory to another's.
+///
+/// # Safety
+/// The memory of `from` is readable for so many bytes, that of `to` writable, and they do not overlap.
+unsafe fn copy(from: &Op, to: &Op, bytes: usize) {
+    let layout = |op: &Op| Some(op.extra.as_ref()?.layout.as_ref()?.0.clone());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (layout(from), layout(to)) {
+            (Some(source), Some(target)) => source.copy(from.base, &target, to.base, 0..bytes),
+            (Some(_), None) => pack(from, 0, to.base, bytes),
+            (None, _) => unpack(to, 0, from.base, bytes),
         }
     }
 }

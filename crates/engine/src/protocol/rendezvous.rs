@@ -11,7 +11,9 @@ use fabric::counters::Counter;
 use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
-use super::{cell, eager, is_contiguous, named_by_peer, note_message, pack, send_control, unpack};
+use super::{
+    cell, copy, eager, is_contiguous, named_by_peer, note_message, pack, send_control, unpack,
+};
 use crate::vci::VciState;
 use crate::vci::link::CrossCopy;
 use crate::vci::matching::Key;
@@ -78,7 +80,7 @@ pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, descriptio
     state.count_many(Counter::BytesReceived, wanted as u64);
     if wanted == 0
         || fetch_shared(state, receive, shared, wanted)
-        || fetch_own(state, receive, key.peer, address, wanted)
+        || fetch_own(state, receive, key.peer, sender, wanted)
         || (fetch_across(state, receive, key.peer, address, proof, wanted) && {
             state.count(Counter::CrossCopies);
             true
@@ -112,19 +114,22 @@ fn fetch_shared(state: &mut VciState, receive: OpIndex, shared: u64, wanted: usi
     true
 }
 
-/// Copies data that this process sent to itself.
+/// Copies data that this process sent to itself, whatever the layouts of both sides are.
 fn fetch_own(
     state: &mut VciState,
     receive: OpIndex,
     peer: u32,
-    address: u64,
+    sender: u64,
     wanted: usize,
 ) -> bool {
-    if peer != state.node.me || address == 0 {
+    let own = (peer == state.node.me).then(|| named_by_peer(state, sender));
+    let Some(send) = own.flatten() else {
         return false;
-    }
-    // SAFETY: the address is this process's own send buffer, readable until the send completes (contract of isend).
-    unsafe { unpack(state.ops.op(receive), 0, address as *const u8, wanted) };
+    };
+    let (send, receive) = (state.ops.op(send), state.ops.op(receive));
+    // SAFETY: the send buffer is readable until the send completes (contract of isend) and has `wanted` bytes, the receive
+    // buffer is writable for them (contract of irecv), and no program may give one buffer to both.
+    unsafe { copy(send, receive, wanted) };
     true
 }
 

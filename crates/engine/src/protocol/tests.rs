@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages of a process to itself between layouts, posted first or not, whole and truncated.
+#![expect(unsafe_code, reason = "messages are addresses")]
+
+use layout::{Layout, SharedLayout};
+
+use crate::ErrorClass;
+use crate::p2p::{Memory, Mode, irecv, isend};
+use crate::process::Process;
+use crate::request::wait;
+use crate::testing::on_ranks;
+
+/// What arrives of a message to oneself, and how the receive ended.
+fn sent_to_self(
+    process: &'static Process,
+    send: (&SharedLayout, usize),
+    receive: (&SharedLayout, usize),
+    posted_first: bool,
+) -> (Vec<u8>, Result<(), ErrorClass>) {
+    let span = |(layout, count): (&SharedLayout, usize)| layout.span(count).unwrap().1;
+    let mut from: Vec<u8> = (0..span(send))
+        .map(|at| (at * 31 + at / 253) as u8)
+        .collect();
+    let mut to = vec![0u8; span(receive)];
+    let world = process.world();
+    let memory = |base: &mut Vec<u8>, side| {
+        let (layout, count): (&SharedLayout, usize) = side;
+        Memory::laid_out(base.as_mut_ptr(), count, layout).unwrap()
+    };
+    // SAFETY: both memories live until both requests are complete; the layouts start at offset 0.
+    let (mut sending, mut receiving) = unsafe {
+        let (source, target) = (memory(&mut from, send), memory(&mut to, receive));
+        if posted_first {
+            let receiving = irecv(world, target, 0, 5).unwrap();
+            let sending = isend(world, source, 0, 5, Mode::Standard).unwrap();
+            (sending, receiving)
+        } else {
+            let sending = isend(world, source, 0, 5, Mode::Standard).unwrap();
+            (sending, irecv(world, target, 0, 5).unwrap())
+        }
+    };
+    let status = wait(process.vci(), &mut receiving, "test");
+    wait(process.vci(), &mut sending, "test").unwrap();
+    (to, status.map(drop).map_err(|error| error.class()))
+}
+
+/// What packing and unpacking give.
+fn expected(send: (&SharedLayout, usize), receive: (&SharedLayout, usize)) -> Vec<u8> {
+    let span = |(layout, count): (&SharedLayout, usize)| layout.span(count).unwrap().1;
+    let from: Vec<u8> = (0..span(send))
+        .map(|at| (at * 31 + at / 253) as u8)
+        .collect();
+    let mut to = vec![0u8; span(receive)];
+    let bytes = (send.0.size() * send.1).min(receive.0.size() * receive.1);
+    let mut packed = vec![0u8; bytes];
+    // SAFETY: the memories hold the elements, which start at offset 0.
+    unsafe {
+        send.0.pack(from.as_ptr(), 0..bytes, packed.as_mut_ptr());
+        receive.0.unpack(to.as_mut_ptr(), 0..bytes, packed.as_ptr());
+    }
+    to
+}
+
+#[test]
+fn messages_to_oneself_go_from_layout_to_layout() {
+    let double = Layout::named(8, 8);
+    let shared = SharedLayout::from;
+    let vector = shared(Layout::vector(30_000, 1, 3, &double).unwrap());
+    let rows = shared(Layout::vector(7_500, 4, 5, &double).unwrap());
+    let places = (0..30_000).map(|index| (index * 24 + index % 2 * 8, 1));
+    let listed = shared(Layout::hindexed(places, &double).unwrap());
+    let plain = shared(double);
+    let short = shared(Layout::vector(10, 1, 2, &Layout::named(8, 8)).unwrap());
+    on_ranks(1, |process| {
+        let sides = [(&vector, 1), (&rows, 1), (&listed, 1), (&plain, 30_000)];
+        for send in sides {
+            for receive in sides {
+                for posted_first in [false, true] {
+                    let (arrived, outcome) = sent_to_self(process, send, receive, posted_first);
+                    assert_eq!(outcome, Ok(()));
+                    assert!(arrived == expected(send, receive));
+                }
+            }
+        }
+        // Shorter than an eager message, and truncated.
+        let (arrived, outcome) = sent_to_self(process, (&short, 2), (&short, 2), true);
+        assert_eq!(
+            (arrived, outcome),
+            (expected((&short, 2), (&short, 2)), Ok(()))
+        );
+        let (send, receive) = ((&vector, 1), (&rows, 1));
+        let (arrived, outcome) = sent_to_self(process, (&vector, 2), receive, true);
+        assert_eq!(outcome, Err(ErrorClass::ERR_TRUNCATE));
+        assert!(arrived == expected(send, receive));
+    });
+}
