@@ -10,6 +10,8 @@ use engine::comm::{Comm, create};
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::vci::Vci;
 
+use crate::attribute;
+use crate::errors::report;
 use crate::universe::{OneThread, Threads};
 
 /// A group of ranks with a context of its own: messages of different communicators never meet. Ranks count from 0.
@@ -71,7 +73,7 @@ impl<T: Threads> Communicator<'_, T> {
         call: &'static str,
         action: impl FnOnce(&Self) -> Result<R>,
     ) -> Result<R> {
-        action(self).map_err(|error| self.comm.annotate(error.in_call(call)))
+        action(self).map_err(|error| report(&self.comm, call, error))
     }
 
     /// This rank, 0 up to [`Self::size`].
@@ -232,6 +234,7 @@ pub(crate) fn number(argument: &'static str, value: usize) -> Result<i32> {
 impl<T: Threads> Drop for Communicator<'_, T> {
     fn drop(&mut self) {
         if self.owned {
+            attribute::clear(&self.comm);
             self.comm.free();
         }
     }

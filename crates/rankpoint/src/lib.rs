@@ -53,7 +53,7 @@
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`] and [`pending_varying`], its relatives in
-//! [`group`], [`cart`], [`graph`] and [`inter`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -62,6 +62,7 @@ extern crate self as rankpoint;
 
 #[cfg(feature = "ndarray")]
 mod arrays;
+pub mod attribute;
 mod axes;
 pub mod buffer;
 pub mod cart;
@@ -69,6 +70,7 @@ pub mod collective;
 pub mod communicator;
 pub mod data;
 pub mod envelope;
+pub mod errors;
 pub mod graph;
 pub mod group;
 pub mod inter;
@@ -91,12 +93,14 @@ pub mod varying;
 #[doc(hidden)]
 pub use testkit;
 
+pub use attribute::AttributeKey;
 pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
 pub use communicator::{Communicator, Hints};
 pub use data::{Datatype, Plain};
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
+pub use errors::ErrorMode;
 pub use graph::Graph;
 pub use group::Group;
 pub use inter::InterCommunicator;

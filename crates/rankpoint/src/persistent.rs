@@ -19,6 +19,7 @@ use engine::vci::operations::RequestId;
 
 use crate::buffer::{Incoming, Lend, Outgoing, Region};
 use crate::envelope::rank_code;
+use crate::errors::report;
 use crate::p2p::give_up;
 use crate::universe::Threads;
 use crate::{Scope, Source, Status, Tag};
@@ -193,7 +194,7 @@ impl<'scope, B, O: Outcome> Persistent<'scope, B, O> {
     pub fn start(&mut self) -> Result<Started<'_, 'scope, B, O>> {
         self.settle("Persistent::start")?;
         persistent::start(self.comm.process().vci(), self.id())
-            .map_err(|error| self.comm.annotate(error.in_call("Persistent::start")))?;
+            .map_err(|error| report(self.comm, "Persistent::start", error))?;
         self.is_active = true;
         Ok(Started { request: self })
     }
@@ -217,8 +218,7 @@ impl<'scope, B, O: Outcome> Persistent<'scope, B, O> {
         }
         // When this fails the operation is complete all the same.
         self.is_active = false;
-        complete_planned(self.comm, self.id(), call)
-            .map_err(|error| self.comm.annotate(error.in_call(call)))
+        complete_planned(self.comm, self.id(), call).map_err(|error| report(self.comm, call, error))
     }
 
     fn id(&self) -> RequestId {
@@ -269,7 +269,7 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
         if !matches!(found, Ok(None)) {
             self.request.is_active = false;
         }
-        match found.map_err(|error| comm.annotate(error.in_call("Started::test")))? {
+        match found.map_err(|error| report(comm, "Started::test", error))? {
             Some(status) => Ok(Ok(O::told(Status(status)))),
             None => Ok(Err(self)),
         }
@@ -282,7 +282,7 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
     pub fn cancel(&self) -> Result<()> {
         let comm = self.request.comm;
         request::cancel(comm.process().vci(), self.request.id())
-            .map_err(|error| comm.annotate(error.in_call("Started::cancel")))
+            .map_err(|error| report(comm, "Started::cancel", error))
     }
 }
 

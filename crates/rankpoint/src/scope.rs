@@ -18,6 +18,7 @@ use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::envelope::rank_code;
+use crate::errors::report;
 use crate::p2p::{complete, give_up};
 use crate::persistent::complete_planned;
 use crate::universe::Threads;
@@ -100,7 +101,7 @@ impl<T: Threads> Communicator<'_, T> {
         let rest = scope.finish().and(scope.free_planned());
         drop(end);
         let value = result?;
-        rest.map_err(|error| self.comm().annotate(error.in_call("Communicator::scope")))?;
+        rest.map_err(|error| report(self.comm(), "Communicator::scope", error))?;
         Ok(value)
     }
 }
@@ -275,7 +276,7 @@ impl<'scope, B> Request<'scope, B> {
             &mut self.ids.borrow_mut()[self.index],
             "Request::wait",
         )
-        .map_err(|error| self.comm.annotate(error.in_call("Request::wait")))?;
+        .map_err(|error| report(self.comm, "Request::wait", error))?;
         Ok((status, self.buffer))
     }
 
@@ -286,7 +287,7 @@ impl<'scope, B> Request<'scope, B> {
     pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
         let vci = self.comm.process().vci();
         let found = request::test(vci, &mut self.ids.borrow_mut()[self.index])
-            .map_err(|error| self.comm.annotate(error.in_call("Request::test")))?;
+            .map_err(|error| report(self.comm, "Request::test", error))?;
         Ok(match found {
             Some(status) => Ok((Status(status), self.buffer)),
             None => Err(self),
@@ -299,7 +300,7 @@ impl<'scope, B> Request<'scope, B> {
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
         request::cancel(self.comm.process().vci(), self.id())
-            .map_err(|error| self.comm.annotate(error.in_call("Request::cancel")))
+            .map_err(|error| report(self.comm, "Request::cancel", error))
     }
 
     /// The same without its buffer, so that requests of different buffers fit into one collection.
@@ -372,7 +373,7 @@ pub fn wait_any<'scope, B>(
     for (request, &id) in requests.iter().zip(&ids) {
         request.ids.borrow_mut()[request.index] = id;
     }
-    match found.map_err(|error| comm.annotate(error.in_call("wait_any")))? {
+    match found.map_err(|error| report(comm, "wait_any", error))? {
         Any::Done(index, status) => {
             let request = requests.remove(index);
             Ok(Some((index, Status(status), request.buffer)))

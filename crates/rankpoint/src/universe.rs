@@ -9,7 +9,7 @@ use engine::comm::Comm;
 use engine::process::{Process, ThreadLevel};
 use engine::{Error, ErrorClass, Result};
 
-use crate::Communicator;
+use crate::{Communicator, attribute};
 
 /// How many threads of a rank may use MPI: a marker that communicators carry.
 pub trait Threads: private::Sealed {
@@ -151,6 +151,9 @@ impl<T: Threads> Drop for Universe<T> {
         if std::thread::panicking() {
             // The others may wait for what this rank will never send: its end without a goodbye tells the launcher.
             return;
+        }
+        for comm in [self.process.itself(), self.process.world()] {
+            attribute::clear(comm);
         }
         if let Err(error) = self.process.finish() {
             warn(self.process, &error.to_string());

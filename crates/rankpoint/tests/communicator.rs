@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What communicators carry: hints, attributes, ways to handle errors.
 
-use rankpoint::{Communicator, ErrorClass, Hints, Op, Result, Source, Tag};
+use std::sync::{Arc, Mutex};
+
+use rankpoint::testkit::{RankTest, start};
+use rankpoint::{
+    AttributeKey, Communicator, ErrorClass, ErrorMode, Hints, Op, Result, Source, Tag,
+};
 
 #[rankpoint::test(ranks = [1, 2, 3, 4])]
 fn promises_are_kept(world: Communicator<'_>) -> Result<()> {
@@ -54,4 +59,107 @@ fn ranks_that_share_memory_are_one_communicator(world: Communicator<'_>) -> Resu
     );
     assert_eq!(node.all_reduce_value(1u8, Op::SUM)? as usize, node.size());
     Ok(())
+}
+
+/// Tells in a list that it goes away.
+struct Told(&'static str, Arc<Mutex<Vec<&'static str>>>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Ok(mut gone) = self.1.lock() {
+            gone.push(self.0);
+        }
+    }
+}
+
+#[rankpoint::test(ranks = [1, 2])]
+fn attributes_live_as_long_as_their_communicator(world: Communicator<'_>) -> Result<()> {
+    let gone = Arc::new(Mutex::new(Vec::new()));
+    let told = |name| Told(name, gone.clone());
+    let (first, second) = (AttributeKey::new(), AttributeKey::new());
+    let comm = world.duplicate()?;
+    comm.set_attribute(&first, told("first"))?;
+    comm.set_attribute(&second, told("replaced"))?;
+    comm.set_attribute(&second, told("second"))?;
+    assert_eq!(*gone.lock().unwrap(), ["replaced"]);
+    assert_eq!(comm.attribute(&first).map(|value| value.0), Some("first"));
+    assert!(world.attribute(&first).is_none());
+    // What was found stays as long as it is held.
+    let held = comm.attribute(&first);
+    comm.remove_attribute(&first)?;
+    assert!(comm.attribute(&first).is_none());
+    assert_eq!(*gone.lock().unwrap(), ["replaced"]);
+    drop(held);
+    assert_eq!(*gone.lock().unwrap(), ["replaced", "first"]);
+    let error = comm.remove_attribute(&first).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::ERR_KEYVAL);
+    comm.set_attribute(&first, told("last"))?;
+    drop(comm);
+    // The latest first.
+    assert_eq!(
+        *gone.lock().unwrap(),
+        ["replaced", "first", "last", "second"]
+    );
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2])]
+fn duplicates_get_what_the_key_says(world: Communicator<'_>) -> Result<()> {
+    let (stays, cloned) = (AttributeKey::new(), AttributeKey::copied());
+    let counted =
+        AttributeKey::copied_by(|&generation: &u32| (generation < 2).then_some(generation + 1));
+    let parent = world.duplicate()?;
+    parent.set_attribute(&stays, 1u8)?;
+    parent.set_attribute(&cloned, "text".to_owned())?;
+    parent.set_attribute(&counted, 0)?;
+    let child = parent.duplicate()?;
+    let grandchild = child.duplicate()?.duplicate()?;
+    assert_eq!(
+        (child.attribute(&stays), parent.attribute(&stays)),
+        (None, Some(Arc::new(1)))
+    );
+    assert_eq!(child.attribute(&counted).as_deref(), Some(&1));
+    assert_eq!(grandchild.attribute(&counted), None);
+    drop((parent, child));
+    assert_eq!(
+        grandchild.attribute(&cloned).as_deref(),
+        Some(&"text".to_owned())
+    );
+    assert!(world.split(0, 0)?.attribute(&cloned).is_none());
+    Ok(())
+}
+
+#[test]
+fn an_error_ends_the_job_where_the_communicator_says_so() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::an_error_ends_the_job_where_the_communicator_says_so"
+        ),
+        &[3],
+    );
+    if rankpoint::testkit::is_rank() {
+        return rankpoint::testkit::run(&TEST, || -> Result<()> {
+            let universe = rankpoint::Universe::init()?;
+            let world = universe.world();
+            // Errors on other communicators are returned as before.
+            let comm = world.duplicate()?;
+            comm.set_error_mode(ErrorMode::Abort);
+            assert_eq!(world.error_mode(), ErrorMode::Return);
+            assert!(world.send(&0u8, 99, 0).is_err());
+            let part = comm.split(0, 0)?;
+            if part.rank() == 1 {
+                let _ = part.scope(|scope| scope.isend(&0u8, 77, 0).map(drop));
+                println!("came back");
+            }
+            part.barrier()
+        });
+    }
+    let failed = start(&TEST).unwrap_err();
+    let text = failed.to_string();
+    assert!(text.contains("'dest' is 77"), "{text}");
+    assert!(text.contains("ending the job"), "{text}");
+    assert!(!text.contains("came back"), "{text}");
+    let code = i32::from(failed.job.unwrap().exit_code);
+    assert_eq!(code, ErrorClass::ERR_RANK.0);
 }
