@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use layout::{ArrayOrder, Layout, Share, Slice};
 
-use super::construct::{natural, too_large};
+use super::construct::natural;
 use super::contents::{Combiner, Contents};
+use super::limits;
 use super::{Datatype, Width};
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -108,7 +109,8 @@ impl Datatype {
                 start: start as usize,
             });
         }
-        let layout = Layout::subarray(&slices, array_order, old.layout()).map_err(too_large)?;
+        let layout = Layout::subarray(&slices, array_order, old.layout())
+            .map_err(|error| limits::of_sizes(error, "array_of_sizes", sizes, array_order, old))?;
         let mut contents = Contents::new(Combiner::Subarray, std::slice::from_ref(old));
         contents.integers.push(sizes.len() as i32);
         let mut contents = contents
@@ -131,7 +133,9 @@ impl Datatype {
         let shares: Vec<Share> = (0..dimensions)
             .map(|index| share(&array, index, coordinates[index]))
             .collect::<Result<_>>()?;
-        let layout = Layout::darray(&shares, order, old.layout()).map_err(too_large)?;
+        let global = array.global_sizes;
+        let layout = Layout::darray(&shares, order, old.layout())
+            .map_err(|error| limits::of_sizes(error, "array_of_gsizes", global, order, old))?;
         let mut contents = Contents::new(Combiner::Darray, std::slice::from_ref(old));
         contents
             .integers

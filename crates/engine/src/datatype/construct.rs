@@ -4,14 +4,13 @@
 //! All numbers are 64-bit; [`Width`] says whether the program used the form with `int` or with `MPI_Count`, which decides
 //! only where the record of the construction keeps them. Arguments are checked here and named in the error.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use fabric::sync::Mutex;
 use layout::{Layout, LayoutError};
 
 use super::contents::{Combiner, Contents};
 use super::predefined::{self, Predefined};
-use super::{Datatype, elements};
+use super::{Datatype, limits};
 use crate::errors::{Error, ErrorClass, Result};
 
 /// Which of the two C forms of a constructor was called.
@@ -50,15 +49,6 @@ impl Contents {
         }
         self
     }
-}
-
-#[cold]
-pub(super) fn too_large(error: LayoutError) -> Error {
-    let class = match error {
-        LayoutError::Overflow => ErrorClass::ERR_ARG,
-        LayoutError::TooManyBlocks => ErrorClass::ERR_NO_MEM,
-    };
-    Error::new(class, error.to_string())
 }
 
 /// A number that must not be negative.
@@ -109,7 +99,7 @@ impl Datatype {
         elements: Option<u64>,
         element_bytes: Option<usize>,
     ) -> Result<Arc<Self>> {
-        let elements = elements.ok_or_else(|| too_large(LayoutError::Overflow))?;
+        let elements = elements.ok_or_else(limits::too_many_elements)?;
         Ok(Arc::new(Self::new(
             layout.into(),
             contents,
@@ -143,11 +133,9 @@ impl Datatype {
     /// MPI_ERR_COUNT for a negative count, MPI_ERR_ARG when the type gets too large.
     pub fn contiguous(count: i64, old: &Arc<Self>, width: Width) -> Result<Arc<Self>> {
         let layout = Layout::contiguous(natural("count", count)?, old.layout());
+        let layout = layout.map_err(|error| limits::of_argument(error, "count", count))?;
         let contents = Contents::new(Combiner::Contiguous, std::slice::from_ref(old));
-        Self::derived(
-            layout.map_err(too_large)?,
-            contents.numbers(width, &[count]),
-        )
+        Self::derived(layout, contents.numbers(width, &[count]))
     }
 
     /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
@@ -161,18 +149,11 @@ impl Datatype {
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
-        let blocks = natural("count", count)?;
-        let layout = Layout::vector(
-            blocks,
-            natural("blocklength", length)?,
-            stride,
-            old.layout(),
-        );
+        let blocks = (natural("count", count)?, natural("blocklength", length)?);
+        let layout = Layout::vector(blocks.0, blocks.1, stride, old.layout())
+            .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
         let contents = Contents::new(Combiner::Vector, std::slice::from_ref(old));
-        Self::derived(
-            layout.map_err(too_large)?,
-            contents.numbers(width, &[count, length, stride]),
-        )
+        Self::derived(layout, contents.numbers(width, &[count, length, stride]))
     }
 
     /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
@@ -186,18 +167,14 @@ impl Datatype {
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
-        let blocks = natural("count", count)?;
-        let layout = Layout::hvector(
-            blocks,
-            natural("blocklength", length)?,
-            stride,
-            old.layout(),
-        );
+        let blocks = (natural("count", count)?, natural("blocklength", length)?);
+        let layout = Layout::hvector(blocks.0, blocks.1, stride, old.layout())
+            .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
         let contents = Contents::new(Combiner::Hvector, std::slice::from_ref(old));
         let contents = contents
             .numbers(width, &[count, length])
             .bytes(width, &[stride]);
-        Self::derived(layout.map_err(too_large)?, contents)
+        Self::derived(layout, contents)
     }
 
     /// Blocks of different lengths at displacements in elements (MPI_Type_indexed).
@@ -212,7 +189,7 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let layout = indexed_layout(sizes.iter().copied(), displacements, old)?;
+        let layout = indexed_layout(sizes.iter().copied(), None, displacements, old)?;
         let contents = Contents::new(Combiner::Indexed, std::slice::from_ref(old));
         let contents = contents
             .numbers(width, &[lengths.len() as i64])
@@ -233,8 +210,16 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let pieces = displacements.iter().copied().zip(sizes);
-        let layout = Layout::hindexed(pieces, old.layout()).map_err(too_large)?;
+        let pieces = displacements.iter().copied().zip(sizes.iter().copied());
+        let layout = Layout::hindexed(pieces, old.layout()).map_err(|error| {
+            let pieces = sizes.iter().zip(displacements);
+            let old = old.layout();
+            limits::of_pieces(
+                error,
+                None,
+                pieces.map(|(&size, &at)| (size, at, 1, &**old)),
+            )
+        })?;
         let contents = Contents::new(Combiner::Hindexed, std::slice::from_ref(old));
         let contents = contents
             .numbers(width, &[lengths.len() as i64])
@@ -254,7 +239,7 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let size = natural("blocklength", length)?;
-        let layout = indexed_layout(std::iter::repeat(size), displacements, old)?;
+        let layout = indexed_layout(std::iter::repeat(size), Some(size), displacements, old)?;
         let contents = Contents::new(Combiner::IndexedBlock, std::slice::from_ref(old));
         let contents = contents
             .numbers(width, &[displacements.len() as i64, length])
@@ -274,7 +259,12 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let size = natural("blocklength", length)?;
         let pieces = displacements.iter().map(|&at| (at, size));
-        let layout = Layout::hindexed(pieces, old.layout()).map_err(too_large)?;
+        let layout = Layout::hindexed(pieces, old.layout()).map_err(|error| {
+            let pieces = displacements
+                .iter()
+                .map(|&at| (size, at, 1, &**old.layout()));
+            limits::of_pieces(error, Some(size), pieces)
+        })?;
         let contents = Contents::new(Combiner::HindexedBlock, std::slice::from_ref(old));
         let contents = contents
             .numbers(width, &[displacements.len() as i64, length])
@@ -300,7 +290,11 @@ impl Datatype {
             .zip(&sizes)
             .zip(types)
             .map(|((&at, &length), old)| (at, length, &**old.layout()));
-        let layout = Layout::structure(pieces).map_err(too_large)?;
+        let layout = Layout::structure(pieces).map_err(|error| {
+            let pieces = sizes.iter().zip(displacements).zip(types);
+            let pieces = pieces.map(|((&size, &at), old)| (size, at, 1, &**old.layout()));
+            limits::of_pieces(error, None, pieces)
+        })?;
         let parts = || {
             sizes
                 .iter()
@@ -334,11 +328,9 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let layout = old.layout().resized(lower_bound, extent);
+        let layout = layout.map_err(|error| limits::of_argument(error, "extent", extent))?;
         let contents = Contents::new(Combiner::Resized, std::slice::from_ref(old));
-        Self::derived(
-            layout.map_err(too_large)?,
-            contents.bytes(width, &[lower_bound, extent]),
-        )
+        Self::derived(layout, contents.bytes(width, &[lower_bound, extent]))
     }
 
     /// The pair type of a value and an index type, for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); `None` when
@@ -361,55 +353,6 @@ impl Datatype {
         Ok(pair
             .and_then(|&(.., code)| Predefined::find(code))
             .map(|row| row.datatype().clone()))
-    }
-
-    /// The type of Fortran's `selected_real_kind(p, r)` (MPI_Type_create_f90_real); negative numbers mean MPI_UNDEFINED.
-    ///
-    /// # Errors
-    /// MPI_ERR_ARG when no kind has the precision and range.
-    pub fn f90_real(precision: i32, range: i32) -> Result<Arc<Self>> {
-        let code = match (precision, range) {
-            (..=6, ..=37) => predefined::REAL4,
-            (..=15, ..=307) => predefined::REAL8,
-            (..=18, ..=4931) => predefined::LONG_DOUBLE,
-            (..=33, ..=4931) => predefined::REAL16,
-            _ => return Err(no_kind(precision, range)),
-        };
-        f90(Combiner::F90Real, &[precision, range], code)
-    }
-
-    /// The complex type of Fortran's `selected_real_kind(p, r)` (MPI_Type_create_f90_complex).
-    ///
-    /// # Errors
-    /// As for [`Self::f90_real`].
-    pub fn f90_complex(precision: i32, range: i32) -> Result<Arc<Self>> {
-        let code = match (precision, range) {
-            (..=6, ..=37) => predefined::COMPLEX8,
-            (..=15, ..=307) => predefined::COMPLEX16,
-            (..=18, ..=4931) => predefined::C_LONG_DOUBLE_COMPLEX,
-            (..=33, ..=4931) => predefined::COMPLEX32,
-            _ => return Err(no_kind(precision, range)),
-        };
-        f90(Combiner::F90Complex, &[precision, range], code)
-    }
-
-    /// The type of Fortran's `selected_int_kind(r)` (MPI_Type_create_f90_integer).
-    ///
-    /// # Errors
-    /// MPI_ERR_ARG when no kind has the range.
-    pub fn f90_integer(range: i32) -> Result<Arc<Self>> {
-        let code = match range {
-            ..=2 => predefined::INTEGER1,
-            3..=4 => predefined::INTEGER2,
-            5..=9 => predefined::INTEGER4,
-            10..=18 => predefined::INTEGER8,
-            19..=38 => predefined::INTEGER16,
-            _ => {
-                let expected = "a decimal range of at most 38";
-                return Err(Error::argument(ErrorClass::ERR_ARG, "r", range, expected));
-            }
-        };
-        f90(Combiner::F90Integer, &[range], code)
     }
 }
 
@@ -438,8 +381,10 @@ const VALUE_INDEX: [(u32, u32, u32); 9] = [
     ),
 ];
 
+/// Blocks at displacements in elements; `length` is that of all blocks if they have the same.
 fn indexed_layout(
-    lengths: impl Iterator<Item = usize>,
+    lengths: impl Iterator<Item = usize> + Clone,
+    length: Option<usize>,
     displacements: &[i64],
     old: &Datatype,
 ) -> Result<Layout> {
@@ -449,41 +394,13 @@ fn indexed_layout(
         .map(|at| at.checked_mul(extent).ok_or(LayoutError::Overflow))
         .collect::<std::result::Result<Vec<_>, _>>();
     scaled
-        .and_then(|bytes| Layout::hindexed(bytes.into_iter().zip(lengths), old.layout()))
-        .map_err(too_large)
-}
-
-#[cold]
-fn no_kind(precision: i32, range: i32) -> Error {
-    let value = format!("{precision} with range {range}");
-    let expected = "a precision of at most 33 digits and a range of at most 4931";
-    Error::argument(ErrorClass::ERR_ARG, "p", value, expected)
-}
-
-/// The type of a Fortran kind: the same object for the same arguments.
-fn f90(combiner: Combiner, arguments: &[i32], code: u32) -> Result<Arc<Datatype>> {
-    static MADE: OnceLock<Mutex<Vec<Arc<Datatype>>>> = OnceLock::new();
-    let unknown = || Error::new(ErrorClass::ERR_INTERN, "a Fortran kind without a type");
-    let row = Predefined::find(code).ok_or_else(unknown)?;
-    let mut made = match MADE.get_or_init(Mutex::default).lock() {
-        Ok(made) => made,
-        Err(poisoned) => poisoned.into_inner(),
-    };
-    let same = |known: &&Arc<Datatype>| {
-        known.contents().combiner == combiner && known.contents().integers == arguments
-    };
-    if let Some(known) = made.iter().find(same) {
-        return Ok(known.clone());
-    }
-    let contents = Contents {
-        integers: arguments.to_vec(),
-        ..Contents::of(combiner)
-    };
-    let layout = row.datatype().layout().clone();
-    let size = elements::basic_parts(row)[0];
-    let datatype = Arc::new(Datatype::new(layout, contents, 1, Some(size)).reducing_as(row));
-    made.push(datatype.clone());
-    Ok(datatype)
+        .and_then(|bytes| Layout::hindexed(bytes.into_iter().zip(lengths.clone()), old.layout()))
+        .map_err(|error| {
+            let pieces = lengths.zip(displacements);
+            let old = old.layout();
+            let pieces = pieces.map(|(size, &at)| (size, at, extent, &**old));
+            limits::of_pieces(error, length, pieces)
+        })
 }
 
 #[cfg(test)]
@@ -567,17 +484,6 @@ mod tests {
         }
         assert_eq!(datatype.elements_of(8), Some(2));
         drop(datatype);
-    }
-
-    #[test]
-    fn fortran_kinds_are_one_object_each() {
-        let first = Datatype::f90_real(15, 307).unwrap();
-        assert!(Arc::ptr_eq(&first, &Datatype::f90_real(15, 307).unwrap()));
-        assert_eq!(first.size(), 8);
-        assert_eq!(first.contents().combiner, Combiner::F90Real);
-        assert_eq!(Datatype::f90_integer(10).unwrap().size(), 8);
-        assert_eq!(Datatype::f90_complex(4, -1).unwrap().size(), 8);
-        assert!(Datatype::f90_real(34, 0).is_err() && Datatype::f90_integer(39).is_err());
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub mod construct;
 pub mod contents;
 pub mod elements;
 mod external;
+mod f90;
+mod limits;
 mod object;
 pub mod predefined;
 
