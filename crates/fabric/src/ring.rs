@@ -3,7 +3,7 @@
 //!
 //! A ring has one sender and one receiver. It is a power-of-two array of one-line cells beside a payload area. A
 //! short message lies whole in its cell, so that one cache line carries header and data; a longer one puts its bytes
-//! into the payload area and only describes them in the cell.
+//! into the payload area, or into a block ([`blocks`]) if it is long, and only describes them in the cell.
 //!
 //! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed` and `throttle`.
 //! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
@@ -18,12 +18,14 @@
 //! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
 // LONG: both sides of one data structure, whose invariant spans them.
 
+mod blocks;
 #[cfg(all(test, loom))]
 mod models;
 
 use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use blocks::{BLOCKS, Block, RETURNED_TOGETHER, Stack};
 
 /// Bytes that fit into a cell beside its header.
 pub const SHORT_BYTES: usize = 48;
@@ -31,6 +33,14 @@ pub const SHORT_BYTES: usize = 48;
 pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 /// Granularity of the payload area: one cache line.
 pub const PAYLOAD_LINE: u32 = 64;
+/// Longest piece that goes into the payload area while there are blocks, in bytes.
+const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
+/// Longest piece that goes into the payload area when there is no block.
+const FALLBACK_BYTES: u32 = 8 << 10;
+/// Bytes of a block beyond the longest piece, so that pieces can be shifted.
+const BLOCK_SLACK: u32 = 128;
+/// Blocks that are as large as a payload area.
+const BLOCKS_AN_AREA: u32 = 8;
 
 /// One message, or the description of one. One cache line.
 #[repr(C, align(64))]
@@ -50,6 +60,8 @@ pub struct RingShared {
     consumed: AtomicU64,
     /// 1 while the receiver holds too many unexpected bytes of this sender.
     throttle: AtomicU32,
+    /// One bit for each block, flipped when the block goes back to the sender.
+    returned: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -67,16 +79,33 @@ pub struct RingPlace {
     pub cells: NonNull<Cell>,
     /// The payload area.
     pub payload: NonNull<u8>,
+    /// The pool of blocks.
+    pub pool: NonNull<u8>,
     /// Number of cells, a power of two.
     pub cell_count: u32,
-    /// Bytes of the payload area, a power of two, at least two lines.
+    /// Bytes of the payload area, a power of two, at least eight lines.
     pub payload_bytes: u32,
 }
+
+/// Where a piece lies: what a cell says of it.
+pub type PiecePlace = u64;
 
 impl RingPlace {
     /// Bytes that a ring of these sizes needs.
     pub const fn bytes(cell_count: u32, payload_bytes: u32) -> u64 {
-        64 + 64 * cell_count as u64 + payload_bytes as u64
+        let stride = Self::block_bytes_of(payload_bytes) as u64 + BLOCK_SLACK as u64;
+        let pool = BLOCKS as u64 * stride;
+        64 + 64 * cell_count as u64 + payload_bytes as u64 + pool
+    }
+
+    /// Bytes of a block of a ring whose payload area has `payload_bytes` bytes.
+    pub const fn block_bytes_of(payload_bytes: u32) -> u32 {
+        payload_bytes / BLOCKS_AN_AREA
+    }
+
+    /// Bytes of a block.
+    const fn block_bytes(&self) -> u32 {
+        Self::block_bytes_of(self.payload_bytes)
     }
 
     /// The ring that starts at `base`.
@@ -87,13 +116,22 @@ impl RingPlace {
     pub const unsafe fn at(base: NonNull<u8>, cell_count: u32, payload_bytes: u32) -> Self {
         // SAFETY: inside the range that the caller promises.
         let (cells, payload) = unsafe { (base.add(64), base.add(64 + 64 * cell_count as usize)) };
+        // SAFETY: as above; the pool follows the payload area.
+        let pool = unsafe { payload.add(payload_bytes as usize) };
         Self {
             shared: base.cast(),
             cells: cells.cast(),
             payload,
+            pool,
             cell_count,
             payload_bytes,
         }
+    }
+
+    /// The block of a pool that starts at `pool` and has this ring's sizes.
+    const fn block(&self, pool: NonNull<u8>, block: Block) -> NonNull<u8> {
+        // SAFETY: a block's index is below BLOCKS, and a pool has that many blocks (RingPlace::at; all pools are alike).
+        unsafe { pool.add((block.index as u32 * (self.block_bytes() + BLOCK_SLACK)) as usize) }
     }
 
     /// One past the last cell.
@@ -127,6 +165,18 @@ impl RingPlace {
     }
 }
 
+/// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
+/// place in a cache line, but not the same in a page.
+fn shift_for(start: NonNull<u8>, source: *const u8) -> usize {
+    let shift = source as usize % 64;
+    let target = start.as_ptr() as usize + shift;
+    if target.wrapping_sub(source as usize).is_multiple_of(4096) {
+        shift + 64
+    } else {
+        shift
+    }
+}
+
 /// A message's length as payload lines.
 const fn line_bytes(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAYLOAD_LINE)
@@ -149,6 +199,7 @@ struct Back {
     place: RingPlace,
     payload_next: u32,
     payload_consumed: u32,
+    blocks: Stack,
 }
 
 // SAFETY: the pointers lead into a mapping that outlives the ring (RingPlace::at); one side is used by one thread at a
@@ -166,6 +217,7 @@ impl RingSender {
                 place,
                 payload_next: 0,
                 payload_consumed: 0,
+                blocks: Stack::full(),
             })),
         }
     }
@@ -230,6 +282,9 @@ impl RingSender {
         // SAFETY: at most the end of the cells, by `to_end`.
         self.limit = unsafe { self.cursor.add(credits.min(to_end) as usize) };
         back.payload_consumed = (consumed >> 32) as u32;
+        // PAIRS: ring.returned. The receiver's reads of a block happen before we overwrite it.
+        let returned = place.shared().returned.load(Ordering::Acquire);
+        back.blocks.take_returned(returned);
         credits != 0
     }
 
@@ -301,10 +356,18 @@ impl RingSender {
         true
     }
 
-    /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the position to
-    /// put into the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
-    pub fn reserve(&mut self, bytes: u32) -> Option<(NonNull<u8>, u32)> {
+    /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
+    /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
+    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
         if bytes > self.largest_payload() || (!self.has_credit() && !self.refresh()) {
+            return None;
+        }
+        if bytes > AREA_PIECE_BYTES
+            && let Some(found) = self.reserve_block(bytes, source)
+        {
+            return Some(found);
+        }
+        if bytes > FALLBACK_BYTES {
             return None;
         }
         let (position, end) = self.back.as_ref()?.room(bytes);
@@ -322,7 +385,47 @@ impl RingSender {
                 .payload
                 .add((position & (place.payload_bytes - 1)) as usize)
         };
-        Some((target, position))
+        Some((target, PiecePlace::from(position)))
+    }
+
+    /// A block, if one is left or has come back, and is long enough.
+    fn reserve_block(
+        &mut self,
+        bytes: u32,
+        source: *const u8,
+    ) -> Option<(NonNull<u8>, PiecePlace)> {
+        let place = self.back.as_ref()?.place;
+        if bytes > place.block_bytes() {
+            return None;
+        }
+        let block = match self.back.as_mut()?.blocks.pop() {
+            Some(block) => block,
+            None if self.refresh() => self.back.as_mut()?.blocks.pop()?,
+            None => return None,
+        };
+        let pool = if block.own {
+            place.pool
+        } else {
+            self.back.as_ref()?.blocks.peer_pool?
+        };
+        let start = place.block(pool, block);
+        let shift = shift_for(start, source);
+        // SAFETY: a block is longer by more than the largest shift than the longest piece (BLOCK_SLACK).
+        Some((unsafe { start.add(shift) }, block.place(shift)))
+    }
+
+    /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
+    fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
+        self.back
+            .as_mut()
+            .is_some_and(|back| back.blocks.adopt(block, from.place.pool))
+    }
+
+    /// The block of this side's pool that comes home with a piece.
+    fn home(&self, block: Block) -> Option<NonNull<u8>> {
+        self.back
+            .as_ref()
+            .map(|back| back.place.block(back.place.pool, block))
     }
 
     // TIER: short
@@ -392,6 +495,11 @@ pub struct RingReceiver {
     lap: u32,
     payload_next: u32,
     payload_returned: u32,
+    /// What `returned` is to be, and how many of its flips have not been written yet.
+    returned: u64,
+    unsaid: u32,
+    /// Whether room has gone back that the sender may sleep for.
+    credited: bool,
     place: RingPlace,
 }
 
@@ -407,6 +515,9 @@ impl RingReceiver {
             lap: 1,
             payload_next: 0,
             payload_returned: 0,
+            returned: 0,
+            unsaid: 0,
+            credited: false,
             place,
         };
         receiver.plan_pause();
@@ -451,18 +562,54 @@ impl RingReceiver {
         unsafe { load_data(&self.cell().words, target, bytes) };
     }
 
-    /// The payload at `position` that the peeked cell describes; `None` when the sender's numbers are impossible.
-    pub fn payload(&self, position: u32, bytes: u32) -> Option<NonNull<u8>> {
+    /// The payload at `place` that the peeked cell describes, where `way_back` is the ring to the same peer; `None` when the
+    /// sender's numbers are impossible.
+    pub fn payload(
+        &self,
+        place: PiecePlace,
+        bytes: u32,
+        way_back: &RingSender,
+    ) -> Option<NonNull<u8>> {
+        if let Some(block) = Block::arrived(place) {
+            let start = if block.own {
+                way_back.home(block)
+            } else {
+                Some(self.place.block(self.place.pool, block))
+            };
+            let shift = Block::shift(place);
+            let fits = bytes <= self.place.block_bytes() && shift < BLOCK_SLACK as usize;
+            // SAFETY: inside the block by the comparison.
+            return start
+                .filter(|_| fits)
+                .map(|start| unsafe { start.add(shift) });
+        }
         let area = self.place.payload_bytes;
-        let offset = position & (area - 1);
+        let offset = u32::try_from(place).ok()? & (area - 1);
         let fits = bytes <= area && offset <= area - bytes;
         // SAFETY: inside the payload area by the comparison.
         fits.then(|| unsafe { self.place.payload.add(offset as usize) })
     }
 
-    /// Notes that the payload at `position` has been copied out; the next [`Self::advance`] may return it.
-    pub fn release_payload(&mut self, position: u32, bytes: u32) {
-        self.payload_next = position.wrapping_add(line_bytes(bytes));
+    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
+    /// a block is kept for `way_back`, the ring to the same peer, or goes home.
+    pub fn release_payload(&mut self, place: PiecePlace, bytes: u32, way_back: &mut RingSender) {
+        if let Some(block) = Block::arrived(place) {
+            if !way_back.adopt(block, self) && !block.own {
+                self.returned ^= 1 << block.index;
+                self.unsaid += 1;
+                if self.unsaid == RETURNED_TOGETHER {
+                    self.unsaid = 0;
+                    self.credited = true;
+                    // PAIRS: ring.returned. Our reads of the blocks are complete before the sender sees this.
+                    self.place
+                        .shared()
+                        .returned
+                        .store(self.returned, Ordering::Release);
+                }
+            }
+            return;
+        }
+        self.payload_next = (place as u32).wrapping_add(line_bytes(bytes));
         if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
             self.pause = self.cursor.wrapping_add(1);
         }
@@ -503,6 +650,13 @@ impl RingReceiver {
             .shared()
             .consumed
             .store(consumed, Ordering::Release);
+        self.credited = true;
+    }
+
+    /// Whether room has gone back since this was asked last: the sender needs its doorbell if it sleeps for that.
+    #[inline(always)]
+    pub const fn take_credited(&mut self) -> bool {
+        std::mem::replace(&mut self.credited, false)
     }
 
     /// Pauses after a quarter of the ring, or at its end.

@@ -11,7 +11,7 @@ use fabric::counters::Counter;
 use fabric::ring::SHORT_BYTES;
 use std::ptr::NonNull;
 
-use super::{cell, note_message, pack, send_control, unpack};
+use super::{cell, note_message, pack, piece_at, release_piece, send_control, unpack};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -48,13 +48,22 @@ pub(super) fn transmit_eager(
         let link = &mut state.links[peer as usize];
         let op = state.ops.op_mut(index);
         let start = op.position;
-        let bytes = (total - start).min(piece_bytes(total));
-        let Some((target, place)) = link.sender.reserve(bytes as u32) else {
+        // Behind others the receiver has something to copy meanwhile.
+        let piece = if link.backlogged {
+            state.node.fragment_bytes as usize
+        } else {
+            piece_bytes(total)
+        };
+        let bytes = (total - start).min(piece);
+        let Some((target, place)) = link
+            .sender
+            .reserve(bytes as u32, op.base.wrapping_add(start))
+        else {
             return false;
         };
         // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
         unsafe { pack(op, start, target.as_ptr(), bytes) };
-        let (bytes, place) = (bytes as u64, u64::from(place));
+        let bytes = bytes as u64;
         let sent = if start == 0 {
             let words = [total as u64, id, place, bytes];
             link.sender.put_words(cell::EAGER, 0, word, &words)
@@ -201,12 +210,6 @@ pub(super) fn arrived_more(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// The address of a piece, if its description is possible.
-fn piece_at(state: &VciState, ring: usize, place: u64, bytes: u64) -> Option<NonNull<u8>> {
-    let bytes = u32::try_from(bytes).ok()?;
-    state.incoming[ring].ring.payload(place as u32, bytes)
-}
-
 /// Copies a piece of the arriving message to where the message goes, and ends the message with its last piece.
 fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64, bytes: u64) {
     let incoming = &mut state.incoming[ring];
@@ -235,9 +238,7 @@ fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64,
             .extend_from_slice(data);
         account(state, ring, bytes as i64);
     }
-    state.incoming[ring]
-        .ring
-        .release_payload(place as u32, bytes as u32);
+    release_piece(state, ring, place, bytes);
     if last && receives {
         finish_receive(state, index, peer);
     }

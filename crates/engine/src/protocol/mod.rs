@@ -15,9 +15,11 @@ pub(crate) mod rendezvous;
 #[cfg(test)]
 mod tests;
 
+use std::ptr::NonNull;
+
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, SHORT_BYTES};
+use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
 
 use crate::errors::Result;
 use crate::vci::VciState;
@@ -208,6 +210,21 @@ pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64
         state.count_other_cell_sent();
     }
     sent
+}
+
+/// The address of an arrived piece, if its description is possible.
+fn piece_at(state: &VciState, ring: usize, place: PiecePlace, bytes: u64) -> Option<NonNull<u8>> {
+    let incoming = &state.incoming[ring];
+    let way_back = &state.links[incoming.peer as usize].sender;
+    let bytes = u32::try_from(bytes).ok()?;
+    incoming.ring.payload(place, bytes, way_back)
+}
+
+/// Notes that an arrived piece has been copied out.
+fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u64) {
+    let incoming = &mut state.incoming[ring];
+    let way_back = &mut state.links[incoming.peer as usize].sender;
+    incoming.ring.release_payload(place, bytes as u32, way_back);
 }
 
 /// The live operation that a peer names, if it is one that talks to that peer.

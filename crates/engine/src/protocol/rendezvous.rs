@@ -12,7 +12,8 @@ use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
 use super::{
-    cell, copy, eager, is_contiguous, named_by_peer, note_message, pack, send_control, unpack,
+    cell, copy, eager, is_contiguous, named_by_peer, note_message, pack, piece_at, release_piece,
+    send_control, unpack,
 };
 use crate::vci::VciState;
 use crate::vci::link::CrossCopy;
@@ -21,6 +22,12 @@ use crate::vci::operations::{OpIndex, Role};
 
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
+
+/// Length of the first piece, and of the last ones.
+const FIRST_PIECE: usize = 8 << 10;
+const LAST_PIECE: usize = 16 << 10;
+/// Pieces of a message that are enough for both sides to copy at the same time most of the time.
+const MANY: usize = 32;
 
 /// Describes a send to its receiver; false when the ring has no room.
 pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
@@ -228,22 +235,39 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
     pieces
 }
 
+/// Length of the piece after `done` bytes, with `rest` bytes to go. The first ones and the last ones are shorter, because
+/// nothing is copied on the other side meanwhile.
+fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
+    let growing = done.max(FIRST_PIECE);
+    let shrinking = rest.div_ceil(2).next_multiple_of(64).max(LAST_PIECE);
+    let many = ((done + rest) / MANY).next_multiple_of(64).max(LAST_PIECE);
+    most.min(growing).min(shrinking).min(many).min(rest)
+}
+
 fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
     let mut pieces = 0;
     loop {
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
-        let bytes =
-            (op.record.bytes as usize - op.position).min(state.node.fragment_bytes as usize);
+        let rest = op.record.bytes as usize - op.position;
+        let most = state.node.fragment_bytes as usize;
+        let bytes = if state.streaming.len() > 1 {
+            rest.min(most)
+        } else {
+            piece_bytes(op.position, rest, most)
+        };
         if bytes == 0 || link.backlogged {
             return pieces;
         }
-        let Some((target, position)) = link.sender.reserve(bytes as u32) else {
+        let Some((target, place)) = link
+            .sender
+            .reserve(bytes as u32, op.base.wrapping_add(op.position))
+        else {
             return pieces;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         unsafe { pack(op, op.position, target.as_ptr(), bytes) };
-        let words = [op.remote, bytes as u64, u64::from(position)];
+        let words = [op.remote, bytes as u64, place];
         if !link.sender.put_words(cell::PIECE, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
             return pieces;
@@ -257,26 +281,19 @@ fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
 
 /// Handles a PIECE cell. Pieces beyond what a truncated receive wants are dropped.
 pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &mut state.incoming[ring];
-    let (id, bytes, position) = (
-        incoming.ring.word(0),
-        incoming.ring.word(1),
-        incoming.ring.word(2) as u32,
-    );
+    let incoming = &state.incoming[ring];
     let peer = incoming.peer;
-    let payload = u32::try_from(bytes)
-        .ok()
-        .and_then(|bytes| incoming.ring.payload(position, bytes));
-    let Some(payload) = payload else {
+    let [id, bytes, place] = std::array::from_fn(|index| incoming.ring.word(index));
+    let Some(payload) = piece_at(state, ring, place, bytes) else {
         state.fault = Some(format!("rank {peer} described a piece outside its ring"));
         return true;
     };
-    incoming.ring.release_payload(position, bytes as u32);
     let active = named_by_peer(state, id).filter(|&index| {
         let record = state.ops.record(index);
         record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer
     });
     let Some(index) = active else {
+        release_piece(state, ring, place, bytes);
         return true;
     };
     let op = state.ops.op_mut(index);
@@ -287,6 +304,7 @@ pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
     if op.position == op.wanted {
         state.complete(index);
     }
+    release_piece(state, ring, place, bytes);
     true
 }
 

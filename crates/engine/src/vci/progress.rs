@@ -4,6 +4,8 @@
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 
 use fabric::board::kind;
+use fabric::doorbell;
+use fabric::sync::Ordering;
 
 use super::VciState;
 use super::link::{self, Backlog, Queued};
@@ -53,7 +55,20 @@ impl VciState {
                 break;
             }
         }
+        if events != 0 && self.incoming[index].ring.take_credited() {
+            self.tell_of_room(index);
+        }
         events
+    }
+
+    /// Wakes the sender of a ring that may sleep until there is room.
+    #[cold]
+    #[inline(never)]
+    fn tell_of_room(&mut self, index: usize) {
+        let segment = &self.node.segment;
+        let asleep = &segment.board(self.incoming[index].peer).asleep;
+        let sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
+        doorbell::ring(asleep, sender_fences);
     }
 
     #[cold]

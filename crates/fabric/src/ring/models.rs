@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models of the ring: a sender and a receiver on a ring of two or four cells, which goes round more than once.
 //!
-//! The payload area is shadowed by cells of the model checker, so that it sees who touches which line when. Mutations that
-//! these models catch: `Relaxed` instead of `Release` in `publish` or of `Acquire` in `peek` (a message with old data, a
-//! race on the payload), `Relaxed` for `consumed` on either side (a race on the payload), and credits for one cell more
-//! than there are (a message overwritten before it was read).
+//! The payload area and the blocks are shadowed by cells of the model checker, so that it sees who touches what when.
+//! Mutations that these models catch: `Relaxed` instead of `Release` in `publish` or of `Acquire` in `peek` (a message with old
+//! data, a race on the payload), `Relaxed` for `consumed` on either side (a race on the payload), credits for one cell more
+//! than there are (a message overwritten before it was read), `Relaxed` for `returned` on either side, and a block that is kept
+//! and returned (races on a block).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,7 +13,10 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Cell, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS};
+use super::blocks::{BLOCKS, Block};
+use super::{
+    Cell, PAYLOAD_LINE, PiecePlace, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
+};
 use crate::sync::{AtomicU32, AtomicU64};
 
 const PAYLOAD_LINES: usize = 8;
@@ -22,8 +26,11 @@ struct Memory {
     shared: RingShared,
     cells: Box<[Cell]>,
     payload: Box<[u128]>,
+    pool: Box<[u128]>,
     /// One for each line of the payload area: what the checker watches.
     shadows: Vec<UnsafeCell<u64>>,
+    /// One for each block.
+    blocks: Vec<UnsafeCell<u64>>,
 }
 
 // SAFETY: sender and receiver keep to the ring's protocol, which is what the models check.
@@ -43,9 +50,12 @@ impl Memory {
             shared: RingShared {
                 consumed: AtomicU64::new(0),
                 throttle: AtomicU32::new(0),
+                returned: AtomicU64::new(0),
             },
             cells: (0..cells).map(cell).collect(),
             payload: vec![0; bytes / size_of::<u128>()].into(),
+            pool: vec![0; BLOCKS as usize * 16].into(),
+            blocks: (0..BLOCKS).map(|_| UnsafeCell::new(0)).collect(),
             shadows: (0..PAYLOAD_LINES).map(|_| UnsafeCell::new(0)).collect(),
         })
     }
@@ -56,6 +66,7 @@ impl Memory {
             shared: NonNull::from(&self.shared),
             cells: first,
             payload: NonNull::from(&self.payload[0]).cast(),
+            pool: NonNull::from(&self.pool[0]).cast(),
             cell_count: self.cells.len() as u32,
             payload_bytes: (PAYLOAD_LINES as u32) * PAYLOAD_LINE,
         }
@@ -129,8 +140,8 @@ fn payload_messages(messages: u64) {
             let mut sender = RingSender::new(memory.place());
             for number in 0..messages {
                 let position = loop {
-                    match sender.reserve(2 * PAYLOAD_LINE) {
-                        Some((_, position)) => break position,
+                    match sender.reserve(2 * PAYLOAD_LINE, std::ptr::null()) {
+                        Some((_, position)) => break position as u32,
                         None => thread::yield_now(),
                     }
                 };
@@ -144,19 +155,129 @@ fn payload_messages(messages: u64) {
         })
     };
     let mut receiver = RingReceiver::new(memory.place());
+    let mut way_back = RingSender::unconnected();
     for number in 0..messages {
         while receiver.peek().is_none() {
             thread::yield_now();
         }
         let position = receiver.word(1) as u32;
-        assert!(receiver.payload(position, 2 * PAYLOAD_LINE).is_some());
+        let place = PiecePlace::from(position);
+        let payload = receiver.payload(place, 2 * PAYLOAD_LINE, &way_back);
+        assert!(payload.is_some());
         for line in 0..2 {
             let shadow = memory.shadow(position + line * PAYLOAD_LINE);
             // SAFETY: published and not released; the checker reports it if the sender writes.
             assert_eq!(shadow.with(|value| unsafe { *value }), number);
         }
-        receiver.release_payload(position, 2 * PAYLOAD_LINE);
+        receiver.release_payload(place, 2 * PAYLOAD_LINE, &mut way_back);
         receiver.advance();
     }
     sender.join().unwrap();
+}
+
+/// Bytes of a piece that fits into a block.
+const PIECE: u32 = PAYLOAD_LINE;
+
+/// One side of a pair of rings whose pieces travel in blocks.
+struct Side {
+    towards: Arc<Memory>,
+    from: Arc<Memory>,
+    sender: RingSender,
+    receiver: RingReceiver,
+}
+
+impl Side {
+    fn new(towards: &Arc<Memory>, from: &Arc<Memory>) -> Self {
+        Self {
+            towards: towards.clone(),
+            from: from.clone(),
+            sender: RingSender::new(towards.place()),
+            receiver: RingReceiver::new(from.place()),
+        }
+    }
+
+    /// The shadow of a block that one of this side's cells names (`sent`), or one of the peer's.
+    fn shadow(&self, place: PiecePlace, sent: bool) -> &UnsafeCell<u64> {
+        let block = Block::arrived(place).unwrap();
+        // `own` is the receiver's view.
+        let memory = if block.own == sent {
+            &self.from
+        } else {
+            &self.towards
+        };
+        &memory.blocks[block.index as usize]
+    }
+
+    /// Sends `number` in a block; false when there is none.
+    fn try_send(&mut self, number: u64) -> bool {
+        let Some((_, place)) = self.sender.reserve_block(PIECE, std::ptr::null()) else {
+            return false;
+        };
+        // SAFETY: reserved for this piece; the checker reports it if the other side uses it.
+        self.shadow(place, true)
+            .with_mut(|value| unsafe { *value = number });
+        assert!(self.sender.put_words(2, 0, 0, &[number, place]));
+        true
+    }
+
+    /// Takes a piece, if one is there, and checks that it is `number`.
+    fn try_receive(&mut self, number: u64) -> bool {
+        if self.receiver.peek().is_none() {
+            return false;
+        }
+        let (said, place) = (self.receiver.word(0), self.receiver.word(1));
+        assert_eq!(said, number);
+        assert!(self.receiver.payload(place, PIECE, &self.sender).is_some());
+        // SAFETY: published and not released.
+        let value = self.shadow(place, false).with(|value| unsafe { *value });
+        assert_eq!(value, number);
+        self.receiver
+            .release_payload(place, PIECE, &mut self.sender);
+        self.receiver.advance();
+        true
+    }
+
+    /// Sends and receives so many pieces, whichever is possible first.
+    fn exchange(&mut self, sends: u64, receives: u64) {
+        let (mut sent, mut received) = (0, 0);
+        while sent < sends || received < receives {
+            let mut did = false;
+            if received < receives && self.try_receive(received) {
+                received += 1;
+                did = true;
+            }
+            if sent < sends && self.try_send(sent) {
+                sent += 1;
+                did = true;
+            }
+            if !did {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Two sides that exchange pieces in blocks of one pair of rings.
+fn block_exchange(first: u64, second: u64) {
+    let (there, back) = (Memory::new(4), Memory::new(4));
+    let other = {
+        let (there, back) = (there.clone(), back.clone());
+        thread::spawn(move || Side::new(&back, &there).exchange(second, first))
+    };
+    Side::new(&there, &back).exchange(first, second);
+    other.join().unwrap();
+}
+
+#[test]
+fn model_blocks_come_home_from_one_who_only_receives() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| block_exchange(4, 0));
+}
+
+#[test]
+fn model_blocks_change_hands_with_the_data() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| block_exchange(3, 3));
 }

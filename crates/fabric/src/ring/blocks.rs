@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Blocks: memory for long pieces that changes hands with the data, so that an answer is written where the question lay.
+//!
+//! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that carries a piece belongs to the
+//! receiver of the piece from then on: it may carry a piece the other way, or go home through the word `returned` of the
+//! ring's line. So two ranks that talk in turns use the same few blocks, which lie in the caches of both, and none of
+//! them asks the other for room.
+//!
+//! Invariants: a block belongs to one side, or is under way in one cell. `returned` holds one bit for each block of the
+//! ring's pool, which the receiver flips to give the block back; it cannot flip it again before the sender has seen the
+//! first time, because only then the block can come to it again. Who gets a block that it owns already was lied to by
+//! its peer, and ignores it.
+
+use std::ptr::NonNull;
+
+/// Blocks in the pool of one ring.
+pub(super) const BLOCKS: u32 = if cfg!(loom) { 2 } else { 12 };
+/// Blocks of the peer's pool that a side keeps at most; the rest of them stays with the one who can send more.
+pub(super) const KEPT: u32 = if cfg!(loom) { 1 } else { 8 };
+/// Blocks that go home with one write.
+pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 4 };
+// When the receiver keeps all that it may, the rest is enough for the last block under way to take the others home.
+const _: () = assert!(BLOCKS - KEPT >= RETURNED_TOGETHER);
+
+/// A piece's place that is a block: this bit, and one that tells whose pool it is from the sender's view.
+const IS_BLOCK: u64 = 1 << 32;
+const FROM_PEER: u64 = 1 << 8;
+
+/// A block, seen from one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Whether it belongs to the pool of the ring towards the peer, not of the one from it.
+    pub(super) own: bool,
+    pub(super) index: u8,
+}
+
+impl Block {
+    /// The number in a cell that names a block of the sender, and how far from its start the data begin.
+    pub(super) const fn place(self, shift: usize) -> u64 {
+        IS_BLOCK | if self.own { 0 } else { FROM_PEER } | self.index as u64 | (shift as u64) << 16
+    }
+
+    /// How far from the start of its block an arrived piece begins, in bytes.
+    pub(super) const fn shift(place: u64) -> usize {
+        (place >> 16) as u16 as usize
+    }
+
+    /// The block that an arrived number names, from the receiver's view; `None` when it names none.
+    pub(super) const fn arrived(place: u64) -> Option<Self> {
+        let index = place & 0xff;
+        if place & IS_BLOCK == 0 || index >= BLOCKS as u64 {
+            return None;
+        }
+        Some(Self {
+            own: place & FROM_PEER != 0,
+            index: index as u8,
+        })
+    }
+
+    const fn bit(self) -> u64 {
+        let bit = 1 << self.index;
+        if self.own { bit } else { bit << BLOCKS }
+    }
+}
+
+/// The blocks that one side owns: last in, first out, because what was used last is nearest.
+pub(super) struct Stack {
+    blocks: [Block; 2 * BLOCKS as usize],
+    len: usize,
+    /// One bit for each block on the stack.
+    members: u64,
+    /// Blocks of the peer that may be kept: one for each that was used, so that who only receives keeps none.
+    wanted: u32,
+    /// The pool of the ring from the peer, once a block of it has come.
+    pub(super) peer_pool: Option<NonNull<u8>>,
+    /// The word `returned` as it was seen last.
+    seen: u64,
+}
+
+impl Stack {
+    /// All blocks of the own pool.
+    pub(super) fn full() -> Self {
+        let mut stack = Self {
+            blocks: [Block {
+                own: true,
+                index: 0,
+            }; 2 * BLOCKS as usize],
+            len: 0,
+            members: 0,
+            wanted: 0,
+            peer_pool: None,
+            seen: 0,
+        };
+        for index in (0..BLOCKS as u8).rev() {
+            stack.push(Block { own: true, index });
+        }
+        stack
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Block> {
+        self.len = self.len.checked_sub(1)?;
+        let block = self.blocks[self.len];
+        self.members &= !block.bit();
+        self.wanted = KEPT.min(self.wanted + 1);
+        Some(block)
+    }
+
+    fn push(&mut self, block: Block) {
+        if self.members & block.bit() == 0 {
+            self.members |= block.bit();
+            self.blocks[self.len] = block;
+            self.len += 1;
+        }
+    }
+
+    /// Takes a block that came with a piece; false when there are enough of its kind, and it should go home.
+    pub(super) fn adopt(&mut self, block: Block, peer_pool: NonNull<u8>) -> bool {
+        let borrowed = (self.members >> BLOCKS).count_ones();
+        if !block.own {
+            if borrowed >= KEPT || self.wanted == 0 {
+                return false;
+            }
+            self.wanted -= 1;
+        }
+        self.peer_pool = Some(peer_pool);
+        self.push(block);
+        true
+    }
+
+    /// Takes back the blocks that the receiver has returned, given its word.
+    pub(super) fn take_returned(&mut self, word: u64) {
+        let mut back = (word ^ self.seen) & ((1 << BLOCKS) - 1);
+        self.seen = word;
+        while back != 0 {
+            let index = back.trailing_zeros() as u8;
+            self.push(Block { own: true, index });
+            back &= back - 1;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{BLOCKS, Block, KEPT, Stack};
+    use std::ptr::NonNull;
+
+    #[test]
+    fn what_was_used_last_is_used_first_and_nothing_twice() {
+        let mut stack = Stack::full();
+        let first = stack.pop().unwrap();
+        let second = stack.pop().unwrap();
+        assert_eq!((first.index, second.index), (0, 1));
+        assert!(stack.adopt(first, NonNull::dangling()));
+        assert!(stack.adopt(first, NonNull::dangling()));
+        assert_eq!(stack.pop(), Some(first));
+        for _ in 2..BLOCKS {
+            assert!(stack.pop().is_some_and(|block| block != first));
+        }
+        assert_eq!(stack.pop(), None);
+    }
+
+    #[test]
+    fn the_peers_blocks_are_kept_up_to_a_limit_by_who_sends_too() {
+        let mut stack = Stack::full();
+        for _ in 0..BLOCKS {
+            stack.pop();
+        }
+        let foreign = |index: u32| Block {
+            own: false,
+            index: index as u8,
+        };
+        assert!((0..KEPT).all(|index| stack.adopt(foreign(index), NonNull::dangling())));
+        assert!(!stack.adopt(foreign(KEPT), NonNull::dangling()));
+        assert!(!Stack::full().adopt(foreign(0), NonNull::dangling()));
+    }
+
+    #[test]
+    fn flipped_bits_come_home_once() {
+        let mut stack = Stack::full();
+        while stack.pop().is_some() {}
+        stack.take_returned(0b101);
+        stack.take_returned(0b101);
+        let mut back = [stack.pop().unwrap().index, stack.pop().unwrap().index];
+        back.sort_unstable();
+        assert_eq!((back, stack.pop()), ([0, 2], None));
+        stack.take_returned(0b100);
+        assert_eq!(stack.pop().map(|block| block.index), Some(0));
+        stack.take_returned(u64::MAX);
+        assert_eq!(
+            std::iter::from_fn(|| stack.pop()).count(),
+            BLOCKS as usize - 1
+        );
+    }
+
+    #[test]
+    fn places_name_blocks_from_the_other_side() {
+        let block = Block {
+            own: true,
+            index: 7,
+        };
+        assert_eq!(
+            Block::arrived(block.place(0)),
+            Some(Block {
+                own: false,
+                index: 7
+            })
+        );
+        assert_eq!(Block::arrived(7), None);
+        assert_eq!(Block::arrived(block.place(0) + u64::from(BLOCKS)), None);
+    }
+}
