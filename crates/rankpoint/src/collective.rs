@@ -5,32 +5,50 @@
 //! Each call lends its buffers to the engine until the operation is complete, and is not left before.
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
-use engine::coll::{self, Block, Pieces, Sizes};
+use std::sync::Arc;
+
+use engine::coll::{self, Block, Pieces, Sizes, short};
+use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;
+use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result, task};
 
+use crate::buffer::Region;
 use crate::data::zeros;
 use crate::p2p::give_up;
 use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Op, Plain};
 
+/// The memory of a borrowed buffer.
+fn block(region: Region) -> Block {
+    // SAFETY: callers pass a borrowed buffer to a collective that ends before they do (file head).
+    unsafe { region.into_block() }
+}
+
 /// A buffer that a collective reads.
 pub(crate) fn reads<B: Buffer + ?Sized>(data: &B) -> Result<Block> {
-    // SAFETY: callers pass a borrowed buffer to a collective that ends before they do (file head).
-    data.region().map(|region| unsafe { region.into_block() })
+    data.region().map(block)
 }
 
 /// A buffer that a collective writes.
 pub(crate) fn writes<B: BufferMut + ?Sized>(data: &mut B) -> Result<Block> {
-    // SAFETY: as in `reads`.
-    data.region_mut()
-        .map(|region| unsafe { region.into_block() })
+    data.region_mut().map(block)
 }
 
 /// The elements of a reduction.
 pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &EngineDatatype) -> Block {
-    // SAFETY: as in `reads`; the datatype is that of `V` (Op::reduction).
+    // SAFETY: as in `block`; the datatype is that of `V` (Op::reduction).
     unsafe { Block::new(base.cast_mut().cast(), count, datatype.layout().clone()) }
+}
+
+/// The memory of the elements that a reduction reads.
+pub(crate) const fn run<V: Plain>(data: &[V]) -> Memory<'static> {
+    Memory::contiguous(data.as_ptr().cast_mut().cast(), size_of_val(data))
+}
+
+/// The memory of the elements that a reduction writes.
+pub(crate) const fn run_mut<V: Plain>(data: &mut [V]) -> Memory<'static> {
+    Memory::contiguous(data.as_mut_ptr().cast(), size_of_val(data))
 }
 
 #[cold]
@@ -67,6 +85,34 @@ impl<T: Threads> Communicator<'_, T> {
         outcome
     }
 
+    /// Ends a collective that was tried on the straight line for short ones: what came of that, or if it was not taken the
+    /// collective as a future.
+    #[inline(always)]
+    pub(crate) fn finish<W: Future<Output = Result<()>>>(
+        &self,
+        call: &'static str,
+        tried: Option<Result<()>>,
+        work: impl FnOnce(Arc<Comm>) -> W,
+    ) -> Result<()> {
+        match tried {
+            Some(outcome) => {
+                end_if_unsettled(&outcome);
+                outcome
+            }
+            None => self.collect_long(call, work),
+        }
+    }
+
+    /// Apart, so that a short collective does not make room for the future of a long one.
+    #[inline(never)]
+    fn collect_long<W: Future<Output = Result<()>>>(
+        &self,
+        call: &'static str,
+        work: impl FnOnce(Arc<Comm>) -> W,
+    ) -> Result<()> {
+        self.collect(call, work(self.shared().clone()))
+    }
+
     pub(crate) fn root(&self, root: usize) -> Result<u32> {
         if root < self.size() {
             return Ok(root as u32);
@@ -85,11 +131,9 @@ impl<T: Threads> Communicator<'_, T> {
     /// # Errors
     /// Those of the messages.
     pub fn barrier(&self) -> Result<()> {
-        self.run("Communicator::barrier", |this| {
-            this.collect(
-                "Communicator::barrier",
-                coll::barrier(this.shared().clone()),
-            )
+        let call = "Communicator::barrier";
+        self.run(call, |this| {
+            this.finish(call, short::barrier(call, this.comm()), coll::barrier)
         })
     }
 
@@ -109,8 +153,10 @@ impl<T: Threads> Communicator<'_, T> {
     pub fn broadcast<B: BufferMut + ?Sized>(&self, data: &mut B, root: usize) -> Result<()> {
         let call = "Communicator::broadcast";
         self.run(call, |this| {
-            let (root, block) = (this.root(root)?, writes(data)?);
-            this.collect(call, coll::bcast(this.shared().clone(), block, root))
+            let (root, region) = (this.root(root)?, data.region_mut()?);
+            // SAFETY: the buffer is borrowed exclusively until this returns.
+            let tried = unsafe { short::bcast(call, this.comm(), &region.memory(), root) };
+            this.finish(call, tried, |comm| coll::bcast(comm, block(region), root))
         })
     }
 
@@ -124,12 +170,28 @@ impl<T: Threads> Communicator<'_, T> {
             let root = this.root(root)?;
             let (reduction, datatype) = op.reduction()?;
             let mut result = (this.rank() == root as usize).then(|| zeros::<V>(data.len()));
-            let send = elements(data.as_ptr(), data.len(), &datatype);
-            let receive = result
-                .as_mut()
-                .map(|result| elements(result.as_mut_ptr(), data.len(), &datatype));
-            let comm = this.shared().clone();
-            this.collect(call, coll::reduce(comm, send, receive, reduction, root))?;
+            let (from, count) = (run(data), data.len());
+            let into = result.as_deref_mut().map(run_mut);
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried = unsafe {
+                let comm = this.comm();
+                short::reduce(
+                    call,
+                    comm,
+                    &from,
+                    into.as_ref(),
+                    count,
+                    &reduction,
+                    Some(root),
+                )
+            };
+            this.finish(call, tried, |comm| {
+                let send = elements(data.as_ptr(), count, &datatype);
+                let receive = result
+                    .as_mut()
+                    .map(|result| elements(result.as_mut_ptr(), count, &datatype));
+                coll::reduce(comm, send, receive, reduction, root)
+            })?;
             Ok(result)
         })
     }
@@ -152,9 +214,16 @@ impl<T: Threads> Communicator<'_, T> {
         let call = "Communicator::all_reduce";
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
-            let block = elements(data.as_mut_ptr(), data.len(), &datatype);
-            let comm = this.shared().clone();
-            this.collect(call, coll::allreduce(comm, block.clone(), block, reduction))
+            let (memory, count) = (run_mut(data), data.len());
+            // SAFETY: the buffer is borrowed exclusively until this returns.
+            let tried = unsafe {
+                let comm = this.comm();
+                short::reduce(call, comm, &memory, Some(&memory), count, &reduction, None)
+            };
+            this.finish(call, tried, |comm| {
+                let block = elements(data.as_mut_ptr(), count, &datatype);
+                coll::allreduce(comm, block.clone(), block, reduction)
+            })
         })
     }
 
@@ -177,12 +246,15 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
-            let send = elements(data.as_ptr(), data.len(), &datatype);
-            let receive = elements(result.as_mut_ptr(), data.len(), &datatype);
-            this.collect(
-                call,
-                coll::scan(this.shared().clone(), send, receive, reduction),
-            )?;
+            let (from, into, count) = (run(data), run_mut(&mut result), data.len());
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried =
+                unsafe { short::prefix(call, this.comm(), &from, &into, count, &reduction, true) };
+            this.finish(call, tried, |comm| {
+                let send = elements(data.as_ptr(), count, &datatype);
+                let receive = elements(result.as_mut_ptr(), count, &datatype);
+                coll::scan(comm, send, receive, reduction)
+            })?;
             Ok(result)
         })
     }
@@ -197,11 +269,18 @@ impl<T: Threads> Communicator<'_, T> {
             let root = this.root(root)?;
             let mut all =
                 (this.rank() == root as usize).then(|| zeros::<V>(data.len() * this.size()));
-            let room = all.as_mut().map(|all| writes(&mut all[..])).transpose()?;
-            let pieces = room.map(|room| this.equal_pieces(&room));
-            let send = Some(reads(data)?);
-            let comm = this.shared().clone();
-            this.collect(call, coll::gather(comm, send, pieces, root, Sizes::Equal))?;
+            let from = data.region()?;
+            let into = all.as_mut().map(|all| all[..].region_mut()).transpose()?;
+            let room = into.as_ref().map(Region::memory);
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried = unsafe {
+                let (comm, send) = (this.comm(), Some(&from.memory()));
+                short::gather(call, comm, send, room.as_ref(), Some(root))
+            };
+            this.finish(call, tried, |comm| {
+                let pieces = into.map(|into| this.equal_pieces(&block(into)));
+                coll::gather(comm, Some(block(from)), pieces, root, Sizes::Equal)
+            })?;
             Ok(all)
         })
     }
@@ -229,14 +308,17 @@ impl<T: Threads> Communicator<'_, T> {
                     format!("{expected} at the root: {} for each rank", part.len()),
                 ));
             }
-            let whole = data.map(reads).transpose()?;
-            let pieces = whole.map(|whole| this.equal_pieces(&whole));
-            let receive = Some(writes(part)?);
-            let comm = this.shared().clone();
-            this.collect(
-                call,
-                coll::scatter(comm, pieces, receive, root, Sizes::Equal),
-            )
+            let (from, into) = (data.map(<[V]>::region).transpose()?, part.region_mut()?);
+            let whole = from.as_ref().map(Region::memory);
+            // SAFETY: both buffers are borrowed until this returns.
+            let tried = unsafe {
+                let (comm, receive) = (this.comm(), Some(&into.memory()));
+                short::scatter(call, comm, whole.as_ref(), receive, root)
+            };
+            this.finish(call, tried, |comm| {
+                let pieces = from.map(|from| this.equal_pieces(&block(from)));
+                coll::scatter(comm, pieces, Some(block(into)), root, Sizes::Equal)
+            })
         })
     }
 
@@ -248,9 +330,16 @@ impl<T: Threads> Communicator<'_, T> {
         let call = "Communicator::all_gather";
         self.run(call, |this| {
             let mut all = zeros::<V>(data.len() * this.size());
-            let pieces = this.equal_pieces(&writes(&mut all[..])?);
-            let comm = this.shared().clone();
-            this.collect(call, coll::allgather(comm, Some(reads(data)?), pieces))?;
+            let (from, into) = (data.region()?, all[..].region_mut()?);
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried = unsafe {
+                let (comm, send) = (this.comm(), Some(&from.memory()));
+                short::gather(call, comm, send, Some(&into.memory()), None)
+            };
+            this.finish(call, tried, |comm| {
+                let pieces = this.equal_pieces(&block(into));
+                coll::allgather(comm, Some(block(from)), pieces)
+            })?;
             Ok(all)
         })
     }
@@ -288,13 +377,15 @@ impl<T: Threads> Communicator<'_, T> {
                 return Err(wrong_length("data", data.len(), expected));
             }
             let mut result = zeros::<V>(data.len());
-            let send = this.equal_pieces(&reads(data)?);
-            let receive = this.equal_pieces(&writes(&mut result[..])?);
-            let comm = this.shared().clone();
-            this.collect(
-                call,
-                coll::alltoall(comm, Some(send), receive, Sizes::Equal),
-            )?;
+            let (from, into) = (data.region()?, result[..].region_mut()?);
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried =
+                unsafe { short::alltoall(call, this.comm(), &from.memory(), &into.memory()) };
+            this.finish(call, tried, |comm| {
+                let send = this.equal_pieces(&block(from));
+                let receive = this.equal_pieces(&block(into));
+                coll::alltoall(comm, Some(send), receive, Sizes::Equal)
+            })?;
             Ok(result)
         })
     }

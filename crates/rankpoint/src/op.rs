@@ -56,6 +56,7 @@ macro_rules! integers {
 
 integers! { i8 i16 i32 i64 u8 u16 u32 u64 isize usize }
 
+#[derive(Clone)]
 enum Kind {
     Predefined(Operator, u32),
     User(Arc<EngineOp>),
@@ -170,11 +171,9 @@ impl<V: Plain> Op<V> {
         };
         match &self.kind {
             Kind::Predefined(operator, code) => {
-                let datatype = row(*code)?.datatype().clone();
-                Ok((
-                    Reduction::new(&EngineOp::predefined(*operator), &datatype)?,
-                    datatype,
-                ))
+                let datatype = row(*code)?.datatype();
+                let reduction = Reduction::predefined(*operator, datatype)?;
+                Ok((reduction, datatype.clone()))
             }
             Kind::User(op) => {
                 let byte = row(predefined::BYTE)?.datatype();
@@ -182,6 +181,15 @@ impl<V: Plain> Op<V> {
                 datatype.commit();
                 Ok((Reduction::new(op, &datatype)?, datatype))
             }
+        }
+    }
+}
+
+impl<V: Plain> Clone for Op<V> {
+    fn clone(&self) -> Self {
+        Self {
+            kind: self.kind.clone(),
+            element: PhantomData,
         }
     }
 }

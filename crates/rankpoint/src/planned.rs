@@ -293,5 +293,8 @@ fn one_group(comm: &Comm) -> Result<()> {
 /// The elements of a reduction in place, and the operation on them.
 fn combined<V: Plain>(data: &mut [V], op: &Op<V>) -> Result<(Block, engine::op::Reduction)> {
     let (reduction, datatype) = op.reduction()?;
-    Ok((elements(data.as_ptr(), data.len(), &datatype), reduction))
+    Ok((
+        elements(data.as_mut_ptr(), data.len(), &datatype),
+        reduction,
+    ))
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives whose parts differ in length, exclusive scans, and reductions that leave each rank a part.
+//!
+//! # Safety
+//! Each call lends its buffers to the engine until the operation is complete, and is not left before.
+#![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Pieces, Sizes, short};
 
-use crate::collective::{elements, reads, writes, wrong_length};
+use crate::collective::{elements, reads, run, run_mut, writes, wrong_length};
 use crate::data::zeros;
 use crate::universe::Threads;
 use crate::{Communicator, Datatype, Op, Plain};
@@ -132,10 +136,15 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
-            let send = elements(data.as_ptr(), data.len(), &datatype);
-            let receive = elements(result.as_mut_ptr(), data.len(), &datatype);
-            let work = coll::exscan(this.shared().clone(), send, receive, reduction);
-            this.collect(call, work)?;
+            let (from, into, count) = (run(data), run_mut(&mut result), data.len());
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried =
+                unsafe { short::prefix(call, this.comm(), &from, &into, count, &reduction, false) };
+            this.finish(call, tried, |comm| {
+                let send = elements(data.as_ptr(), count, &datatype);
+                let receive = elements(result.as_mut_ptr(), count, &datatype);
+                coll::exscan(comm, send, receive, reduction)
+            })?;
             Ok((this.rank() > 0).then_some(result))
         })
     }
@@ -170,8 +179,27 @@ impl<T: Threads> Communicator<'_, T> {
     /// # Errors
     /// When the data cannot be cut into equal parts, or the lengths differ.
     pub fn reduce_scatter_equal<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
-        let counts = vec![data.len() / self.size(); self.size()];
-        self.reduce_scatter(data, &counts, op)
+        let call = "Communicator::reduce_scatter_equal";
+        self.run(call, |this| {
+            let count = data.len() / this.size();
+            let counts = || vec![count; this.size()];
+            if count * this.size() != data.len() {
+                this.check_counts(data.len(), &counts())?;
+            }
+            let (reduction, datatype) = op.reduction()?;
+            let mut result = zeros::<V>(count);
+            let (from, into) = (run(data), run_mut(&mut result));
+            // SAFETY: both buffers are borrowed or owned until this returns.
+            let tried = unsafe {
+                short::reduce_scatter(call, this.comm(), &from, &into, count, &reduction)
+            };
+            this.finish(call, tried, |comm| {
+                let send = elements(data.as_ptr(), data.len(), &datatype);
+                let receive = elements(result.as_mut_ptr(), count, &datatype);
+                coll::reduce_scatter(comm, send, receive, counts(), reduction)
+            })?;
+            Ok(result)
+        })
     }
 
     /// Whether there is a count for each rank, and they add up to the length of the data.
