@@ -3,7 +3,7 @@
 //!
 //! The same computation as `examples/heat2d.c`: the same numbers come out, on any number of ranks.
 
-use rankpoint::{Communicator, Op, Result, Universe};
+use rankpoint::{Cart, Op, Result, SectionMut, Universe, balanced_dims};
 
 const N: usize = 240;
 const MAX_STEPS: usize = 4000;
@@ -14,78 +14,48 @@ struct Block {
     first_y: usize,
     nx: usize,
     ny: usize,
-    /// Ranks of the neighbours: up, down, left, right.
-    neighbours: [Option<usize>; 4],
 }
 
 impl Block {
-    fn of(world: &Communicator<'_>) -> Self {
-        let (rank, size) = (world.rank(), world.size());
-        let rows = (1..=size.isqrt())
-            .rev()
-            .find(|rows| size.is_multiple_of(*rows))
-            .unwrap_or(1);
-        let columns = size / rows;
-        let (row, column) = (rank / columns, rank % columns);
+    fn of(grid: &Cart<'_, 2>) -> Self {
+        let ([rows, columns], [row, column]) = (grid.dims(), grid.coords());
         let (first_x, first_y) = (N * column / columns, N * row / rows);
         Self {
             first_x,
             first_y,
             nx: N * (column + 1) / columns - first_x,
             ny: N * (row + 1) / rows - first_y,
-            neighbours: [
-                (row > 0).then(|| rank - columns),
-                (row + 1 < rows).then(|| rank + columns),
-                (column > 0).then(|| rank - 1),
-                (column + 1 < columns).then(|| rank + 1),
-            ],
         }
     }
 
     const fn pitch(&self) -> usize {
         self.nx + 2
     }
-
-    /// The points of one edge, as indices: of the border if `outside`, else of the block beside it.
-    fn edge(&self, side: usize, outside: bool) -> impl Iterator<Item = usize> {
-        let inset = usize::from(!outside);
-        let (pitch, nx, ny) = (self.pitch(), self.nx, self.ny);
-        let (start, step, count) = match side {
-            0 => (inset * pitch + 1, 1, nx),
-            1 => ((ny + 1 - inset) * pitch + 1, 1, nx),
-            2 => (pitch + inset, pitch, ny),
-            _ => (pitch + nx + 1 - inset, pitch, ny),
-        };
-        (0..count).map(move |index| start + index * step)
-    }
 }
 
-/// Sends the edges of the block to its neighbours and receives their edges into the border.
-fn exchange(world: &Communicator<'_>, block: &Block, field: &mut [f64]) -> Result<()> {
-    let opposite = [1, 0, 3, 2];
-    let sides: Vec<(usize, usize)> = (0..4)
-        .filter_map(|side| Some((side, block.neighbours[side]?)))
-        .collect();
-    let outgoing: Vec<Vec<f64>> = sides
-        .iter()
-        .map(|&(side, _)| block.edge(side, false).map(|at| field[at]).collect())
-        .collect();
-    let mut incoming: Vec<Vec<f64>> = outgoing.iter().map(|edge| vec![0.0; edge.len()]).collect();
-    world.scope(|scope| {
-        for (&(side, neighbour), edge) in sides.iter().zip(&mut incoming) {
-            scope.irecv(&mut edge[..], neighbour, side as i32)?;
-        }
-        for (&(side, neighbour), edge) in sides.iter().zip(&outgoing) {
-            scope.isend(&edge[..], neighbour, opposite[side])?;
-        }
-        scope.wait_all()
-    })?;
-    for (&(side, _), edge) in sides.iter().zip(&incoming) {
-        for (at, &value) in block.edge(side, true).zip(edge) {
-            field[at] = value;
-        }
-    }
-    Ok(())
+/// Sends the edges of the block to its neighbours, and receives their edges into the border: straight from and into the
+/// field, also where they are columns.
+fn exchange(grid: &Cart<'_, 2>, block: &Block, field: &mut [f64]) -> Result<()> {
+    let whole = SectionMut::new(field, [block.ny + 2, block.pitch()])?;
+    let (upper, rest) = whole.split_at(0, 1)?;
+    let (middle, lower) = rest.split_at(0, block.ny)?;
+    let (left, rest) = middle.split_at(1, 1)?;
+    let (inner, right) = rest.split_at(1, block.nx)?;
+    let without_corners = [0..1, 1..block.nx + 1];
+    let border = [
+        [
+            upper.part(without_corners.clone())?,
+            lower.part(without_corners)?,
+        ],
+        [left, right],
+    ];
+    let edge = |y, x| inner.as_section().part([y, x]);
+    let (ny, nx) = (block.ny, block.nx);
+    let edges = [
+        [edge(0..1, 0..nx)?, edge(ny - 1..ny, 0..nx)?],
+        [edge(0..ny, 0..1)?, edge(0..ny, nx - 1..nx)?],
+    ];
+    grid.neighbour_exchange(edges, border)
 }
 
 /// One Jacobi step; the largest change of a point.
@@ -118,9 +88,13 @@ fn checksum(block: &Block, field: &[f64]) -> u64 {
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let block = Block::of(&world);
+    let dims = balanced_dims(world.size(), [None, None])?;
+    let Some(grid) = world.cart(dims, [false; 2])? else {
+        return Ok(());
+    };
+    let block = Block::of(&grid);
     let mut now = vec![0.0; block.pitch() * (block.ny + 2)];
-    if block.neighbours[0].is_none() {
+    if grid.coords()[0] == 0 {
         // The upper edge of the square is hot, the others are cold.
         now[..block.pitch()].fill(1.0);
     }
@@ -128,14 +102,14 @@ fn main() -> Result<()> {
 
     let (mut steps, mut residual) = (0, 1.0);
     while steps < MAX_STEPS && residual > 1e-4 {
-        exchange(&world, &block, &mut now)?;
+        exchange(&grid, &block, &mut now)?;
         let largest = step(&block, &now, &mut next);
-        residual = world.all_reduce_value(largest, Op::MAX)?;
+        residual = grid.all_reduce_value(largest, Op::MAX)?;
         std::mem::swap(&mut now, &mut next);
         steps += 1;
     }
 
-    let sum = world.all_reduce_value(checksum(&block, &now), Op::SUM)?;
+    let sum = grid.all_reduce_value(checksum(&block, &now), Op::SUM)?;
     if world.rank() == 0 {
         println!(
             "{} ranks, {steps} steps, residual {residual:.6e}",

@@ -4,13 +4,14 @@
 use std::fmt;
 use std::ops::Deref;
 
-use engine::coll::{Pieces, neighbour};
+use engine::coll::neighbour;
 use engine::topo::cart;
 use engine::{Error, ErrorClass, Result};
 
-use crate::collective::{reads, writes};
+use crate::buffer::{Incoming, Outgoing};
 use crate::communicator::number;
 use crate::data::zeros;
+use crate::planned::{lent, lent_mut};
 use crate::universe::{OneThread, Threads};
 use crate::{Communicator, Datatype};
 
@@ -166,25 +167,39 @@ impl<'u, const N: usize, T: Threads> Cart<'u, N, T> {
         })
     }
 
-    /// Sends a slice to each neighbour and receives one from each, as long as the sender's is (MPI_Neighbor_alltoallv):
-    /// `send[d][1]` arrives in the next rank's `receive[d][0]`. Where the grid ends slices are left alone.
+    /// Sends a buffer to each neighbour and receives into one from each, as long as the sender's is (MPI_Neighbor_alltoallw):
+    /// `send[d][1]` arrives in the next rank's `receive[d][0]`. The buffers are references to slices and values, or views.
+    /// Where the grid ends they are left alone.
+    ///
+    /// ```
+    /// use rankpoint::SectionMut;
+    ///
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let grid = world.cart([world.size()], [true])?.expect("the grid has room for all");
+    /// // A field of 4 rows with a column more on each side, which shows the neighbour's.
+    /// let mut field = vec![world.rank(); 4 * 10];
+    /// let whole = SectionMut::new(&mut field, [4, 10])?;
+    /// let (left, rest) = whole.split_at(1, 1)?;
+    /// let (inner, right) = rest.split_at(1, 8)?;
+    /// let (first, rest) = inner.as_section().split_at(1, 1)?;
+    /// let (_, last) = rest.split_at(1, 6)?;
+    /// grid.neighbour_exchange([[first, last]], [[left, right]])?;
+    /// assert_eq!(field[10], grid.neighbours()[0][0].unwrap());
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When a message is longer than the slice for it.
-    pub fn neighbour_exchange<V: Datatype>(
+    /// When a neighbour's data are longer than the buffer for them.
+    pub fn neighbour_exchange<'s, 'r, S: Outgoing<'s>, R: Incoming<'r>>(
         &self,
-        send: Neighbours<&[V], N>,
-        receive: Neighbours<&mut [V], N>,
+        send: Neighbours<S, N>,
+        mut receive: Neighbours<R, N>,
     ) -> Result<()> {
         let call = "Cart::neighbour_exchange";
         self.run(call, |comm| {
-            let send: Result<_> = send
-                .as_flattened()
-                .iter()
-                .map(|data| reads(*data))
-                .collect();
-            let receive: Result<_> = receive.into_iter().flatten().map(writes).collect();
-            let (send, receive) = (Pieces(send?), Pieces(receive?));
+            let send = lent(send.as_flattened())?;
+            let receive = lent_mut(receive.as_flattened_mut())?;
             let work = neighbour::exchange(comm.shared().clone(), send, receive);
             comm.collect(call, work)
         })

@@ -30,12 +30,14 @@ pub(crate) fn block(region: Result<Region>) -> Result<Block> {
     region.map(|region| unsafe { region.into_block() })
 }
 
-fn read<'a>(parts: &[impl Outgoing<'a>]) -> Result<Pieces> {
+/// Memory that is borrowed until a collective is complete.
+pub(crate) fn lent<'a>(parts: &[impl Outgoing<'a>]) -> Result<Pieces> {
     let pieces: Result<_> = parts.iter().map(|part| block(part.outgoing())).collect();
     pieces.map(Pieces)
 }
 
-pub(crate) fn written<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Pieces> {
+/// Memory that is borrowed exclusively until a collective is complete.
+pub(crate) fn lent_mut<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Pieces> {
     let pieces: Result<_> = parts
         .iter_mut()
         .map(|part| block(part.incoming()))
@@ -123,7 +125,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, (S, Vec<R>)>> {
         let arguments = block(data.outgoing()).and_then(|send| {
             let pieces = if self.is_root(root, parts.len())? {
-                Some(written(&mut parts)?)
+                Some(lent_mut(&mut parts)?)
             } else {
                 None
             };
@@ -149,7 +151,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, (Vec<S>, R)>> {
         let arguments = block(into.incoming()).and_then(|receive| {
             let pieces = if self.is_root(root, parts.len())? {
-                Some(read(&parts)?)
+                Some(lent(&parts)?)
             } else {
                 None
             };
@@ -173,7 +175,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, (S, Vec<R>)>> {
         let arguments = self.comm.check_parts("parts", parts.len());
         let arguments =
-            arguments.and_then(|()| Ok((block(data.outgoing())?, written(&mut parts)?)));
+            arguments.and_then(|()| Ok((block(data.outgoing())?, lent_mut(&mut parts)?)));
         let work = |comm, (send, pieces)| coll::allgather(comm, Some(send), pieces);
         self.plan("Scope::all_gather_init", (data, parts), arguments, work)
     }
@@ -189,7 +191,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, (Vec<S>, Vec<R>)>> {
         let checked = self.comm.check_parts("send", send.len());
         let checked = checked.and(self.comm.check_parts("receive", receive.len()));
-        let arguments = checked.and_then(|()| Ok((read(&send)?, written(&mut receive)?)));
+        let arguments = checked.and_then(|()| Ok((lent(&send)?, lent_mut(&mut receive)?)));
         let work =
             |comm, (send, receive)| coll::alltoall(comm, Some(send), receive, Sizes::Varying);
         self.plan("Scope::all_to_all_init", (send, receive), arguments, work)
@@ -206,7 +208,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         mut receive: Vec<R>,
     ) -> Result<PersistentCollective<'scope, (Vec<S>, Vec<R>)>> {
         let checked = check_degrees(self.comm.comm(), send.len(), receive.len());
-        let arguments = checked.and_then(|()| Ok((read(&send)?, written(&mut receive)?)));
+        let arguments = checked.and_then(|()| Ok((lent(&send)?, lent_mut(&mut receive)?)));
         let work = |comm, (send, receive)| neighbour::exchange(comm, send, receive);
         let call = "Scope::neighbour_exchange_init";
         self.plan(call, (send, receive), arguments, work)
