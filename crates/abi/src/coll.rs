@@ -161,9 +161,9 @@ pub(crate) fn partners(comm: &Comm) -> u32 {
 
 pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block> {
     memory(buf, count, datatype)?;
-    let layout = DATATYPES.find(datatype, "datatype")?.layout().clone();
+    let datatype = DATATYPES.find(datatype, "datatype")?;
     // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-    Ok(unsafe { Block::new(buf.cast_mut().cast(), count as usize, layout) })
+    Ok(unsafe { Block::of(buf.cast_mut().cast(), count as usize, datatype) })
 }
 
 /// The root that an argument names.

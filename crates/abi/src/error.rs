@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an engine error to what the user's error handler makes of it (MPI-5.0, chapter 9).
 
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -114,8 +115,22 @@ fn handler_of(comm: &Comm) -> u64 {
     }
 }
 
+thread_local! {
+    /// The last error of this thread that did not end the job: its class and what it said.
+    static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
+}
+
+/// What the last error of this thread said, if it was of this class.
+fn last_said(class: i32) -> Option<String> {
+    LAST.with_borrow(|last| {
+        let found = last.as_ref().filter(|last| last.0 == class);
+        found.map(|last| last.1.clone())
+    })
+}
+
 fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     let code = error.class().0;
+    LAST.set(Some((code, error.to_string())));
     match HANDLERS.get(handle) {
         Some(ErrorHandler::Return) => {}
         Some(ErrorHandler::User(function)) if *function != 0 => {
@@ -201,10 +216,14 @@ pub(crate) unsafe fn MPI_Error_string(
     string: *mut core::ffi::c_char,
     resultlen: *mut i32,
 ) -> i32 {
-    let predefined = ERROR_CLASSES
-        .iter()
-        .find(|row| row.0 == errorcode)
-        .map(|row| format!("{}: {}", row.1, row.2));
+    let predefined =
+        ERROR_CLASSES
+            .iter()
+            .find(|row| row.0 == errorcode)
+            .map(|row| match last_said(errorcode) {
+                Some(said) => format!("{}: {}; the last one here: {said}", row.1, row.2),
+                None => format!("{}: {}", row.1, row.2),
+            });
     let added = || {
         with_added(|added| {
             added

@@ -100,6 +100,9 @@ impl Process {
     }
 
     fn attach(place: Place, settings: Settings, level: ThreadLevel) -> Result<&'static Self> {
+        if settings.check.collectives {
+            crate::coll::check::start_signing();
+        }
         let segment = Arc::new(Segment::attach(place.file)?);
         let board = segment.board(place.rank);
         let pid = std::process::id();

@@ -37,11 +37,40 @@ pub struct TextRow {
 }
 
 /// The settings whose value is text; all are empty by default.
-pub const TEXTS: &[TextRow] = &[TextRow {
-    name: "RANKPOINT_COLL_TABLE",
-    unit: "file",
-    text: "rules that decide, before those of the library, which algorithm a collective uses; the same for all ranks (docs/collectives.md)",
-}];
+pub const TEXTS: &[TextRow] = &[
+    TextRow {
+        name: "RANKPOINT_CHECK",
+        unit: "set of collectives",
+        text: "what is checked at a cost, separated by commas: `collectives` has the ranks of each collective compare operation, root, reduction, counts and types, and name those that disagree",
+    },
+    TextRow {
+        name: "RANKPOINT_COLL_TABLE",
+        unit: "file",
+        text: "rules that decide, before those of the library, which algorithm a collective uses; the same for all ranks (docs/collectives.md)",
+    },
+];
+
+/// What is checked at a cost (`RANKPOINT_CHECK`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// The members of each collective compare what they are about to do.
+    pub collectives: bool,
+}
+
+impl Checks {
+    /// The checks of a list, and the words of it that are none.
+    fn of(list: &str) -> (Self, Vec<&str>) {
+        let (mut checks, mut unknown) = (Self::default(), Vec::new());
+        for word in list.split(',').map(str::trim) {
+            match word {
+                "" => {}
+                "collectives" => checks.collectives = true,
+                _ => unknown.push(word),
+            }
+        }
+        (checks, unknown)
+    }
+}
 
 macro_rules! settings {
     ($($field:ident, $name:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
@@ -49,6 +78,10 @@ macro_rules! settings {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $(#[doc = $text] pub $field: u64,)*
+            /// What is checked at a cost.
+            pub check: Checks,
+            /// The list that was given for `check`.
+            pub check_list: String,
             /// The file of rules that was named; empty for none.
             pub coll_table: String,
             /// The rules in force: which algorithm a collective uses.
@@ -59,6 +92,8 @@ macro_rules! settings {
             fn default() -> Self {
                 Self {
                     $($field: $default,)*
+                    check: Checks::default(),
+                    check_list: String::new(),
                     coll_table: String::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -145,8 +180,11 @@ impl Settings {
             {
                 continue;
             }
-            if name == TEXTS[0].name {
-                warnings.extend(settings.read_table(value));
+            if let Some(position) = TEXTS.iter().position(|row| row.name == name) {
+                warnings.extend(match position {
+                    0 => settings.read_checks(value),
+                    _ => settings.read_table(value),
+                });
                 continue;
             }
             let Some(index) = SETTINGS.iter().position(|row| row.name == name) else {
@@ -168,6 +206,21 @@ impl Settings {
         (settings, warnings)
     }
 
+    fn read_checks(&mut self, list: String) -> Vec<String> {
+        let (checks, unknown) = Checks::of(&list);
+        self.check = checks;
+        let warnings = unknown.iter().map(|word| {
+            let row = &TEXTS[0];
+            format!(
+                "setting {} holds '{word}', expected a {}; it is left out",
+                row.name, row.unit
+            )
+        });
+        let warnings = warnings.collect();
+        self.check_list = list;
+        warnings
+    }
+
     /// Puts the rules of a file before those of the library; says what is wrong with it.
     fn read_table(&mut self, file: String) -> Vec<String> {
         if file.is_empty() {
@@ -178,7 +231,7 @@ impl Settings {
             Err(error) => {
                 return vec![format!(
                     "{} names {file}, which cannot be read ({error}); the library's own rules are used",
-                    TEXTS[0].name
+                    TEXTS[1].name
                 )];
             }
         };
@@ -194,7 +247,7 @@ impl Settings {
 
     /// Current values of [`TEXTS`].
     pub fn texts(&self) -> [&str; TEXTS.len()] {
-        [&self.coll_table]
+        [&self.check_list, &self.coll_table]
     }
 }
 
@@ -312,6 +365,19 @@ mod tests {
     }
 
     #[test]
+    fn checks_are_a_list_of_words() {
+        let (settings, warnings) = read(&[("RANKPOINT_CHECK", "collectives")]);
+        assert_eq!((settings.check.collectives, warnings.len()), (true, 0));
+        let (settings, warnings) = read(&[("RANKPOINT_CHECK", " nothing, collectives")]);
+        assert!(settings.check.collectives);
+        assert!(
+            warnings[0].contains("'nothing', expected a set of"),
+            "{warnings:?}"
+        );
+        assert_eq!(Settings::default().check, Checks::default());
+    }
+
+    #[test]
     fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
         use algorithms::{Bcast, Case, Operation};
         let file = std::env::temp_dir().join(format!("rankpoint-{}.table", std::process::id()));
@@ -322,7 +388,7 @@ mod tests {
         let case = Case::new(Operation::Bcast, 4, 8, 1);
         let choice = settings.algorithms.choose::<Bcast>(&case);
         assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
-        assert_eq!(settings.texts(), [name]);
+        assert_eq!(settings.texts(), ["", name]);
         assert_eq!(warnings.len(), 1);
         let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
         assert!(warnings[0].starts_with(&wrong), "{warnings:?}");

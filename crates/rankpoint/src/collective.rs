@@ -38,7 +38,7 @@ pub(crate) fn writes<B: BufferMut + ?Sized>(data: &mut B) -> Result<Block> {
 /// The elements of a reduction.
 pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &EngineDatatype) -> Block {
     // SAFETY: as in `block`; the datatype is that of `V` (Op::reduction).
-    unsafe { Block::new(base.cast_mut().cast(), count, datatype.layout().clone()) }
+    unsafe { Block::of(base.cast_mut().cast(), count, datatype) }
 }
 
 /// The memory of the elements that a reduction reads.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Allgather;
 
+use super::check;
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::gather::Pieces;
@@ -24,6 +25,9 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
         return Box::pin(inter::allgather(comm, send, pieces)).await;
     }
     let mut round = Round::new(comm);
+    if round.checks() {
+        Box::pin(check::allgather(&mut round, send.as_ref(), &pieces)).await?;
+    }
     let largest = pieces.0.iter().map(Block::bytes).max().unwrap_or(0);
     let total = pieces.0.iter().map(Block::bytes).sum();
     let case = choose::case(&round, largest, total);
@@ -115,7 +119,7 @@ async fn ring(round: &mut Round, pieces: &Pieces) {
 
 /// The number of known pieces doubles in each of ceil(log2 p) steps (Bruck). Pieces are packed in the order of their
 /// distance above the own rank.
-async fn bruck(round: &mut Round, pieces: &Pieces, total: usize) {
+pub(super) async fn bruck(round: &mut Round, pieces: &Pieces, total: usize) {
     let size = round.size;
     let start_of: Vec<usize> = (0..=size)
         .scan(0, |position, distance| {

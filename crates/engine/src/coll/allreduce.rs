@@ -6,6 +6,7 @@ use std::sync::Arc;
 use algorithms::{Allreduce, Case, ReduceScatter};
 
 use super::bcast;
+use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::inter;
@@ -26,6 +27,10 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
         return Box::pin(inter::allreduce(comm, send, receive, &op)).await;
     }
     let mut round = Round::new(comm);
+    if round.checks() {
+        let statement = Statement::new(Call::Allreduce).with_op(&op);
+        Box::pin(check::same(&mut round, statement.with_data(&send))).await?;
+    }
     let case = choose::reduction(&round, &send, op.is_commutative());
     let mut choice = choose::<Allreduce>(&round, &case);
     if choice.algorithm == Allreduce::Shared
@@ -117,6 +122,13 @@ pub async fn reduce_scatter(
         return Box::pin(inter::reduce_scatter(comm, send, receive, &counts, &op)).await;
     }
     let mut round = Round::new(comm);
+    if round.checks() {
+        let statement = Statement::new(Call::ReduceScatter).with_op(&op);
+        let statement = statement
+            .with_data(&send)
+            .with_lists(counts.iter().copied());
+        Box::pin(check::same(&mut round, statement)).await?;
+    }
     let first: i64 = counts[..round.rank as usize]
         .iter()
         .map(|&count| count as i64)

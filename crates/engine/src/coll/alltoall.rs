@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use algorithms::{Alltoall, Case};
 
+use super::check;
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::gather::{Pieces, Sizes};
@@ -30,6 +31,10 @@ pub async fn alltoall(
         return Box::pin(inter::alltoall(comm, send, receive)).await;
     }
     let mut round = Round::new(comm);
+    if round.checks() {
+        let out = send.as_ref().unwrap_or(&receive);
+        Box::pin(check::alltoall(&mut round, out, &receive, sizes)).await?;
+    }
     let equal = sizes == Sizes::Equal;
     let bytes = if equal {
         receive.piece(round.rank).bytes()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use algorithms::Barrier;
 
 use super::bcast::tree;
+use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::primitives::{Round, Scratch};
@@ -22,6 +23,10 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         return Box::pin(super::inter::barrier(comm)).await;
     }
     let mut round = Round::new(comm);
+    if round.checks() {
+        let statement = Statement::new(Call::Barrier);
+        Box::pin(check::same(&mut round, statement)).await?;
+    }
     let case = choose::case(&round, 0, 0);
     let mut choice = choose::<Barrier>(&round, &case);
     if choice.algorithm == Barrier::Shared {

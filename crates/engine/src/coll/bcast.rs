@@ -6,6 +6,7 @@ use std::sync::Arc;
 use algorithms::{Bcast, Choice};
 
 use super::chain;
+use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
@@ -24,6 +25,10 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
         return Box::pin(inter::bcast(comm, block, root)).await;
     };
     let mut round = Round::new(comm);
+    if round.checks() {
+        let statement = Statement::new(Call::Bcast).with_root(root);
+        Box::pin(check::same(&mut round, statement.with_data(&block))).await?;
+    }
     let bytes = block.bytes();
     let case = choose::case(&round, bytes, bytes);
     let mut choice = choose::<Bcast>(&round, &case);

@@ -138,6 +138,9 @@ impl Shared {
 /// algorithms has it go another way, or because it would be long.
 fn short_limits(process: &Process, members: u32) -> [usize; Purpose::ALL.len() + 1] {
     let mut limits = [0; Purpose::ALL.len() + 1];
+    if process.settings().check.collectives {
+        return limits;
+    }
     let table = &process.settings().algorithms;
     for purpose in Purpose::ALL {
         let operation = purpose.operation();

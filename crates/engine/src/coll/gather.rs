@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use algorithms::{Case, Gather, Scatter};
 
+use super::check::{self, Call};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
@@ -104,6 +105,13 @@ pub async fn gather(
     };
     let mut round = Round::new(comm);
     let pieces = receive.filter(|_| round.rank == root);
+    if round.checks() {
+        let (calls, data) = (
+            (Call::Gather, Call::Gatherv),
+            (send.as_ref(), pieces.as_ref()),
+        );
+        Box::pin(check::rooted(&mut round, calls, root, data, sizes)).await?;
+    }
     let own = match (&send, &pieces) {
         (Some(block), _) => block.bytes(),
         (None, Some(pieces)) => pieces.piece(root).bytes(),
@@ -193,6 +201,13 @@ pub async fn scatter(
     };
     let mut round = Round::new(comm);
     let pieces = send.filter(|_| round.rank == root);
+    if round.checks() {
+        let (calls, data) = (
+            (Call::Scatter, Call::Scatterv),
+            (receive.as_ref(), pieces.as_ref()),
+        );
+        Box::pin(check::rooted(&mut round, calls, root, data, sizes)).await?;
+    }
     let own = match (&receive, &pieces) {
         (_, Some(pieces)) => pieces.piece(root).bytes(),
         (Some(block), None) => block.bytes(),

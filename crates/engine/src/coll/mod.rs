@@ -12,6 +12,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod chain;
+pub(crate) mod check;
 mod choose;
 mod commons;
 mod gather;

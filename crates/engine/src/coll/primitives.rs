@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use layout::{Layout, SharedLayout};
 
+use super::check;
 use super::scratch::Room;
 use crate::comm::Comm;
+use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
 use crate::task::Completion;
@@ -30,6 +32,8 @@ pub struct Block {
     pub count: usize,
     /// Layout of one element.
     pub layout: SharedLayout,
+    /// Basic types of one element, where members compare them (`RANKPOINT_CHECK=collectives`).
+    pub signature: Signature,
 }
 
 static BYTE: Layout = Layout::named(1, 1);
@@ -51,7 +55,24 @@ impl Block {
             base: RawMut(base),
             count,
             layout,
+            signature: Signature::UNKNOWN,
         }
+    }
+
+    /// `count` elements of a datatype at `base`.
+    ///
+    /// # Safety
+    /// That of [`Self::new`].
+    pub unsafe fn of(base: *mut u8, count: usize, datatype: &Datatype) -> Self {
+        // SAFETY: the caller's promise.
+        let block = unsafe { Self::new(base, count, datatype.layout().clone()) };
+        if check::is_signing() {
+            return Self {
+                signature: datatype.signature(),
+                ..block
+            };
+        }
+        block
     }
 
     /// Packed length in bytes.
@@ -66,6 +87,7 @@ impl Block {
             base: RawMut(self.base.0.wrapping_offset(offset as isize)),
             count,
             layout: self.layout.clone(),
+            signature: self.signature,
         }
     }
 
@@ -199,6 +221,7 @@ impl Scratch {
             base: RawMut(self.room.as_mut_ptr().wrapping_add(start)),
             count: bytes,
             layout: byte_layout(),
+            signature: Signature::UNKNOWN,
         }
     }
 
@@ -223,6 +246,7 @@ impl Flat {
                 base: RawMut(memory.base),
                 count: memory.bytes,
                 layout: byte_layout(),
+                signature: Signature::UNKNOWN,
             }),
             Some(_) if filled => Self::Copied(Scratch::of(block)),
             Some(_) => Self::Copied(Scratch::new(memory.bytes)),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use algorithms::{Choice, Reduce};
 
 use super::chain;
+use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::inter::{self, Root};
@@ -46,6 +47,7 @@ impl Image {
             base: RawMut(base.wrapping_offset(shift as isize)),
             count,
             layout: like.layout.clone(),
+            signature: like.signature,
         };
         Self { _room: room, block }
     }
@@ -240,6 +242,11 @@ pub async fn reduce(
     };
     let mut round = Round::new(comm);
     let receive = receive.filter(|_| round.rank == root);
+    if round.checks() {
+        let statement = Statement::new(Call::Reduce).with_root(root);
+        let statement = statement.with_op(&op).with_data(&send);
+        Box::pin(check::same(&mut round, statement)).await?;
+    }
     let case = choose::reduction(&round, &send, op.is_commutative());
     let mut choice = choose::<Reduce>(&round, &case);
     if choice.algorithm == Reduce::Shared

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Scan;
 
+use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::primitives::{Block, Round};
@@ -45,6 +46,14 @@ async fn prefix(
     kind: Prefix,
 ) -> Result<()> {
     let mut round = Round::new(comm);
+    if round.checks() {
+        let call = match kind {
+            Prefix::Inclusive => Call::Scan,
+            Prefix::Exclusive => Call::Exscan,
+        };
+        let statement = Statement::new(call).with_op(&op).with_data(&send);
+        Box::pin(check::same(&mut round, statement)).await?;
+    }
     let bytes = send.bytes();
     if bytes == 0 {
         return round.outcome();

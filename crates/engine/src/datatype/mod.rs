@@ -5,7 +5,7 @@
 //! layout (which bytes, crate `layout`), the record of its construction ([`contents`]), and the number of basic elements
 //! ([`elements`]). The predefined ones are one table ([`predefined`]); a face whose handle names one of them needs only
 //! [`Predefined::size`] to describe memory, never the object. [`construct`] holds the constructors, [`array`] those of
-//! multi-dimensional arrays.
+//! multi-dimensional arrays. [`Signature`] is the sequence of basic types as a number.
 
 pub mod array;
 pub mod construct;
@@ -16,8 +16,10 @@ mod f90;
 mod limits;
 mod object;
 pub mod predefined;
+mod signature;
 
 pub use construct::Width;
 pub use contents::{Combiner, Contents};
 pub use object::Datatype;
 pub use predefined::{Category, Number, Predefined, Shape};
+pub use signature::Signature;

@@ -194,11 +194,16 @@ enum Action {
     User(Arc<Op>, Arc<Datatype>),
 }
 
+/// Set in the numbers of users' operations.
+const USER: u64 = 1 << 32;
+
 /// An operation on a datatype, checked.
 #[derive(Clone)]
 pub struct Reduction {
     action: Action,
     commutative: bool,
+    /// `None` for a user's operation.
+    operator: Option<Operator>,
 }
 
 impl Reduction {
@@ -214,6 +219,7 @@ impl Reduction {
         Ok(Self {
             action: Action::Kernel(kernel),
             commutative: true,
+            operator: Some(operator),
         })
     }
 
@@ -227,8 +233,32 @@ impl Reduction {
             None => Ok(Self {
                 action: Action::User(op.clone(), datatype.clone()),
                 commutative: op.commutative,
+                operator: None,
             }),
         }
+    }
+
+    /// A number that is the same where members combine by the same predefined operation, or by users' ones.
+    pub(crate) fn number(&self) -> u64 {
+        match self.operator {
+            Some(operator) => operator as u64,
+            None => USER | u64::from(self.commutative),
+        }
+    }
+
+    /// The name of an operation with this [`Self::number`].
+    pub(crate) fn name_of(number: u64) -> String {
+        if number & USER != 0 {
+            let commutes = number & 1 == 1;
+            let kind = if commutes {
+                ""
+            } else {
+                " that does not commute"
+            };
+            return format!("a user's operation{kind}");
+        }
+        let operator = u32::try_from(number).ok().and_then(Operator::find);
+        operator.map_or("no operation", Operator::name).to_owned()
     }
 
     /// Whether operands may be combined in any order.

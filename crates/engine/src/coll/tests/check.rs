@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `RANKPOINT_CHECK=collectives`: members that disagree all get the same error, which names them, and can go on.
+
+use super::*;
+use crate::errors::Error;
+use crate::settings::Checks;
+
+fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
+    let settings = Settings {
+        check: Checks { collectives: true },
+        ..Settings::default()
+    };
+    on_ranks_with(&settings, size, |process| {
+        body(process);
+        // Nobody is left waiting.
+        now(process, barrier(world(process)));
+        now(process, barrier(world(process)));
+    });
+}
+
+fn attempt(process: &'static Process, work: impl Future<Output = Result<()>>) -> Error {
+    task::block_on(process.vci(), "test", work).unwrap_err()
+}
+
+/// The error has the class and says all the words.
+fn tells(error: &Error, class: ErrorClass, words: &[&str]) {
+    let text = error.to_string();
+    assert_eq!(error.class(), class, "{text}");
+    for word in words {
+        assert!(text.contains(word), "'{word}' is missing: {text}");
+    }
+}
+
+/// Longs that say that they are longs.
+fn longs(numbers: &mut [i64]) -> Block {
+    // SAFETY: the test keeps the numbers until the collective is complete.
+    unsafe { Block::of(numbers.as_mut_ptr().cast(), numbers.len(), &long()) }
+}
+
+/// The same memory as doubles.
+fn doubles(numbers: &mut [i64]) -> Block {
+    let double = Predefined::find(predefined::DOUBLE).unwrap().datatype();
+    // SAFETY: as above.
+    unsafe { Block::of(numbers.as_mut_ptr().cast(), numbers.len(), double) }
+}
+
+#[test]
+fn another_operation_is_named() {
+    checked(3, |process| {
+        let mut data = [0; 2];
+        let error = match process.rank() {
+            1 => attempt(process, barrier(world(process))),
+            _ => attempt(process, bcast(world(process), longs(&mut data), 0)),
+        };
+        let words = [
+            "the ranks disagree about the operation",
+            "ranks 0, 2 said MPI_Bcast",
+            "rank 1 said MPI_Barrier",
+        ];
+        tells(&error, ErrorClass::ERR_OTHER, &words);
+    });
+}
+
+#[test]
+fn another_root_is_named() {
+    checked(4, |process| {
+        let root = u32::from(process.rank() == 3);
+        let mut data = [0; 2];
+        let error = attempt(process, bcast(world(process), longs(&mut data), root));
+        let words = ["root", "ranks 0..2 said 0", "rank 3 said 1"];
+        tells(&error, ErrorClass::ERR_ROOT, &words);
+    });
+}
+
+#[test]
+fn another_reduction_is_named() {
+    checked(2, |process| {
+        let mut data = [1; 2];
+        let both = longs(&mut data);
+        let op = if process.rank() == 0 {
+            sum()
+        } else {
+            composition(&long())
+        };
+        let error = attempt(process, allreduce(world(process), both.clone(), both, op));
+        let words = [
+            "rank 0 said MPI_SUM",
+            "rank 1 said a user's operation that does not",
+        ];
+        tells(&error, ErrorClass::ERR_OP, &words);
+    });
+}
+
+#[test]
+fn another_count_is_named_and_another_type() {
+    checked(5, |process| {
+        let rank = process.rank();
+        let mut data = vec![1; if rank == 4 { 3 } else { 2 }];
+        let both = longs(&mut data);
+        let error = attempt(process, scan(world(process), both.clone(), both, sum()));
+        let words = [
+            "amount of data",
+            "ranks 0..3 said 2 of MPI_AINT (16 bytes)",
+            "rank 4 said 3 of",
+        ];
+        tells(&error, ErrorClass::ERR_COUNT, &words);
+        let mut data = [0; 2];
+        let block = if rank == 2 {
+            doubles(&mut data)
+        } else {
+            longs(&mut data)
+        };
+        let error = attempt(process, bcast(world(process), block, 0));
+        let words = [
+            "type signature",
+            "rank 2 said 2 of MPI_DOUBLE",
+            "ranks 0..1, 3..4 said",
+        ];
+        tells(&error, ErrorClass::ERR_TYPE, &words);
+    });
+}
+
+#[test]
+fn pieces_that_only_two_ranks_know_are_compared() {
+    checked(4, |process| {
+        let (rank, comm) = (process.rank(), world(process));
+        let counts = [1usize, 2, 3, 4];
+        // Rank 2 gives less than the root expects, and takes less than the root has.
+        let own = if rank == 2 { 2 } else { counts[rank as usize] };
+        let mut mine = vec![7; own];
+        let mut all = Numbers::new(&[0; 10], false);
+        let pieces = (rank == 1).then(|| all.pieces(&counts));
+        let send = Some(longs(&mut mine));
+        let work = gather(comm.clone(), send, pieces.clone(), 1, Sizes::Varying);
+        let words = ["rank 2 said 2 of", "rank 1 said 24 bytes"];
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        let work = scatter(
+            comm.clone(),
+            pieces,
+            Some(longs(&mut mine)),
+            1,
+            Sizes::Varying,
+        );
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        // Rank 0 thinks another length of rank 3's piece in an allgather.
+        let known = if rank == 0 { [1, 2, 3, 5] } else { counts };
+        let mut mine = vec![7; counts[rank as usize]];
+        let mut all = Numbers::new(&[0; 11], false);
+        let work = allgather(comm.clone(), Some(longs(&mut mine)), all.pieces(&known));
+        let words = ["counts of all ranks", "ranks 1..3 said"];
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        // Rank 3 expects more of rank 0 than that sends.
+        let out = [1usize; 4];
+        let into = if rank == 3 { [2, 1, 1, 1] } else { out };
+        let (mut sent, mut got) = (Numbers::new(&[0; 5], false), Numbers::new(&[0; 5], false));
+        let (send, receive) = (Some(sent.pieces(&out)), got.pieces(&into));
+        let work = alltoall(comm, send, receive, Sizes::Varying);
+        let words = ["rank 0 said 8 bytes", "rank 3 said 16 bytes"];
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+    });
+}
+
+#[test]
+fn nonblocking_ones_are_compared_too() {
+    checked(2, |process| {
+        let comm = world(process);
+        let mut data = [0; 2];
+        let work = bcast(comm.clone(), longs(&mut data), process.rank());
+        let mut wrong = task::spawn_collective(&comm, work).unwrap();
+        let mut right = task::spawn_collective(&comm, barrier(comm.clone())).unwrap();
+        request::wait(process.vci(), &mut right, "test").unwrap();
+        let error = request::wait(process.vci(), &mut wrong, "test").unwrap_err();
+        tells(
+            &error,
+            ErrorClass::ERR_ROOT,
+            &["rank 0 said 0", "rank 1 said 1"],
+        );
+    });
+}
+
+#[test]
+fn members_that_agree_get_what_they_want() {
+    for size in [1, 2, 5, 8] {
+        checked(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            let every = vec![2; size as usize];
+            for _ in 0..3 {
+                let mut data = vec![i64::from(rank); 2];
+                let both = longs(&mut data);
+                now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                let total = i64::from(size * (size - 1) / 2);
+                assert_eq!(data, [total; 2]);
+                let both = longs(&mut data);
+                let first = (rank == 0).then(|| both.clone());
+                now(process, reduce(comm.clone(), both.clone(), first, sum(), 0));
+                now(
+                    process,
+                    scan(comm.clone(), both.clone(), both.clone(), sum()),
+                );
+                now(process, exscan(comm.clone(), both.clone(), both, sum()));
+                let mut all = vec![0; 2 * size as usize];
+                let whole = longs(&mut all);
+                let pieces = Pieces::equal(&whole, 2, size);
+                for sizes in [Sizes::Equal, Sizes::Varying] {
+                    let own = Some(longs(&mut data));
+                    let root = (rank == size - 1).then(|| pieces.clone());
+                    now(
+                        process,
+                        gather(comm.clone(), own.clone(), root.clone(), size - 1, sizes),
+                    );
+                    now(process, scatter(comm.clone(), root, own, size - 1, sizes));
+                    now(process, alltoall(comm.clone(), None, pieces.clone(), sizes));
+                }
+                now(
+                    process,
+                    allgather(comm.clone(), Some(longs(&mut data)), pieces),
+                );
+                let part = longs(&mut data);
+                let counts = every.clone();
+                now(
+                    process,
+                    reduce_scatter(comm.clone(), whole, part, counts, sum()),
+                );
+            }
+        });
+    }
+}

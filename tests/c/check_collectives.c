@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * RANKS: 2 3 5
+ * With RANKPOINT_CHECK=collectives ranks that disagree get an error that names them instead of a hang. */
+#define _GNU_SOURCE
+#include "check.h"
+
+/* The call fails with this class at every rank, and its text holds the words. */
+#define TELLS(call, expected, words)                                                    \
+    do {                                                                                \
+        int code_ = (call), class_ = -1, length_;                                       \
+        char text_[MPI_MAX_ERROR_STRING];                                               \
+        CHECK(code_ != MPI_SUCCESS);                                                    \
+        MPI_Error_class(code_, &class_);                                                \
+        MPI_Error_string(code_, text_, &length_);                                       \
+        if (class_ != (expected) || !strstr(text_, words))                              \
+            fprintf(stderr, "class %d, text: %s\n", class_, text_);                     \
+        CHECK(class_ == (expected));                                                    \
+        CHECK(strstr(text_, words));                                                    \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    setenv("RANKPOINT_CHECK", "collectives", 1);
+    MPI_Init(&argc, &argv);
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const MPI_Comm world = MPI_COMM_WORLD;
+    const int last = rank == size - 1;
+    int a[64] = {0}, b[64] = {0}, counts[8], places[8];
+    for (int i = 0; i < size; ++i) {
+        counts[i] = i % 2 + 1;
+        places[i] = 2 * i;
+    }
+
+    for (int round = 0; round < 3; ++round) {
+        /* The operation: rank 0 enters a barrier. */
+        if (rank == 0)
+            TELLS(MPI_Barrier(world), MPI_ERR_OTHER, "rank 0 said MPI_Barrier");
+        else
+            TELLS(MPI_Bcast(a, 1, MPI_INT, 0, world), MPI_ERR_OTHER, "rank 0 said MPI_Barrier");
+        TELLS(MPI_Bcast(a, 1, MPI_INT, last, world), MPI_ERR_ROOT, "about the root");
+        TELLS(MPI_Allreduce(a, b, 2, MPI_INT, last ? MPI_MAX : MPI_SUM, world), MPI_ERR_OP, "said MPI_MAX");
+        TELLS(MPI_Reduce(a, b, last + 1, MPI_INT, MPI_SUM, 0, world), MPI_ERR_COUNT, "2 of MPI_INT (8 bytes)");
+        TELLS(MPI_Bcast(a, 2, last ? MPI_FLOAT : MPI_INT, 0, world), MPI_ERR_TYPE, "2 of MPI_FLOAT (8 bytes)");
+        TELLS(MPI_Gather(a, last + 1, MPI_INT, b, 1, MPI_INT, 0, world), MPI_ERR_COUNT, "2 of MPI_INT");
+        TELLS(MPI_Scatter(a, 1, MPI_INT, b, last + 1, MPI_INT, 0, world), MPI_ERR_COUNT, "2 of MPI_INT");
+        TELLS(MPI_Gatherv(a, counts[rank] + 4 * last, MPI_INT, b, counts, places, MPI_INT, 0, world), MPI_ERR_COUNT,
+              "data between two of them");
+        TELLS(MPI_Allgather(a, 1, MPI_INT, b, 1, last ? MPI_FLOAT : MPI_INT, world), MPI_ERR_TYPE, "1 of MPI_FLOAT");
+        TELLS(MPI_Alltoall(a, last + 1, MPI_INT, b, last + 1, MPI_INT, world), MPI_ERR_COUNT, "2 of MPI_INT");
+        TELLS(MPI_Scan(a, b, 1, last ? MPI_FLOAT : MPI_INT, MPI_SUM, world), MPI_ERR_TYPE, "type signature");
+        TELLS(MPI_Reduce_scatter_block(a, b, last + 1, MPI_INT, MPI_SUM, world), MPI_ERR_COUNT, "ranks disagree");
+        MPI_Request request;
+        CHECK(MPI_Ibcast(a, 1 + last, MPI_INT, 0, world, &request) == MPI_SUCCESS);
+        TELLS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, "2 of MPI_INT");
+
+        /* The same data in other words are the same data. */
+        MPI_Datatype pair;
+        MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+        MPI_Type_commit(&pair);
+        a[0] = a[1] = rank == 0 ? 7 + round : 0;
+        a[2] = a[0];
+        if (last)
+            CHECK(MPI_Bcast(a, 1, pair, 0, world) == MPI_SUCCESS && a[2] == 7 + round);
+        else
+            CHECK(MPI_Bcast(a, 2, MPI_INT, 0, world) == MPI_SUCCESS && a[1] == 7 + round);
+        MPI_Type_free(&pair);
+        int one = 1, sum = 0;
+        CHECK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world) == MPI_SUCCESS && sum == size);
+    }
+    return finish(rank);
+}
