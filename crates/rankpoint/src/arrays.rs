@@ -10,7 +10,7 @@ use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Data, Dimension};
 
 use crate::buffer::{Buffer, BufferMut, Region, lend};
 use crate::data::Datatype;
-use crate::section::region;
+use crate::strides::region;
 
 fn axes<S: Data, D: Dimension>(
     array: &ArrayBase<S, D>,

@@ -79,6 +79,15 @@ impl Region {
         }
     }
 
+    /// Packs data that are not one run of bytes, if they fit.
+    pub(crate) fn pack_into(&self, target: &mut [u8]) -> Option<usize> {
+        let (layout, _) = self.layout.as_ref()?;
+        let target = target.get_mut(..self.bytes)?;
+        // SAFETY: the data are readable (Buffer), the target is as long, and of the caller's own.
+        unsafe { layout.pack(self.base, 0..self.bytes, target.as_mut_ptr()) };
+        Some(self.bytes)
+    }
+
     /// Packed length in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes

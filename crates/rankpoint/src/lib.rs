@@ -87,6 +87,7 @@ pub mod pieces;
 pub mod planned;
 pub mod scope;
 pub mod section;
+mod strides;
 pub mod universe;
 pub mod varying;
 

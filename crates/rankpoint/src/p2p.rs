@@ -17,6 +17,9 @@ use crate::envelope::rank_code;
 use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Message, Source, Status, Tag};
 
+/// Data that are packed before they are sent, where that is simpler than to describe the operation: a short message's.
+const PACKED_BYTES: usize = 48;
+
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Sends a buffer to rank `dest`. It may be used again when this returns, whether the message has been received or not
     /// (MPI_Send).
@@ -37,20 +40,45 @@ impl<'u, T: Threads> Communicator<'u, T> {
     #[inline]
     pub fn send<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
         let region = data.region();
-        if let Ok(region) = &region
-            && let Some((base, bytes)) = region.as_run()
-        {
-            // SAFETY: the buffer is readable for its length.
-            match unsafe { p2p::send_short(self.comm(), base, bytes, rank_code(dest), tag) } {
-                Shortcut::Sent => return Ok(()),
-                Shortcut::SentToSleeper => {
-                    p2p::wake(self.comm(), rank_code(dest));
-                    return Ok(());
-                }
-                Shortcut::NotTaken => {}
+        if let Ok(region) = &region {
+            let sent = match region.as_run() {
+                // SAFETY: the buffer is readable for its length.
+                Some((base, bytes)) => unsafe { self.send_short(base, bytes, dest, tag) },
+                None => self.send_packed(region, dest, tag),
+            };
+            if sent {
+                return Ok(());
             }
         }
         self.send_mode(region, dest, tag, Mode::Standard, "Communicator::send")
+    }
+
+    /// Sends bytes that are few, if nothing stands in the way.
+    ///
+    /// # Safety
+    /// `base` is readable for `bytes` bytes.
+    #[inline(always)]
+    unsafe fn send_short(&self, base: *const u8, bytes: usize, dest: usize, tag: i32) -> bool {
+        // SAFETY: the caller's promise.
+        match unsafe { p2p::send_short(self.comm(), base, bytes, rank_code(dest), tag) } {
+            Shortcut::Sent => true,
+            Shortcut::SentToSleeper => {
+                p2p::wake(self.comm(), rank_code(dest));
+                true
+            }
+            Shortcut::NotTaken => false,
+        }
+    }
+
+    /// Sends data that are not one run of bytes from a packed copy, if they are few and nothing stands in the way.
+    #[inline(never)]
+    fn send_packed(&self, region: &Region, dest: usize, tag: i32) -> bool {
+        let mut packed = [0u8; PACKED_BYTES];
+        let Some(bytes) = region.pack_into(&mut packed) else {
+            return false;
+        };
+        // SAFETY: the copy holds `bytes` bytes, and the message has left when this returns true.
+        unsafe { self.send_short(packed.as_ptr(), bytes, dest, tag) }
     }
 
     /// As [`Self::send`], but returns only when the receive has started (MPI_Ssend).

@@ -16,11 +16,11 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use engine::Result;
-use layout::Layout;
 
 use crate::axes::Axes;
-use crate::buffer::{Buffer, BufferMut, Region, lend, unfit};
+use crate::buffer::{Buffer, BufferMut, Region, lend};
 use crate::data::Datatype;
+use crate::strides::region;
 
 /// A view of some elements of a slice that form an array of `N` dimensions. A message holds them in row-major order: the
 /// last index is the fastest.
@@ -319,21 +319,6 @@ impl<'a, T: Datatype> SectionMut<'a, T, 2> {
             data: PhantomData,
         })
     }
-}
-
-/// The bytes of elements at `start` that are so many elements apart in each dimension.
-pub(crate) fn region<T: Datatype>(
-    start: *const T,
-    axes: impl DoubleEndedIterator<Item = (usize, isize)>,
-) -> Result<Region> {
-    let unit = T::unit();
-    let element = Layout::contiguous(unit.repeat, unit.layout).map_err(unfit)?;
-    let layout = axes.rev().try_fold(element, |inner, (count, stride)| {
-        let stride_bytes = (stride as i64).wrapping_mul(size_of::<T>() as i64);
-        Layout::repeated(count, stride_bytes, &inner)
-    });
-    let layout = layout.map_err(unfit)?;
-    Region::laid_out(start.cast_mut().cast(), 1, layout.into())
 }
 
 // SAFETY: the view's elements are initialised and borrowed with it.
