@@ -57,14 +57,22 @@ pub struct Process {
     thread_level: ThreadLevel,
     world: OnceLock<Arc<Comm>>,
     itself: OnceLock<Arc<Comm>>,
-    /// Every communicator that is alive, or was freed while operations are pending on it.
-    comms: Mutex<Vec<Arc<Comm>>>,
+    comms: Mutex<Comms>,
     meeting: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
     /// Memory of freed communicators that this process gave them.
     pub(crate) commons: UsedCommons,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
+}
+
+/// The communicators of a process.
+#[derive(Default)]
+struct Comms {
+    /// Those that are not freed; each knows its place in the list.
+    alive: Vec<Arc<Comm>>,
+    /// Those that were freed while operations are pending on them.
+    freed: Vec<Arc<Comm>>,
 }
 
 /// A place in a job: the node segment and this process's rank.
@@ -135,7 +143,7 @@ impl Process {
             thread_level: level,
             world: OnceLock::new(),
             itself: OnceLock::new(),
-            comms: Mutex::new(Vec::new()),
+            comms: Mutex::default(),
             meeting: OnceLock::new(),
             contexts: Contexts::new(place.rank, place.size),
             commons: UsedCommons::default(),
@@ -235,7 +243,7 @@ impl Process {
         })
     }
 
-    fn with_comms<R>(&self, action: impl FnOnce(&mut Vec<Arc<Comm>>) -> R) -> R {
+    fn with_comms<R>(&self, action: impl FnOnce(&mut Comms) -> R) -> R {
         match self.comms.lock() {
             Ok(mut comms) => action(&mut comms),
             Err(poisoned) => action(&mut poisoned.into_inner()),
@@ -243,15 +251,38 @@ impl Process {
     }
 
     pub(crate) fn register(&self, comm: &Arc<Comm>) {
-        self.with_comms(|comms| comms.push(comm.clone()));
+        self.with_comms(|comms| {
+            comm.place.store(comms.alive.len(), Ordering::Relaxed);
+            comms.alive.push(comm.clone());
+        });
+    }
+
+    /// A communicator is freed: it goes when nothing is pending on it.
+    pub(crate) fn release(&self, comm: &Comm) {
+        self.with_comms(|comms| {
+            let place = comm.place.load(Ordering::Relaxed);
+            let found = comms.alive.get(place);
+            if found.is_some_and(|found| std::ptr::eq(&raw const **found, comm)) {
+                let freed = comms.alive.swap_remove(place);
+                if let Some(moved) = comms.alive.get(place) {
+                    moved.place.store(place, Ordering::Relaxed);
+                }
+                comms.freed.push(freed);
+            }
+        });
+    }
+
+    /// Number of communicators that are not freed.
+    #[cfg(test)]
+    pub(crate) fn alive(&self) -> usize {
+        self.with_comms(|comms| comms.alive.len())
     }
 
     /// Drops freed communicators on which nothing is pending, and reuses their context ids.
     pub(crate) fn purge(&self) {
         let gone: Vec<_> = self.with_comms(|comms| {
-            comms
-                .extract_if(.., |comm| comm.is_freed() && comm.is_idle())
-                .collect()
+            let freed = &mut comms.freed;
+            freed.extract_if(.., |comm| comm.is_idle()).collect()
         });
         for comm in gone {
             comm.membership.retire(&comm);

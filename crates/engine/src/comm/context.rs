@@ -4,7 +4,8 @@
 //! A new communicator has a *leader*, the first member that the agreement asks. Its id is the leader's world rank joined with a
 //! number that the leader has not in use, so ids never clash whoever makes communicators at the same time, and agreeing
 //! takes no more than telling the members one word: no search, no lock held across messages, no second try. The leader
-//! takes a number again when it has freed the communicator, oldest first and only after all fresh ones are used up.
+//! takes a number again when it has freed the communicator, oldest first and not before it has freed many others: what is
+//! still under way is then over everywhere, and memory does not grow with communicators that are gone.
 //!
 //! Ids are even: the odd ones are the collective contexts. The first numbers of rank 0 are fixed (below).
 
@@ -25,6 +26,9 @@ pub(crate) const PENDING: u32 = u32::MAX - 1;
 const FIRST_NUMBER: u32 = 3;
 /// Bits of a context id without the one that marks collectives.
 const BITS: u32 = 31;
+
+/// Numbers that rest before one of them is used again, as long as there are fresh ones.
+const RESTING: usize = 4096;
 
 /// The context ids that this process gives away as a leader.
 pub(crate) struct Contexts {
@@ -64,7 +68,8 @@ impl Contexts {
     /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers.
     pub(crate) fn take(&self) -> Result<u32> {
         let number = self.with(|numbers| {
-            if u64::from(numbers.next) < (1 << self.number_bits) - 1 {
+            let fresh = u64::from(numbers.next) < (1 << self.number_bits) - 1;
+            if fresh && numbers.freed.len() < RESTING {
                 numbers.next += 1;
                 return Some(numbers.next - 1);
             }
@@ -117,6 +122,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn communicators_that_come_and_go_use_few_numbers() {
+        let leader = Contexts::new(0, 2);
+        let mut seen = HashSet::new();
+        for _ in 0..100_000 {
+            let context = leader.take().unwrap();
+            seen.insert(context);
+            leader.give_back(context);
+        }
+        assert_eq!(seen.len(), RESTING);
+        assert_eq!(leader.with(|numbers| numbers.freed.len()), RESTING);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, Mutex, Ordering};
+use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
 use crate::coll::Membership;
@@ -169,6 +169,8 @@ pub struct Comm {
     /// Buffer attached for buffered sends on this communicator.
     pub(crate) buffer: crate::p2p::buffered::AttachedBuffer,
     freed: AtomicI32,
+    /// Where the process's list has this communicator, while it is not freed.
+    pub(crate) place: AtomicUsize,
     topology: OnceLock<Topology>,
 }
 
@@ -226,6 +228,7 @@ impl Comm {
             attributes: Attributes::default(),
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
             freed: AtomicI32::new(0),
+            place: AtomicUsize::new(0),
             topology: OnceLock::new(),
         });
         process.register(&comm);
@@ -411,9 +414,9 @@ impl Comm {
 
     /// Marks the communicator freed (MPI_Comm_free); it disappears when its pending operations are complete.
     pub fn free(&self) {
-        self.freed.store(1, Ordering::Relaxed);
-        if let Some(local) = &self.local {
-            local.freed.store(1, Ordering::Relaxed);
+        for comm in [Some(self), self.local.as_deref()].into_iter().flatten() {
+            comm.freed.store(1, Ordering::Relaxed);
+            self.process.release(comm);
         }
         self.process.purge();
     }

@@ -236,3 +236,69 @@ fn ranks_of_peers_are_found_in_every_kind_of_map() {
         assert_eq!(evens.rank_of_peer(process.rank()), evens.rank());
     });
 }
+
+#[test]
+fn duplicates_that_come_and_go_leave_nothing() {
+    on_ranks(3, |process| {
+        let world = process.world();
+        let before = process.alive();
+        for cycle in 0..10_000 {
+            let made = dup(world, "test").unwrap();
+            if cycle % 100 == 0 {
+                // Used often enough to get memory that the members share.
+                for _ in 0..3 {
+                    words(&made, cycle);
+                }
+            }
+            made.free();
+        }
+        assert_eq!(process.alive(), before);
+        let contexts: std::collections::HashSet<u32> = (0..5000)
+            .map(|_| {
+                let made = dup(world, "test").unwrap();
+                made.free();
+                made.context()
+            })
+            .collect();
+        assert_eq!(contexts.len(), 4096);
+    });
+}
+
+#[test]
+fn ten_thousand_communicators_are_alive_at_once() {
+    on_ranks(2, |process| {
+        let world = process.world();
+        let made: Vec<_> = (0..10_000).map(|_| dup(world, "test").unwrap()).collect();
+        for (number, comm) in made.iter().enumerate() {
+            assert_eq!(words(comm, number as u64), [number as u64; 2]);
+        }
+        // In an order that is neither that of their making nor its reverse.
+        for start in 0..7 {
+            made.iter()
+                .skip(start)
+                .step_by(7)
+                .for_each(|comm| comm.free());
+        }
+        assert_eq!(process.alive(), 2);
+    });
+}
+
+#[test]
+fn many_nonblocking_duplicates_are_under_way_at_once() {
+    on_ranks(3, |process| {
+        let world = process.world();
+        let mut started: Vec<_> = (0..300).map(|_| idup(world).unwrap()).collect();
+        for turn in 0..300 {
+            // Each rank waits in another order.
+            let index = (turn * 7 + process.rank() as usize * 100) % 300;
+            request::wait(process.vci(), &mut started[index].1, "test").unwrap();
+        }
+        let contexts: std::collections::HashSet<u32> =
+            started.iter().map(|(comm, _)| comm.context()).collect();
+        assert_eq!(contexts.len(), 300);
+        for (number, (comm, _)) in started.iter().enumerate() {
+            assert_eq!(words(comm, number as u64), [number as u64; 3]);
+            comm.free();
+        }
+    });
+}
