@@ -12,6 +12,8 @@ use crate::topology;
 pub(crate) struct Places {
     /// One set a rank; empty when nothing is bound.
     pub(crate) sets: Vec<Vec<u32>>,
+    /// Whether that ends when the load is uneven ([`crate::balance`]).
+    pub(crate) loose: bool,
     /// Processors that the ranks may use together.
     pub(crate) cores: u32,
     /// What keeps other jobs away from them.
@@ -36,7 +38,12 @@ impl Places {
             None => "not bound".to_owned(),
             Some(set) => {
                 let numbers: Vec<_> = set.iter().map(ToString::to_string).collect();
-                format!("bound to processor {}", numbers.join(", "))
+                let end = if self.loose {
+                    " while the load is even"
+                } else {
+                    ""
+                };
+                format!("bound to processor {}{end}", numbers.join(", "))
             }
         }
     }
@@ -52,13 +59,29 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
     let cores = fabric::os::usable_cores();
     let unbound = Places {
         sets: Vec::new(),
+        loose: false,
         cores,
         _claims: Vec::new(),
     };
     match binding {
         Binding::None => Ok(unbound),
         // One rank has nobody to keep away from its core, and may have threads that want all of them.
-        Binding::Automatic if ranks == 1 || ranks > cores => Ok(unbound),
+        Binding::Automatic if ranks == 1 => Ok(unbound),
+        Binding::Automatic if ranks > cores => {
+            let all = topology::usable_cores(&processors);
+            let each = settings::threads_per_rank().unwrap_or(1);
+            // With processors that a container gives no time for, or threads beside the ranks, the kernel knows better.
+            let loose = cores as usize >= all.len() && all.len() > 1 && each == 1;
+            Ok(if loose {
+                Places {
+                    sets: all.into_iter().cycle().take(ranks as usize).collect(),
+                    loose,
+                    ..unbound
+                }
+            } else {
+                unbound
+            })
+        }
         Binding::Automatic => {
             let all = topology::usable_cores(&processors);
             let each = settings::threads_per_rank().unwrap_or(1).max(1);
@@ -66,6 +89,7 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
             let (free, claims) = claim::free_cores(all, each.saturating_mul(ranks));
             Ok(spread(&free, ranks, each).map_or(unbound, |sets| Places {
                 sets,
+                loose: false,
                 cores,
                 _claims: claims,
             }))
@@ -77,6 +101,7 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
                     let (_, claims) = claim::free_cores(sets.clone(), ranks);
                     Ok(Places {
                         sets,
+                        loose: false,
                         cores,
                         _claims: claims,
                     })
@@ -119,6 +144,7 @@ fn user(list: &[Vec<u32>], ranks: u32, processors: &[u32]) -> Result<Places, Lau
         .min(fabric::os::usable_cores());
     Ok(Places {
         sets,
+        loose: false,
         cores,
         _claims: Vec::new(),
     })
@@ -167,12 +193,13 @@ mod tests {
                 .text
                 .contains("100000 ranks")
         );
-        assert!(
-            choose(&Binding::Automatic, 100_000)
-                .unwrap()
-                .sets
-                .is_empty()
-        );
+        let places = choose(&Binding::Automatic, 100_000).unwrap();
+        assert_eq!(places.loose, !places.sets.is_empty());
+        if places.loose {
+            assert_eq!(places.sets.len(), 100_000);
+            assert_ne!(places.sets[0], places.sets[1]);
+            assert!(places.text(0).ends_with("while the load is even"));
+        }
     }
 
     #[test]

@@ -65,7 +65,7 @@ flags! {
     "path", ["DIRS"], Path, "directories to search for this program before PATH";
     "l" | "label" | "prepend-rank" | "tag-output", [], Label, "put [rank] before each line; lines are never torn";
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, all or none (default 0)";
-    "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice)";
+    "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time";
     "stats", [], Stats, "print each rank's counters at the end";
     "v" | "verbose", [], Verbose, "say what is done";

@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod balance;
 mod binding;
 mod claim;
 mod command_line;

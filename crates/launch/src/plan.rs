@@ -111,7 +111,7 @@ pub enum Input {
 /// Which processors the ranks get.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Binding {
-    /// Cores of their own while cores suffice, else none.
+    /// Cores of their own while cores suffice; else cores in turns, until the load becomes uneven.
     #[default]
     Automatic,
     /// A core each; an error when cores do not suffice.

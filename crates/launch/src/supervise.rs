@@ -14,13 +14,14 @@ use fabric::observe::BoardSnapshot;
 use fabric::signals::{self, SignalInbox};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
+use crate::balance::Balance;
 use crate::binding::{self, Places};
 use crate::failure::{Verdict, Weight, judge};
 use crate::orphans::Orphans;
 use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
 use crate::outputs::Outputs;
 use crate::plan::JobPlan;
-use crate::start::{self, Started};
+use crate::start::{self, RankProcess, Started};
 use crate::{LaunchError, notices, program, report, stats};
 
 /// How often the job's clock advances.
@@ -69,6 +70,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
     let (job, streams) = start::start(plan, &places)?;
     let mut supervisor = Supervisor {
         plan,
+        balance: places.loose.then(|| Balance::new(&places.sets)),
         begin,
         host: notices::host_name(),
         stage: Stage::Running,
@@ -112,6 +114,8 @@ enum Event {
 
 struct Supervisor<'a> {
     plan: &'a JobPlan,
+    /// While ranks are bound to cores that they share.
+    balance: Option<Balance>,
     begin: Instant,
     host: String,
     stage: Stage,
@@ -372,6 +376,7 @@ impl Supervisor<'_> {
         let elapsed = self.begin.elapsed();
         // The clock is for reports only: a rank that outlives a failed write shows wrong ages.
         let _ = self.job.node.set_clock_ms(millis(elapsed));
+        self.keep_balance();
         match self.stage {
             Stage::Running if self.alive > 0 => {
                 if !self.absent.is_empty() && self.anyone_in_mpi() {
@@ -390,6 +395,23 @@ impl Supervisor<'_> {
             }
             Stage::Ending(time) if Instant::now() >= time => self.kill(),
             _ => {}
+        }
+    }
+
+    /// Ends the binding to shared cores when the load is uneven.
+    fn keep_balance(&mut self) {
+        let Some(balance) = &mut self.balance else {
+            return;
+        };
+        let living = |rank: &RankProcess| rank.exit.is_none().then_some(rank.pid);
+        let pids: Vec<_> = self.job.ranks.iter().map(living).collect();
+        if balance.look(&pids) {
+            balance.release(&pids);
+            self.balance = None;
+            if self.plan.talk.verbose {
+                self.outputs
+                    .say("the load is uneven: ranks are no longer bound to cores");
+            }
         }
     }
 
