@@ -141,7 +141,8 @@ fn parse_times(text: &str) -> BTreeMap<u32, Times> {
         let times: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         // User time of guests is counted twice, in the last two numbers.
         let all = times.iter().take(8).sum();
-        let idle = times.get(3)? + times.get(4)?;
+        // What runs at a lower priority makes room.
+        let idle = times.get(1)? + times.get(3)? + times.get(4)?;
         Some((processor, Times { idle, all }))
     };
     text.lines().filter_map(line).collect()
@@ -204,10 +205,10 @@ mod tests {
     #[test]
     fn times_are_read_and_compared() {
         let then =
-            parse_times("cpu  9 9 9 9 9\ncpu0 10 0 5 80 5 0 0 0 0 0\ncpu1 1 0 0 9 0\nintr 5\n");
+            parse_times("cpu  9 9 9 9 9\ncpu0 10 5 5 75 5 0 0 0 0 0\ncpu1 1 0 0 9 0\nintr 5\n");
         assert_eq!(then.len(), 2);
         assert_eq!(then[&0], Times { idle: 85, all: 100 });
-        let now = parse_times("cpu0 40 0 5 140 15 0 0 0 30 0\ncpu1 1 0 0 9 0\n");
+        let now = parse_times("cpu0 40 5 5 135 15 0 0 0 30 0\ncpu1 1 0 0 9 0\n");
         assert_eq!(idle_part(&[0], &then, &now), Some(0.7));
         assert_eq!(idle_part(&[1], &then, &now), None);
         assert_eq!(idle_part(&[2], &then, &now), None);
