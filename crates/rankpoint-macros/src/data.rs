@@ -3,25 +3,43 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DataStruct, DeriveInput, Error, Member, Result, Type};
+use syn::{Data, DataStruct, DeriveInput, Error, Member, Result, Type, parse_quote};
 
 /// Which bytes of a struct are data is known field by field.
 pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
     let (name, data) = (&input.ident, checked(input, "Datatype")?);
     let types = types(data);
     let members: Vec<Member> = data.fields.members().collect();
+    let fields = quote! {
+        &[#((
+            ::core::mem::offset_of!(Self, #members),
+            <#types as ::rankpoint::Datatype>::unit(),
+        )),*]
+    };
+    let mut generics = input.generics.clone();
+    let unit = if generics.params.is_empty() {
+        quote! {
+            static UNIT: ::rankpoint::data::StructUnit = ::rankpoint::data::StructUnit::new();
+            UNIT.of::<Self>(#fields)
+        }
+    } else {
+        // A static of a generic function is one for all types.
+        let bounds = &mut generics.make_where_clause().predicates;
+        bounds.push(parse_quote! { Self: ::core::marker::Copy + ::core::marker::Send + 'static });
+        for field in &types {
+            bounds.push(parse_quote! { #field: ::rankpoint::Datatype });
+        }
+        quote! { ::rankpoint::data::generic_unit::<Self>(#fields) }
+    };
+    let (parameters, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         // SAFETY: what is data in the fields is data in the struct, whose other bytes are padding.
         #[allow(unsafe_code, clippy::allow_attributes, reason = "the fields' types keep the promise")]
-        unsafe impl ::rankpoint::Datatype for #name {
+        unsafe impl #parameters ::rankpoint::Datatype for #name #arguments #bounds {
             const PACKED_BYTES: usize = 0 #(+ <#types as ::rankpoint::Datatype>::PACKED_BYTES)*;
 
             fn unit() -> ::rankpoint::data::Unit {
-                static UNIT: ::rankpoint::data::StructUnit = ::rankpoint::data::StructUnit::new();
-                UNIT.of::<Self>(&[#((
-                    ::core::mem::offset_of!(Self, #members),
-                    <#types as ::rankpoint::Datatype>::unit(),
-                )),*])
+                #unit
             }
         }
     })
@@ -29,6 +47,10 @@ pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
 
 /// All bytes of a struct are data.
 pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        let text = "Plain cannot be derived for generic structs: their padding is not known; derive Datatype instead";
+        return Err(Error::new_spanned(&input.generics, text));
+    }
     let (name, data) = (&input.ident, checked(input, "Plain")?);
     let types = types(data);
     Ok(quote! {
@@ -68,11 +90,6 @@ fn checked<'a>(input: &'a DeriveInput, derived: &str) -> Result<&'a DataStruct> 
         );
         return Err(Error::new_spanned(&input.ident, text));
     };
-    if !input.generics.params.is_empty() {
-        let text =
-            format!("{derived} cannot be derived for generic structs: their layout is not known");
-        return Err(Error::new_spanned(&input.generics, text));
-    }
     if !has_fixed_layout(input)? {
         let text = format!(
             "{derived} needs #[repr(C)] or #[repr(transparent)]: otherwise the order of the fields is the compiler's"

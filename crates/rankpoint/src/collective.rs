@@ -10,14 +10,13 @@ use std::sync::Arc;
 use engine::coll::{self, Block, Pieces, Sizes, short};
 use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;
-use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result, task};
 
 use crate::buffer::Region;
 use crate::data::zeros;
 use crate::p2p::give_up;
 use crate::universe::Threads;
-use crate::{Buffer, BufferMut, Communicator, Datatype, Op, Plain};
+use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
 /// The memory of a borrowed buffer.
 fn block(region: Region) -> Block {
@@ -39,16 +38,6 @@ pub(crate) fn writes<B: BufferMut + ?Sized>(data: &mut B) -> Result<Block> {
 pub(crate) fn elements<V>(base: *const V, count: usize, datatype: &EngineDatatype) -> Block {
     // SAFETY: as in `block`; the datatype is that of `V` (Op::reduction).
     unsafe { Block::of(base.cast_mut().cast(), count, datatype) }
-}
-
-/// The memory of the elements that a reduction reads.
-pub(crate) const fn run<V: Plain>(data: &[V]) -> Memory<'static> {
-    Memory::contiguous(data.as_ptr().cast_mut().cast(), size_of_val(data))
-}
-
-/// The memory of the elements that a reduction writes.
-pub(crate) const fn run_mut<V: Plain>(data: &mut [V]) -> Memory<'static> {
-    Memory::contiguous(data.as_mut_ptr().cast(), size_of_val(data))
 }
 
 #[cold]
@@ -164,21 +153,27 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the lengths differ.
-    pub fn reduce<V: Plain>(&self, data: &[V], op: Op<V>, root: usize) -> Result<Option<Vec<V>>> {
+    pub fn reduce<V: Datatype>(
+        &self,
+        data: &[V],
+        op: Op<V>,
+        root: usize,
+    ) -> Result<Option<Vec<V>>> {
         let call = "Communicator::reduce";
         self.run(call, |this| {
             let root = this.root(root)?;
             let (reduction, datatype) = op.reduction()?;
             let mut result = (this.rank() == root as usize).then(|| zeros::<V>(data.len()));
-            let (from, count) = (run(data), data.len());
-            let into = result.as_deref_mut().map(run_mut);
+            let (from, count) = (data.region()?, data.len());
+            let into = result.as_deref_mut().map(<[V]>::region_mut).transpose()?;
+            let into = into.as_ref().map(Region::memory);
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let comm = this.comm();
                 short::reduce(
                     call,
                     comm,
-                    &from,
+                    &from.memory(),
                     into.as_ref(),
                     count,
                     &reduction,
@@ -200,7 +195,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn all_reduce<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
+    pub fn all_reduce<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let mut result = data.to_vec();
         self.all_reduce_in_place(&mut result, op)?;
         Ok(result)
@@ -210,11 +205,12 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn all_reduce_in_place<V: Plain>(&self, data: &mut [V], op: Op<V>) -> Result<()> {
+    pub fn all_reduce_in_place<V: Datatype>(&self, data: &mut [V], op: Op<V>) -> Result<()> {
         let call = "Communicator::all_reduce";
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
-            let (memory, count) = (run_mut(data), data.len());
+            let (region, count) = (data.region_mut()?, data.len());
+            let memory = region.memory();
             // SAFETY: the buffer is borrowed exclusively until this returns.
             let tried = unsafe {
                 let comm = this.comm();
@@ -231,7 +227,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// Those of the messages.
-    pub fn all_reduce_value<V: Plain>(&self, value: V, op: Op<V>) -> Result<V> {
+    pub fn all_reduce_value<V: Datatype>(&self, value: V, op: Op<V>) -> Result<V> {
         let mut value = [value];
         self.all_reduce_in_place(&mut value, op)?;
         Ok(value[0])
@@ -241,15 +237,18 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn scan<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
+    pub fn scan<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let call = "Communicator::scan";
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
-            let (from, into, count) = (run(data), run_mut(&mut result), data.len());
+            let (from, count) = (data.region()?, data.len());
+            let into = result[..].region_mut()?;
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried =
-                unsafe { short::prefix(call, this.comm(), &from, &into, count, &reduction, true) };
+            let tried = unsafe {
+                let (from, into) = (from.memory(), into.memory());
+                short::prefix(call, this.comm(), &from, &into, count, &reduction, true)
+            };
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), count, &datatype);
                 let receive = elements(result.as_mut_ptr(), count, &datatype);

@@ -5,7 +5,9 @@
 //! The traits promise facts about memory: which bytes of a value are initialised, and that anything may be written to them.
 #![expect(unsafe_code, reason = "the traits promise facts about memory")]
 
-use std::sync::OnceLock;
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use layout::Layout;
 
@@ -37,8 +39,16 @@ use crate::p2p::give_up;
 ///     length: u8,
 /// }
 ///
+/// #[derive(Clone, Copy, Datatype)]
+/// #[repr(C)]
+/// struct Tagged<V> {
+///     tag: u16,
+///     value: V,
+/// }
+///
 /// assert_eq!(Sample::PACKED_BYTES, 1 + 8 + 6);
 /// assert_eq!(Series::PACKED_BYTES, 4 * 15 + 1);
+/// assert_eq!(Tagged::<f64>::PACKED_BYTES, 2 + 8);
 /// ```
 ///
 /// What not every bit pattern is a value of does not compile:
@@ -65,7 +75,7 @@ pub unsafe trait Datatype: Copy + Send + 'static {
 
 /// Data that are nothing but their bytes: no padding, every bit pattern is a value, no addresses.
 ///
-/// Reductions work on these. The derive, which implements [`Datatype`] too, refuses structs with padding:
+/// Predefined reductions work on numbers, which are. The derive, which implements [`Datatype`] too, refuses structs with padding:
 ///
 /// ```
 /// use rankpoint::Plain;
@@ -100,6 +110,17 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// Where the data are in a value: offsets and lengths in bytes.
+    pub(crate) fn blocks(self) -> Vec<(i64, usize)> {
+        let one = self.layout.blocks();
+        let at = |index: usize| (index as i64).wrapping_mul(self.layout.extent());
+        let all = (0..self.repeat).flat_map(|index| {
+            let blocks = one.iter();
+            blocks.map(move |block| (block.offset + at(index), block.bytes))
+        });
+        all.collect()
+    }
+
     /// Of a type that is nothing but its bytes.
     #[doc(hidden)]
     pub const fn dense<T>() -> Self {
@@ -124,18 +145,34 @@ impl StructUnit {
 
     /// The layout of `T`, whose fields lie at these offsets.
     pub fn of<T>(&'static self, fields: &[(usize, Unit)]) -> Unit {
-        let layout = self.0.get_or_init(|| {
-            let pieces = fields
-                .iter()
-                .map(|&(offset, unit)| (offset as i64, unit.repeat, unit.layout));
-            let made = Layout::structure(pieces);
-            match made.and_then(|layout| layout.resized(0, size_of::<T>() as i64)) {
-                Ok(layout) => layout,
-                // Offsets in a type fit into an address; its blocks could exceed memory in theory only.
-                Err(_) => give_up(None),
-            }
-        });
+        let layout = self.0.get_or_init(|| struct_layout::<T>(fields));
         Unit { layout, repeat: 1 }
+    }
+}
+
+/// Layouts of generic structs, by type.
+static GENERIC: Mutex<Option<HashMap<TypeId, &'static Layout>>> = Mutex::new(None);
+
+/// The layout of `T`, a struct with type parameters, whose fields lie at these offsets.
+#[doc(hidden)]
+pub fn generic_unit<T: 'static>(fields: &[(usize, Unit)]) -> Unit {
+    let mut known = GENERIC.lock().unwrap_or_else(PoisonError::into_inner);
+    let layout = *known
+        .get_or_insert_default()
+        .entry(TypeId::of::<T>())
+        .or_insert_with(|| Box::leak(Box::new(struct_layout::<T>(fields))));
+    Unit { layout, repeat: 1 }
+}
+
+fn struct_layout<T>(fields: &[(usize, Unit)]) -> Layout {
+    let pieces = fields
+        .iter()
+        .map(|&(offset, unit)| (offset as i64, unit.repeat, unit.layout));
+    let made = Layout::structure(pieces);
+    match made.and_then(|layout| layout.resized(0, size_of::<T>() as i64)) {
+        Ok(layout) => layout,
+        // Offsets in a type fit into an address; its blocks could exceed memory in theory only.
+        Err(_) => give_up(None),
     }
 }
 

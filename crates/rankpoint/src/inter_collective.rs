@@ -13,7 +13,7 @@ use crate::data::zeros;
 use crate::pieces::{pieces_read, pieces_written};
 use crate::universe::Threads;
 use crate::varying::{lengths, rooms, sources, targets};
-use crate::{Buffer, BufferMut, Datatype, InterCommunicator, Op, Plain};
+use crate::{Buffer, BufferMut, Datatype, InterCommunicator, Op};
 
 impl<T: Threads> InterCommunicator<'_, T> {
     fn remote(&self, root: usize) -> Result<Root> {
@@ -231,7 +231,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn all_reduce<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
+    pub fn all_reduce<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let call = "InterCommunicator::all_reduce";
         self.inner().run(call, |comm| {
             let (reduction, datatype) = op.reduction()?;
@@ -248,7 +248,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn reduce_here<V: Plain>(&self, length: usize, op: Op<V>) -> Result<Vec<V>> {
+    pub fn reduce_here<V: Datatype>(&self, length: usize, op: Op<V>) -> Result<Vec<V>> {
         let call = "InterCommunicator::reduce_here";
         self.inner().run(call, |comm| {
             let (reduction, datatype) = op.reduction()?;
@@ -265,7 +265,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`, or the lengths differ.
-    pub fn reduce<V: Plain>(&self, data: &[V], op: Op<V>, root: usize) -> Result<()> {
+    pub fn reduce<V: Datatype>(&self, data: &[V], op: Op<V>, root: usize) -> Result<()> {
         let call = "InterCommunicator::reduce";
         self.inner().run(call, |comm| {
             let (root, (reduction, datatype)) = (self.remote(root)?, op.reduction()?);

@@ -106,7 +106,7 @@ pub use graph::Graph;
 pub use group::Group;
 pub use inter::InterCommunicator;
 pub use message::Message;
-pub use op::{Op, Reducible};
+pub use op::{At, Op, Reducible};
 pub use owned::OwnedRequest;
 pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};

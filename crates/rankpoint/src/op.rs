@@ -7,16 +7,18 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use engine::Result;
 use engine::datatype::predefined::{self, Predefined};
-use engine::datatype::{Datatype, Width};
+use engine::datatype::{Datatype as EngineDatatype, Width};
 use engine::op::{Op as EngineOp, Operator, Reduction};
 use engine::{Error, ErrorClass};
 
-use crate::Plain;
+use crate::data::is_dense;
 use crate::p2p::give_up;
+use crate::{Datatype, Plain};
 
 /// Numbers that the predefined operations work on.
 pub trait Reducible: Plain + private::Sealed {
@@ -76,7 +78,7 @@ enum Kind {
 /// assert_eq!(found, [3.0, 4.0]);
 /// # Ok::<(), rankpoint::Error>(())
 /// ```
-pub struct Op<V: Plain> {
+pub struct Op<V: Datatype> {
     kind: Kind,
     element: PhantomData<fn(V) -> V>,
 }
@@ -121,7 +123,7 @@ impl Drop for EndOnPanic {
     }
 }
 
-impl<V: Plain> Op<V> {
+impl<V: Datatype> Op<V> {
     const fn predefined(operator: Operator, code: u32) -> Self {
         Self {
             kind: Kind::Predefined(operator, code),
@@ -140,19 +142,20 @@ impl<V: Plain> Op<V> {
     }
 
     fn user(function: impl Fn(&V, &V) -> V + Send + Sync + 'static, commutative: bool) -> Self {
-        let each = move |input: *const u8, inout: *mut u8, count: usize, _: &Arc<Datatype>| {
-            let _end = EndOnPanic;
-            let (input, inout) = (input.cast::<V>(), inout.cast::<V>());
-            for index in 0..count {
-                // SAFETY: the engine passes `count` elements of the operation's type (Op::reduction); plain data may be
-                // read from anywhere, unaligned.
-                unsafe {
-                    let left = input.add(index).read_unaligned();
-                    let right = inout.add(index).read_unaligned();
-                    inout.add(index).write_unaligned(function(&left, &right));
+        let values = Values::<V>::new();
+        let each =
+            move |input: *const u8, inout: *mut u8, count: usize, _: &Arc<EngineDatatype>| {
+                let _end = EndOnPanic;
+                for index in 0..count {
+                    let at = index.wrapping_mul(size_of::<V>());
+                    // SAFETY: the engine passes `count` elements of the operation's type (Op::reduction).
+                    unsafe {
+                        let left = values.load(input.wrapping_add(at));
+                        let right = values.load(inout.wrapping_add(at));
+                        values.store(function(&left, &right), inout.wrapping_add(at));
+                    }
                 }
-            }
-        };
+            };
         Self {
             kind: Kind::User(EngineOp::user(Box::new(each), commutative)),
             element: PhantomData,
@@ -160,7 +163,7 @@ impl<V: Plain> Op<V> {
     }
 
     /// The operation on its type, and the type.
-    pub(crate) fn reduction(&self) -> Result<(Reduction, Arc<Datatype>)> {
+    pub(crate) fn reduction(&self) -> Result<(Reduction, Arc<EngineDatatype>)> {
         let row = |code| {
             Predefined::find(code).ok_or_else(|| {
                 Error::new(
@@ -176,8 +179,7 @@ impl<V: Plain> Op<V> {
                 Ok((reduction, datatype.clone()))
             }
             Kind::User(op) => {
-                let byte = row(predefined::BYTE)?.datatype();
-                let datatype = Datatype::contiguous(size_of::<V>() as i64, byte, Width::Count)?;
+                let datatype = described::<V>(row(predefined::BYTE)?.datatype())?;
                 datatype.commit();
                 Ok((Reduction::new(op, &datatype)?, datatype))
             }
@@ -185,7 +187,118 @@ impl<V: Plain> Op<V> {
     }
 }
 
-impl<V: Plain> Clone for Op<V> {
+/// The type of the elements as the engine knows it.
+fn described<V: Datatype>(byte: &Arc<EngineDatatype>) -> Result<Arc<EngineDatatype>> {
+    let (bytes, width) = (size_of::<V>() as i64, Width::Count);
+    if is_dense::<V>() {
+        return EngineDatatype::contiguous(bytes, byte, width);
+    }
+    let blocks = V::unit().blocks();
+    let (offsets, lengths): (Vec<i64>, Vec<i64>) = blocks
+        .iter()
+        .map(|&(offset, bytes)| (offset, bytes as i64))
+        .unzip();
+    let data = EngineDatatype::hindexed(&lengths, &offsets, byte, width)?;
+    EngineDatatype::resized(0, bytes, &data, width)
+}
+
+/// How values lie in the memory of the engine, which is not aligned, and has no room for padding at its end.
+struct Values<V> {
+    /// Where data are; all bytes if there is nothing else.
+    blocks: Option<Vec<(i64, usize)>>,
+    value: PhantomData<fn() -> V>,
+}
+
+impl<V: Datatype> Values<V> {
+    fn new() -> Self {
+        let blocks = (!is_dense::<V>()).then(|| V::unit().blocks());
+        Self {
+            blocks,
+            value: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// The data of a value are readable at `from`.
+    unsafe fn load(&self, from: *const u8) -> V {
+        let Some(blocks) = &self.blocks else {
+            // SAFETY: the caller's promise: all bytes are data.
+            return unsafe { from.cast::<V>().read_unaligned() };
+        };
+        let mut value = MaybeUninit::<V>::zeroed();
+        for &(offset, bytes) in blocks {
+            let to = value.as_mut_ptr().cast::<u8>();
+            // SAFETY: blocks lie in the value; the caller's promise.
+            unsafe {
+                let (from, to) = (from.offset(offset as isize), to.offset(offset as isize));
+                std::ptr::copy_nonoverlapping(from, to, bytes);
+            }
+        }
+        // SAFETY: the data were copied, and the rest is padding (Datatype).
+        unsafe { value.assume_init() }
+    }
+
+    /// # Safety
+    /// The data of a value are writable at `to`.
+    unsafe fn store(&self, value: V, to: *mut u8) {
+        let Some(blocks) = &self.blocks else {
+            // SAFETY: the caller's promise: all bytes are data.
+            return unsafe { to.cast::<V>().write_unaligned(value) };
+        };
+        for &(offset, bytes) in blocks {
+            let from = (&raw const value).cast::<u8>();
+            // SAFETY: blocks lie in the value; the caller's promise.
+            unsafe {
+                let (from, to) = (from.offset(offset as isize), to.offset(offset as isize));
+                std::ptr::copy_nonoverlapping(from, to, bytes);
+            }
+        }
+    }
+}
+
+/// A value and where it was found: what [`Op::min_at`] and [`Op::max_at`] work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Datatype)]
+#[repr(C)]
+pub struct At<V> {
+    /// The value.
+    pub value: V,
+    /// Its place: a rank, an index.
+    pub at: usize,
+}
+
+impl<V: Reducible + PartialOrd> Op<At<V>> {
+    /// The smallest value and its place, the lowest one of equals (MPI_MINLOC).
+    ///
+    /// ```
+    /// use rankpoint::{At, Op};
+    ///
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let mine = At { value: 2.5f32, at: world.rank() };
+    /// assert_eq!(world.all_reduce_value(mine, Op::min_at())?.at, 0);
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    pub fn min_at() -> Self {
+        Self::chosen(|new, old| new < old)
+    }
+
+    /// The largest value and its place, the lowest one of equals (MPI_MAXLOC).
+    pub fn max_at() -> Self {
+        Self::chosen(|new, old| new > old)
+    }
+
+    fn chosen(wins: impl Fn(V, V) -> bool + Send + Sync + 'static) -> Self {
+        Self::commutative(move |&a: &At<V>, &b: &At<V>| {
+            if wins(a.value, b.value) || (a.value == b.value && a.at < b.at) {
+                a
+            } else {
+                b
+            }
+        })
+    }
+}
+
+impl<V: Datatype> Clone for Op<V> {
     fn clone(&self) -> Self {
         Self {
             kind: self.kind.clone(),
@@ -194,7 +307,7 @@ impl<V: Plain> Clone for Op<V> {
     }
 }
 
-impl<V: Plain> fmt::Debug for Op<V> {
+impl<V: Datatype> fmt::Debug for Op<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Predefined(operator, _) => write!(f, "Op({})", operator.name()),

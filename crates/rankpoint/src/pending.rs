@@ -17,7 +17,7 @@ use crate::collective::{elements, end_if_unsettled, reads, writes, wrong_length}
 use crate::data::zeros;
 use crate::p2p::complete;
 use crate::universe::{OneThread, Threads};
-use crate::{Communicator, Datatype, Op, Plain};
+use crate::{Communicator, Datatype, Op};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts a collective as a task that owns what it works on.
@@ -89,7 +89,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When no operation is free; the vector is lost then.
-    pub fn iall_reduce<V: Plain>(
+    pub fn iall_reduce<V: Datatype>(
         &self,
         mut data: Vec<V>,
         op: Op<V>,
@@ -107,7 +107,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When there is no rank `root`; the vector is lost then.
-    pub fn ireduce<V: Plain>(
+    pub fn ireduce<V: Datatype>(
         &self,
         data: Vec<V>,
         op: Op<V>,
@@ -183,7 +183,11 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When no operation is free; the vector is lost then.
-    pub fn iscan<V: Plain>(&self, data: Vec<V>, op: Op<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
+    pub fn iscan<V: Datatype>(
+        &self,
+        data: Vec<V>,
+        op: Op<V>,
+    ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
         self.run("Communicator::iscan", |_| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());

@@ -11,7 +11,7 @@ use crate::collective::{elements, reads, writes};
 use crate::data::zeros;
 use crate::universe::Threads;
 use crate::varying::{sources, targets};
-use crate::{Communicator, Datatype, Op, Pending, Plain};
+use crate::{Communicator, Datatype, Op, Pending};
 
 fn rooms<V: Datatype>(lengths: &[usize]) -> Vec<Vec<V>> {
     lengths.iter().map(|&length| zeros(length)).collect()
@@ -156,7 +156,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When no operation is free; the vector is lost then.
-    pub fn iscan_exclusive<V: Plain>(
+    pub fn iscan_exclusive<V: Datatype>(
         &self,
         data: Vec<V>,
         op: Op<V>,
@@ -181,7 +181,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ///
     /// # Errors
     /// When there is not one count for each rank, or they do not add up to the length of the data; the vector is lost then.
-    pub fn ireduce_scatter<V: Plain>(
+    pub fn ireduce_scatter<V: Datatype>(
         &self,
         data: Vec<V>,
         counts: &[usize],

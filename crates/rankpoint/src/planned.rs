@@ -19,7 +19,7 @@ use crate::collective::{elements, end_if_unsettled};
 use crate::graph::check_degrees;
 use crate::persistent::Persistent;
 use crate::universe::Threads;
-use crate::{Op, Plain, Scope};
+use crate::{Datatype, Op, Scope};
 
 /// A persistent request of a collective, of which there is nothing to tell when it is complete.
 pub type PersistentCollective<'scope, B> = Persistent<'scope, B, ()>;
@@ -218,7 +218,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// When there is no rank `root`.
-    pub fn reduce_init<V: Plain>(
+    pub fn reduce_init<V: Datatype>(
         &'scope self,
         data: &'scope mut [V],
         op: Op<V>,
@@ -237,7 +237,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// When no operation is free.
-    pub fn all_reduce_init<V: Plain>(
+    pub fn all_reduce_init<V: Datatype>(
         &'scope self,
         data: &'scope mut [V],
         op: Op<V>,
@@ -253,7 +253,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// When no operation is free.
-    pub fn scan_init<V: Plain>(
+    pub fn scan_init<V: Datatype>(
         &'scope self,
         data: &'scope mut [V],
         op: Op<V>,
@@ -293,7 +293,7 @@ fn one_group(comm: &Comm) -> Result<()> {
 }
 
 /// The elements of a reduction in place, and the operation on them.
-fn combined<V: Plain>(data: &mut [V], op: &Op<V>) -> Result<(Block, engine::op::Reduction)> {
+fn combined<V: Datatype>(data: &mut [V], op: &Op<V>) -> Result<(Block, engine::op::Reduction)> {
     let (reduction, datatype) = op.reduction()?;
     Ok((
         elements(data.as_mut_ptr(), data.len(), &datatype),

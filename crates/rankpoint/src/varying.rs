@@ -8,10 +8,10 @@
 use engine::Result;
 use engine::coll::{self, Pieces, Sizes, short};
 
-use crate::collective::{elements, reads, run, run_mut, writes, wrong_length};
+use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
 use crate::universe::Threads;
-use crate::{Communicator, Datatype, Op, Plain};
+use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
 /// The pieces of vectors that are read.
 pub(crate) fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
@@ -131,15 +131,18 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the lengths differ.
-    pub fn scan_exclusive<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Option<Vec<V>>> {
+    pub fn scan_exclusive<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Option<Vec<V>>> {
         let call = "Communicator::scan_exclusive";
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
-            let (from, into, count) = (run(data), run_mut(&mut result), data.len());
+            let (from, count) = (data.region()?, data.len());
+            let into = result[..].region_mut()?;
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried =
-                unsafe { short::prefix(call, this.comm(), &from, &into, count, &reduction, false) };
+            let tried = unsafe {
+                let (from, into) = (from.memory(), into.memory());
+                short::prefix(call, this.comm(), &from, &into, count, &reduction, false)
+            };
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), count, &datatype);
                 let receive = elements(result.as_mut_ptr(), count, &datatype);
@@ -154,7 +157,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When there is not one count for each rank, or they do not add up to the length of the data.
-    pub fn reduce_scatter<V: Plain>(
+    pub fn reduce_scatter<V: Datatype>(
         &self,
         data: &[V],
         counts: &[usize],
@@ -178,7 +181,7 @@ impl<T: Threads> Communicator<'_, T> {
     ///
     /// # Errors
     /// When the data cannot be cut into equal parts, or the lengths differ.
-    pub fn reduce_scatter_equal<V: Plain>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
+    pub fn reduce_scatter_equal<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let call = "Communicator::reduce_scatter_equal";
         self.run(call, |this| {
             let count = data.len() / this.size();
@@ -188,9 +191,10 @@ impl<T: Threads> Communicator<'_, T> {
             }
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(count);
-            let (from, into) = (run(data), run_mut(&mut result));
+            let (from, into) = (data.region()?, result[..].region_mut()?);
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
+                let (from, into) = (from.memory(), into.memory());
                 short::reduce_scatter(call, this.comm(), &from, &into, count, &reduction)
             };
             this.finish(call, tried, |comm| {

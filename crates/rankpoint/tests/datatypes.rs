@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data that are not one run of bytes: structs with padding, sections of arrays, blocks, messages in parts.
 
-use std::mem::MaybeUninit;
-
 use rankpoint::{
-    Communicator, Datatype, ErrorClass, Indexed, IndexedMut, Op, Parts, PartsMut, Plain, Result,
-    Section, SectionMut, Source,
+    At, Communicator, Datatype, ErrorClass, Indexed, IndexedMut, Op, Parts, PartsMut, Plain,
+    Result, Section, SectionMut, Source,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Datatype)]
@@ -57,12 +55,22 @@ const fn series(seed: usize) -> Series {
     }
 }
 
-/// Padding filled with a pattern, so that one can see whether it was written.
-fn patterned<T: Datatype>(pattern: u8) -> MaybeUninit<T> {
-    let mut room = MaybeUninit::<T>::uninit();
-    // SAFETY: the bytes of the room itself.
-    unsafe { room.as_mut_ptr().write_bytes(pattern, 1) };
-    room
+/// Bytes that are a value, whose padding is filled with a pattern, so that one can see whether it was written.
+#[repr(align(16))]
+struct Patterned([u8; 32]);
+
+const PATTERN: u8 = 0xee;
+
+impl Patterned {
+    const fn new() -> Self {
+        Self([PATTERN; 32])
+    }
+
+    const fn value<T: Datatype>(&mut self) -> &mut T {
+        assert!(size_of::<T>() <= 32 && align_of::<T>() <= 16);
+        // SAFETY: there are as many bytes, aligned as strictly, all written, and any bytes are a value.
+        unsafe { &mut *self.0.as_mut_ptr().cast() }
+    }
 }
 
 #[test]
@@ -78,18 +86,16 @@ fn packed_sizes_leave_the_padding_out() {
 #[rankpoint::test(ranks = [1, 2, 3, 4])]
 fn padding_neither_travels_nor_is_written(world: Communicator<'_>) -> Result<()> {
     let (right, left) = ring(&world);
-    let mut room = patterned::<Sample>(0xee);
-    // SAFETY: every byte of the room was written, and any bytes are a value.
-    let into = unsafe { room.assume_init_mut() };
+    let mut room = Patterned::new();
+    let into = room.value::<Sample>();
     world.scope(|scope| {
         scope.irecv(into, left, 0)?;
         world.send(&sample(world.rank()), right, 0)
     })?;
-    // SAFETY: as above.
-    let bytes = unsafe { *room.as_ptr().cast::<[u8; 24]>() };
+    let bytes = room.0;
     assert_eq!(bytes[0], left as u8);
-    assert_eq!(&bytes[1..8], &[0xee; 7], "padding after `kind`");
-    assert_eq!(&bytes[22..], &[0xee; 2], "padding at the end");
+    assert_eq!(&bytes[1..8], &[PATTERN; 7], "padding after `kind`");
+    assert_eq!(&bytes[22..24], &[PATTERN; 2], "padding at the end");
     let status = world.send_recv(&sample(5), right, 1, &mut [0u8; 40], left, 1)?;
     assert_eq!(status.bytes(), 15);
     assert_eq!(status.count::<Sample>(), Some(1));
@@ -413,5 +419,158 @@ fn arrays_of_ndarray_travel(world: Communicator<'_>) -> Result<()> {
     let before = (left + world.size() - 1) % world.size();
     assert_eq!(turned[(6, 0)], (1000 * before + 300) as i64);
     world.broadcast(&mut turned.slice_mut(s![.., 1]), 0)?;
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Datatype)]
+#[repr(C)]
+struct Tagged<V, const N: usize> {
+    tag: u8,
+    values: [V; N],
+    end: u16,
+}
+
+/// Padding at the end only: one value is one run of bytes, shorter than the value.
+#[derive(Clone, Copy, Debug, PartialEq, Datatype)]
+#[repr(C)]
+struct Tail {
+    sum: u64,
+    first: u8,
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4])]
+fn generic_structs_have_a_layout_for_each_type(world: Communicator<'_>) -> Result<()> {
+    let (right, left) = ring(&world);
+    assert_eq!(Tagged::<f64, 2>::PACKED_BYTES, 1 + 16 + 2);
+    assert_eq!(Tagged::<u16, 3>::PACKED_BYTES, 1 + 6 + 2);
+    assert_eq!(Tagged::<Tail, 1>::PACKED_BYTES, 1 + 9 + 2);
+    let tag = world.rank() as u8;
+    let one = Tagged {
+        tag,
+        values: [0.5f64, 1.5],
+        end: 7,
+    };
+    let two = Tagged {
+        tag,
+        values: [1u16, 2, 3],
+        end: 8,
+    };
+    let three = Tagged {
+        tag,
+        values: [Tail { sum: 4, first: 5 }],
+        end: 9,
+    };
+    world.scope(|scope| {
+        scope.isend(&one, right, 0)?;
+        scope.isend(&two, right, 1)?;
+        scope.isend(&three, right, 2)?;
+        let tag = left as u8;
+        assert_eq!(
+            world.recv_value::<Tagged<f64, 2>>(left, 0)?.0,
+            Tagged { tag, ..one }
+        );
+        assert_eq!(
+            world.recv_value::<Tagged<u16, 3>>(left, 1)?.0,
+            Tagged { tag, ..two }
+        );
+        assert_eq!(
+            world.recv_value::<Tagged<Tail, 1>>(left, 2)?.0,
+            Tagged { tag, ..three }
+        );
+        Ok(())
+    })
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4, 7])]
+fn functions_combine_structs_with_padding(world: Communicator<'_>) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    // The order of the operands shows: the first of the left one stays.
+    let join = || {
+        Op::ordered(|left: &Tail, right: &Tail| Tail {
+            sum: left.sum + right.sum,
+            first: left.first,
+        })
+    };
+    let larger =
+        || Op::commutative(|a: &Sample, b: &Sample| if a.value >= b.value { *a } else { *b });
+    for length in [1, 2, 300, 20_000] {
+        let mine: Vec<Tail> = (0..length)
+            .map(|index| Tail {
+                sum: (me + index) as u64,
+                first: me as u8,
+            })
+            .collect();
+        let up_to = |ranks: usize, index: usize| Tail {
+            sum: (0..ranks).map(|rank| (rank + index) as u64).sum(),
+            first: 0,
+        };
+        let all = world.all_reduce(&mine, join())?;
+        let prefix = world.scan(&mine, join())?;
+        let reduced = world.reduce(&mine, join(), size - 1)?;
+        for index in 0..length {
+            assert_eq!(all[index], up_to(size, index));
+            assert_eq!(prefix[index], up_to(me + 1, index));
+        }
+        assert_eq!(reduced, (me == size - 1).then_some(all.clone()));
+        assert_eq!(world.iall_reduce(mine.clone(), join())?.wait()?, all);
+        let below = world.scan_exclusive(&mine, join())?;
+        assert_eq!(below.map(|found| found[0]), (me > 0).then(|| up_to(me, 0)));
+
+        let samples: Vec<Sample> = (0..length).map(|index| sample(me * 10 + index)).collect();
+        let most = world.all_reduce(&samples, larger())?;
+        assert_eq!(most[length - 1], sample((size - 1) * 10 + length - 1));
+        let parts: Vec<Sample> = (0..size * length).map(|index| sample(me + index)).collect();
+        let part = world.reduce_scatter_equal(&parts, larger())?;
+        assert_eq!(part[0], sample(size - 1 + me * length));
+    }
+    // Padding of the program's own is left alone.
+    let mut room = Patterned::new();
+    let value = room.value::<Tail>();
+    (value.sum, value.first) = (2, me as u8);
+    world.all_reduce_in_place(std::slice::from_mut(value), join())?;
+    assert_eq!((value.sum, value.first), (2 * size as u64, 0));
+    assert_eq!(room.0[9..16], [PATTERN; 7]);
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4])]
+fn the_place_of_the_least_is_found(world: Communicator<'_>) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    let mine = [
+        At {
+            value: -(me as f64),
+            at: me,
+        },
+        At { value: 3.0, at: me },
+        At {
+            value: if me == size / 2 { 9.0 } else { 0.0 },
+            at: me,
+        },
+    ];
+    let least = world.all_reduce(&mine, Op::min_at())?;
+    assert_eq!((least[0].at, least[1].at), (size - 1, 0));
+    let most = world.all_reduce(&mine, Op::max_at())?;
+    assert_eq!((most[0].at, most[1].at), (0, 0));
+    assert_eq!(
+        most[2],
+        At {
+            value: 9.0,
+            at: size / 2
+        }
+    );
+    let narrow = world.all_reduce_value(
+        At {
+            value: me as u8,
+            at: me + 100,
+        },
+        Op::max_at(),
+    )?;
+    assert_eq!(
+        narrow,
+        At {
+            value: size as u8 - 1,
+            at: size + 99
+        }
+    );
     Ok(())
 }
