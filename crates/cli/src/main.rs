@@ -4,6 +4,7 @@
 //! * [`bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype or a collective;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
+//! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
 //! * `rankpoint run`: the same as `mpiexec`.
 //!
 //! The command never links an MPI library: it opens the one that the dynamic linker finds, at run time.
@@ -16,6 +17,7 @@ mod info;
 mod mpi;
 mod settings;
 mod sync;
+mod tune;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -45,6 +47,8 @@ enum Command {
         #[command(subcommand)]
         subject: explain::Subject,
     },
+    /// Measure every algorithm of every collective here, and write the table of rules that suits this machine
+    Tune(tune::TuneOptions),
     /// Start an MPI program; the same as mpiexec
     #[command(disable_help_flag = true)]
     Run {
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => finish(bench::run(&options)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
+        Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }
 }

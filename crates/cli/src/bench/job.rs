@@ -15,7 +15,7 @@ use super::target::Target;
 /// A line of rank 0.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// Who is measured.
     Start { version: String },
     /// Values of a point.
@@ -27,17 +27,17 @@ pub(super) enum Line {
 }
 
 /// What a job gave.
-pub(super) struct Outcome {
-    pub(super) lines: Vec<Line>,
+pub(crate) struct Outcome {
+    pub(crate) lines: Vec<Line>,
     /// From before the launcher was started until it had ended.
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
 }
 
 /// Most of a failed job's messages that are shown.
 const SHOWN_BYTES: usize = 2000;
 
 /// Runs a job to its end.
-pub(super) fn run(
+pub(crate) fn run(
     target: &Target,
     ranks: u32,
     words: &[String],

@@ -15,16 +15,16 @@
 //! ```
 
 mod cache_line;
-mod job;
+pub(crate) mod job;
 mod measurement;
 mod options;
 mod plot;
 mod rank;
 mod raster;
-mod results;
+pub(crate) mod results;
 mod run;
 mod table;
-mod target;
+pub(crate) mod target;
 
 pub(crate) use options::BenchOptions;
 pub(crate) use rank::run_rank;

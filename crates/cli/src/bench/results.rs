@@ -117,7 +117,7 @@ fn name<S: serde::Serializer>(
 }
 
 /// The middle value, or the mean of the two in the middle; not a number without values.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match (sorted.len(), sorted.len() / 2) {

@@ -13,20 +13,20 @@ use crate::settings;
 /// A library to measure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Name in tables.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Launcher with its flags, while there is a core for each rank.
-    pub(super) launcher: Vec<String>,
+    pub(crate) launcher: Vec<String>,
     /// Launcher with its flags when ranks outnumber cores; the same if empty.
     #[serde(default)]
-    pub(super) crowded_launcher: Vec<String>,
+    pub(crate) crowded_launcher: Vec<String>,
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
-    pub(super) environment: BTreeMap<String, String>,
+    pub(crate) environment: BTreeMap<String, String>,
     /// Program of the ranks with its first words; this one if empty.
     #[serde(default)]
-    pub(super) program: Vec<String>,
+    pub(crate) program: Vec<String>,
 }
 
 impl Target {
@@ -43,7 +43,10 @@ impl Target {
 
 /// The library that the options name, and the peers of their file.
 pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
-    let mut targets = vec![own(options)?];
+    let mut targets = vec![library(
+        options.mpiexec.as_deref(),
+        options.library_path.as_deref(),
+    )?];
     if let Some(file) = &options.peers {
         let shown = file.display();
         let text = std::fs::read_to_string(file)
@@ -52,20 +55,26 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
             serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
         targets.extend(peers);
     }
-    let this = settings::this_program()?.display().to_string();
     for target in &mut targets {
         if target.launcher.is_empty() {
             return Err(format!("{} has no launcher", target.name));
         }
         if target.program.is_empty() {
-            target.program = vec![this.clone(), RANK_COMMAND.to_owned()];
+            target.program = this_as_rank()?;
         }
     }
     Ok(targets)
 }
 
-fn own(options: &BenchOptions) -> Result<Target, String> {
-    let launcher = match (&options.mpiexec, settings::installed_launcher()) {
+/// The words that start this program as a rank.
+fn this_as_rank() -> Result<Vec<String>, String> {
+    let this = settings::this_program()?.display().to_string();
+    Ok(vec![this, RANK_COMMAND.to_owned()])
+}
+
+/// The library that was installed with this program, or another one, with its launcher.
+pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Target, String> {
+    let launcher = match (mpiexec, settings::installed_launcher()) {
         (Some(words), _) => words.split_whitespace().map(str::to_owned).collect(),
         (None, Some(installed)) => vec![installed.display().to_string()],
         (None, None) => vec![
@@ -73,13 +82,13 @@ fn own(options: &BenchOptions) -> Result<Target, String> {
             "run".to_owned(),
         ],
     };
-    let folder = match &options.library_path {
+    let folder = match folder {
         Some(folder) => Some(checked(folder)?),
         None => settings::library_folder().map(|folder| folder.display().to_string()),
     };
     let environment = folder.map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder));
     Ok(Target {
-        name: if options.mpiexec.is_some() {
+        name: if mpiexec.is_some() {
             "this MPI"
         } else {
             "Rankpoint"
@@ -88,7 +97,7 @@ fn own(options: &BenchOptions) -> Result<Target, String> {
         launcher,
         crowded_launcher: Vec::new(),
         environment: environment.into_iter().collect(),
-        program: Vec::new(),
+        program: this_as_rank()?,
     })
 }
 

@@ -20,7 +20,7 @@ use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
 use crate::process::Process;
 use crate::request;
-use crate::settings::Settings;
+use crate::settings::{Checks, Settings};
 use crate::task;
 use crate::testing::on_ranks_with;
 

@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::errors::Error;
-use crate::settings::Checks;
 
 fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
     let settings = Settings {
