@@ -16,8 +16,8 @@ use fabric::sync::{AtomicUsize, Mutex, Ordering};
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::request::{self, Status};
-use crate::vci::Vci;
 use crate::vci::operations::{RequestId, Role, flag};
+use crate::vci::{Vci, Watch};
 
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
@@ -128,8 +128,9 @@ pub fn block_on<T>(
         }
         let watch = {
             let mut guard = vci.enter();
-            guard.awaited = guard.watch.take();
-            guard.awaited
+            let watch = guard.watch.take();
+            guard.awaited = watch.as_ref().map(Watch::awaited);
+            watch
         };
         let waited = vci.wait_until(call, |state| {
             state.events != seen || watch.is_some_and(|watch| watch.has_changed())

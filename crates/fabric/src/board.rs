@@ -76,6 +76,8 @@ pub mod kind {
     pub const OTHER: u8 = 8;
     /// A long wait for a member of a communicator in a collective through shared memory.
     pub const MEETING: u8 = 9;
+    /// A long wait for a message that is probed for.
+    pub const PROBE: u8 = 10;
 }
 
 /// The job as all its processes on this node see it. One page at offset 0.

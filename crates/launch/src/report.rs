@@ -72,7 +72,8 @@ impl RankState {
             | kind::RECEIVE_ACTIVE
             | kind::SEND_QUEUED
             | kind::SEND_ACTIVE
-            | kind::MEETING => {
+            | kind::MEETING
+            | kind::PROBE => {
                 self.pending.push(record);
             }
             kind::UNEXPECTED => {
@@ -272,6 +273,7 @@ fn kind_text(kind: u8) -> &'static str {
         kind::RECEIVE_ACTIVE => "receive, arriving",
         kind::SEND_QUEUED => "send, queued",
         kind::MEETING => "collective",
+        kind::PROBE => "probe",
         _ => "send",
     }
 }

@@ -117,7 +117,7 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
         return String::new();
     };
     let what = match record.kind {
-        kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE => "for a message from",
+        kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::PROBE => "for a message from",
         kind::MEETING => "for",
         _ => "to send to",
     };
@@ -167,7 +167,9 @@ fn ranks_text(ranks: &[usize]) -> String {
 /// Receives that wait while messages of the same sender lie there with another tag or communicator.
 fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
     states.iter().enumerate().filter_map(|(rank, state)| {
-        let receives = awaited(state).filter(|(_, record)| record.kind == kind::RECEIVE_POSTED);
+        let receives = awaited(state).filter(|(_, record)| {
+            matches!(record.kind, kind::RECEIVE_POSTED | kind::PROBE)
+        });
         let mut with_messages = receives.filter_map(|(peer, record)| {
             let sender = u32::try_from(peer).ok()?;
             state.unexpected.get(&sender).map(|messages| (peer, record, messages))

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probing, and matched probing (MPI-5.0, section 3.8).
 
+use fabric::board::kind as record_kind;
+
 use super::{Memory, PROC_NULL, check_tag, new_receive, receive_key};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::eager;
 use crate::request::Status;
-use crate::vci::VciState;
+use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+use crate::vci::{Awaited, VciState};
 
 /// A message taken by a matched probe: the id of its entry, or none for MPI_PROC_NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +62,7 @@ pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
     }
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
-    comm.vci.wait_until("MPI_Probe", |state| {
+    comm.vci.wait_for("MPI_Probe", awaited(key), |state| {
         found = state
             .unexpected
             .peek(&state.ops, key)
@@ -97,7 +100,7 @@ pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
     }
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
-    comm.vci.wait_until("MPI_Mprobe", |state| {
+    comm.vci.wait_for("MPI_Mprobe", awaited(key), |state| {
         found = take(state, comm, key);
         found.is_some()
     })?;
@@ -109,11 +112,16 @@ pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
     })
 }
 
-fn take(
-    state: &mut VciState,
-    comm: &Comm,
-    key: crate::vci::matching::Key,
-) -> Option<(Message, Status)> {
+/// What a probe waits for, for the hang report.
+const fn awaited(key: Key) -> Awaited {
+    Awaited {
+        kind: record_kind::PROBE,
+        peer: key.peer,
+        match_word: key.word,
+    }
+}
+
+fn take(state: &mut VciState, comm: &Comm, key: Key) -> Option<(Message, Status)> {
     let index = state.unexpected.take(&mut state.ops, key)?;
     let status = status_of(state, comm, index);
     let op = state.ops.op_mut(index);

@@ -17,6 +17,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use fabric::board::kind;
 use fabric::lock::VciLock;
 use fabric::segment::Segment;
 use fabric::sync::{AtomicU32, AtomicU64, Ordering};
@@ -63,12 +64,22 @@ pub(crate) struct VciState {
     /// What the future that was polled last waits for besides.
     pub(crate) watch: Option<Watch>,
     /// What the wait that goes on depends on, for the hang report.
-    pub(crate) awaited: Option<Watch>,
+    pub(crate) awaited: Option<Awaited>,
     /// What happened, counter by counter, but for what links and rings know.
     counts: Counts,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
+}
+
+/// Whom a wait depends on that has no operation of its own, for the hang report.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    /// Kind of the record that tells it.
+    pub(crate) kind: u8,
+    /// World rank.
+    pub(crate) peer: u32,
+    pub(crate) match_word: u64,
 }
 
 /// A word of shared memory, and what it held when somebody began to wait for it to change.
@@ -77,9 +88,9 @@ pub(crate) struct Watch {
     word: NonNull<AtomicU64>,
     seen: u64,
     /// World rank of who is to change it.
-    pub(crate) peer: u32,
+    peer: u32,
     /// Match word of the operation that waits.
-    pub(crate) match_word: u64,
+    match_word: u64,
 }
 
 // SAFETY: the word is atomic, and mapped as long as the process lives (Watch::new).
@@ -103,6 +114,15 @@ impl Watch {
             seen,
             peer,
             match_word,
+        }
+    }
+
+    /// Who is to change the word.
+    pub(crate) const fn awaited(&self) -> Awaited {
+        Awaited {
+            kind: kind::MEETING,
+            peer: self.peer,
+            match_word: self.match_word,
         }
     }
 

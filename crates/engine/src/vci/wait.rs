@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fabric::board::{CALL_NAME_BYTES, activity, kind as record_kind};
+use fabric::board::{CALL_NAME_BYTES, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::os;
@@ -16,7 +16,7 @@ use fabric::segment::Segment;
 use fabric::sync::{Ordering, spin_loop};
 
 use super::operations::{OpIndex, Role};
-use super::{Guard, Vci, VciState};
+use super::{Awaited, Guard, Vci, VciState};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::Settings;
 
@@ -151,11 +151,27 @@ impl Vci {
         outcome
     }
 
+    /// As [`Self::wait_until`], for something that `awaited` brings and for which there is no operation.
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    pub(crate) fn wait_for(
+        &self,
+        call: &'static str,
+        awaited: Awaited,
+        done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        self.enter().awaited = Some(awaited);
+        let outcome = self.wait_until(call, done);
+        self.enter().awaited = None;
+        outcome
+    }
+
     /// Lets the launcher see whom the wait depends on, when that is told by no message.
     fn show_awaited(&self) -> Option<OpIndex> {
         let mut guard = self.enter();
         let awaited = guard.awaited?;
-        let index = guard.ops.take(Role::Task, record_kind::MEETING).ok()?;
+        let index = guard.ops.take(Role::Task, awaited.kind).ok()?;
         let stamp = guard.node.now_ms();
         guard.ops.op_mut(index).comm = std::ptr::null();
         let record = guard.ops.record_mut(index);
