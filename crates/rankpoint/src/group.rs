@@ -3,7 +3,7 @@
 
 use engine::Result;
 use engine::comm::create;
-use engine::group::Group as Members;
+use engine::group::{Comparison, Group as Members};
 
 use crate::Communicator;
 use crate::envelope::rank_code;
@@ -28,6 +28,10 @@ pub struct Group(Members);
 impl Group {
     pub(crate) const fn of(members: Members) -> Self {
         Self(members)
+    }
+
+    pub(crate) const fn members(&self) -> &Members {
+        &self.0
     }
 
     /// Number of members.
@@ -74,6 +78,11 @@ impl Group {
             .map_err(|error| error.in_call("Group::exclude"))
     }
 
+    /// How this group compares with another one: the same members, in the same or another order (MPI_Group_compare).
+    pub fn compare(&self, other: &Self) -> Comparison {
+        self.0.compare(&other.0)
+    }
+
     /// The rank that the member with rank `rank` here has in `other` (MPI_Group_translate_ranks); `None` when either group
     /// has no such member.
     pub fn translate(&self, rank: usize, other: &Self) -> Option<usize> {
@@ -90,6 +99,35 @@ impl<T: Threads> Communicator<'_, T> {
     /// The communicator's ranks as a group (MPI_Comm_group).
     pub fn group(&self) -> Group {
         Group(self.comm().group().clone())
+    }
+
+    /// How this communicator compares with another one: the same, or the same or other ranks in the same or another order
+    /// (MPI_Comm_compare).
+    ///
+    /// ```
+    /// use rankpoint::Comparison;
+    ///
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// assert_eq!(world.compare(&universe.world()), Comparison::Identical);
+    /// assert_eq!(world.compare(&world.duplicate()?), Comparison::Congruent);
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    pub fn compare(&self, other: &Communicator<'_, T>) -> Comparison {
+        self.comm().compare(other.comm())
+    }
+
+    /// A communicator of a group's members, called by those alone (MPI_Comm_create_group); others that call it get `None`. The
+    /// tag tells calls apart that are made at the same time.
+    ///
+    /// # Errors
+    /// When the group has members that are not here, the tag is negative, or no context is free.
+    pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
+        let call = "Communicator::create_group";
+        self.run(call, |this| {
+            let made = create::create_group(this.shared(), &group.0, tag, call)?;
+            Ok(made.map(Self::owned))
+        })
     }
 
     /// A communicator of a group's members; other ranks get `None` (MPI_Comm_create). Called by all ranks, whose groups are

@@ -99,6 +99,7 @@ pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
 pub use communicator::{Communicator, Hints};
 pub use data::{Datatype, Plain};
+pub use engine::group::Comparison;
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
 pub use errors::ErrorMode;

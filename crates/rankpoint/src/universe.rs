@@ -5,11 +5,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
-use engine::comm::Comm;
+use engine::comm::{Comm, create};
 use engine::process::{Process, ThreadLevel};
 use engine::{Error, ErrorClass, Result};
 
-use crate::{Communicator, attribute};
+use crate::{Communicator, Group, attribute};
 
 /// How many threads of a rank may use MPI: a marker that communicators carry.
 pub trait Threads: private::Sealed {
@@ -129,6 +129,32 @@ impl<T: Threads> Universe<T> {
     /// The communicator of this rank alone (MPI_COMM_SELF).
     pub fn itself(&self) -> Communicator<'_, T> {
         Communicator::borrowed(self.process.itself())
+    }
+
+    /// A communicator of a group's members, who need share none, and who alone call it; others that do get `None`
+    /// (MPI_Comm_create_from_group). The text tells calls apart that are made at the same time.
+    ///
+    /// ```
+    /// # let universe = rankpoint::Universe::init()?;
+    /// let first = universe.world().group().include(&[0])?;
+    /// if universe.world().rank() == 0 {
+    ///     let comm = universe.communicator_of(&first, "the first alone")?;
+    ///     assert_eq!(comm.map(|comm| comm.size()), Some(1));
+    /// }
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no context is free.
+    pub fn communicator_of(
+        &self,
+        group: &Group,
+        text: &str,
+    ) -> Result<Option<Communicator<'_, T>>> {
+        let call = "Universe::communicator_of";
+        let made = create::create_from_group(self.process, group.members(), text, call)
+            .map_err(|error| error.in_call(call))?;
+        Ok(made.map(Communicator::owned))
     }
 
     /// Attaches memory for buffered sends: as much as they need (MPI_Buffer_attach with MPI_BUFFER_AUTOMATIC).

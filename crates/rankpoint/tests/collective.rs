@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives and communicators.
 
+use rankpoint::testkit::RankTest;
 use rankpoint::{Communicator, Op, Result};
 
 #[rankpoint::test(ranks = [1, 2, 3, 4, 7])]
@@ -94,4 +95,41 @@ fn wrong_arguments_are_errors(world: Communicator<'_>) -> Result<()> {
         assert_eq!(error.class(), rankpoint::ErrorClass::ERR_COUNT);
     }
     Ok(())
+}
+
+#[test]
+fn ranks_that_disagree_are_told_where_that_is_checked() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::ranks_that_disagree_are_told_where_that_is_checked"
+        ),
+        &[2, 3],
+    )
+    .environment(&[("RANKPOINT_CHECK", "collectives")]);
+    rankpoint::testkit::run(&TEST, || -> Result<()> {
+        let universe = rankpoint::Universe::init()?;
+        let world = universe.world();
+        let last = world.rank() + 1 == world.size();
+        let told = |outcome: Result<()>, what: &str| {
+            let text = outcome.unwrap_err().to_string();
+            assert!(text.contains(what), "{text}");
+        };
+        // Another type, another operation, another root, another collective.
+        let types = match last {
+            true => world.all_reduce(&[1.0f64], Op::SUM).map(drop),
+            false => world.all_reduce(&[1u64], Op::SUM).map(drop),
+        };
+        told(types, "MPI_DOUBLE");
+        let calls = match last {
+            true => world.barrier(),
+            false => world.broadcast(&mut [0u8; 4], 0),
+        };
+        told(calls, "rank");
+        let roots = world.broadcast(&mut [0u8; 4], usize::from(last));
+        told(roots, "root");
+        // What agrees works.
+        assert_eq!(world.all_reduce_value(1u8, Op::SUM)? as usize, world.size());
+        Ok(())
+    });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Grids and groups.
 
-use rankpoint::{Communicator, ErrorClass, Op, Result, balanced_dims};
+use rankpoint::testkit::RankTest;
+use rankpoint::{Communicator, Comparison, ErrorClass, Op, Result, SectionMut, balanced_dims};
 
 #[rankpoint::test(ranks = [1, 2, 3, 4, 7])]
 fn halos_arrive_from_the_right_side(world: Communicator<'_>) -> Result<()> {
@@ -78,6 +79,21 @@ fn groups_make_communicators_in_their_order(world: Communicator<'_>) -> Result<(
     assert_eq!(rest.translate(0, &all), (size > 1).then_some(1));
     assert_eq!(rest.union(&all).size(), size);
     assert_eq!(world.create(&rest)?.is_some(), world.rank() > 0);
+    let expected = if size == 1 {
+        Comparison::Congruent
+    } else {
+        Comparison::Similar
+    };
+    assert_eq!(world.compare(&comm), expected);
+    assert_eq!(turned.compare(&rest), Comparison::Unequal);
+    // Called by members alone.
+    if world.rank() > 0 {
+        let some = world.create_group(&rest, 3)?.unwrap();
+        assert_eq!((some.rank(), some.size()), (world.rank() - 1, size - 1));
+        some.barrier()?;
+    } else {
+        assert!(world.create_group(&rest, 3)?.is_none());
+    }
     assert_eq!(
         all.include(&[size]).unwrap_err().class(),
         ErrorClass::ERR_RANK
@@ -221,7 +237,7 @@ fn neighbours_exchange_again_and_again(world: Communicator<'_>) -> Result<()> {
     let [[before, after]] = grid.neighbours();
     let mut field = vec![me as u16; 6 * 10];
     grid.scope(|scope| {
-        let field = rankpoint::SectionMut::new(&mut field, [6, 10])?;
+        let field = SectionMut::new(&mut field, [6, 10])?;
         let (first, rest) = field.split_at(1, 1)?;
         let (low, rest) = rest.split_at(1, 1)?;
         let (_, rest) = rest.split_at(1, 6)?;
@@ -240,4 +256,69 @@ fn neighbours_exchange_again_and_again(world: Communicator<'_>) -> Result<()> {
     });
     assert_eq!(error.unwrap_err().class(), ErrorClass::ERR_TOPOLOGY);
     Ok(())
+}
+
+#[test]
+fn groups_meet_without_a_communicator() {
+    const TEST: RankTest = RankTest::new(
+        concat!(module_path!(), "::groups_meet_without_a_communicator"),
+        &[1, 3, 4],
+    );
+    rankpoint::testkit::run(&TEST, || -> Result<()> {
+        let universe = rankpoint::Universe::init()?;
+        let world = universe.world();
+        let last = world.group().include(&[world.size() - 1])?;
+        let others = world.group().difference(&last);
+        let (mine, text) = match world.rank() + 1 == world.size() {
+            true => (last, "the last"),
+            false => (others, "the others"),
+        };
+        let comm = universe.communicator_of(&mine, text)?.unwrap();
+        assert_eq!(comm.all_reduce_value(1usize, Op::SUM)?, mine.size());
+        Ok(())
+    });
+}
+
+/// Each thread has a part of the field, which it fills with what it is sent.
+#[test]
+fn threads_receive_into_parts_of_one_array() {
+    const TEST: RankTest = RankTest::new(
+        concat!(module_path!(), "::threads_receive_into_parts_of_one_array"),
+        &[1, 2, 4],
+    );
+    rankpoint::testkit::run(&TEST, || -> Result<()> {
+        let universe = rankpoint::Universe::init_threaded()?;
+        let world = &universe.world();
+        let (right, left) = (
+            (world.rank() + 1) % world.size(),
+            (world.rank() + world.size() - 1) % world.size(),
+        );
+        let mut field = vec![0u32; 300 * 12];
+        let parts = SectionMut::new(&mut field, [300, 12])?.cut(1, 4)?;
+        std::thread::scope(|threads| {
+            let fill = |(mut part, tag): (SectionMut<'_, u32, 2>, i32)| -> Result<()> {
+                for round in 0..20 {
+                    let word = (100 * round + 10 * tag) as u32;
+                    let data = vec![word + world.rank() as u32; 900];
+                    world.scope(|scope| {
+                        scope.isend(&data[..], right, tag)?;
+                        world.recv(&mut part, left, tag).map(drop)
+                    })?;
+                    assert_eq!(part.get([299, 2]), Some(word + left as u32));
+                }
+                Ok(())
+            };
+            let parts = parts.into_iter().zip(0..);
+            let workers: Vec<_> = parts.map(|one| threads.spawn(move || fill(one))).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap())
+        })?;
+        let column = |tag: usize| field[3 * tag];
+        assert_eq!(
+            [0, 1, 2, 3].map(column),
+            [0, 10, 20, 30].map(|word| 1900 + word + left as u32)
+        );
+        Ok(())
+    });
 }

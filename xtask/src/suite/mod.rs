@@ -31,6 +31,9 @@ enum Found {
 /// A step's name and what it does; an error is one failed test.
 type Step = (&'static str, fn() -> Result<Found, String>);
 
+/// What is built only if asked for, and tested all the same.
+const OPTIONAL: &str = "rankpoint/ndarray";
+
 const STEPS: &[Step] = &[
     ("format", || {
         cargo::succeeds("the format", &["fmt", "--all", "--check"])
@@ -40,6 +43,8 @@ const STEPS: &[Step] = &[
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features",
+            OPTIONAL,
             "--quiet",
             "--",
             "-D",
@@ -60,7 +65,8 @@ const STEPS: &[Step] = &[
         checks::deny().map(|count| Found::one(format!("{count} packages")))
     }),
     ("tests", || {
-        cargo::tests(&["test", "--workspace", "--no-fail-fast"])
+        let arguments = ["test", "--workspace", "--features", OPTIONAL];
+        cargo::tests(&[&arguments[..], &["--no-fail-fast"]].concat())
     }),
     ("loom", cargo::models),
     ("install", || {
