@@ -6,13 +6,14 @@ use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::datatype::Datatype;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
+use engine::datatype::{Datatype, Typed};
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::handle::DATATYPES;
+use crate::sync::AtomicU8;
 
 /// Bytes of an element of each predefined type by handle value; 255 where a count needs the object.
 static SIZES: [u8; 1024] = predefined_sizes();
@@ -28,6 +29,20 @@ const fn predefined_sizes() -> [u8; 1024] {
         index += 1;
     }
     sizes
+}
+
+/// Whether the memory of messages says which basic types it consists of; 0 if not.
+static CHECKS_TYPES: AtomicU8 = AtomicU8::new(0);
+
+/// From now on it does.
+pub(crate) fn check_types() {
+    CHECKS_TYPES.store(1, Ordering::Relaxed);
+}
+
+/// Whether the memory of messages says which basic types it consists of. Then no communicator has a short path.
+#[inline(always)]
+pub(crate) fn checks_types() -> bool {
+    CHECKS_TYPES.load(Ordering::Relaxed) != 0
 }
 
 pub(crate) fn define_predefined() {
@@ -101,11 +116,18 @@ pub(crate) fn memory(
     if datatype < 1024 && count >= 0 && !buf.is_null() {
         let size = SIZES[datatype];
         let bytes = (count as u64).wrapping_mul(u64::from(size));
-        if size != 255 && count < 1 << 54 {
+        if size != 255 && count < 1 << 54 && !checks_types() {
             return Ok(Memory::contiguous(buf.cast_mut().cast(), bytes as usize));
         }
     }
     general_memory(buf, count, datatype)
+}
+
+/// The basic types of `bytes` bytes of a predefined type.
+#[cold]
+pub(crate) fn types_of(bytes: usize, datatype: MPI_Datatype) -> Option<(&'static Typed, usize)> {
+    let object = DATATYPES.get(datatype)?;
+    Some((object.typed(), bytes.checked_div(object.size())?))
 }
 
 #[inline(never)]
@@ -127,7 +149,11 @@ fn general_memory(
             format!("the address of {count} elements"),
         ));
     }
-    object.memory(buf.cast_mut().cast(), elements)
+    let memory = object.memory(buf.cast_mut().cast(), elements)?;
+    if !checks_types() {
+        return Ok(memory);
+    }
+    Ok(memory.typed(Some((object.typed(), elements))))
 }
 
 /// The packed bytes of a memory.

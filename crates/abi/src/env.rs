@@ -126,6 +126,9 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
     error::define_predefined();
     crate::datatype::define_predefined();
+    if process.settings().check.types {
+        crate::datatype::check_types();
+    }
     crate::op::define_predefined();
     crate::group::define_predefined();
     crate::info::define_predefined();

@@ -255,7 +255,7 @@ pub(crate) unsafe fn MPI_Send(
         match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
             Shortcut::NotTaken => {
                 cold_path();
-                send_bytes(buf, bytes, object, dest, tag, comm)
+                send_bytes(buf, bytes, object, dest, tag, datatype)
             }
             Shortcut::Sent => 0,
             Shortcut::SentToSleeper => {
@@ -279,7 +279,7 @@ unsafe extern "C" fn send_any(
     unsafe { Send(buf, count, datatype, dest, tag, comm) }
 }
 
-/// MPI_Send of `bytes` contiguous bytes.
+/// MPI_Send of `bytes` contiguous bytes of a predefined type.
 #[inline(never)]
 unsafe extern "C" fn send_bytes(
     buf: *const c_void,
@@ -287,15 +287,23 @@ unsafe extern "C" fn send_bytes(
     comm: &Comm,
     dest: i32,
     tag: i32,
-    handle: MPI_Comm,
+    datatype: MPI_Datatype,
 ) -> i32 {
     let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
+    let memory = if datatype::checks_types() {
+        memory.typed(datatype::types_of(bytes, datatype))
+    } else {
+        memory
+    };
     // SAFETY: the program keeps the buffer during the call (crate head).
     let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }
         .and_then(|mut id| request::wait(comm.process().vci(), &mut id, "MPI_Send"));
     match done {
         Ok(_) => 0,
-        Err(error) => raise("MPI_Send", handle, error),
+        Err(error) => {
+            let handle = comm.handle.load(Ordering::Relaxed) as usize;
+            raise("MPI_Send", handle, error)
+        }
     }
 }
 
@@ -495,7 +503,7 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
     run("MPI_Sendrecv_replace", comm, || {
         let (comm, receive) = decode(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive);
-        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len());
+        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the copy outlives the exchange.
         let found = unsafe {
             exchange(
@@ -558,7 +566,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
     run("MPI_Isendrecv_replace", comm, || {
         let (comm, receive) = decode(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive);
-        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len());
+        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(

@@ -13,3 +13,9 @@ pub(crate) type AtomicU64 = std::sync::atomic::AtomicU64;
     reason = "this is the one module that may name them"
 )]
 pub(crate) type AtomicPtr<T> = std::sync::atomic::AtomicPtr<T>;
+/// Atomic byte.
+#[expect(
+    clippy::disallowed_types,
+    reason = "this is the one module that may name them"
+)]
+pub(crate) type AtomicU8 = std::sync::atomic::AtomicU8;

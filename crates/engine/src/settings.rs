@@ -40,8 +40,8 @@ pub struct TextRow {
 pub const TEXTS: &[TextRow] = &[
     TextRow {
         name: "RANKPOINT_CHECK",
-        unit: "set of collectives",
-        text: "what is checked at a cost, separated by commas: `collectives` has the ranks of each collective compare operation, root, reduction, counts and types, and name those that disagree",
+        unit: "set of collectives, types",
+        text: "what is checked at a cost, separated by commas: `collectives` has the ranks of each collective compare operation, root, reduction, counts and types, and name those that disagree; `types` compares the basic types of each message with those of its receive",
     },
     TextRow {
         name: "RANKPOINT_COLL_TABLE",
@@ -55,6 +55,8 @@ pub const TEXTS: &[TextRow] = &[
 pub struct Checks {
     /// The members of each collective compare what they are about to do.
     pub collectives: bool,
+    /// Each receive is compared with the basic types of its message.
+    pub types: bool,
 }
 
 impl Checks {
@@ -65,6 +67,7 @@ impl Checks {
             match word {
                 "" => {}
                 "collectives" => checks.collectives = true,
+                "types" => checks.types = true,
                 _ => unknown.push(word),
             }
         }
@@ -374,6 +377,8 @@ mod tests {
             warnings[0].contains("'nothing', expected a set of"),
             "{warnings:?}"
         );
+        let (settings, warnings) = read(&[("RANKPOINT_CHECK", "types,collectives")]);
+        assert!(settings.check.types && settings.check.collectives && warnings.is_empty());
         assert_eq!(Settings::default().check, Checks::default());
     }
 

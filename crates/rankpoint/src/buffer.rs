@@ -100,6 +100,7 @@ impl Region {
             base: self.base,
             bytes: self.bytes,
             layout: self.layout.as_ref().map(|(layout, count)| (layout, *count)),
+            types: None,
         }
     }
 

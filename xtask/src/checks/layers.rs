@@ -57,8 +57,8 @@ fn compare_folders(metadata: &Value, wrong: &mut Vec<String>) -> Result<usize, S
                 .next()
                 .map(|part| part.as_os_str().to_string_lossy().into_owned());
             let folder = folder.unwrap_or_default();
-            let last = path.file_stem().unwrap_or_default();
-            if folder == "lib" || folder == "testing" || last == "tests" {
+            let is_test = inside.components().any(|part| part.as_os_str() == "tests");
+            if folder == "lib" || folder == "testing" || is_test {
                 continue;
             }
             count += 1;

@@ -99,14 +99,16 @@ pub(crate) struct Route {
     /// World rank of rank 0, and distance between neighbouring ranks.
     offset: u32,
     stride: u32,
-    /// Ranks that can be reached this way: none when threads demand a lock or the map is a table.
+    /// Ranks that can be reached this way: none when threads demand a lock, types are checked, or the map is a table.
     pub(crate) short_ranks: u32,
 }
 
 impl Route {
     fn new(vci: &Vci, map: &RankMap, ranks: u32) -> Self {
         let (offset, stride, short_ranks) = match *map {
-            RankMap::Linear { offset, stride } if !vci.is_threaded() => (offset, stride, ranks),
+            RankMap::Linear { offset, stride } if !(vci.is_threaded() || vci.checks_types()) => {
+                (offset, stride, ranks)
+            }
             _ => (0, 0, 0),
         };
         Self {

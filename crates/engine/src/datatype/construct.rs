@@ -357,7 +357,7 @@ impl Datatype {
 }
 
 /// Value type, index type, pair type.
-const VALUE_INDEX: [(u32, u32, u32); 9] = [
+pub(super) const VALUE_INDEX: [(u32, u32, u32); 9] = [
     (predefined::FLOAT, predefined::INT, predefined::FLOAT_INT),
     (predefined::DOUBLE, predefined::INT, predefined::DOUBLE_INT),
     (predefined::LONG, predefined::INT, predefined::LONG_INT),

@@ -16,10 +16,14 @@ mod f90;
 mod limits;
 mod object;
 pub mod predefined;
+mod sequence;
 mod signature;
+mod typed;
 
 pub use construct::Width;
 pub use contents::{Combiner, Contents};
 pub use object::Datatype;
 pub use predefined::{Category, Number, Predefined, Shape};
+pub use sequence::Typed;
+pub(crate) use sequence::{Heading, Types};
 pub use signature::Signature;

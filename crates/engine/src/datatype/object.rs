@@ -2,13 +2,14 @@
 //! The datatype object.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use layout::SharedLayout;
 
 use super::contents::{Combiner, Contents};
 use super::predefined::Predefined;
+use super::sequence::Typed;
 use crate::attr::Attributes;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::Memory;
@@ -26,6 +27,8 @@ pub struct Datatype {
     element_bytes: Option<usize>,
     contents: Contents,
     committed: AtomicBool,
+    /// Which basic types it consists of, once that has been asked for.
+    pub(super) typed: OnceLock<Typed>,
     name: Mutex<String>,
     /// The C face's handle of this object; 0 if it has none.
     pub handle: AtomicU64,
@@ -65,6 +68,7 @@ impl Datatype {
             element_bytes,
             contents,
             committed: AtomicBool::new(false),
+            typed: OnceLock::new(),
             name: Mutex::new(String::new()),
             handle: AtomicU64::new(0),
             attributes: Attributes::default(),

@@ -36,7 +36,7 @@ impl Signature {
         self.0
     }
 
-    fn letter(number: u64) -> Self {
+    pub(super) fn letter(number: u64) -> Self {
         // Any constants do that spread small numbers.
         let mixed = |factor: u64| (number + 1).wrapping_mul(factor) >> 16;
         let slope = mixed(0x9e37_79b9_7f4a_7c15) % (PRIME - 2) + 2;

@@ -15,6 +15,7 @@ use fabric::ring::SHORT_BYTES;
 use layout::SharedLayout;
 
 use crate::comm::Comm;
+use crate::datatype::{Typed, Types};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
@@ -41,6 +42,8 @@ pub struct Memory<'a> {
     pub bytes: usize,
     /// Layout and number of elements of non-contiguous data.
     pub layout: Option<(&'a SharedLayout, usize)>,
+    /// Basic types and number of elements, where they are checked.
+    pub types: Option<(&'a Typed, usize)>,
 }
 
 impl<'a> Memory<'a> {
@@ -51,7 +54,14 @@ impl<'a> Memory<'a> {
             base,
             bytes,
             layout: None,
+            types: None,
         }
+    }
+
+    /// The same memory, of these basic types.
+    #[must_use]
+    pub const fn typed(self, types: Option<(&'a Typed, usize)>) -> Self {
+        Self { types, ..self }
     }
 
     /// `count` elements of a layout at `base`; `None` when their size exceeds the address space.
@@ -65,11 +75,13 @@ impl<'a> Memory<'a> {
                 base: base.wrapping_offset(start as isize),
                 bytes,
                 layout: None,
+                types: None,
             },
             None => Self {
                 base,
                 bytes,
                 layout: Some((layout, count)),
+                types: None,
             },
         })
     }
@@ -221,7 +233,7 @@ pub unsafe fn isend(
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
-    if matches!(mode, Mode::Synchronous | Mode::Buffered) {
+    if matches!(mode, Mode::Synchronous | Mode::Buffered) || memory.types.is_some() {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
@@ -353,6 +365,10 @@ fn describe(op: &mut crate::vci::operations::Op, comm: &Comm, memory: Memory<'_>
     unsafe { comm.hold_operation() };
     if let Some((layout, count)) = memory.layout {
         op.extra.get_or_insert_default().layout = Some((layout.clone(), count));
+    }
+    if let Some(types) = memory.types {
+        op.record.flags |= flag::TYPED;
+        op.extra.get_or_insert_default().types = Some(Types::new(types));
     }
 }
 

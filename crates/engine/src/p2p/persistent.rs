@@ -158,12 +158,9 @@ fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
     let op = state.ops.op_mut(index);
     let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.record.bytes as usize);
     let tag = state.ops.record(index).match_word as u32 as i32;
-    let layout = state
-        .ops
-        .op(index)
-        .extra
-        .as_ref()
-        .and_then(|extra| extra.layout.clone());
+    let extra = state.ops.op(index).extra.as_ref();
+    let layout = extra.and_then(|extra| extra.layout.clone());
+    let types = extra.and_then(|extra| Some(extra.types.as_ref()?.parts()));
     state.complete(index);
     drop(guard);
     // SAFETY: the communicator lives while this persistent request counts as pending on it.
@@ -176,6 +173,7 @@ fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
             base,
             bytes,
             layout,
+            types: types.as_ref().map(|(typed, count)| (typed, *count)),
         },
         dest,
         tag,

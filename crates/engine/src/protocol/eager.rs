@@ -11,7 +11,7 @@ use fabric::counters::Counter;
 use fabric::ring::SHORT_BYTES;
 use std::ptr::NonNull;
 
-use super::{cell, note_message, pack, piece_at, release_piece, send_control, unpack};
+use super::{cell, first_aux, note_message, pack, piece_at, release_piece, send_control, unpack};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -63,10 +63,10 @@ pub(super) fn transmit_eager(
         };
         // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
         unsafe { pack(op, start, target.as_ptr(), bytes) };
-        let bytes = bytes as u64;
+        let (bytes, aux) = (bytes as u64, first_aux(op));
         let sent = if start == 0 {
             let words = [total as u64, id, place, bytes];
-            link.sender.put_words(cell::EAGER, 0, word, &words)
+            link.sender.put_words(cell::EAGER, aux, word, &words)
         } else {
             link.sender.put_words(cell::MORE, 0, word, &[place, bytes])
         };
@@ -112,6 +112,10 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
     let record = state.ops.record_mut(index);
     record.bytes = bytes;
     record.stamp_ms = stamp;
+    if let Some(heading) = state.heading.take() {
+        let extra = &mut state.ops.op_mut(index).extra;
+        extra.get_or_insert_default().heading = Some(heading);
+    }
     state.ops.op_mut(index).comm = std::ptr::null();
     state.unexpected.push(&mut state.ops, index, key);
     state.count(Counter::ReceivesUnexpected);
@@ -281,6 +285,9 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
     let bytes = record.bytes as usize;
     let op = state.ops.op(message);
     let (role, sender, inline) = (op.role(), op.remote, op.inline);
+    if let Some(extra) = state.ops.op_mut(message).extra.as_mut() {
+        state.heading = extra.heading.take();
+    }
     match role {
         Role::Short => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | up to 48 bytes | SHORT: header and data in one cache line |
 //! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
+//! | with types to be checked | HEADING first, then as longer ones, however short |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
 //!
 //! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
@@ -21,6 +22,7 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
 
+use crate::datatype::Heading;
 use crate::errors::Result;
 use crate::vci::VciState;
 use crate::vci::link::Queued;
@@ -43,6 +45,16 @@ pub(crate) mod cell {
     pub(crate) const DONE: u8 = 5;
     /// The next piece of an EAGER message: words = position, bytes.
     pub(crate) const MORE: u8 = 6;
+    /// What the next EAGER or REQUEST consists of, where that is checked: words of a `Heading`, its count in the match word.
+    pub(crate) const HEADING: u8 = 7;
+}
+
+/// Auxiliary bits of a cell whose message has a heading.
+const TYPED: u16 = 1;
+
+/// The auxiliary bits of a send's first cell.
+fn first_aux(op: &Op) -> u16 {
+    if op.has(flag::TYPED) { TYPED } else { 0 }
 }
 
 /// Handles one arrived cell of ring `index`; false when it must wait because the operation slab is full.
@@ -79,6 +91,10 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
 #[cold]
 #[inline(never)]
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
+    let is_typed = arrival.aux() == TYPED;
+    if is_typed {
+        state.heading = state.incoming[index].heading.take();
+    }
     let handled = match arrival.kind() {
         cell::EAGER => eager::arrived_eager(state, index),
         cell::MORE => eager::arrived_more(state, index),
@@ -86,17 +102,78 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
         cell::PULL => rendezvous::arrived_pull(state, index),
         cell::PIECE => rendezvous::arrived_piece(state, index),
         cell::DONE => rendezvous::arrived_done(state, index),
+        cell::HEADING => arrived_heading(state, index),
         other => {
             let peer = state.incoming[index].peer;
             state.fault = Some(format!("rank {peer} sent a cell of unknown kind {other}"));
             true
         }
     };
+    if is_typed {
+        // Whoever took the message took it; a message that has to wait comes again.
+        let heading = state.heading.take();
+        state.incoming[index].heading = heading.filter(|_| !handled);
+    }
     if handled {
         state.count_other_cell_received();
         state.incoming[index].ring.advance();
     }
     handled
+}
+
+/// Handles a HEADING cell.
+fn arrived_heading(state: &mut VciState, index: usize) -> bool {
+    let incoming = &mut state.incoming[index];
+    incoming.heading = Some(Box::new(Heading {
+        count: incoming.ring.match_word(),
+        words: std::array::from_fn(|word| incoming.ring.word(word)),
+    }));
+    true
+}
+
+/// Tells the receiver what a message consists of, once; false when the ring has no room.
+#[cold]
+fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
+    let types = |op: &mut Op| {
+        op.extra
+            .as_mut()?
+            .types
+            .as_mut()
+            .map(|types| (types.heading(), types.is_announced))
+    };
+    let Some((heading, false)) = types(state.ops.op_mut(index)) else {
+        return true;
+    };
+    let sender = &mut state.links[peer as usize].sender;
+    if !sender.put_words(cell::HEADING, 0, heading.count, &heading.words) {
+        return false;
+    }
+    state.count_other_cell_sent();
+    mark_announced(state.ops.op_mut(index), true);
+    true
+}
+
+/// Notes whether the heading of a send is on its way.
+fn mark_announced(op: &mut Op, is_announced: bool) {
+    if let Some(types) = op.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
+        types.is_announced = is_announced;
+    }
+}
+
+/// Compares what a message consists of with what a receive does.
+#[cold]
+#[inline(never)]
+fn check_types(state: &mut VciState, receive: OpIndex, peer: u32) {
+    let heading = state.heading.take();
+    let op = state.ops.op_mut(receive);
+    let extra = op.extra.get_or_insert_default();
+    let mismatch = heading.and_then(|heading| extra.types.as_ref()?.mismatch(&heading, peer));
+    if let Some(text) = mismatch
+        && op.error == 0
+    {
+        op.error = crate::ErrorClass::ERR_TYPE.0;
+        extra.error_text = text;
+    }
 }
 
 /// Records which message a receive got, and an error if it is longer than the buffer; returns the bytes that fit.
@@ -112,13 +189,21 @@ pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, byt
         op.extra.get_or_insert_default().error_text =
             format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
     }
-    op.record.bytes as usize
+    let fitting = op.record.bytes as usize;
+    if state.heading.is_some() {
+        check_types(state, receive, key.peer);
+    }
+    fitting
 }
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
 pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
     let peer = state.ops.op(index).target;
-    state.ops.op_mut(index).position = 0;
+    let op = state.ops.op_mut(index);
+    op.position = 0;
+    if op.has(flag::TYPED) {
+        mark_announced(op, false);
+    }
     if state.links[peer as usize].backlogged || !transmit(state, index)? {
         state.ops.record_mut(index).kind = record_kind::SEND_QUEUED;
         state.count(Counter::SendsQueued);
@@ -130,11 +215,8 @@ pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
 /// Puts a send on its way; false when the ring has no room.
 pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let op = state.ops.op(index);
-    let (peer, bytes, synchronous) = (
-        op.target,
-        op.record.bytes as usize,
-        op.has(flag::SYNCHRONOUS),
-    );
+    let (peer, bytes) = (op.target, op.record.bytes as usize);
+    let (synchronous, typed) = (op.has(flag::SYNCHRONOUS), op.has(flag::TYPED));
     let word = state.ops.record(index).match_word;
     // An eager message whose first pieces are out goes on, whatever has changed.
     let begun = op.position != 0;
@@ -143,7 +225,11 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         link.connect(&state.node.segment, state.node.me, peer)?;
     }
     let throttled = link.sender.is_throttled();
-    let sent = if bytes <= SHORT_BYTES && !synchronous && !throttled {
+    if typed && !announce(state, index, peer) {
+        return Ok(false);
+    }
+    let (op, link) = (state.ops.op(index), &mut state.links[peer as usize]);
+    let sent = if bytes <= SHORT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; SHORT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
@@ -162,7 +248,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
             state,
             bytes,
             begun || bytes <= state.node.eager_bytes && !throttled,
-            synchronous,
+            synchronous || typed,
         );
         if waits {
             state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
@@ -174,8 +260,8 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
 }
 
 /// Counts a message that is on its way; short ones are counted by their links.
-fn count_sent(state: &mut VciState, bytes: usize, eager: bool, synchronous: bool) {
-    if bytes <= SHORT_BYTES && eager && !synchronous {
+fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool) {
+    if bytes <= SHORT_BYTES && eager && !in_payload {
         return;
     }
     let way = if eager {

@@ -12,8 +12,8 @@ use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
 use super::{
-    cell, copy, eager, is_contiguous, named_by_peer, note_message, pack, piece_at, release_piece,
-    send_control, unpack,
+    cell, copy, eager, first_aux, is_contiguous, named_by_peer, note_message, pack, piece_at,
+    release_piece, send_control, unpack,
 };
 use crate::vci::VciState;
 use crate::vci::link::CrossCopy;
@@ -41,6 +41,7 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
             .segment
             .offset_of(op.base, op.record.bytes as usize)
     };
+    let aux = first_aux(op);
     let proof: *const u64 = &raw const *state.node.proof;
     let words = [
         op.record.bytes,
@@ -51,7 +52,7 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
     ];
     state.links[peer as usize]
         .sender
-        .put_words(cell::REQUEST, 0, word, &words)
+        .put_words(cell::REQUEST, aux, word, &words)
         && {
             state.count_other_cell_sent();
             true

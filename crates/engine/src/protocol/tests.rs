@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of a process to itself between layouts, posted first or not, whole and truncated.
+//! Messages of a process to itself between layouts, posted first or not, whole and truncated; and messages whose basic types
+//! are checked.
 #![expect(unsafe_code, reason = "messages are addresses")]
+
+use std::sync::Arc;
 
 use layout::{Layout, SharedLayout};
 
 use crate::ErrorClass;
+use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::process::Process;
 use crate::request::wait;
@@ -93,4 +97,82 @@ fn messages_to_oneself_go_from_layout_to_layout() {
         assert_eq!(outcome, Err(ErrorClass::ERR_TRUNCATE));
         assert!(arrived == expected(send, receive));
     });
+}
+
+/// A message of `sent` from rank 1 to rank 0, which receives `received`: the error of the receive, if there is one.
+fn checked(
+    sent: (&Arc<Datatype>, usize),
+    received: (&Arc<Datatype>, usize),
+    posted_first: bool,
+) -> Option<String> {
+    let errors = on_ranks(2, |process| {
+        let world = process.world();
+        let mine = if process.rank() == 1 { sent } else { received };
+        let span = mine.0.layout().span(mine.1).unwrap().1;
+        let mut memory = vec![0u8; span];
+        let typed = Some((mine.0.typed(), mine.1));
+        let described = mine.0.memory(memory.as_mut_ptr(), mine.1).unwrap();
+        let described = described.typed(typed);
+        let meet = || {
+            let everyone = crate::coll::gather_words(world.clone(), &[1]);
+            crate::task::block_on(world.vci, "test", everyone).unwrap();
+        };
+        // SAFETY: the memory lives until the request is complete.
+        let mut request = unsafe {
+            if process.rank() == 1 {
+                meet();
+                isend(world, described, 0, 5, Mode::Standard).unwrap()
+            } else if posted_first {
+                let request = irecv(world, described, 1, 5).unwrap();
+                meet();
+                request
+            } else {
+                meet();
+                // This arrives behind the message.
+                let mut words = [0u8; 8];
+                let flush = Memory::contiguous(words.as_mut_ptr(), 8);
+                let mut flush = irecv(world, flush, 1, 6).unwrap();
+                wait(process.vci(), &mut flush, "test").unwrap();
+                irecv(world, described, 1, 5).unwrap()
+            }
+        };
+        if process.rank() == 1 && !posted_first {
+            let mut words = [0u8; 8];
+            let flush = Memory::contiguous(words.as_mut_ptr(), 8);
+            // SAFETY: as above.
+            let mut flush = unsafe { isend(world, flush, 0, 6, Mode::Standard) }.unwrap();
+            wait(process.vci(), &mut flush, "test").unwrap();
+        }
+        let outcome = wait(process.vci(), &mut request, "test");
+        outcome.err().map(|error| {
+            assert_eq!(error.class(), ErrorClass::ERR_TYPE);
+            error.to_string()
+        })
+    });
+    assert_eq!(errors[1], None);
+    errors[0].clone()
+}
+
+#[test]
+fn receives_of_other_types_fail_and_name_both_sides() {
+    let named = |code| Predefined::find(code).unwrap().datatype().clone();
+    let (int, float) = (named(predefined::INT), named(predefined::FLOAT));
+    let column = Datatype::vector(20_000, 1, 2, &int, Width::Int).unwrap();
+    column.commit();
+    for posted_first in [false, true] {
+        for count in [1, 12, 13, 5000, 100_000] {
+            assert_eq!(
+                checked((&int, count), (&int, count + 1), posted_first),
+                None
+            );
+            let error = checked((&int, count), (&float, 100_000), posted_first).unwrap();
+            let expected = format!(
+                "rank 1 of MPI_COMM_WORLD sent {count} x MPI_INT, which does not match the receive's 100000 x MPI_FLOAT: the sequences of basic types differ"
+            );
+            assert!(error.contains(&expected), "{error}");
+        }
+        assert_eq!(checked((&column, 2), (&int, 40_000), posted_first), None);
+        let error = checked((&column, 2), (&float, 40_000), posted_first).unwrap();
+        assert!(error.contains("sent 2 x Vector of MPI_INT,"), "{error}");
+    }
 }

@@ -16,6 +16,7 @@ use fabric::segment::Segment;
 use fabric::sync::{AtomicU32, Ordering};
 
 use super::operations::OpIndex;
+use crate::datatype::Heading;
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The way to one peer. One cache line: all that a short send touches beside the cell. All-zero is a way without a ring.
@@ -182,6 +183,8 @@ pub(crate) struct Incoming {
     pub(crate) short_bytes: u64,
     /// The message whose pieces are arriving.
     pub(crate) arriving: Option<Arriving>,
+    /// What the next message consists of, where that is checked.
+    pub(crate) heading: Option<Box<Heading>>,
 }
 
 /// A message of which some pieces have arrived.
@@ -226,6 +229,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             throttled: false,
             short_bytes: 0,
             arriving: None,
+            heading: None,
         });
     }
     Ok(count)

@@ -22,6 +22,7 @@ use fabric::lock::VciLock;
 use fabric::segment::Segment;
 use fabric::sync::{AtomicU32, AtomicU64, Ordering};
 
+use crate::datatype::Heading;
 use crate::errors::Result;
 use crate::settings::Settings;
 use counts::Counts;
@@ -34,6 +35,7 @@ use operations::{OpIndex, Operations};
 pub struct Vci {
     lock: VciLock,
     threaded: bool,
+    checks_types: bool,
     state: UnsafeCell<VciState>,
     first_link: NonNull<link::Link>,
     pub(crate) waiting: wait::Waiting,
@@ -67,6 +69,8 @@ pub(crate) struct VciState {
     pub(crate) awaited: Option<Awaited>,
     /// What happened, counter by counter, but for what links and rings know.
     counts: Counts,
+    /// What the message that is being handled consists of, where that is checked.
+    pub(crate) heading: Option<Box<Heading>>,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
@@ -209,6 +213,7 @@ impl Vci {
             watch: None,
             awaited: None,
             counts: Counts::default(),
+            heading: None,
             fault: None,
             node,
         };
@@ -216,6 +221,7 @@ impl Vci {
             first_link: state.links.first(),
             lock: VciLock::new(),
             threaded,
+            checks_types: settings.check.types,
             state: UnsafeCell::new(state),
             waiting: wait::Waiting::new(segment, me, settings),
             tasks: crate::task::TaskList::default(),
@@ -225,6 +231,11 @@ impl Vci {
     /// Whether several threads may be inside MPI at once.
     pub(crate) const fn is_threaded(&self) -> bool {
         self.threaded
+    }
+
+    /// Whether messages say which basic types they consist of.
+    pub(crate) const fn checks_types(&self) -> bool {
+        self.checks_types
     }
 
     /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_alone`] only.

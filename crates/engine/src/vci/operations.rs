@@ -20,6 +20,7 @@ use fabric::sync::Ordering;
 use layout::SharedLayout;
 
 use crate::comm::Comm;
+use crate::datatype::{Heading, Types};
 use crate::errors::{Error, ErrorClass, Result};
 
 /// Index of an entry in the slab.
@@ -95,6 +96,8 @@ pub(crate) mod flag {
     pub(crate) const WILD: u8 = 32;
     /// A buffered send: its bytes are a copy that the operation owns.
     pub(crate) const BUFFERED: u8 = 64;
+    /// Its basic types are checked: a heading travels before the message.
+    pub(crate) const TYPED: u8 = 128;
 }
 
 /// An entry. All-zero is a valid value.
@@ -136,6 +139,10 @@ pub(crate) struct Op {
 pub(crate) struct Extra {
     /// Non-contiguous memory: its layout and the number of elements.
     pub(crate) layout: Option<(SharedLayout, usize)>,
+    /// What a send or a receive consists of, where that is checked.
+    pub(crate) types: Option<Types>,
+    /// What an unexpected message consists of, where that is checked.
+    pub(crate) heading: Option<Box<Heading>>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
     /// What a persistent receive was created with: match word and peer, wildcards included, and capacity.

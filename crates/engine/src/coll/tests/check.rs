@@ -6,7 +6,10 @@ use crate::errors::Error;
 
 fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
     let settings = Settings {
-        check: Checks { collectives: true },
+        check: Checks {
+            collectives: true,
+            ..Checks::default()
+        },
         ..Settings::default()
     };
     on_ranks_with(&settings, size, |process| {

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which basic types a message consists of, in order (MPI-5.0, section 3.3.1).
+//!
+//! Used only where `RANKPOINT_CHECK=types` asks for it. A sequence is never written out: it is a tree of repetitions and
+//! parts with their [`Signature`]s, so that the signature of a message, and of any beginning of one, follows from those of its
+//! parts. Types match only if they have the same name, as the standard demands of messages.
+//!
+//! A message's [`Heading`] travels right before it: hash, number of basic elements, and how the sender calls its type.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Signature;
+
+/// Letters of types that are told apart by name, as messages are, and not by what they hold.
+const EXACT: u64 = 1 << 32;
+
+/// The basic types of an element of a datatype.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    signature: Signature,
+    elements: u64,
+    /// Whether there is MPI_PACKED in it, which may be anything.
+    is_opaque: bool,
+    /// The name of the basic type, if there is only one.
+    basic: Option<&'static str>,
+    parts: Parts,
+}
+
+#[derive(Debug)]
+enum Parts {
+    Basic,
+    Repeated(u64, Arc<Sequence>),
+    Several(Vec<(u64, Arc<Sequence>)>),
+}
+
+impl Sequence {
+    /// Of a basic type, which `code` tells from all others.
+    pub(super) fn basic(code: u64, name: &'static str, is_opaque: bool) -> Arc<Self> {
+        Arc::new(Self {
+            signature: Signature::letter(EXACT.wrapping_add(code)),
+            elements: 1,
+            is_opaque,
+            basic: Some(name),
+            parts: Parts::Basic,
+        })
+    }
+
+    /// `count` times the same.
+    pub(super) fn repeated(count: u64, part: &Arc<Self>) -> Arc<Self> {
+        if count == 1 {
+            return part.clone();
+        }
+        let (count, part) = match &part.parts {
+            Parts::Repeated(inner, part) => (count.saturating_mul(*inner), part),
+            _ => (count, part),
+        };
+        Arc::new(Self {
+            signature: part.signature.times(count),
+            elements: part.elements.saturating_mul(count),
+            is_opaque: part.is_opaque,
+            basic: part.basic,
+            parts: Parts::Repeated(count, part.clone()),
+        })
+    }
+
+    /// One after the other; each so many times.
+    pub(super) fn of_parts(parts: impl Iterator<Item = (u64, Arc<Self>)>) -> Arc<Self> {
+        let parts: Vec<_> = parts
+            .filter(|(count, part)| *count > 0 && part.elements > 0)
+            .collect();
+        if let [(count, part)] = &parts[..] {
+            return Self::repeated(*count, part);
+        }
+        let mut all = Self {
+            signature: Signature::EMPTY,
+            elements: 0,
+            is_opaque: false,
+            basic: parts.first().and_then(|(_, part)| part.basic),
+            parts: Parts::Basic,
+        };
+        for (count, part) in &parts {
+            all.signature = all.signature.then(part.signature.times(*count));
+            all.elements = all
+                .elements
+                .saturating_add(part.elements.saturating_mul(*count));
+            all.is_opaque |= part.is_opaque;
+            all.basic = all.basic.filter(|&name| part.basic == Some(name));
+        }
+        all.parts = Parts::Several(parts);
+        Arc::new(all)
+    }
+
+    /// The name of the basic type, if there is only one.
+    pub(super) const fn basic_name(&self) -> Option<&'static str> {
+        self.basic
+    }
+
+    /// The signature of the first `elements` basic elements of this sequence repeated.
+    fn beginning(&self, mut elements: u64) -> Signature {
+        let (mut all, mut part) = (Signature::EMPTY, self);
+        while elements > 0 && part.elements > 0 {
+            all = all.then(part.signature.times(elements / part.elements));
+            elements %= part.elements;
+            match &part.parts {
+                Parts::Basic => {}
+                Parts::Repeated(_, inner) => part = inner,
+                Parts::Several(parts) => {
+                    for (count, inner) in parts {
+                        let whole = inner.elements.saturating_mul(*count);
+                        if elements < whole {
+                            part = inner;
+                            break;
+                        }
+                        all = all.then(inner.signature.times(*count));
+                        elements -= whole;
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Sequence {
+    /// Lets go of the parts one by one: structs inside structs may be deeper than the stack.
+    fn drop(&mut self) {
+        let take = |parts: &mut Parts| match std::mem::replace(parts, Parts::Basic) {
+            Parts::Basic => Vec::new(),
+            Parts::Repeated(_, part) => vec![part],
+            Parts::Several(parts) => parts.into_iter().map(|(_, part)| part).collect(),
+        };
+        let mut parts = take(&mut self.parts);
+        while let Some(part) = parts.pop() {
+            if let Some(mut last) = Arc::into_inner(part) {
+                parts.append(&mut take(&mut last.parts));
+            }
+        }
+    }
+}
+
+/// A datatype's basic types, and what it is called.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// Of one element.
+    pub(super) sequence: Arc<Sequence>,
+    /// For error texts.
+    pub(super) name: Arc<str>,
+}
+
+/// What a send or a receive consists of.
+pub(crate) struct Types {
+    typed: Typed,
+    count: u64,
+    /// Whether the heading of the message that is being sent is on its way.
+    pub(crate) is_announced: bool,
+}
+
+impl Types {
+    pub(crate) fn new((typed, count): (&Typed, usize)) -> Self {
+        Self {
+            typed: typed.clone(),
+            count: count as u64,
+            is_announced: false,
+        }
+    }
+
+    /// The datatype and the number of its elements.
+    pub(crate) fn parts(&self) -> (Typed, usize) {
+        (self.typed.clone(), self.count as usize)
+    }
+
+    /// What travels before the message.
+    pub(crate) fn heading(&self) -> Heading {
+        let sequence = &self.typed.sequence;
+        let mut name = [0u8; NAME_WORDS * 8];
+        let bytes = self.typed.name.as_bytes();
+        let length = bytes.len().min(name.len());
+        name[..length].copy_from_slice(&bytes[..length]);
+        let mut words = [0; 6];
+        words[0] =
+            sequence.signature.times(self.count).to_word() | u64::from(sequence.is_opaque) << 63;
+        words[1] = sequence.elements.saturating_mul(self.count);
+        for (word, eight) in words[2..].iter_mut().zip(name.chunks_exact(8)) {
+            *word = eight
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte));
+        }
+        Heading {
+            count: self.count,
+            words,
+        }
+    }
+
+    /// What is wrong with a message from `peer` for this receive; `None` if it matches.
+    pub(crate) fn mismatch(&self, heading: &Heading, peer: u32) -> Option<String> {
+        let (mine, elements) = (&self.typed.sequence, heading.words[1]);
+        if mine.is_opaque || heading.words[0] >> 63 == 1 || elements == 0 {
+            return None;
+        }
+        let fits = elements <= mine.elements.saturating_mul(self.count);
+        if fits && mine.beginning(elements).to_word() == heading.words[0] {
+            return None;
+        }
+        Some(format!(
+            "rank {peer} of MPI_COMM_WORLD sent {heading}, which does not match the receive's {} x {}: {}",
+            self.count,
+            self.typed.name,
+            if fits {
+                "the sequences of basic types differ"
+            } else {
+                "it has more basic elements"
+            }
+        ))
+    }
+}
+
+const NAME_WORDS: usize = 4;
+
+/// What travels before a message whose types are checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heading {
+    /// Elements of the sender's datatype.
+    pub(crate) count: u64,
+    /// Signature (the top bit says that there is MPI_PACKED), basic elements, name.
+    pub(crate) words: [u64; 6],
+}
+
+impl fmt::Display for Heading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.words[2..].iter().flat_map(|word| word.to_le_bytes());
+        let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        write!(f, "{} x {}", self.count, String::from_utf8_lossy(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree, and the sequence that it stands for.
+    fn trees() -> Vec<(Arc<Sequence>, Vec<u64>)> {
+        let names = ["a", "b", "c"];
+        let mut all: Vec<(Arc<Sequence>, Vec<u64>)> = (0..3)
+            .map(|code| {
+                let tree = Sequence::basic(code, names[code as usize], false);
+                (tree, vec![code])
+            })
+            .collect();
+        for round in 0..30 {
+            let pick = |step: usize| all[(round * 7 + step * 5) % all.len()].clone();
+            let (first, second) = (pick(1), pick(2));
+            let count = (round % 4) as u64;
+            all.push((
+                Sequence::repeated(count, &first.0),
+                first.1.repeat(count as usize),
+            ));
+            let pieces = [(2, first.0), (count, second.0)];
+            let listed = [first.1.repeat(2), second.1.repeat(count as usize)].concat();
+            all.push((Sequence::of_parts(pieces.into_iter()), listed));
+            all.retain(|(_, sequence)| sequence.len() < 200);
+        }
+        all
+    }
+
+    fn plain(sequence: &[u64]) -> Signature {
+        let elements = sequence
+            .iter()
+            .map(|&code| Signature::letter(EXACT.wrapping_add(code)));
+        elements.fold(Signature::EMPTY, Signature::then)
+    }
+
+    #[test]
+    fn trees_and_their_beginnings_have_the_signatures_of_the_sequences() {
+        let trees = trees();
+        assert!(trees.len() > 30);
+        for (tree, sequence) in &trees {
+            assert_eq!(tree.elements, sequence.len() as u64);
+            assert_eq!(tree.signature, plain(sequence));
+            let twice = sequence.repeat(2);
+            for length in 0..=twice.len() {
+                let begun = tree.beginning(length as u64);
+                assert_eq!(begun, plain(&twice[..length]), "{length} of {sequence:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn different_sequences_have_different_signatures() {
+        let mut hashes = std::collections::HashMap::new();
+        for (_, sequence) in trees() {
+            let hash = plain(&sequence);
+            assert_eq!(
+                hashes
+                    .entry((hash, sequence.len()))
+                    .or_insert(sequence.clone()),
+                &sequence
+            );
+        }
+        assert_ne!(plain(&[0, 1]), plain(&[1, 0]));
+    }
+
+    #[test]
+    fn headings_name_the_sender_s_type_and_count() {
+        let typed = |code, name: &'static str, is_opaque| Typed {
+            sequence: Sequence::basic(code, name, is_opaque),
+            name: name.into(),
+        };
+        let (int, double) = (typed(1, "MPI_INT", false), typed(2, "MPI_DOUBLE", false));
+        let packed = typed(3, "MPI_PACKED", true);
+        let sent = |typed: &Typed, count| Types::new((typed, count)).heading();
+        let receive = Types::new((&double, 10));
+        assert_eq!(receive.mismatch(&sent(&double, 10), 3), None);
+        assert_eq!(receive.mismatch(&sent(&double, 4), 3), None);
+        assert_eq!(receive.mismatch(&sent(&int, 0), 3), None);
+        assert_eq!(receive.mismatch(&sent(&packed, 7), 3), None);
+        assert_eq!(
+            Types::new((&packed, 80)).mismatch(&sent(&double, 4), 3),
+            None
+        );
+        let text = receive.mismatch(&sent(&int, 5), 3).unwrap();
+        assert_eq!(
+            text,
+            "rank 3 of MPI_COMM_WORLD sent 5 x MPI_INT, which does not match the receive's 10 x MPI_DOUBLE: the sequences of basic types differ"
+        );
+        let text = receive.mismatch(&sent(&double, 11), 3).unwrap();
+        assert!(text.ends_with("it has more basic elements"), "{text}");
+        let long = typed(
+            1,
+            "a name that is far longer than what fits into a cell",
+            false,
+        );
+        assert_eq!(
+            sent(&long, 2).to_string(),
+            "2 x a name that is far longer than w"
+        );
+    }
+
+    #[test]
+    fn huge_counts_and_deep_structs_are_no_trouble() {
+        let int = Sequence::basic(1, "MPI_INT", false);
+        let double = Sequence::basic(2, "MPI_DOUBLE", false);
+        let mut deep = int.clone();
+        for _ in 0..100_000 {
+            let pieces = [(1, deep), (1, double.clone())];
+            deep = Sequence::of_parts(pieces.into_iter());
+        }
+        let many = Sequence::repeated(1 << 40, &deep);
+        assert_eq!(many.elements, (1 << 40) * 100_001);
+        let first = [(1, int), (100_000, double)];
+        let flat = Sequence::of_parts(first.into_iter());
+        assert_eq!(many.beginning(1 << 20), flat.beginning(1 << 20));
+        assert_eq!(flat.signature, deep.signature);
+    }
+}

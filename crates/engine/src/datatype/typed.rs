@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The basic types of datatypes, made when they are first asked for.
+
+use std::sync::Arc;
+
+use super::construct::VALUE_INDEX;
+use super::contents::Combiner;
+use super::predefined::{self, Predefined};
+use super::sequence::{Sequence, Typed};
+use super::{Contents, Datatype};
+
+impl Datatype {
+    /// Which basic types an element consists of, and what the type is called. Takes time in proportion to the types that it is
+    /// made of, once.
+    pub fn typed(&self) -> &Typed {
+        let mut stack = vec![self];
+        while let Some(&last) = stack.last() {
+            if last.typed.get().is_none() {
+                let before = stack.len();
+                let parts = last.contents().types.iter().map(|part| &**part);
+                stack.extend(parts.filter(|part| part.typed.get().is_none()));
+                if stack.len() > before {
+                    continue;
+                }
+            }
+            last.typed.get_or_init(|| last.make_typed());
+            stack.pop();
+        }
+        self.typed.get_or_init(|| self.make_typed())
+    }
+
+    /// From the sequences of the types that it is made of, which exist.
+    fn make_typed(&self) -> Typed {
+        let contents = self.contents();
+        let part = |part: &Arc<Self>| part.typed.get().map(|typed| typed.sequence.clone());
+        let sequence = if let Some(row) = self.row() {
+            of_row(row)
+        } else if contents.combiner == Combiner::Struct {
+            let parts = contents.types.iter().zip(contents.block_lengths());
+            Sequence::of_parts(parts.filter_map(|(old, length)| Some((length, part(old)?))))
+        } else if let Some(old) = contents.types.first() {
+            let copies = self.size().checked_div(old.size()).unwrap_or(0);
+            Sequence::of_parts(part(old).map(|old| (copies as u64, old)).into_iter())
+        } else {
+            of_kind(contents, self.reduces_as())
+        };
+        let name = self.name();
+        let name = if !name.is_empty() {
+            name
+        } else if let Some(basic) = sequence.basic_name() {
+            format!("{:?} of {basic}", contents.combiner)
+        } else {
+            format!("{:?}", contents.combiner)
+        };
+        Typed {
+            sequence,
+            name: name.into(),
+        }
+    }
+}
+
+/// A pair is its value and its index.
+fn of_row(row: &'static Predefined) -> Arc<Sequence> {
+    let basic = |code: u32| {
+        let name = Predefined::find(code).map_or("", |row| row.name);
+        Sequence::basic(u64::from(code), name, code == predefined::PACKED)
+    };
+    match VALUE_INDEX.iter().find(|(_, _, pair)| *pair == row.code) {
+        Some(&(value, index, _)) => {
+            Sequence::of_parts([(1, basic(value)), (1, basic(index))].into_iter())
+        }
+        None => basic(row.code),
+    }
+}
+
+/// A Fortran kind is a basic type of its own: it matches only what was made with the same precision and range.
+fn of_kind(contents: &Contents, row: Option<&'static Predefined>) -> Arc<Sequence> {
+    let start = contents.combiner as u64;
+    let numbers = contents.integers.iter();
+    let code = numbers.fold(start, |code, &number| {
+        code.wrapping_mul(1 << 20)
+            .wrapping_add(number as u32 as u64)
+    });
+    Sequence::basic(code << 10, row.map_or("", |row| row.name), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Types;
+    use super::super::Width;
+    use super::*;
+
+    fn named(code: u32) -> Arc<Datatype> {
+        Predefined::find(code).unwrap().datatype().clone()
+    }
+
+    /// Whether a message of `sent` elements may be received as `received` ones.
+    fn matches(sent: (&Arc<Datatype>, usize), received: (&Arc<Datatype>, usize)) -> bool {
+        let heading = Types::new((sent.0.typed(), sent.1)).heading();
+        let receive = Types::new((received.0.typed(), received.1));
+        receive.mismatch(&heading, 0).is_none()
+    }
+
+    #[test]
+    fn only_the_sequence_of_basic_types_counts() {
+        let (int, double) = (named(predefined::INT), named(predefined::DOUBLE));
+        let width = Width::Int;
+        let vector = Datatype::vector(3, 2, 5, &int, width).unwrap();
+        let listed = Datatype::indexed(&[1, 5], &[9, 0], &int, width).unwrap();
+        assert!(matches((&vector, 2), (&int, 12)));
+        assert!(matches((&int, 5), (&listed, 1)));
+        assert!(matches((&vector, 4), (&listed, 4)));
+        assert!(!matches((&int, 7), (&listed, 1)));
+        assert!(!matches((&vector, 1), (&double, 9)));
+
+        let types = [int.clone(), double.clone()];
+        let record = Datatype::structure(&[2, 1], &[0, 8], &types, width).unwrap();
+        let moved = Datatype::structure(&[2, 1], &[40, 0], &types, width).unwrap();
+        let turned = [double.clone(), int.clone()];
+        let turned = Datatype::structure(&[1, 2], &[0, 8], &turned, width).unwrap();
+        assert!(matches((&record, 3), (&moved, 3)));
+        assert!(matches((&int, 2), (&record, 1)));
+        assert!(!matches((&int, 3), (&record, 1)));
+        assert!(!matches((&record, 1), (&turned, 1)));
+        let column = Datatype::subarray(&[4, 4], &[2, 1], &[1, 0], 12, &record, width).unwrap();
+        let kept = Datatype::resized(-8, 99, &Datatype::dup(&column).unwrap(), width).unwrap();
+        assert!(matches((&kept, 2), (&record, 4)));
+        let empty = Datatype::contiguous(0, &int, width).unwrap();
+        assert!(matches((&empty, 5), (&double, 0)));
+    }
+
+    #[test]
+    fn bytes_packed_data_pairs_and_kinds_match_as_the_standard_says() {
+        let (int, byte) = (named(predefined::INT), named(predefined::BYTE));
+        let (packed, double) = (named(predefined::PACKED), named(predefined::DOUBLE));
+        assert!(matches((&byte, 8), (&byte, 8)));
+        assert!(!matches((&byte, 8), (&int, 2)) && !matches((&int, 2), (&byte, 8)));
+        assert!(matches((&packed, 8), (&int, 2)) && matches((&int, 2), (&packed, 8)));
+        assert!(!matches((&int, 2), (&named(predefined::UNSIGNED), 2)));
+        assert!(!matches((&int, 2), (&named(predefined::INTEGER), 2)));
+        let pair = named(predefined::DOUBLE_INT);
+        let record = Datatype::structure(&[1, 1], &[0, 8], &[double, int], Width::Int).unwrap();
+        assert!(matches((&pair, 3), (&record, 3)));
+        let kind = |digits| Datatype::f90_real(digits, 30).unwrap();
+        assert!(matches((&kind(6), 2), (&kind(6), 2)));
+        assert!(!matches((&kind(6), 2), (&kind(5), 2)));
+        assert!(!matches((&kind(6), 2), (&named(predefined::REAL4), 2)));
+    }
+
+    #[test]
+    fn names_are_the_program_s_or_say_what_the_type_is() {
+        let int = named(predefined::INT);
+        let vector = Datatype::vector(3, 2, 5, &int, Width::Int).unwrap();
+        assert_eq!(&*int.typed().name, "MPI_INT");
+        assert_eq!(&*vector.typed().name, "Vector of MPI_INT");
+        let column = Datatype::vector(3, 2, 5, &int, Width::Int).unwrap();
+        column.set_name("column");
+        assert_eq!(&*column.typed().name, "column");
+        let types = [int, named(predefined::CHAR)];
+        let record = Datatype::structure(&[1, 1], &[0, 4], &types, Width::Int).unwrap();
+        assert_eq!(&*record.typed().name, "Struct");
+    }
+
+    #[test]
+    fn chains_of_any_depth_have_a_sequence() {
+        let mut datatype = named(predefined::INT);
+        for level in 0..4_000 {
+            let types = [datatype.clone(), named(predefined::CHAR)];
+            datatype = if level % 2 == 0 {
+                Datatype::structure(&[1, 1], &[0, 4], &types, Width::Int).unwrap()
+            } else {
+                Datatype::resized(0, 8, &datatype, Width::Int).unwrap()
+            };
+        }
+        assert!(matches((&datatype, 3), (&datatype, 4)));
+    }
+}
