@@ -5,10 +5,12 @@
 //! Functions of users are called with addresses of the elements that a reduction works on, whose type is the operation's.
 #![expect(unsafe_code, reason = "the engine hands over addresses")]
 
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::Result;
 use engine::datatype::predefined::{self, Predefined};
@@ -180,26 +182,37 @@ impl<V: Datatype> Op<V> {
             }
             Kind::User(op) => {
                 let datatype = described::<V>(row(predefined::BYTE)?.datatype())?;
-                datatype.commit();
                 Ok((Reduction::new(op, &datatype)?, datatype))
             }
         }
     }
 }
 
-/// The type of the elements as the engine knows it.
+/// The types of elements that functions combine, as the engine knows them.
+static DESCRIBED: Mutex<Option<HashMap<TypeId, Arc<EngineDatatype>>>> = Mutex::new(None);
+
+/// The type of the elements as the engine knows it, made when it is first asked for.
 fn described<V: Datatype>(byte: &Arc<EngineDatatype>) -> Result<Arc<EngineDatatype>> {
-    let (bytes, width) = (size_of::<V>() as i64, Width::Count);
-    if is_dense::<V>() {
-        return EngineDatatype::contiguous(bytes, byte, width);
+    let mut known = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(datatype) = known.get(&TypeId::of::<V>()) {
+        return Ok(datatype.clone());
     }
-    let blocks = V::unit().blocks();
-    let (offsets, lengths): (Vec<i64>, Vec<i64>) = blocks
-        .iter()
-        .map(|&(offset, bytes)| (offset, bytes as i64))
-        .unzip();
-    let data = EngineDatatype::hindexed(&lengths, &offsets, byte, width)?;
-    EngineDatatype::resized(0, bytes, &data, width)
+    let (bytes, width) = (size_of::<V>() as i64, Width::Count);
+    let datatype = if is_dense::<V>() {
+        EngineDatatype::contiguous(bytes, byte, width)?
+    } else {
+        let blocks = V::unit().blocks();
+        let (offsets, lengths): (Vec<i64>, Vec<i64>) = blocks
+            .iter()
+            .map(|&(offset, bytes)| (offset, bytes as i64))
+            .unzip();
+        let data = EngineDatatype::hindexed(&lengths, &offsets, byte, width)?;
+        EngineDatatype::resized(0, bytes, &data, width)?
+    };
+    datatype.commit();
+    known.insert(TypeId::of::<V>(), datatype.clone());
+    Ok(datatype)
 }
 
 /// How values lie in the memory of the engine, which is not aligned, and has no room for padding at its end.

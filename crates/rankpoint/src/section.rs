@@ -4,7 +4,7 @@
 //!
 //! # Safety
 //! A view holds the address of its first element. Every index below its shape leads to an element of the slice that it was
-//! made of, and in an exclusive view no two do to the same one: [`Axes`] keeps that through all that views can be made into.
+//! made of, and in an exclusive view no two do to the same one: `Axes` keeps that through all that views can be made into.
 //! Exclusive views of disjoint parts hold no references, so that their elements may lie between each other's.
 #![expect(
     unsafe_code,
