@@ -53,6 +53,11 @@ impl<T: Threads> Communicator<'_, T> {
         }
     }
 
+    pub(crate) fn with_hints(mut self, hints: Hints) -> Self {
+        self.hints = hints;
+        self
+    }
+
     #[inline(always)]
     pub(crate) fn comm(&self) -> &Comm {
         &self.comm
@@ -113,9 +118,8 @@ impl<T: Threads> Communicator<'_, T> {
     /// As for [`Self::duplicate`].
     pub fn duplicate_with(&self, hints: Hints) -> Result<Self> {
         self.run("Communicator::duplicate", |this| {
-            let mut made = Self::owned(create::dup(&this.comm, "Communicator::duplicate")?);
-            made.hints = hints;
-            Ok(made)
+            let made = create::dup(&this.comm, "Communicator::duplicate")?;
+            Ok(Self::owned(made).with_hints(hints))
         })
     }
 

@@ -52,7 +52,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`] and [`pending_varying`], its relatives in
+//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
 //! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
@@ -69,6 +69,7 @@ pub mod cart;
 pub mod collective;
 pub mod communicator;
 pub mod data;
+pub mod duplicate;
 pub mod envelope;
 pub mod errors;
 pub mod graph;
@@ -99,6 +100,7 @@ pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
 pub use communicator::{Communicator, Hints};
 pub use data::{Datatype, Plain};
+pub use duplicate::Duplicating;
 pub use engine::group::Comparison;
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};

@@ -163,3 +163,41 @@ fn an_error_ends_the_job_where_the_communicator_says_so() {
     let code = i32::from(failed.job.unwrap().exit_code);
     assert_eq!(code, ErrorClass::ERR_RANK.0);
 }
+
+#[rankpoint::test(ranks = [1, 2, 3, 4])]
+fn duplicates_are_made_meanwhile(world: Communicator<'_>) -> Result<()> {
+    let key = AttributeKey::copied();
+    let parent = world.duplicate_with(Hints {
+        no_any_tag: true,
+        ..Hints::default()
+    })?;
+    parent.set_attribute(&key, 5u8)?;
+    // Several at once, among other collectives, and waited for in another order.
+    let first = parent.iduplicate()?;
+    let sum = parent.iall_reduce(vec![1usize], Op::SUM)?;
+    let (second, third) = (parent.iduplicate()?, parent.iduplicate()?);
+    drop(third);
+    assert_eq!(
+        parent.all_reduce_value(1u8, Op::SUM)? as usize,
+        world.size()
+    );
+    let second = second.wait()?;
+    let (first, sum) = world.block_on(async { Ok((first.await?, sum.await?)) })?;
+    assert_eq!(sum, [world.size()]);
+    drop(parent);
+    for copy in [&first, &second] {
+        assert!(copy.hints().no_any_tag);
+        assert_eq!(copy.attribute(&key).as_deref(), Some(&5));
+        assert_eq!(copy.all_reduce_value(1u8, Op::SUM)? as usize, world.size());
+    }
+    // Messages of different communicators never meet.
+    first.send(&1u8, world.rank(), 0)?;
+    second.send(&2u8, world.rank(), 0)?;
+    assert_eq!(second.recv_value::<u8>(world.rank(), 0)?.0, 2);
+    assert_eq!(first.recv_value::<u8>(world.rank(), 0)?.0, 1);
+    // Those that are dropped before they are made give everything back.
+    for _ in 0..1000 {
+        drop(world.iduplicate()?);
+    }
+    world.barrier()
+}
