@@ -9,7 +9,8 @@ use super::{conclude, metadata};
 
 /// Every package has a licence from our list and, unless the plan names it, one version.
 pub(crate) fn deny() -> Result<usize, String> {
-    let metadata = metadata(&["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"])?;
+    let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
+    let metadata = metadata(&[&["--locked", "--all-features"], &platform[..]].concat())?;
     let plan = &metadata["metadata"]["deny"];
     let licences = words(&plan["licences"]);
     let duplicates = words(&plan["duplicates"]);
