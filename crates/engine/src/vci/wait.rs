@@ -5,7 +5,7 @@
 //! while another could use it makes both slower. The fast stage writes nothing; what the launcher reads about a waiting rank
 //! is written when a wait turns out to be long.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fabric::board::{CALL_NAME_BYTES, activity};
@@ -21,7 +21,7 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::Settings;
 
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
-const DEATH_GRACE: Duration = Duration::from_secs(10);
+const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
 const SHORT_POLLS: u32 = 200;
@@ -34,6 +34,8 @@ pub(crate) struct Waiting {
     short_polls: u32,
     yields: u64,
     sleep_limit: Duration,
+    /// When this rank first saw that another one is dead.
+    death_seen: OnceLock<Instant>,
 }
 
 impl Waiting {
@@ -51,6 +53,7 @@ impl Waiting {
             short_polls: if crowded { 1 } else { SHORT_POLLS },
             yields: choose(settings.yields, settings.crowded_yields),
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
+            death_seen: OnceLock::new(),
         }
     }
 
@@ -184,7 +187,6 @@ impl Vci {
 
     fn wait_stages(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<()> {
         let mut yields = 0u64;
-        let mut death_seen: Option<Instant> = None;
         loop {
             self.poll_tasks();
             let events = {
@@ -210,7 +212,7 @@ impl Vci {
                 self.enter().count(Counter::Yields);
                 os::yield_core();
             } else {
-                if self.sleep(done, &mut death_seen)? {
+                if self.sleep(done)? {
                     return Ok(());
                 }
                 // Whoever waits looks at everything again after a sleep: what it thought would change may be the wrong thing.
@@ -221,13 +223,11 @@ impl Vci {
 
     /// Sleeps until something may have happened; true when `done` holds.
     #[cold]
-    fn sleep(
-        &self,
-        done: &mut dyn FnMut(&mut VciState) -> bool,
-        death_seen: &mut Option<Instant>,
-    ) -> Result<bool> {
-        if self.waiting.segment.header().death.load(Ordering::Relaxed) != 0
-            && death_seen.get_or_insert_with(Instant::now).elapsed() > DEATH_GRACE
+    fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
+        let waiting = &self.waiting;
+        // A collective waits many times: what counts is when this rank first saw that another one is dead.
+        if waiting.segment.header().death.load(Ordering::Relaxed) != 0
+            && waiting.death_seen.get_or_init(Instant::now).elapsed() > DEATH_GRACE
         {
             return Err(Error::new(
                 ErrorClass::ERR_PROC_ABORTED,

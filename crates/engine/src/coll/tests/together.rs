@@ -63,3 +63,30 @@ fn error_of_one_member_leaves_no_one_waiting() {
         now(process, barrier(world(process)));
     });
 }
+
+/// Collectives through shared memory and by messages end with an error when a member has died, however often they have
+/// looked again meanwhile.
+#[test]
+fn death_of_a_member_ends_the_waits_of_others() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    for shared_collectives in [0, 1] {
+        let settings = Settings {
+            shared_collectives,
+            ..Settings::default()
+        };
+        let seen = std::sync::Mutex::new(Vec::new());
+        let job = || {
+            on_ranks_with(&settings, 3, |process| {
+                let comm = world(process);
+                now(process, barrier(comm.clone()));
+                now(process, barrier(comm.clone()));
+                assert!(process.rank() != 2, "this rank dies on purpose");
+                let error = task::block_on(process.vci(), "test", barrier(comm)).unwrap_err();
+                seen.lock().unwrap().push(error.class());
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
+        let seen = seen.into_inner().unwrap();
+        assert_eq!(seen, [ErrorClass::ERR_PROC_ABORTED; 2]);
+    }
+}
