@@ -2,12 +2,14 @@
 //! Messages taken by a matched probe (MPI-5.0, section 3.8.2).
 //!
 //! # Safety
-//! A receive lends its buffer to the engine and is complete before it returns.
+//! A receive lends its buffer to the engine and is complete before it returns. One into a vector does not write the vector before:
+//! its elements are there when as many bytes came as they have.
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::p2p::probe;
 use engine::{Error, ErrorClass, Result};
 
+use crate::buffer::Region;
 use crate::data::zeros;
 use crate::universe::{OneThread, Threads};
 use crate::{BufferMut, Communicator, Datatype, Status};
@@ -81,8 +83,18 @@ impl<'c, 'u, T: Threads> Message<'c, 'u, T> {
                 Err(Error::new(ErrorClass::ERR_TYPE, text))
             });
         };
-        let mut data = zeros::<V>(count);
-        let status = self.recv(&mut data[..])?;
-        Ok((data, status))
+        let process = self.comm.comm().process();
+        self.comm.run("Message::recv_vec", |comm| {
+            let mut data = Vec::with_capacity(count);
+            let region = Region::values::<V>(data.as_mut_ptr(), count)?;
+            // SAFETY: the vector has room for the elements, which is its own; the receive is complete before this returns.
+            let mut id = unsafe { probe::imrecv(process, region.memory(), self.message) }?;
+            let received = comm.complete(&mut id, "Message::recv_vec")?;
+            if received.bytes() == status.bytes() {
+                // SAFETY: as many bytes came as the elements have data, so that all of those are written (Datatype).
+                unsafe { data.set_len(count) };
+            }
+            Ok((data, received))
+        })
     }
 }
