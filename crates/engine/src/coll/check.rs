@@ -45,9 +45,11 @@ pub(super) enum Call {
     ReduceScatter,
     Scan,
     Exscan,
+    Neighbor,
+    Create,
 }
 
-const CALLS: [(Call, &str); 14] = [
+const CALLS: [(Call, &str); 16] = [
     (Call::Barrier, "MPI_Barrier"),
     (Call::Bcast, "MPI_Bcast"),
     (Call::Gather, "MPI_Gather"),
@@ -62,6 +64,8 @@ const CALLS: [(Call, &str); 14] = [
     (Call::ReduceScatter, "MPI_Reduce_scatter"),
     (Call::Scan, "MPI_Scan"),
     (Call::Exscan, "MPI_Exscan"),
+    (Call::Neighbor, "a collective among neighbours"),
+    (Call::Create, "a call that makes a communicator"),
 ];
 
 /// Words that a member states.
@@ -335,6 +339,14 @@ async fn compare(
         ));
     }
     Ok(said)
+}
+
+/// Members make a communicator together.
+pub(crate) async fn creation(round: &mut Round) -> Result<()> {
+    if round.checks() {
+        Box::pin(same(round, Statement::new(Call::Create))).await?;
+    }
+    Ok(())
 }
 
 /// Members do the same with the same data.

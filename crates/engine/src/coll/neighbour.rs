@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::check;
 use super::gather::Pieces;
 use super::primitives::{Block, Round};
 use crate::comm::Comm;
@@ -34,6 +35,10 @@ pub async fn exchange(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<
     let (sources, destinations) = neighbours(&comm)?;
     let grid = matches!(comm.topology(), Some(crate::topo::Topology::Cart(_)));
     let mut round = Round::new(comm);
+    if round.checks() {
+        let statement = check::Statement::new(check::Call::Neighbor);
+        Box::pin(check::same(&mut round, statement)).await?;
+    }
     let mut step = round.step();
     for index in 0..sources.len() {
         // In a grid what was sent downwards comes from above. Where both neighbours are the same rank, messages that are

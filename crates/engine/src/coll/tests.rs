@@ -5,6 +5,7 @@
 
 mod check;
 mod matrix;
+mod random;
 mod shared;
 mod together;
 

@@ -23,6 +23,7 @@ pub const UNDEFINED: i32 = -32766;
 
 /// The context id that rank 0 takes for a new communicator of a round's members.
 pub(super) async fn agree_context(round: &mut Round) -> Result<u32> {
+    coll::check::creation(round).await?;
     let mut word = [NONE_LEFT];
     if round.rank == 0
         && let Ok(context) = round.comm.process.contexts.take()

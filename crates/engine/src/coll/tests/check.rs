@@ -227,3 +227,22 @@ fn members_that_agree_get_what_they_want() {
         });
     }
 }
+
+#[test]
+fn makers_of_communicators_are_compared() {
+    checked(3, |process| {
+        let comm = process.world();
+        let error = if process.rank() == 2 {
+            attempt(process, barrier(comm.clone()))
+        } else {
+            crate::comm::create::dup(comm, "test").err().unwrap()
+        };
+        let words = [
+            "ranks 0..1 said a call that makes a communicator",
+            "rank 2 said MPI_Barrier",
+        ];
+        tells(&error, ErrorClass::ERR_OTHER, &words);
+        let made = crate::comm::create::dup(comm, "test").unwrap();
+        now(process, barrier(made));
+    });
+}
