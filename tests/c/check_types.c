@@ -162,7 +162,7 @@ static void crowds(void)
     if (sends()) {
         for (i = 0; i < MANY; i++) {
             values[i] = i;
-            MPI_Isend(&values[i], 1, i % 3 ? MPI_INT : MPI_UNSIGNED, to, 11, MPI_COMM_WORLD, &requests[i]);
+            MPI_Isend(&values[i], 1, i % 3 ? MPI_INT : MPI_FLOAT, to, 11, MPI_COMM_WORLD, &requests[i]);
         }
         CHECK(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     }

@@ -3,7 +3,7 @@
 //!
 //! Used only where `RANKPOINT_CHECK=types` asks for it. A sequence is never written out: it is a tree of repetitions and
 //! parts with their [`Signature`]s, so that the signature of a message, and of any beginning of one, follows from those of its
-//! parts. Types match only if they have the same name, as the standard demands of messages.
+//! parts.
 //!
 //! A message's [`Heading`] travels right before it: hash, number of basic elements, and how the sender calls its type.
 
@@ -11,9 +11,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Signature;
-
-/// Letters of types that are told apart by name, as messages are, and not by what they hold.
-const EXACT: u64 = 1 << 32;
 
 /// The basic types of an element of a datatype.
 #[derive(Debug)]
@@ -35,12 +32,12 @@ enum Parts {
 }
 
 impl Sequence {
-    /// Of a basic type, which `code` tells from all others.
-    pub(super) fn basic(code: u64, name: &'static str, is_opaque: bool) -> Arc<Self> {
+    /// Of a basic type with this signature.
+    pub(super) fn basic(signature: Signature, name: &'static str) -> Arc<Self> {
         Arc::new(Self {
-            signature: Signature::letter(EXACT.wrapping_add(code)),
+            signature,
             elements: 1,
-            is_opaque,
+            is_opaque: signature == Signature::UNKNOWN,
             basic: Some(name),
             parts: Parts::Basic,
         })
@@ -237,14 +234,22 @@ impl fmt::Display for Heading {
 
 #[cfg(test)]
 mod tests {
+    use super::super::predefined::{self, Predefined};
     use super::*;
 
-    /// A tree, and the sequence that it stands for.
+    /// The signature of a predefined type.
+    fn letter(code: u32) -> Signature {
+        super::super::signature::of_row(Predefined::find(code).unwrap())
+    }
+
+    const LETTERS: [u32; 3] = [predefined::INT, predefined::DOUBLE, predefined::CHAR];
+
+    /// A tree, and the sequence that it stands for, as indices of letters.
     fn trees() -> Vec<(Arc<Sequence>, Vec<u64>)> {
         let names = ["a", "b", "c"];
         let mut all: Vec<(Arc<Sequence>, Vec<u64>)> = (0..3)
             .map(|code| {
-                let tree = Sequence::basic(code, names[code as usize], false);
+                let tree = Sequence::basic(letter(LETTERS[code as usize]), names[code as usize]);
                 (tree, vec![code])
             })
             .collect();
@@ -265,9 +270,7 @@ mod tests {
     }
 
     fn plain(sequence: &[u64]) -> Signature {
-        let elements = sequence
-            .iter()
-            .map(|&code| Signature::letter(EXACT.wrapping_add(code)));
+        let elements = sequence.iter().map(|&code| letter(LETTERS[code as usize]));
         elements.fold(Signature::EMPTY, Signature::then)
     }
 
@@ -303,12 +306,13 @@ mod tests {
 
     #[test]
     fn headings_name_the_sender_s_type_and_count() {
-        let typed = |code, name: &'static str, is_opaque| Typed {
-            sequence: Sequence::basic(code, name, is_opaque),
+        let typed = |code, name: &'static str| Typed {
+            sequence: Sequence::basic(letter(code), name),
             name: name.into(),
         };
-        let (int, double) = (typed(1, "MPI_INT", false), typed(2, "MPI_DOUBLE", false));
-        let packed = typed(3, "MPI_PACKED", true);
+        let int = typed(predefined::INT, "MPI_INT");
+        let double = typed(predefined::DOUBLE, "MPI_DOUBLE");
+        let packed = typed(predefined::PACKED, "MPI_PACKED");
         let sent = |typed: &Typed, count| Types::new((typed, count)).heading();
         let receive = Types::new((&double, 10));
         assert_eq!(receive.mismatch(&sent(&double, 10), 3), None);
@@ -327,9 +331,8 @@ mod tests {
         let text = receive.mismatch(&sent(&double, 11), 3).unwrap();
         assert!(text.ends_with("it has more basic elements"), "{text}");
         let long = typed(
-            1,
+            predefined::INT,
             "a name that is far longer than what fits into a cell",
-            false,
         );
         assert_eq!(
             sent(&long, 2).to_string(),
@@ -339,8 +342,8 @@ mod tests {
 
     #[test]
     fn huge_counts_and_deep_structs_are_no_trouble() {
-        let int = Sequence::basic(1, "MPI_INT", false);
-        let double = Sequence::basic(2, "MPI_DOUBLE", false);
+        let int = Sequence::basic(letter(predefined::INT), "MPI_INT");
+        let double = Sequence::basic(letter(predefined::DOUBLE), "MPI_DOUBLE");
         let mut deep = int.clone();
         for _ in 0..100_000 {
             let pieces = [(1, deep), (1, double.clone())];

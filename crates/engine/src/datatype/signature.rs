@@ -36,7 +36,7 @@ impl Signature {
         self.0
     }
 
-    pub(super) fn letter(number: u64) -> Self {
+    fn letter(number: u64) -> Self {
         // Any constants do that spread small numbers.
         let mixed = |factor: u64| (number + 1).wrapping_mul(factor) >> 16;
         let slope = mixed(0x9e37_79b9_7f4a_7c15) % (PRIME - 2) + 2;
@@ -81,7 +81,8 @@ impl Signature {
     }
 }
 
-fn of_row(row: &Predefined) -> Signature {
+/// Of one element of a predefined type.
+pub(super) fn of_row(row: &Predefined) -> Signature {
     let class = match row.category {
         Category::CInteger | Category::FortranInteger | Category::MultiLanguage => 1,
         Category::FloatingPoint => 2,

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use super::Datatype;
 use super::construct::VALUE_INDEX;
 use super::contents::Combiner;
-use super::predefined::{self, Predefined};
+use super::predefined::Predefined;
 use super::sequence::{Sequence, Typed};
-use super::{Contents, Datatype};
+use super::signature::of_row;
 
 impl Datatype {
     /// Which basic types an element consists of, and what the type is called. Takes time in proportion to the types that it is
@@ -33,8 +34,8 @@ impl Datatype {
     fn make_typed(&self) -> Typed {
         let contents = self.contents();
         let part = |part: &Arc<Self>| part.typed.get().map(|typed| typed.sequence.clone());
-        let sequence = if let Some(row) = self.row() {
-            of_row(row)
+        let sequence = if let Some(row) = self.row().or_else(|| self.reduces_as()) {
+            sequence_of_row(row)
         } else if contents.combiner == Combiner::Struct {
             let parts = contents.types.iter().zip(contents.block_lengths());
             Sequence::of_parts(parts.filter_map(|(old, length)| Some((length, part(old)?))))
@@ -42,7 +43,7 @@ impl Datatype {
             let copies = self.size().checked_div(old.size()).unwrap_or(0);
             Sequence::of_parts(part(old).map(|old| (copies as u64, old)).into_iter())
         } else {
-            of_kind(contents, self.reduces_as())
+            Sequence::of_parts(std::iter::empty())
         };
         let name = self.name();
         let name = if !name.is_empty() {
@@ -60,34 +61,21 @@ impl Datatype {
 }
 
 /// A pair is its value and its index.
-fn of_row(row: &'static Predefined) -> Arc<Sequence> {
-    let basic = |code: u32| {
-        let name = Predefined::find(code).map_or("", |row| row.name);
-        Sequence::basic(u64::from(code), name, code == predefined::PACKED)
-    };
+fn sequence_of_row(row: &'static Predefined) -> Arc<Sequence> {
+    let basic = |row: &'static Predefined| Sequence::basic(of_row(row), row.name);
+    let part = |code: u32| Some((1, basic(Predefined::find(code)?)));
     match VALUE_INDEX.iter().find(|(_, _, pair)| *pair == row.code) {
         Some(&(value, index, _)) => {
-            Sequence::of_parts([(1, basic(value)), (1, basic(index))].into_iter())
+            Sequence::of_parts([part(value), part(index)].into_iter().flatten())
         }
-        None => basic(row.code),
+        None => basic(row),
     }
-}
-
-/// A Fortran kind is a basic type of its own: it matches only what was made with the same precision and range.
-fn of_kind(contents: &Contents, row: Option<&'static Predefined>) -> Arc<Sequence> {
-    let start = contents.combiner as u64;
-    let numbers = contents.integers.iter();
-    let code = numbers.fold(start, |code, &number| {
-        code.wrapping_mul(1 << 20)
-            .wrapping_add(number as u32 as u64)
-    });
-    Sequence::basic(code << 10, row.map_or("", |row| row.name), false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Types;
-    use super::super::Width;
+    use super::super::{Width, predefined};
     use super::*;
 
     fn named(code: u32) -> Arc<Datatype> {
@@ -136,15 +124,22 @@ mod tests {
         assert!(matches((&byte, 8), (&byte, 8)));
         assert!(!matches((&byte, 8), (&int, 2)) && !matches((&int, 2), (&byte, 8)));
         assert!(matches((&packed, 8), (&int, 2)) && matches((&int, 2), (&packed, 8)));
+        // Names and languages do not matter; kinds, signs and sizes do.
+        assert!(matches((&int, 2), (&named(predefined::INTEGER), 2)));
         assert!(!matches((&int, 2), (&named(predefined::UNSIGNED), 2)));
-        assert!(!matches((&int, 2), (&named(predefined::INTEGER), 2)));
+        assert!(matches(
+            (&named(predefined::LONG), 2),
+            (&named(predefined::INT64_T), 2)
+        ));
+        assert!(!matches((&int, 2), (&named(predefined::FLOAT), 2)));
+        assert!(!matches((&int, 2), (&named(predefined::LONG), 1)));
         let pair = named(predefined::DOUBLE_INT);
         let record = Datatype::structure(&[1, 1], &[0, 8], &[double, int], Width::Int).unwrap();
         assert!(matches((&pair, 3), (&record, 3)));
         let kind = |digits| Datatype::f90_real(digits, 30).unwrap();
         assert!(matches((&kind(6), 2), (&kind(6), 2)));
-        assert!(!matches((&kind(6), 2), (&kind(5), 2)));
-        assert!(!matches((&kind(6), 2), (&named(predefined::REAL4), 2)));
+        assert!(matches((&kind(6), 2), (&named(predefined::REAL4), 2)));
+        assert!(!matches((&kind(6), 2), (&kind(10), 1)));
     }
 
     #[test]
