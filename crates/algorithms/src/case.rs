@@ -22,6 +22,8 @@ pub struct Case {
     pub elements: usize,
     /// Whether the order of operands does not matter.
     pub commutative: bool,
+    /// Whether operands are grouped in the same way whatever the algorithm.
+    pub reproducible: bool,
     /// Whether the members have memory that they share.
     pub shared: bool,
     /// Whether operands are contiguous.
@@ -50,6 +52,7 @@ impl Case {
             total,
             elements: total,
             commutative: true,
+            reproducible: false,
             shared: nodes == 1 && (2..=MOST_MEMBERS).contains(&ranks),
             dense: true,
             equal: true,
@@ -72,6 +75,7 @@ const NOT_DENSE: &str = "operands have holes";
 const NOT_EQUAL: &str = "pieces differ in length";
 const IN_PLACE: &str = "pieces are exchanged in place";
 const ORDERED: &str = "the operation does not commute";
+const GROUPED: &str = "it groups operands in its own way, and results are to be reproducible";
 const FEW_ELEMENTS: &str = "there are fewer elements than ranks";
 const NOT_POWER: &str = "the number of ranks is no power of two";
 const LARGE: &str = "the data do not fit into the shared areas";
@@ -91,6 +95,11 @@ fn shared_data(case: &Case) -> Option<&'static str> {
 /// What hinders shared memory for reductions.
 fn shared_operands(case: &Case) -> Option<&'static str> {
     shared_data(case).or_else(|| unless(case.dense, NOT_DENSE))
+}
+
+/// What hinders algorithms that do not combine from the last rank down, one operand after the other.
+fn own_grouping(case: &Case) -> Option<&'static str> {
+    unless(!case.reproducible || case.ranks <= 2, GROUPED)
 }
 
 fn many_elements(case: &Case) -> Option<&'static str> {
@@ -168,8 +177,9 @@ impl Reduce {
             Self::Shared => {
                 shared_operands(case).or_else(|| unless(shared::elements(case).is_some(), LARGE))
             }
-            Self::Rabenseifner => many_elements(case),
-            Self::Tree | Self::Knomial | Self::Linear | Self::Chain => None,
+            Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
+            Self::Tree | Self::Knomial => own_grouping(case),
+            Self::Linear | Self::Chain => None,
         }
     }
 }
@@ -180,9 +190,12 @@ impl Allreduce {
             Self::Shared => {
                 shared_operands(case).or_else(|| unless(shared::elements(case).is_some(), LARGE))
             }
-            Self::Rabenseifner => many_elements(case),
-            Self::Ring => unless(case.commutative, ORDERED).or_else(|| many_elements(case)),
-            Self::RecursiveDoubling | Self::Tree => None,
+            Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
+            Self::Ring => unless(case.commutative, ORDERED)
+                .or_else(|| own_grouping(case))
+                .or_else(|| many_elements(case)),
+            Self::RecursiveDoubling | Self::Tree => own_grouping(case),
+            Self::Chain => None,
         }
     }
 }
@@ -192,9 +205,10 @@ impl ReduceScatter {
         match self {
             Self::Shared => shared_operands(case)
                 .or_else(|| unless(case.total <= shared::area_bytes(case.ranks), LARGE)),
-            Self::Rabenseifner => many_elements(case),
-            Self::Ring => unless(case.commutative, ORDERED),
-            Self::RecursiveDoubling | Self::Pairwise => None,
+            Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
+            Self::Ring => unless(case.commutative, ORDERED).or_else(|| own_grouping(case)),
+            Self::RecursiveDoubling | Self::Pairwise => own_grouping(case),
+            Self::Chain => None,
         }
     }
 }
@@ -204,7 +218,8 @@ impl Scan {
         match self {
             Self::Shared => shared_operands(case)
                 .or_else(|| unless(case.bytes <= shared::area_bytes(case.ranks), LARGE)),
-            Self::RecursiveDoubling | Self::Linear => None,
+            Self::RecursiveDoubling | Self::Linear => own_grouping(case),
+            Self::Direct => None,
         }
     }
 }

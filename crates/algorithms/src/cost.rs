@@ -129,8 +129,8 @@ pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sen
         Operation::Allgather => allgather(typed(algorithm), case),
         Operation::Alltoall => alltoall(typed(algorithm), case),
         Operation::Reduce => reduce(typed(algorithm), parameter, case, rank),
-        Operation::Allreduce => allreduce(typed(algorithm), case, rank),
-        Operation::ReduceScatter => reduce_scatter(typed(algorithm), case, rank),
+        Operation::Allreduce => allreduce(typed(algorithm), parameter, case, rank),
+        Operation::ReduceScatter => reduce_scatter(typed(algorithm), parameter, case, rank),
         Operation::Scan => scan(typed(algorithm), case, rank),
     }
 }
@@ -313,11 +313,7 @@ fn reduce(algorithm: Reduce, parameter: u64, case: &Case, rank: u32) -> Sent {
     match algorithm {
         Reduce::Shared => Sent::default(),
         Reduce::Tree | Reduce::Knomial | Reduce::Linear => tree_up(case, rank),
-        Reduce::Chain => {
-            let up = u64::from(rank > 0);
-            let segment = segment_bytes(parameter, case);
-            Sent::of(up * bytes.div_ceil(segment), up * bytes)
-        }
+        Reduce::Chain => chain_up(parameter, case, rank),
         Reduce::Rabenseifner => {
             let folded = Folded::new(case.ranks);
             let Some(me) = folded.rank(rank) else {
@@ -336,6 +332,14 @@ fn reduce(algorithm: Reduce, parameter: u64, case: &Case, rank: u32) -> Sent {
             sum
         }
     }
+}
+
+fn chain_up(parameter: u64, case: &Case, rank: u32) -> Sent {
+    let (up, bytes) = (u64::from(rank > 0), case.total as u64);
+    Sent::of(
+        up * bytes.div_ceil(segment_bytes(parameter, case)),
+        up * bytes,
+    )
 }
 
 /// The bytes of whole elements that a chain of combinations passes on at once.
@@ -373,7 +377,7 @@ const fn ring_part(elements: u64, index: u64, ranks: u64) -> u64 {
     elements * (index + 1) / ranks - elements * index / ranks
 }
 
-fn allreduce(algorithm: Allreduce, case: &Case, rank: u32) -> Sent {
+fn allreduce(algorithm: Allreduce, parameter: u64, case: &Case, rank: u32) -> Sent {
     match algorithm {
         Allreduce::Shared => Sent::default(),
         Allreduce::RecursiveDoubling => doubled(case, rank),
@@ -387,10 +391,11 @@ fn allreduce(algorithm: Allreduce, case: &Case, rank: u32) -> Sent {
             Sent::of(2 * (p - 1), given * element_bytes(case))
         }
         Allreduce::Tree => tree_up(case, rank).and(tree_down(case, rank, 2)),
+        Allreduce::Chain => chain_up(parameter, case, rank).and(tree_down(case, rank, 2)),
     }
 }
 
-fn reduce_scatter(algorithm: ReduceScatter, case: &Case, rank: u32) -> Sent {
+fn reduce_scatter(algorithm: ReduceScatter, parameter: u64, case: &Case, rank: u32) -> Sent {
     let others = u64::from(case.ranks) - 1;
     match algorithm {
         ReduceScatter::Shared => Sent::default(),
@@ -399,6 +404,7 @@ fn reduce_scatter(algorithm: ReduceScatter, case: &Case, rank: u32) -> Sent {
         ReduceScatter::Pairwise | ReduceScatter::Ring => {
             Sent::of(others, case.total as u64 - case.bytes as u64)
         }
+        ReduceScatter::Chain => chain_up(parameter, case, rank).and(star_down(case, rank)),
     }
 }
 
@@ -409,6 +415,7 @@ fn scan(algorithm: Scan, case: &Case, rank: u32) -> Sent {
         // Distances 1, 2, 4... that do not lead beyond the last rank.
         Scan::RecursiveDoubling => u64::from(u32::BITS - above.leading_zeros()),
         Scan::Linear => u64::from(above > 0),
+        Scan::Direct => u64::from(above),
     };
     Sent::of(count, count * case.bytes as u64)
 }
@@ -443,9 +450,16 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
         (_, "linear") => 1,
         (_, "scatter_ring") => log + others,
         (_, "scatter_doubling") => 2 * log,
-        (Operation::Reduce, "chain") => {
-            (case.bytes as u64).div_ceil(segment_bytes(parameter, case)) + others - 1
+        (Operation::Reduce | Operation::Allreduce | Operation::ReduceScatter, "chain") => {
+            let segments = (case.total as u64).div_ceil(segment_bytes(parameter, case));
+            let down = match operation {
+                Operation::Allreduce => log,
+                Operation::ReduceScatter => 1,
+                _ => 0,
+            };
+            segments + others - 1 + down
         }
+        (_, "direct") => 1,
         (_, "chain") => (case.bytes as u64).div_ceil(parameter.max(1)) + others - 1,
         (Operation::Allreduce, "ring") => 2 * others,
         (_, "ring" | "pairwise") => others,

@@ -125,7 +125,7 @@ operations! {
         Pairwise "pairwise" "One piece to one rank and one from another at a time.";
         Linear "linear" "Messages straight to their ranks, a window of them at once.";
     }
-    Reduce "reduce" "MPI_Reduce: bytes of the vector", Tree {
+    Reduce "reduce" "MPI_Reduce: bytes of the vector", Chain {
         Shared "shared" "Every member shows its operand in shared memory.";
         Tree "tree" "A binomial tree in rank order.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
@@ -133,24 +133,27 @@ operations! {
         Chain "chain" "Segments go from the last rank to rank 0, several under way at once.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then gathered (Rabenseifner).";
     }
-    Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", RecursiveDoubling {
+    Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", Chain {
         Shared "shared" "Every member shows its operand in shared memory.";
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange whole vectors.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then collected (Rabenseifner).";
         Ring "ring" "Parts go round a ring twice: to be combined, and to be collected.";
         Tree "tree" "Up a binomial tree and down again.";
+        Chain "chain" "Segments go from the last rank to rank 0, and the result down a binomial tree.";
     }
-    ReduceScatter "reduce_scatter" "MPI_Reduce_scatter, MPI_Reduce_scatter_block: bytes of the largest part", Pairwise {
+    ReduceScatter "reduce_scatter" "MPI_Reduce_scatter, MPI_Reduce_scatter_block: bytes of the largest part", Chain {
         Shared "shared" "Every member shows its operand in shared memory.";
         RecursiveDoubling "recursive_doubling" "An allreduce by recursive doubling of which each rank keeps its part.";
         Rabenseifner "rabenseifner" "An allreduce of Rabenseifner's of which each rank keeps its part.";
         Pairwise "pairwise" "Every rank sends each other its part.";
         Ring "ring" "Parts go round a ring and are combined on the way.";
+        Chain "chain" "Segments go from the last rank to rank 0, which sends each rank its part.";
     }
-    Scan "scan" "MPI_Scan, MPI_Exscan: bytes of the vector", RecursiveDoubling {
+    Scan "scan" "MPI_Scan, MPI_Exscan: bytes of the vector", Direct {
         Shared "shared" "Every member shows its operand in shared memory.";
         RecursiveDoubling "recursive_doubling" "Ranks at distances 1, 2, 4... pass on what they have combined.";
         Linear "linear" "From rank to rank.";
+        Direct "direct" "Every rank sends its operand to all above.";
     }
 }
 

@@ -205,9 +205,10 @@ impl Table {
                 };
             }
         }
+        // The last of the library's rules has no condition and takes an algorithm that can do everything.
         Choice {
             algorithm: A::LAST_RESORT,
-            parameter: 0,
+            parameter: 1 << 15,
         }
     }
 

@@ -149,6 +149,8 @@ settings! {
         "the same when ranks outnumber cores";
     shared_collectives, "SHARED_COLLECTIVES", 1, 0..=1, "switch",
         "whether collectives of ranks of one node go through memory that they share instead of messages where that is faster";
+    reproducible, "REPRODUCIBLE", 0, 0..=1, "switch",
+        "whether reductions give the same bits whichever algorithm is chosen: operands are combined from the last rank down, one after the other";
     sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest time that a sleeping rank trusts to be woken before it looks by itself";
 }

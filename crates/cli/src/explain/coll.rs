@@ -29,6 +29,9 @@ pub(crate) struct CollOptions {
     /// The reduction's operation does not commute
     #[arg(long)]
     non_commutative: bool,
+    /// As with RANKPOINT_REPRODUCIBLE=1
+    #[arg(long)]
+    reproducible: bool,
     /// Bytes of an element of a reduction
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     element_bytes: u32,
@@ -102,6 +105,7 @@ impl CollOptions {
                 case.total
             },
             commutative: !self.non_commutative,
+            reproducible: self.reproducible,
             dense: !self.strided,
             equal: !self.varying,
             in_place: self.in_place,

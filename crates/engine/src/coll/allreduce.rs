@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use algorithms::{Allreduce, Case, ReduceScatter};
+use algorithms::{Allreduce, Case, Choice, ReduceScatter};
 
 use super::bcast;
+use super::chain;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
@@ -45,18 +46,23 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
     }
     receive.copy_from(&send);
     if receive.bytes() > 0 && round.size > 1 {
-        Box::pin(by_messages(&mut round, &receive, &op, choice.algorithm)).await;
+        Box::pin(by_messages(&mut round, &receive, &op, choice)).await;
     }
     round.outcome()
 }
 
 /// Combines `value` in place.
-async fn by_messages(round: &mut Round, value: &Block, op: &Reduction, algorithm: Allreduce) {
-    match algorithm {
+async fn by_messages(round: &mut Round, value: &Block, op: &Reduction, choice: Choice<Allreduce>) {
+    match choice.algorithm {
         Allreduce::Ring => ring::allreduce(round, value, op).await,
         Allreduce::Tree => {
             let first = Some(value).filter(|_| round.rank == 0);
             reduce::tree(round, value, first, op, (0, 2)).await;
+            bcast::tree(round, value, 0).await;
+        }
+        Allreduce::Chain => {
+            let first = Some(value).filter(|_| round.rank == 0);
+            chain::reduce(round, value, first, op, (0, choice.parameter)).await;
             bcast::tree(round, value, 0).await;
         }
         Allreduce::Rabenseifner => folded(round, value, op, Within::Halves).await,
@@ -161,6 +167,12 @@ pub async fn reduce_scatter(
         image.block().copy_from(&send);
         Box::pin(folded(&mut round, image.block(), &op, within)).await;
         receive.copy_from(&image.block().part(first, own));
+    } else if choice.algorithm == ReduceScatter::Chain && round.size > 1 {
+        let number = choice.parameter;
+        Box::pin(chain::reduce_scatter(
+            &mut round, &send, &receive, &counts, &op, number,
+        ))
+        .await;
     } else if choice.algorithm == ReduceScatter::Ring && round.size > 1 {
         let parts: Vec<_> = (0..round.size)
             .map(|rank| part_of(&send, &counts, rank))

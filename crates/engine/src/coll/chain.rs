@@ -2,6 +2,7 @@
 //! From rank to rank in segments: while one is passed on the next arrives. For long data among few ranks, or many segments:
 //! each rank sends the data once, in segments + p - 2 steps.
 
+use super::allreduce::part_of;
 use super::primitives::{Block, Flat, Round};
 use super::reduce::{Image, combine, elements};
 use crate::op::Reduction;
@@ -88,4 +89,33 @@ pub(super) async fn reduce(
             round.receive(target, 0).await;
         }
     }
+}
+
+/// Rank 0 combines everything and sends each rank its part.
+pub(super) async fn reduce_scatter(
+    round: &mut Round,
+    send: &Block,
+    receive: &Block,
+    counts: &[usize],
+    op: &Reduction,
+    segment: u64,
+) {
+    if round.rank > 0 {
+        reduce(round, send, None, op, (0, segment)).await;
+        if receive.bytes() > 0 {
+            round.receive(receive, 0).await;
+        }
+        return;
+    }
+    let whole = Image::new(send, send.count);
+    reduce(round, send, Some(whole.block()), op, (0, segment)).await;
+    let mut step = round.step();
+    for rank in 1..step.size() {
+        let part = part_of(whole.block(), counts, rank);
+        if part.bytes() > 0 {
+            step.send(&part, rank);
+        }
+    }
+    receive.copy_from(&part_of(whole.block(), counts, 0));
+    step.finish().await;
 }

@@ -32,6 +32,7 @@ pub(super) fn case(round: &Round, bytes: usize, total: usize) -> Case {
         total,
         elements: total,
         commutative: true,
+        reproducible: false,
         shared: is_eligible(round),
         dense: true,
         equal: true,
@@ -45,6 +46,7 @@ pub(super) fn reduction(round: &Round, vector: &Block, commutative: bool) -> Cas
     Case {
         elements: vector.count,
         commutative,
+        reproducible: round.comm.process.settings().reproducible != 0,
         dense: vector.layout.is_contiguous(),
         ..case(round, bytes, bytes)
     }

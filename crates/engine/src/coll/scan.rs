@@ -68,12 +68,41 @@ async fn prefix(
         choice = choose(&round, &case.without_shared());
     }
     match choice.algorithm {
+        Scan::Direct => Box::pin(direct(&mut round, &send, &receive, &op, kind)).await,
         Scan::Linear => Box::pin(linear(&mut round, &send, &receive, &op, kind)).await,
         Scan::RecursiveDoubling | Scan::Shared => {
             Box::pin(doubling(&mut round, &send, &receive, &op, kind)).await;
         }
     }
     round.outcome()
+}
+
+/// Every rank sends its operand to all above, who combine from the nearest down: the grouping of shared memory.
+async fn direct(round: &mut Round, send: &Block, receive: &Block, op: &Reduction, kind: Prefix) {
+    let images = [(); 2].map(|()| Image::new(send, send.count));
+    let [sum, arrived] = images.each_ref().map(Image::block);
+    let mut knows = kind == Prefix::Inclusive;
+    if knows {
+        sum.copy_from(send);
+    }
+    let rank = round.rank;
+    let mut leaving = round.step();
+    for above in rank + 1..leaving.size() {
+        leaving.send(send, above);
+    }
+    leaving.finish().await;
+    for below in (0..rank).rev() {
+        if knows {
+            round.receive(arrived, below).await;
+            combine(op, arrived, sum);
+        } else {
+            round.receive(sum, below).await;
+            knows = true;
+        }
+    }
+    if knows {
+        receive.copy_from(sum);
+    }
 }
 
 /// From rank to rank, p - 1 steps: the fewest messages.

@@ -6,6 +6,7 @@
 mod check;
 mod matrix;
 mod random;
+mod reproducible;
 mod shared;
 mod together;
 
