@@ -154,7 +154,7 @@ impl<'o, O: Observer> Gather<'o, O> {
             }
             return Form::Regular(nest);
         }
-        let patterns = patterns(&mut self.nests);
+        let patterns = patterns(&mut self.nests, are_equal);
         let mut form = if are_equal_runs {
             Form::List {
                 offsets: self.nests.iter().map(|nest| nest.block.offset).collect(),
@@ -251,9 +251,9 @@ fn steps(nests: &[Nest]) -> Option<Vec<(usize, i64)>> {
 
 /// Leaves the shortest pattern of which the nests are repetitions at equal distances, and gives the dimensions along which
 /// it is repeated, innermost first.
-fn patterns(nests: &mut Vec<Nest>) -> Vec<Dimension> {
+fn patterns(nests: &mut Vec<Nest>, are_alike: bool) -> Vec<Dimension> {
     let mut dimensions = Vec::new();
-    while let Some(period) = period(nests) {
+    while let Some(period) = period(nests, are_alike) {
         dimensions.push(Dimension {
             count: nests.len() / period,
             // Offsets so far apart that this wraps are refused with the bounds.
@@ -269,41 +269,35 @@ fn patterns(nests: &mut Vec<Nest>) -> Vec<Dimension> {
     dimensions
 }
 
-/// The length of the shortest pattern, if there is one: the nests, each with its distance to the next, are searched for their
-/// longest beginning that is also an end (the failure function of Knuth, Morris and Pratt).
-fn period(nests: &[Nest]) -> Option<usize> {
-    let steps = nests.len() - 1;
-    let is_like = |a: usize, b: usize| {
-        nests[a].block.bytes == nests[b].block.bytes && nests[a].dimensions == nests[b].dimensions
-    };
-    let distance = |index: usize| {
-        let here = nests[index].block.offset;
-        nests[index + 1].block.offset.checked_sub(here)
-    };
-    // Borders of the sequence's beginnings; a distance that does not fit is like no other.
-    let mut borders: Vec<usize> = Vec::with_capacity(steps);
-    for index in 0..steps {
-        let mut border = index.checked_sub(1).map_or(0, |before| borders[before]);
-        let continues = |border: usize| {
-            border < index
-                && distance(border) == distance(index)
-                && distance(index).is_some()
-                && is_like(border, index)
+/// The length of the shortest pattern, if there is one. Only divisors of the number of nests can be, and what is irregular
+/// differs from its copy after few of them.
+fn period(nests: &[Nest], are_alike: bool) -> Option<usize> {
+    let repeats = |period: &usize| {
+        // Distances that wrap belong to types that are refused with their bounds.
+        let distance = |index: usize| {
+            let before = nests[index - period].block.offset;
+            nests[index].block.offset.wrapping_sub(before)
         };
-        while border > 0 && !continues(border) {
-            border = borders[border - 1];
-        }
-        borders.push(border + usize::from(continues(border)));
-    }
-    let mut border = borders.last().copied().unwrap_or(0);
-    while border > 0 {
-        let period = steps - border;
-        if nests.len().is_multiple_of(period) && is_like(steps, steps % period) {
-            return Some(period);
-        }
-        border = borders[border - 1];
-    }
-    None
+        let is_like_before = |index: usize| {
+            let (this, before) = (&nests[index], &nests[index - period]);
+            are_alike
+                || this.block.bytes == before.block.bytes && this.dimensions == before.dimensions
+        };
+        let stride = distance(*period);
+        (*period..nests.len()).all(|index| distance(index) == stride && is_like_before(index))
+    };
+    divisors(nests.len()).find(repeats)
+}
+
+/// The divisors of a number but for itself, the smallest first.
+fn divisors(number: usize) -> impl Iterator<Item = usize> {
+    let divides = move |divisor: &usize| number.is_multiple_of(*divisor);
+    let root = number.isqrt();
+    let small = (1..=root).filter(divides);
+    let large = (1..=root).rev().filter(divides);
+    small
+        .chain(large.map(move |divisor| number / divisor))
+        .filter(move |divisor| *divisor < number)
 }
 
 /// Calls `action` with the offset of each repetition along dimensions, starting with `at`.
