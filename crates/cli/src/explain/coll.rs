@@ -313,4 +313,20 @@ mod tests {
             "{text}"
         );
     }
+
+    #[test]
+    fn the_example_of_the_page_is_what_is_printed() {
+        let page = include_str!("../../../../docs/collectives.md");
+        let command = "$ rankpoint explain coll allreduce --ranks 64 --bytes 1M --nodes 8 --non-commutative\n";
+        let (_, example) = page.split_once(command).unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let case = Case::new(Operation::Allreduce, 64, 1 << 20, 8);
+        let case = Case {
+            elements: case.total / 8,
+            commutative: false,
+            ..case
+        };
+        let answer = Answer::new(Table::builtin(), Operation::Allreduce, case);
+        assert_eq!(answer.text(Table::builtin()), example);
+    }
 }
