@@ -76,6 +76,18 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether a case meets all conditions.
+    #[inline]
+    pub fn matches(&self, case: &Case) -> bool {
+        self.bytes.contains(case.bytes as u64)
+            && self.ranks.contains(u64::from(case.ranks))
+            && self.total.contains(case.total as u64)
+            && self.nodes.contains(u64::from(case.nodes))
+            && self
+                .commutative
+                .is_none_or(|wanted| wanted == case.commutative)
+    }
+
     /// The first condition that a case does not meet; `None` if the rule matches.
     pub fn mismatch(&self, case: &Case) -> Option<&'static str> {
         let numbers = [
@@ -195,7 +207,7 @@ impl Table {
     /// The algorithm for a case: that of the first rule that matches and can do it.
     pub fn choose<A: Typed>(&self, case: &Case) -> Choice<A> {
         let rules = self.rules[A::OPERATION as usize].iter();
-        for rule in rules.filter(|rule| rule.mismatch(case).is_none()) {
+        for rule in rules.filter(|rule| rule.matches(case)) {
             let algorithm = A::ALL[rule.algorithm.index() as usize];
             if algorithm.obstacle(case).is_none() {
                 let parameter = rule.parameter;
@@ -279,5 +291,35 @@ impl Table {
             Some(&first) => (first > 1).then(|| first - 1),
             None => Some(most),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is asked at each call is what is explained.
+    #[test]
+    fn a_rule_matches_where_no_condition_is_missed() {
+        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 commutative=no use=chain";
+        let (table, problems) = Table::with("test", text);
+        assert_eq!(problems, []);
+        let rule = &table.rules(Operation::Bcast)[0];
+        let mut matched = 0;
+        for ranks in [2, 3, 8, 9] {
+            for nodes in [1, 2, 3] {
+                for bytes in [0, 6, 7, 4096, 4097] {
+                    for commutative in [true, false] {
+                        let case = Case {
+                            commutative,
+                            ..Case::new(Operation::Bcast, ranks, bytes, nodes)
+                        };
+                        assert_eq!(rule.matches(&case), rule.mismatch(&case).is_none());
+                        matched += usize::from(rule.matches(&case));
+                    }
+                }
+            }
+        }
+        assert_eq!(matched, 2 * 2 * 2);
     }
 }

@@ -95,7 +95,7 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
         "library   {library}\nversion   {version}\nmissing   {missing} functions (--missing lists them)\n\nSettings, read from the environment:\n"
     );
     for row in rows {
-        let changed = if row.value == row.default {
+        let changed = if row.value == row.default || row.default.is_empty() {
             String::new()
         } else {
             format!(" (default {})", row.default)
@@ -105,7 +105,11 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
             text,
             "  {} = {}{changed}\n      {} [{}{}]",
             row.name,
-            row.value,
+            if row.value.is_empty() {
+                "nothing"
+            } else {
+                row.value
+            },
             row.text,
             row.unit,
             if row.range.is_empty() {
