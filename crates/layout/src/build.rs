@@ -189,7 +189,7 @@ impl<'o, O: Observer> Builder<'o, O> {
                 .ok_or(LayoutError::Overflow)?;
             gather.add_copies(old, length, at, part_size)?;
         }
-        Layout::from_parts(gather.finish(), size, bounds)
+        Layout::from_parts(gather.finish()?, size, bounds)
     }
 
     /// As [`Layout::subarray`].

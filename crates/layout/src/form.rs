@@ -172,6 +172,18 @@ impl Form {
         !matches!(self, Self::Irregular { .. }) && self.dimensions().len() < FEW
     }
 
+    /// Packed bytes.
+    pub fn bytes(&self) -> usize {
+        let inside = match self {
+            Self::Regular(nest) => return nest.bytes(),
+            Self::List { offsets, bytes, .. } => offsets.len() * bytes,
+            Self::Irregular { nests, .. } => nests.iter().map(Nest::bytes).sum(),
+        };
+        self.dimensions()
+            .iter()
+            .fold(inside, |bytes, outer| bytes * outer.count)
+    }
+
     fn dimensions_mut(&mut self) -> &mut Vec<Dimension> {
         match self {
             Self::Regular(Nest { dimensions, .. })

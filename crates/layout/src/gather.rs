@@ -11,6 +11,9 @@ const MAX_NESTS: usize = 1 << 26;
 
 /// Gathers forms in packing order, joins neighbours, and finds the simplest form of the whole.
 pub(crate) struct Gather<'o, O: Observer> {
+    /// All pieces, as long as they are runs.
+    runs: Vec<Block>,
+    /// All pieces, from the first that is more than a run on.
     nests: Vec<Nest>,
     /// The pieces as they came, for an observer.
     asked: Vec<Nest>,
@@ -22,6 +25,7 @@ pub(crate) struct Gather<'o, O: Observer> {
 impl<'o, O: Observer> Gather<'o, O> {
     pub(crate) const fn new(observer: &'o mut O) -> Self {
         Self {
+            runs: Vec::new(),
             nests: Vec::new(),
             asked: Vec::new(),
             joined: (false, false),
@@ -75,39 +79,48 @@ impl<'o, O: Observer> Gather<'o, O> {
         }
     }
 
-    fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
-        let run = Nest {
-            block,
-            dimensions: Vec::new(),
-        };
-        self.add_nest(&run, at)
-    }
-
     fn add_nest(&mut self, nest: &Nest, at: i64) -> Result<()> {
-        let offset = at
-            .checked_add(nest.block.offset)
-            .ok_or(LayoutError::Overflow)?;
-        let bytes = nest.block.bytes;
+        if nest.dimensions.is_empty() {
+            return self.add_run(nest.block, at);
+        }
+        self.turn_runs_into_nests()?;
+        let offset = moved(nest.block, at)?.offset;
         if O::WATCHES {
             self.asked.push(nest.at(offset));
         }
-        if let Some(last) = self.nests.last_mut()
-            && nest.dimensions.is_empty()
-            && last.dimensions.is_empty()
-            && last.block.offset + last.block.bytes as i64 == offset
-        {
-            last.block.bytes += bytes;
-            self.joined.0 = true;
-            return Ok(());
-        }
-        if self.nests.len() >= MAX_NESTS {
-            return Err(LayoutError::TooManyBlocks);
-        }
-        self.nests
-            .try_reserve(1)
-            .map_err(|_| LayoutError::TooManyBlocks)?;
-        self.nests.push(nest.at(offset));
+        push(&mut self.nests, nest.at(offset))?;
         self.join_nests();
+        Ok(())
+    }
+
+    fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
+        let run = moved(block, at)?;
+        if O::WATCHES {
+            self.asked.push(run.into_nest());
+        }
+        let last = if let Some(nest) = self.nests.last_mut() {
+            Some(&mut nest.block).filter(|_| nest.dimensions.is_empty())
+        } else {
+            self.runs.last_mut()
+        };
+        if let Some(last) = last
+            && last.offset + last.bytes as i64 == run.offset
+        {
+            last.bytes += run.bytes;
+            self.joined.0 = true;
+        } else if self.nests.is_empty() {
+            push(&mut self.runs, run)?;
+        } else {
+            push(&mut self.nests, run.into_nest())?;
+            self.join_nests();
+        }
+        Ok(())
+    }
+
+    fn turn_runs_into_nests(&mut self) -> Result<()> {
+        if self.nests.is_empty() && !self.runs.is_empty() {
+            self.nests = into_nests(std::mem::take(&mut self.runs))?;
+        }
         Ok(())
     }
 
@@ -123,11 +136,14 @@ impl<'o, O: Observer> Gather<'o, O> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Form {
+    pub(crate) fn finish(mut self) -> Result<Form> {
         let asked = std::mem::take(&mut self.asked);
         if asked.len() > 1 {
             tell(self.observer, Rule::Pieces, || Form::irregular(asked));
-            let seen = || Form::irregular(self.nests.clone());
+            let seen = || {
+                let runs = self.runs.iter().map(|run| run.into_nest());
+                Form::irregular(runs.chain(self.nests.iter().cloned()).collect())
+            };
             if self.joined.0 {
                 tell(self.observer, Rule::Fold, seen);
             }
@@ -135,46 +151,131 @@ impl<'o, O: Observer> Gather<'o, O> {
                 tell(self.observer, Rule::Continue, seen);
             }
         }
-        let Some(first) = self.nests.first() else {
-            return Form::EMPTY;
-        };
-        let bytes = first.block.bytes;
-        let are_equal = self
-            .nests
-            .iter()
-            .all(|nest| nest.block.bytes == bytes && nest.dimensions == first.dimensions);
-        let are_equal_runs = are_equal && first.dimensions.is_empty();
-        if are_equal && let Some(steps) = steps(&self.nests) {
-            let mut nest = self.nests.swap_remove(0);
-            for &(count, stride) in &steps {
-                nest.repeat(count, stride);
-            }
-            if !steps.is_empty() {
-                tell(self.observer, Rule::Regular, || Form::Regular(nest.clone()));
-            }
-            return Form::Regular(nest);
-        }
-        let patterns = patterns(&mut self.nests, are_equal);
-        let mut form = if are_equal_runs {
-            Form::List {
-                offsets: self.nests.iter().map(|nest| nest.block.offset).collect(),
-                bytes,
-                dimensions: Vec::new(),
-            }
+        if self.nests.is_empty() {
+            simplest(self.runs, self.observer)
         } else {
-            self.nests.shrink_to_fit();
-            Form::irregular(self.nests)
-        };
-        for outer in &patterns {
-            form.repeat(*outer);
+            simplest(self.nests, self.observer)
         }
-        if !patterns.is_empty() {
-            tell(self.observer, Rule::Regular, || form.clone());
-        } else if are_equal_runs {
-            tell(self.observer, Rule::List, || form.clone());
-        }
-        form
     }
+}
+
+/// What is gathered: runs, or nests.
+trait Piece: Sized {
+    /// Whether a piece is one run.
+    const IS_RUN: bool;
+
+    fn offset(&self) -> i64;
+
+    /// Whether it is the same at another place.
+    fn is_like(&self, other: &Self) -> bool;
+
+    fn into_nest(self) -> Nest;
+}
+
+impl Piece for Block {
+    const IS_RUN: bool = true;
+
+    fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+
+    fn into_nest(self) -> Nest {
+        Nest {
+            block: self,
+            dimensions: Vec::new(),
+        }
+    }
+}
+
+impl Piece for Nest {
+    const IS_RUN: bool = false;
+
+    fn offset(&self) -> i64 {
+        self.block.offset
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.block.bytes == other.block.bytes && self.dimensions == other.dimensions
+    }
+
+    fn into_nest(self) -> Nest {
+        self
+    }
+}
+
+fn moved(block: Block, by: i64) -> Result<Block> {
+    let offset = by.checked_add(block.offset).ok_or(LayoutError::Overflow)?;
+    Ok(Block { offset, ..block })
+}
+
+fn push<P>(pieces: &mut Vec<P>, piece: P) -> Result<()> {
+    if pieces.len() >= MAX_NESTS {
+        return Err(LayoutError::TooManyBlocks);
+    }
+    pieces
+        .try_reserve(1)
+        .map_err(|_| LayoutError::TooManyBlocks)?;
+    pieces.push(piece);
+    Ok(())
+}
+
+fn into_nests<P: Piece>(pieces: Vec<P>) -> Result<Vec<Nest>> {
+    let mut nests = Vec::new();
+    nests
+        .try_reserve_exact(pieces.len())
+        .map_err(|_| LayoutError::TooManyBlocks)?;
+    nests.extend(pieces.into_iter().map(Piece::into_nest));
+    Ok(nests)
+}
+
+/// The simplest form of pieces in packing order.
+fn simplest<P: Piece>(mut pieces: Vec<P>, observer: &mut impl Observer) -> Result<Form> {
+    let Some(first) = pieces.first() else {
+        return Ok(Form::EMPTY);
+    };
+    let are_equal = pieces.iter().all(|piece| piece.is_like(first));
+    if are_equal && let Some(steps) = steps(&pieces) {
+        let mut nest = pieces.swap_remove(0).into_nest();
+        for &(count, stride) in &steps {
+            nest.repeat(count, stride);
+        }
+        if !steps.is_empty() {
+            tell(observer, Rule::Regular, || Form::Regular(nest.clone()));
+        }
+        return Ok(Form::Regular(nest));
+    }
+    let patterns = patterns(&mut pieces);
+    let are_equal_runs = are_equal && P::IS_RUN;
+    let mut form = if are_equal_runs {
+        let offsets = pieces.iter().map(Piece::offset).collect();
+        let run = pieces.swap_remove(0).into_nest().block;
+        Form::List {
+            offsets,
+            bytes: run.bytes,
+            dimensions: Vec::new(),
+        }
+    } else {
+        Form::irregular(into_nests(pieces)?)
+    };
+    let mut bytes = form.bytes();
+    for &(count, stride) in &patterns {
+        form.repeat(Dimension {
+            count,
+            stride,
+            bytes,
+        });
+        bytes *= count;
+    }
+    if !patterns.is_empty() {
+        tell(observer, Rule::Regular, || form.clone());
+    } else if are_equal_runs {
+        tell(observer, Rule::List, || form.clone());
+    }
+    Ok(form)
 }
 
 impl Nest {
@@ -220,23 +321,23 @@ impl Nest {
     }
 }
 
-/// The dimensions (counts and strides, innermost first) along which the nests' offsets are regular, if they are.
-fn steps(nests: &[Nest]) -> Option<Vec<(usize, i64)>> {
-    let offset = |index: usize| nests[index].block.offset;
+/// The dimensions (counts and strides, innermost first) along which the offsets of equal pieces are regular, if they are.
+fn steps<P: Piece>(pieces: &[P]) -> Option<Vec<(usize, i64)>> {
+    let offset = |index: usize| pieces[index].offset();
     let mut steps = Vec::new();
-    // Every `unit`-th nest starts a repetition of what has been found.
+    // Every `unit`-th piece starts a repetition of what has been found.
     let mut unit = 1;
-    while unit < nests.len() {
+    while unit < pieces.len() {
         let stride = offset(unit).checked_sub(offset(0))?;
         let follows =
             |index: &usize| offset(*index).checked_sub(offset(*index - unit)) == Some(stride);
-        let more = (1..nests.len() / unit)
+        let more = (1..pieces.len() / unit)
             .map(|step| step * unit)
             .take_while(follows);
         let count = more.count() + 1;
         let whole = unit * count;
-        let is_regular = nests.len().is_multiple_of(whole)
-            && (unit..nests.len())
+        let is_regular = pieces.len().is_multiple_of(whole)
+            && (unit..pieces.len())
                 .step_by(unit)
                 .filter(|index| !index.is_multiple_of(whole))
                 .all(|index| follows(&index));
@@ -249,44 +350,36 @@ fn steps(nests: &[Nest]) -> Option<Vec<(usize, i64)>> {
     Some(steps)
 }
 
-/// Leaves the shortest pattern of which the nests are repetitions at equal distances, and gives the dimensions along which
-/// it is repeated, innermost first.
-fn patterns(nests: &mut Vec<Nest>, are_alike: bool) -> Vec<Dimension> {
+/// Leaves the shortest pattern of which the pieces are repetitions at equal distances, and gives the dimensions along which
+/// it is repeated: counts and strides, innermost first.
+fn patterns<P: Piece>(pieces: &mut Vec<P>) -> Vec<(usize, i64)> {
     let mut dimensions = Vec::new();
-    while let Some(period) = period(nests, are_alike) {
-        dimensions.push(Dimension {
-            count: nests.len() / period,
-            // Offsets so far apart that this wraps are refused with the bounds.
-            stride: nests[period]
-                .block
-                .offset
-                .wrapping_sub(nests[0].block.offset),
-            bytes: nests[..period].iter().map(Nest::bytes).sum(),
-        });
-        nests.truncate(period);
+    while let Some(period) = period(pieces) {
+        let stride = distance(pieces, period, period);
+        dimensions.push((pieces.len() / period, stride));
+        pieces.truncate(period);
     }
     dimensions.reverse();
     dimensions
 }
 
-/// The length of the shortest pattern, if there is one. Only divisors of the number of nests can be, and what is irregular
+/// Bytes from the piece that is `back` pieces before. Distances that wrap belong to types that are refused with their bounds.
+fn distance<P: Piece>(pieces: &[P], index: usize, back: usize) -> i64 {
+    let before = pieces[index - back].offset();
+    pieces[index].offset().wrapping_sub(before)
+}
+
+/// The length of the shortest pattern, if there is one. Only divisors of the number of pieces can be, and what is irregular
 /// differs from its copy after few of them.
-fn period(nests: &[Nest], are_alike: bool) -> Option<usize> {
-    let repeats = |period: &usize| {
-        // Distances that wrap belong to types that are refused with their bounds.
-        let distance = |index: usize| {
-            let before = nests[index - period].block.offset;
-            nests[index].block.offset.wrapping_sub(before)
-        };
-        let is_like_before = |index: usize| {
-            let (this, before) = (&nests[index], &nests[index - period]);
-            are_alike
-                || this.block.bytes == before.block.bytes && this.dimensions == before.dimensions
-        };
-        let stride = distance(*period);
-        (*period..nests.len()).all(|index| distance(index) == stride && is_like_before(index))
+fn period<P: Piece>(pieces: &[P]) -> Option<usize> {
+    let repeats = |&period: &usize| {
+        let stride = distance(pieces, period, period);
+        (period..pieces.len()).all(|index| {
+            distance(pieces, index, period) == stride
+                && pieces[index].is_like(&pieces[index - period])
+        })
     };
-    divisors(nests.len()).find(repeats)
+    divisors(pieces.len()).find(repeats)
 }
 
 /// The divisors of a number but for itself, the smallest first.

@@ -4,10 +4,15 @@
 //! A [`Layout`] says where the bytes of one element lie relative to a base address, in the order in which MPI packs them
 //! (MPI-5.0, chapter 5). It knows no MPI calls and no operating system. Constructors keep nothing but a canonical form
 //! (`form`): blocks repeated along dimensions, and lists of such, so that equal objects that were described differently
-//! cost the same and no path recurses over the history of a type. Copies ([`Layout::pack`], [`Layout::unpack`]) work on
-//! any range of the packed bytes, which is what a message cut into pieces needs.
+//! cost the same and no path recurses over the history of a type. Copies ([`Layout::pack`], [`Layout::unpack`], and
+//! [`Layout::copy`] from one layout to another) work on any range of the packed bytes, which is what a message cut into
+//! pieces needs.
 //!
-//! `tests/type_map.rs` compares all of it with a naive interpreter of the standard's type maps.
+//! Who wants to know more is told: [`Layout::form`] is the canonical form, a [`Builder`] tells an [`Observer`] how it came
+//! about, and [`Layout::kernels`] says by which loops it is packed.
+//!
+//! Tests: `type_map` compares layouts with a naive interpreter of the standard's type maps, `forms` descriptions of the same
+//! bytes, `kernels` every width of run, `direct` every pair of shapes, and `edges` puts unreadable pages around them.
 
 mod bounds;
 mod build;
