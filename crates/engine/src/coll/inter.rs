@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::allreduce::part_of;
 use super::barrier::dissemination;
 use super::bcast::tree;
+use super::check::{self, Call};
 use super::gather::Pieces;
 use super::primitives::{Block, Round, Scratch};
 use super::reduce::{self, Image};
@@ -77,6 +78,7 @@ impl Sides {
 
 /// Nobody leaves before everybody of both groups entered.
 pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
+    check::between(&comm, Call::Barrier, None, None).await?;
     let mut sides = Sides::new(comm)?;
     let nothing = Scratch::new(0).block(0, 0);
     dissemination(&mut sides.within).await;
@@ -89,6 +91,7 @@ pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
 
 /// The block crosses once, to the first rank of the remote group.
 pub(super) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) -> Result<()> {
+    check::between(&comm, Call::Bcast, None, Some(root)).await?;
     let mut sides = Sides::new(comm)?;
     match root {
         Root::Elsewhere => {}
@@ -110,6 +113,7 @@ pub(super) async fn gather(
     receive: Option<Pieces>,
     root: Root,
 ) -> Result<()> {
+    check::between(&comm, Call::Gather, None, Some(root)).await?;
     let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), Some(block), _) if block.bytes() > 0 => round.send(&block, root).await,
@@ -126,6 +130,7 @@ pub(super) async fn scatter(
     receive: Option<Block>,
     root: Root,
 ) -> Result<()> {
+    check::between(&comm, Call::Scatter, None, Some(root)).await?;
     let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), _, Some(block)) if block.bytes() > 0 => {
@@ -155,6 +160,7 @@ async fn exchange(round: &mut Round, send: Option<&Pieces>, receive: Option<&Pie
 
 /// Every rank's block to all ranks of the other group.
 pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> Result<()> {
+    check::between(&comm, Call::Allgather, None, None).await?;
     let mut round = Round::new(comm);
     let same = Pieces(vec![send; round.comm.peers as usize]);
     exchange(&mut round, Some(&same), Some(&pieces)).await;
@@ -163,6 +169,7 @@ pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> R
 
 /// Piece `i` of every rank goes to rank `i` of the other group.
 pub(super) async fn alltoall(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<()> {
+    check::between(&comm, Call::Alltoall, None, None).await?;
     let mut round = Round::new(comm);
     exchange(&mut round, Some(&send), Some(&receive)).await;
     round.outcome()
@@ -176,6 +183,7 @@ pub(super) async fn reduce(
     op: &Reduction,
     root: Root,
 ) -> Result<()> {
+    check::between(&comm, Call::Reduce, Some(op), Some(root)).await?;
     let mut sides = Sides::new(comm)?;
     match (root, receive) {
         (Root::Rank(root), _) if send.bytes() > 0 => {
@@ -198,6 +206,7 @@ pub(super) async fn allreduce(
     receive: Block,
     op: &Reduction,
 ) -> Result<()> {
+    check::between(&comm, Call::Allreduce, Some(op), None).await?;
     let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         swap_sums(&mut sides, &send, &receive, op).await;
@@ -223,6 +232,7 @@ pub(super) async fn reduce_scatter(
     counts: &[usize],
     op: &Reduction,
 ) -> Result<()> {
+    check::between(&comm, Call::ReduceScatter, Some(op), None).await?;
     let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         let theirs = Image::new(&send, send.count);

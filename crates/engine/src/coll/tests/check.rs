@@ -246,3 +246,88 @@ fn makers_of_communicators_are_compared() {
         now(process, barrier(made));
     });
 }
+
+/// The lower and the upper half of the world.
+fn two_groups(process: &'static Process) -> Arc<Comm> {
+    use crate::comm::{create, inter};
+    let (rank, size) = (process.rank(), process.size());
+    let comm = process.world();
+    let upper = rank >= size / 2;
+    let local = create::split(comm, i32::from(upper), 0, "test")
+        .unwrap()
+        .unwrap();
+    let remote = if upper { 0 } else { size / 2 };
+    let peer = (local.rank() == 0).then_some((comm, remote as i32));
+    inter::create(&local, 0, peer, 5, "test").unwrap()
+}
+
+#[test]
+fn two_groups_compare_calls_operations_and_roots() {
+    checked(5, |process| {
+        let (rank, comm) = (process.rank(), two_groups(process));
+        let upper = rank >= 2;
+        let mut data = [i64::from(rank); 2];
+        // Another call in the upper group: all of both groups are told.
+        let error = if upper {
+            attempt(process, barrier(comm.clone()))
+        } else {
+            let both = longs(&mut data);
+            attempt(process, allreduce(comm.clone(), both.clone(), both, sum()))
+        };
+        let words = [
+            "the groups disagree about the operation",
+            "MPI_Barrier",
+            "MPI_Allreduce",
+        ];
+        tells(&error, ErrorClass::ERR_OTHER, &words);
+        // One rank of the upper group alone.
+        let mut got = [0; 2];
+        let op = if rank == 3 {
+            composition(&long())
+        } else {
+            sum()
+        };
+        let work = allreduce(comm.clone(), longs(&mut data), longs(&mut got), op);
+        let error = attempt(process, work);
+        if upper {
+            let words = ["ranks 0, 2 said MPI_SUM", "rank 1 said a user's operation"];
+            tells(&error, ErrorClass::ERR_OP, &words);
+        } else {
+            tells(
+                &error,
+                ErrorClass::ERR_OTHER,
+                &["ranks of the other group disagree"],
+            );
+        }
+        // The root is rank 1 of the lower group; the upper one names rank 0.
+        let root = |named: u32| match (upper, rank) {
+            (true, _) => Root::Rank(named),
+            (false, 1) => Root::Here,
+            (false, _) => Root::Elsewhere,
+        };
+        let work = bcast(comm.clone(), longs(&mut data), root(0));
+        let words = [
+            "groups disagree about the root",
+            "MPI_ROOT at its rank 1",
+            "rank 0 of the other",
+        ];
+        tells(&attempt(process, work), ErrorClass::ERR_ROOT, &words);
+        // Who agrees gets the data.
+        now(process, bcast(comm.clone(), longs(&mut data), root(1)));
+        assert_eq!(data[0], if upper { 1 } else { i64::from(rank) });
+        let receive = (rank == 1).then(|| longs(&mut got));
+        let op = if rank == 0 {
+            composition(&long())
+        } else {
+            sum()
+        };
+        now(
+            process,
+            reduce(comm.clone(), longs(&mut data), receive, op, root(1)),
+        );
+        if rank == 1 {
+            assert_eq!(got, [3; 2]);
+        }
+        now(process, barrier(comm));
+    });
+}
