@@ -31,13 +31,18 @@ const MOST_STEPS: usize = 200;
 #[derive(Args)]
 #[command(
     after_help = "Types: predefined ones (double, MPI_INT32_T), and constructors without `MPI_Type_create_`:\n  \
-        contiguous(count, type)              vector(count, blocklen, stride, type)\n  \
-        hvector(count, blocklen, stride, type)  indexed(blocklens, displs, type)\n  \
-        hindexed(blocklens, displs, type)    indexed_block(blocklen, displs, type)\n  \
-        hindexed_block(blocklen, displs, type)  struct(blocklens, displs, types)\n  \
+        contiguous(count, type)\n  \
+        vector(count, blocklen, stride, type)\n  \
+        hvector(count, blocklen, stride, type)\n  \
+        indexed(blocklens, displs, type)\n  \
+        hindexed(blocklens, displs, type)\n  \
+        indexed_block(blocklen, displs, type)\n  \
+        hindexed_block(blocklen, displs, type)\n  \
+        struct(blocklens, displs, types)\n  \
         subarray(sizes, subsizes, starts, [order=c|fortran], type)\n  \
         darray(size, rank, gsizes, distribs, dargs, psizes, [order], type)\n  \
-        resized(lb, extent, type)            dup(type)\n\
+        resized(lb, extent, type)\n  \
+        dup(type)\n\
         Arguments by position or by name, lists as [1,2,3], products as 262*8.\n\n\
         Example: rankpoint explain type 'vector(count=4,blocklen=2,stride=8,double)'"
 )]

@@ -2,7 +2,8 @@
 //! How fast a layout is packed, by a small model and by trying it.
 //!
 //! The model counts cycles: each run costs its stores of 16, 32 or 64 bytes and what its loop adds, or the cache lines that
-//! it touches, whichever is more. A line costs what the smallest cache gives that holds all lines touched. It knows
+//! it touches, whichever is more. A line costs what the smallest cache gives that holds all lines touched, less where runs
+//! are long, and runs on pages of their own cost more. It knows
 //! nothing of the machine but its instructions, and is meant to tell 2 bytes a cycle from 20.
 
 use layout::{Isa, Kernel, KernelUse, Layout};
@@ -14,6 +15,12 @@ const LOOKED_AT: usize = 1 << 24;
 /// A cache: its size in bytes and what a line out of it costs in cycles.
 const CACHES: [(u128, f64); 3] = [(32 << 10, 1.0), (1 << 20, 3.0), (32 << 20, 12.0)];
 const MEMORY_CYCLES: f64 = 25.0;
+/// What of that is left where a run is so long that the processor fetches ahead, and how long that is.
+const AHEAD: f64 = 0.4;
+const LONG_RUN: usize = 4096;
+/// Cycles to find out where a page is, for runs a page or more apart.
+const PAGE_CYCLES: f64 = 12.0;
+const PAGE: u64 = 4096;
 
 /// What the model says.
 pub(super) struct Prediction {
@@ -36,12 +43,27 @@ pub(super) fn predict(layout: &Layout, count: usize, isa: Isa) -> Prediction {
     let line_cycles = cache.map_or(MEMORY_CYCLES, |index| CACHES[index].1);
     let cycles: f64 = kernels
         .iter()
-        .map(|it| work(it, isa).max(lines_of(it) * line_cycles))
+        .map(|it| work(it, isa).max(lines_of(it) * line_cycles * fetched_ahead(it)) + pages(it))
         .sum();
     Prediction {
         bytes_a_cycle: bytes as f64 / cycles.max(1.0),
         source: ["level-1 cache", "level-2 cache", "level-3 cache", "memory"][cache.unwrap_or(3)],
         kernels,
+    }
+}
+
+/// What is left of a line's price.
+fn fetched_ahead(used: &KernelUse) -> f64 {
+    if used.width >= LONG_RUN { AHEAD } else { 1.0 }
+}
+
+/// Cycles that runs cost because they lie on pages of their own.
+fn pages(used: &KernelUse) -> f64 {
+    let is_far = used.distance.unsigned_abs() >= PAGE && used.kernel != Kernel::Squares;
+    if is_far {
+        PAGE_CYCLES * used.runs as f64
+    } else {
+        0.0
     }
 }
 
