@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Root, Sizes, short};
+use engine::coll::{self, Block, Pieces, Root, ShortPlan, Shown, Sizes};
 use engine::comm::Comm;
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result, task};
@@ -25,13 +25,6 @@ pub(crate) enum Ending {
     Started(*mut MPI_Request),
     /// At once, with a persistent request of an operation that is not running.
     Planned(*mut MPI_Request),
-}
-
-impl Ending {
-    /// Whether the call returns when the operation is complete.
-    pub(crate) const fn is_blocking(self) -> bool {
-        matches!(self, Self::Complete)
-    }
 }
 
 /// The piece that a rank gives; `None` when it is in place.
@@ -98,11 +91,69 @@ macro_rules! forms {
 }
 pub(crate) use forms;
 
-/// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy.
+/// Does a collective of little data on the straight line, or starts it there, if that is possible, and returns from the function
+/// around it. Else the collective is to go on as [`finish`] does, with what this gives: the plan that a persistent one has for later
+/// starts. `dense` says whether all its data are, without which plans could outlive layouts. The operation of a reduction is lent to
+/// a blocking call, and copied for another.
+macro_rules! attempt {
+    (
+        $call:ident, $found:ident, $ending:ident, $dense:expr,
+        $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
+    ) => {
+        if matches!($ending, $crate::coll::Ending::Complete) {
+            // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+            #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
+            let outcome = unsafe {
+                engine::coll::short::now::$name($call, $found, $($argument,)* $(&$op $(, $more)*)?)
+            };
+            match outcome {
+                Some(outcome) => return outcome,
+                None => None,
+            }
+        } else if $dense {
+            $(let $op = $op.clone();)?
+            // SAFETY: as above.
+            #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
+            let start = $crate::coll::start_or_plan($found, $ending, move |comm| unsafe {
+                engine::coll::short::at_once::$name(comm, $($argument,)* $($op.clone() $(, $more)*)?)
+            });
+            match start {
+                Ok(outcome) => return outcome,
+                Err(plan) => plan,
+            }
+        } else {
+            None
+        }
+    };
+}
+pub(crate) use attempt;
+
+/// The part of [`attempt`] for calls that return before the operation is complete.
+pub(crate) fn start_or_plan(
+    comm: &Comm,
+    ending: Ending,
+    start: impl for<'c> Fn(&'c Comm) -> Option<Result<Shown<'c>>> + 'static,
+) -> core::result::Result<Result<()>, Option<ShortPlan>> {
+    match ending {
+        Ending::Complete => Err(None),
+        Ending::Started(request) => {
+            let shown = start(comm).ok_or(None)?;
+            Ok(shown.and_then(|shown| coll::keep(comm, shown)).map(|id| {
+                // SAFETY: the result is writable (crate head).
+                unsafe { *request = id.0 as usize };
+            }))
+        }
+        Ending::Planned(_) => Err(Some(Box::new(start))),
+    }
+}
+
+/// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy, and the
+/// straight line that starts try first.
 pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
     comm: Arc<Comm>,
     ending: Ending,
+    short: Option<ShortPlan>,
     arguments: A,
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
@@ -117,7 +168,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
         Ending::Planned(request) => {
             let home = comm.clone();
             let again = move || work(comm.clone(), arguments.clone());
-            (request, task::plan_collective(&home, again)?)
+            (request, coll::plan(&home, short, again)?)
         }
     };
     // SAFETY: the result is writable (crate head).
@@ -204,6 +255,11 @@ pub(crate) fn is_member(root: Root) -> bool {
     matches!(root, Root::Rank(_))
 }
 
+/// Whether all of the memory is one run of bytes, or there is none.
+pub(crate) fn is_dense(memory: Option<Memory<'_>>) -> bool {
+    memory.is_none_or(|memory| memory.layout.is_none())
+}
+
 pub(crate) fn in_place(buf: *const c_void) -> bool {
     buf as usize == MPI_IN_PLACE
 }
@@ -240,13 +296,12 @@ pub(crate) unsafe fn varying(
 }
 
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
-    if ending.is_blocking()
-        && let Some(outcome) = short::barrier(call, COMMS.find(comm, "comm")?)
-    {
-        return outcome;
-    }
+    let found = COMMS.find(comm, "comm")?;
+    let short = attempt!(call, found, ending, true, barrier());
     let comm = COMMS.share(comm, "comm")?;
-    finish(call, comm, ending, (), |comm, ()| coll::barrier(comm))
+    finish(call, comm, ending, short, (), |comm, ()| {
+        coll::barrier(comm)
+    })
 }
 
 forms! {
@@ -265,21 +320,30 @@ unsafe fn bcast(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (root, count) = (root_of(found, root)?, count.into());
-    if let (true, Root::Rank(root)) = (ending.is_blocking(), root) {
+    let mut short = None;
+    if let (None, Root::Rank(root)) = (found.remote_size(), root) {
         let data = memory(buffer, count, datatype)?;
-        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-        if let Some(outcome) = unsafe { short::bcast(call, found, &data, root) } {
-            return outcome;
-        }
+        short = attempt!(
+            call,
+            found,
+            ending,
+            is_dense(Some(data)),
+            bcast(&data, root)
+        );
     }
     let comm = COMMS.share(comm, "comm")?;
     let block = match root {
         Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
         _ => block(buffer, count, datatype)?,
     };
-    finish(call, comm, ending, (block, root), |comm, (block, root)| {
-        coll::bcast(comm, block, root)
-    })
+    finish(
+        call,
+        comm,
+        ending,
+        short,
+        (block, root),
+        |comm, (block, root)| coll::bcast(comm, block, root),
+    )
 }
 
 forms! {
@@ -303,18 +367,20 @@ unsafe fn gather(
     let found = COMMS.find(comm, "comm")?;
     let root = root_of(found, root)?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+    let mut short = None;
+    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
         let from = own_piece(sendbuf, sendcount, sendtype)?;
         let into = match is_root(found, root) {
             true => Some(all_pieces(found, recvbuf, count, recvtype)?),
             false => None,
         };
-        // SAFETY: as in `bcast`.
-        let outcome =
-            unsafe { short::gather(call, found, from.as_ref(), into.as_ref(), Some(rank)) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(
+            call,
+            found,
+            ending,
+            is_dense(from) && is_dense(into),
+            gather(from.as_ref(), into.as_ref(), Some(rank))
+        );
     }
     let comm = COMMS.share(comm, "comm")?;
     let send = if in_place(sendbuf) || !is_member(root) {
@@ -335,6 +401,7 @@ unsafe fn gather(
         call,
         comm,
         ending,
+        short,
         (send, receive, root, Sizes::Equal),
         |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
@@ -377,6 +444,7 @@ unsafe fn gatherv(
         call,
         comm,
         ending,
+        None,
         (send, receive, root, Sizes::Varying),
         |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
     )
@@ -403,17 +471,20 @@ unsafe fn scatter(
     let found = COMMS.find(comm, "comm")?;
     let root = root_of(found, root)?;
     let (count, recvcount) = (sendcount.into(), recvcount.into());
-    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+    let mut short = None;
+    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
         let into = own_piece(recvbuf, recvcount, recvtype)?;
         let from = match is_root(found, root) {
             true => Some(all_pieces(found, sendbuf, count, sendtype)?),
             false => None,
         };
-        // SAFETY: as in `bcast`.
-        let outcome = unsafe { short::scatter(call, found, from.as_ref(), into.as_ref(), rank) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(
+            call,
+            found,
+            ending,
+            is_dense(from) && is_dense(into),
+            scatter(from.as_ref(), into.as_ref(), rank)
+        );
     }
     let comm = COMMS.share(comm, "comm")?;
     let receive = if in_place(recvbuf) || !is_member(root) {
@@ -434,6 +505,7 @@ unsafe fn scatter(
         call,
         comm,
         ending,
+        short,
         (send, receive, root, Sizes::Equal),
         |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )
@@ -476,6 +548,7 @@ unsafe fn scatterv(
         call,
         comm,
         ending,
+        None,
         (send, receive, root, Sizes::Varying),
         |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
     )

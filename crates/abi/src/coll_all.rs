@@ -4,11 +4,12 @@
 use core::ffi::c_void;
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes, short};
+use engine::coll::{self, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{
-    Ending, all_pieces, block, finish, forms, in_place, own_piece, partners, varying,
+    Ending, all_pieces, attempt, block, finish, forms, in_place, is_dense, own_piece, partners,
+    varying,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -27,14 +28,17 @@ unsafe fn allgather(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    if ending.is_blocking() && found.remote_size().is_none() {
+    let mut short = None;
+    if found.remote_size().is_none() {
         let from = own_piece(sendbuf, sendcount, sendtype)?;
         let all = all_pieces(found, recvbuf, count, recvtype)?;
-        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-        let outcome = unsafe { short::gather(call, found, from.as_ref(), Some(&all), None) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(
+            call,
+            found,
+            ending,
+            is_dense(from) && is_dense(Some(all)),
+            gather(from.as_ref(), Some(&all), None)
+        );
     }
     let comm = COMMS.share(comm, "comm")?;
     let send = if in_place(sendbuf) {
@@ -51,6 +55,7 @@ unsafe fn allgather(
         call,
         comm,
         ending,
+        short,
         (send, pieces),
         |comm, (send, pieces)| coll::allgather(comm, send, pieces),
     )
@@ -87,6 +92,7 @@ unsafe fn allgatherv(
         call,
         comm,
         ending,
+        None,
         (send, pieces),
         |comm, (send, pieces)| coll::allgather(comm, send, pieces),
     )
@@ -111,13 +117,17 @@ unsafe fn alltoall(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    if ending.is_blocking() && found.remote_size().is_none() && !in_place(sendbuf) {
+    let mut short = None;
+    if found.remote_size().is_none() && !in_place(sendbuf) {
         let from = all_pieces(found, sendbuf, sendcount, sendtype)?;
         let into = all_pieces(found, recvbuf, count, recvtype)?;
-        // SAFETY: as in `allgather`.
-        if let Some(outcome) = unsafe { short::alltoall(call, found, &from, &into) } {
-            return outcome;
-        }
+        short = attempt!(
+            call,
+            found,
+            ending,
+            is_dense(Some(from)) && is_dense(Some(into)),
+            alltoall(&from, &into)
+        );
     }
     let comm = COMMS.share(comm, "comm")?;
     let size = partners(&comm);
@@ -135,6 +145,7 @@ unsafe fn alltoall(
         call,
         comm,
         ending,
+        short,
         (send, receive, Sizes::Equal),
         |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
@@ -173,6 +184,7 @@ unsafe fn alltoallv(
         call,
         comm,
         ending,
+        None,
         (send, receive, Sizes::Varying),
         |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )
@@ -233,6 +245,7 @@ unsafe fn alltoallw(
         call,
         comm,
         ending,
+        None,
         (send, receive, Sizes::Varying),
         |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
     )

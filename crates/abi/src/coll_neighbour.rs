@@ -56,6 +56,7 @@ unsafe fn allgather(
         call,
         comm,
         ending,
+        None,
         (send, receive),
         |comm, (send, receive)| neighbour::spread(comm, send, receive),
     )
@@ -87,6 +88,7 @@ unsafe fn allgatherv(
         call,
         comm,
         ending,
+        None,
         (send, receive),
         |comm, (send, receive)| neighbour::spread(comm, send, receive),
     )
@@ -108,6 +110,7 @@ fn exchange(
         call,
         comm,
         ending,
+        None,
         (send, receive),
         |comm, (send, receive)| neighbour::exchange(comm, send, receive),
     )

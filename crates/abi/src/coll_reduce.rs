@@ -3,14 +3,14 @@
 
 use core::ffi::c_void;
 
-use engine::coll::{self, Root, short};
+use engine::coll::{self, Root, ShortPlan};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use crate::coll::{
-    Ending, all_pieces, block, finish, forms, in_place, intra, is_member, is_root, one_group,
-    root_of,
+    Ending, all_pieces, attempt, block, finish, forms, in_place, intra, is_dense, is_member,
+    is_root, one_group, root_of,
 };
 use crate::datatype::memory;
 use crate::handle::COMMS;
@@ -37,7 +37,8 @@ unsafe fn reduce(
         _ => (count.into(), datatype, op),
     };
     let bound = bind(op, datatype)?;
-    if let (true, Root::Rank(rank)) = (ending.is_blocking(), root) {
+    let mut short = None;
+    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
         let into = match is_root(found, root) {
             true => Some(memory(recvbuf, count, datatype)?),
             false => None,
@@ -46,12 +47,8 @@ unsafe fn reduce(
             Some(into) if in_place(sendbuf) => into,
             _ => memory(sendbuf, count, datatype)?,
         };
-        let (into, count) = (into.as_ref(), count as usize);
-        // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-        let outcome = unsafe { short::reduce(call, found, &from, into, count, &bound, Some(rank)) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        let count = count as usize;
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(into), reduce(&from, into.as_ref(), count; bound, Some(rank)));
     }
     let comm = COMMS.share(comm, "comm")?;
     let receive = if is_root(&comm, root) {
@@ -68,6 +65,7 @@ unsafe fn reduce(
         call,
         comm,
         ending,
+        short,
         (send, receive, bound, root),
         |comm, (send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
     )
@@ -91,19 +89,16 @@ unsafe fn allreduce(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
-    if ending.is_blocking() && found.remote_size().is_none() {
+    let mut short = None;
+    if found.remote_size().is_none() {
         let into = memory(recvbuf, count, datatype)?;
         let from = if in_place(sendbuf) {
             into
         } else {
             memory(sendbuf, count, datatype)?
         };
-        let (all, count) = (Some(&into), count as usize);
-        // SAFETY: as in `reduce`.
-        let outcome = unsafe { short::reduce(call, found, &from, all, count, &bound, None) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        let count = count as usize;
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce(&from, Some(&into), count; bound, None));
     }
     let comm = COMMS.share(comm, "comm")?;
     let receive = block(recvbuf, count, datatype)?;
@@ -117,6 +112,7 @@ unsafe fn allreduce(
         call,
         comm,
         ending,
+        short,
         (send, receive, bound),
         |comm, (send, receive, bound)| coll::allreduce(comm, send, receive, bound),
     )
@@ -140,7 +136,8 @@ unsafe fn scan(
 ) -> Result<()> {
     let (count, bound) = (count.into(), bind(op, datatype)?);
     let found = COMMS.find(comm, "comm")?;
-    if ending.is_blocking() && found.remote_size().is_none() {
+    let mut short = None;
+    if found.remote_size().is_none() {
         let into = memory(recvbuf, count, datatype)?;
         let from = if in_place(sendbuf) {
             into
@@ -148,11 +145,7 @@ unsafe fn scan(
             memory(sendbuf, count, datatype)?
         };
         let count = count as usize;
-        // SAFETY: as in `reduce`.
-        let outcome = unsafe { short::prefix(call, found, &from, &into, count, &bound, true) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, true));
     }
     let comm = intra(comm)?;
     let receive = block(recvbuf, count, datatype)?;
@@ -165,6 +158,7 @@ unsafe fn scan(
         call,
         comm,
         ending,
+        short,
         (send, receive, bound),
         |comm, (send, receive, bound)| coll::scan(comm, send, receive, bound),
     )
@@ -188,7 +182,8 @@ unsafe fn exscan(
 ) -> Result<()> {
     let (count, bound) = (count.into(), bind(op, datatype)?);
     let found = COMMS.find(comm, "comm")?;
-    if ending.is_blocking() && found.remote_size().is_none() {
+    let mut short = None;
+    if found.remote_size().is_none() {
         let into = memory(recvbuf, count, datatype)?;
         let from = if in_place(sendbuf) {
             into
@@ -196,11 +191,7 @@ unsafe fn exscan(
             memory(sendbuf, count, datatype)?
         };
         let count = count as usize;
-        // SAFETY: as in `reduce`.
-        let outcome = unsafe { short::prefix(call, found, &from, &into, count, &bound, false) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, false));
     }
     let comm = intra(comm)?;
     let receive = block(recvbuf, count, datatype)?;
@@ -213,6 +204,7 @@ unsafe fn exscan(
         call,
         comm,
         ending,
+        short,
         (send, receive, bound),
         |comm, (send, receive, bound)| coll::exscan(comm, send, receive, bound),
     )
@@ -234,6 +226,7 @@ unsafe fn reduce_parts(
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
+    short: Option<ShortPlan>,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
     let bound = bind(op, datatype)?;
@@ -265,6 +258,7 @@ unsafe fn reduce_parts(
         call,
         comm,
         ending,
+        short,
         (send, receive, counts, bound),
         |comm, (send, receive, counts, bound)| {
             coll::reduce_scatter(comm, send, receive, counts, bound)
@@ -287,7 +281,9 @@ unsafe fn reduce_scatter(
     // SAFETY: the array has one entry per rank (crate head).
     unsafe {
         let counts = array("recvcounts", size, recvcounts, Address::to_i64)?;
-        reduce_parts(call, ending, sendbuf, recvbuf, counts, datatype, op, comm)
+        reduce_parts(
+            call, ending, sendbuf, recvbuf, counts, datatype, op, comm, None,
+        )
     }
 }
 
@@ -309,21 +305,22 @@ unsafe fn reduce_scatter_block(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let recvcount = recvcount.into();
-    if ending.is_blocking() && found.remote_size().is_none() {
+    let mut short = None;
+    if found.remote_size().is_none() {
         let bound = bind(op, datatype)?;
         let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
         let from = all_pieces(found, whole, recvcount, datatype)?;
         let into = memory(recvbuf, recvcount, datatype)?;
         let count = recvcount as usize;
-        // SAFETY: as in `reduce`.
-        let outcome = unsafe { short::reduce_scatter(call, found, &from, &into, count, &bound) };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce_scatter(&from, &into, count; bound));
     }
     let counts = vec![recvcount; found.size() as usize];
     // SAFETY: passed on.
-    unsafe { reduce_parts(call, ending, sendbuf, recvbuf, counts, datatype, op, comm) }
+    unsafe {
+        reduce_parts(
+            call, ending, sendbuf, recvbuf, counts, datatype, op, comm, short,
+        )
+    }
 }
 
 forms! {

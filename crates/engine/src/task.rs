@@ -21,6 +21,18 @@ use crate::vci::{Vci, Watch};
 
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
+/// What is left of an operation that only waits for others' data.
+pub(crate) trait Waiting {
+    /// Whether they are there.
+    fn is_ready(&self) -> bool;
+    /// Does what is to be done with them.
+    fn finish(self: Box<Self>) -> Result<()>;
+    /// The same for one that was not boxed.
+    fn finish_now(self) -> Result<()>
+    where
+        Self: Sized;
+}
+
 struct Task {
     future: Boxed,
     request: RequestId,
@@ -30,6 +42,9 @@ struct Task {
 #[derive(Default)]
 pub(crate) struct TaskList {
     tasks: Mutex<Vec<Task>>,
+    /// Operations that only wait for others' data.
+    kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
+    /// Of both kinds.
     count: AtomicUsize,
 }
 
@@ -50,18 +65,21 @@ impl Vci {
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn poll_all_tasks(&self) {
+        self.poll_kept();
         let Ok(mut list) = self.tasks.tasks.try_lock() else {
             return;
         };
+        if list.is_empty() {
+            return;
+        }
         let mut tasks = std::mem::take(&mut *list);
         drop(list);
         tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
             Poll::Pending => true,
             Poll::Ready(outcome) => {
-                self.finish_task(task.request, outcome);
+                self.finish_task(task.request, outcome.map(Some));
                 self.tasks.count.fetch_sub(1, Ordering::Relaxed);
                 false
             }
@@ -75,7 +93,7 @@ impl Vci {
     /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
     pub(crate) fn start_task(&self, request: RequestId, mut future: Boxed) {
         match poll_once(future.as_mut()) {
-            Poll::Ready(outcome) => self.finish_task(request, outcome),
+            Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
             Poll::Pending => {
                 self.tasks.count.fetch_add(1, Ordering::Relaxed);
                 match self.tasks.tasks.lock() {
@@ -86,13 +104,51 @@ impl Vci {
         }
     }
 
-    fn finish_task(&self, request: RequestId, outcome: Result<Status>) {
+    /// Ends the operations whose data have come. Out of the list while they do, because reductions may call
+    /// functions of the user.
+    fn poll_kept(&self) {
+        let Ok(mut list) = self.tasks.kept.try_lock() else {
+            return;
+        };
+        let mut index = 0;
+        while let Some((_, kept)) = list.get(index) {
+            if !kept.is_ready() {
+                index += 1;
+                continue;
+            }
+            let (request, kept) = list.remove(index);
+            drop(list);
+            self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+            self.finish_task(request, kept.finish().map(|()| None));
+            let Ok(again) = self.tasks.kept.try_lock() else {
+                return;
+            };
+            list = again;
+        }
+    }
+
+    /// Keeps what is left of an operation with its request, or does it if the others' data have come.
+    pub(crate) fn start_waiting(&self, request: RequestId, kept: impl Waiting + 'static) {
+        if is_soon_ready(&kept) {
+            return self.finish_task(request, kept.finish_now().map(|()| None));
+        }
+        let kept = Box::new(kept);
+        self.tasks.count.fetch_add(1, Ordering::Relaxed);
+        match self.tasks.kept.lock() {
+            Ok(mut list) => list.push((request, kept)),
+            Err(poisoned) => poisoned.into_inner().push((request, kept)),
+        }
+    }
+
+    /// Ends the operation of a request, with a status if it has one.
+    pub(crate) fn finish_task(&self, request: RequestId, outcome: Result<Option<Status>>) {
         let mut guard = self.enter();
         guard.events += 1;
         if let Some(index) = guard.ops.find(request) {
             let op = guard.ops.op_mut(index);
             match outcome {
-                Ok(status) => op.extra.get_or_insert_default().status = Some(status),
+                Ok(None) => {}
+                Ok(status) => op.extra.get_or_insert_default().status = status,
                 Err(error) => {
                     op.error = error.class().0;
                     op.extra.get_or_insert_default().error_text = error.to_string();
@@ -153,21 +209,29 @@ pub fn spawn(
     Ok(request)
 }
 
-/// What starts a persistent operation: a new future for each start.
-pub(crate) type Plan = Arc<dyn Fn() -> Boxed>;
+/// What starts a persistent operation that has this request.
+pub(crate) type Plan = Arc<dyn Fn(RequestId)>;
 
-/// A persistent request of a collective, each start of which runs a future that `again` makes.
+/// Starts an operation that has this request, or answers false.
+pub(crate) type Attempt = Box<dyn Fn(RequestId) -> bool>;
+
+/// A persistent request of a collective, each start of which tries `first`, and then runs a future that `again` makes.
 ///
 /// # Errors
 /// When no operation is free.
-pub fn plan_collective<W: Future<Output = Result<()>> + 'static>(
+pub(crate) fn plan_collective<W: Future<Output = Result<()>> + 'static>(
     comm: &Comm,
+    first: Option<Attempt>,
     again: impl Fn() -> W + 'static,
 ) -> Result<RequestId> {
     let request = new_request(comm)?;
-    let plan: Plan = Arc::new(move || {
-        let work = again();
-        Box::pin(async move { work.await.map(|()| Status::EMPTY) })
+    let vci = comm.vci;
+    let plan: Plan = Arc::new(move |request| {
+        if !first.as_ref().is_some_and(|first| first(request)) {
+            let work = again();
+            let future = Box::pin(async move { work.await.map(|()| Status::EMPTY) });
+            vci.start_task(request, future);
+        }
     });
     let mut guard = comm.vci.enter();
     let index = guard
@@ -179,6 +243,15 @@ pub fn plan_collective<W: Future<Output = Result<()>> + 'static>(
     op.record.flags |= flag::PERSISTENT;
     op.extra.get_or_insert_default().plan = Some(plan);
     Ok(request)
+}
+
+/// Looks for the others' data before they are waited for elsewhere: who comes at the same time has shown its data about as soon as
+/// a request could be made.
+const LINGER: u32 = 32;
+
+/// Whether an operation's data are there, or come at once.
+pub(crate) fn is_soon_ready(operation: &impl Waiting) -> bool {
+    (0..LINGER).any(|_| operation.is_ready())
 }
 
 /// As [`spawn`] for an operation that has no status to tell, as collectives have none.

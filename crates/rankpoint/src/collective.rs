@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Sizes, short};
+use engine::coll::short::now;
+use engine::coll::{self, Block, Pieces, Sizes};
 use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;
 use engine::{Error, ErrorClass, Result, task};
@@ -122,7 +123,7 @@ impl<T: Threads> Communicator<'_, T> {
     pub fn barrier(&self) -> Result<()> {
         let call = "Communicator::barrier";
         self.run(call, |this| {
-            this.finish(call, short::barrier(call, this.comm()), coll::barrier)
+            this.finish(call, now::barrier(call, this.comm()), coll::barrier)
         })
     }
 
@@ -144,7 +145,7 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let (root, region) = (this.root(root)?, data.region_mut()?);
             // SAFETY: the buffer is borrowed exclusively until this returns.
-            let tried = unsafe { short::bcast(call, this.comm(), &region.memory(), root) };
+            let tried = unsafe { now::bcast(call, this.comm(), &region.memory(), root) };
             this.finish(call, tried, |comm| coll::bcast(comm, block(region), root))
         })
     }
@@ -170,7 +171,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let comm = this.comm();
-                short::reduce(
+                now::reduce(
                     call,
                     comm,
                     &from.memory(),
@@ -214,7 +215,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: the buffer is borrowed exclusively until this returns.
             let tried = unsafe {
                 let comm = this.comm();
-                short::reduce(call, comm, &memory, Some(&memory), count, &reduction, None)
+                now::reduce(call, comm, &memory, Some(&memory), count, &reduction, None)
             };
             this.finish(call, tried, |comm| {
                 let block = elements(data.as_mut_ptr(), count, &datatype);
@@ -247,7 +248,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let (from, into) = (from.memory(), into.memory());
-                short::prefix(call, this.comm(), &from, &into, count, &reduction, true)
+                now::prefix(call, this.comm(), &from, &into, count, &reduction, true)
             };
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), count, &datatype);
@@ -274,7 +275,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let (comm, send) = (this.comm(), Some(&from.memory()));
-                short::gather(call, comm, send, room.as_ref(), Some(root))
+                now::gather(call, comm, send, room.as_ref(), Some(root))
             };
             this.finish(call, tried, |comm| {
                 let pieces = into.map(|into| this.equal_pieces(&block(into)));
@@ -312,7 +313,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed until this returns.
             let tried = unsafe {
                 let (comm, receive) = (this.comm(), Some(&into.memory()));
-                short::scatter(call, comm, whole.as_ref(), receive, root)
+                now::scatter(call, comm, whole.as_ref(), receive, root)
             };
             this.finish(call, tried, |comm| {
                 let pieces = from.map(|from| this.equal_pieces(&block(from)));
@@ -333,7 +334,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let (comm, send) = (this.comm(), Some(&from.memory()));
-                short::gather(call, comm, send, Some(&into.memory()), None)
+                now::gather(call, comm, send, Some(&into.memory()), None)
             };
             this.finish(call, tried, |comm| {
                 let pieces = this.equal_pieces(&block(into));
@@ -378,8 +379,7 @@ impl<T: Threads> Communicator<'_, T> {
             let mut result = zeros::<V>(data.len());
             let (from, into) = (data.region()?, result[..].region_mut()?);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried =
-                unsafe { short::alltoall(call, this.comm(), &from.memory(), &into.memory()) };
+            let tried = unsafe { now::alltoall(call, this.comm(), &from.memory(), &into.memory()) };
             this.finish(call, tried, |comm| {
                 let send = this.equal_pieces(&block(from));
                 let receive = this.equal_pieces(&block(into));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use engine::coll::{self, Block, Pieces, Sizes, neighbour};
 use engine::comm::Comm;
-use engine::{Error, ErrorClass, Result, task};
+use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::collective::{elements, end_if_unsettled};
@@ -56,7 +56,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, B>> {
         let comm = self.comm.shared().clone();
         let planned = one_group(&comm).and(arguments).and_then(|arguments| {
-            task::plan_collective(self.comm.comm(), move || {
+            coll::plan(self.comm.shared(), None, move || {
                 let work = work(comm.clone(), arguments.clone());
                 async move {
                     let outcome = work.await;

@@ -6,7 +6,8 @@
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes, short};
+use engine::coll::short::now;
+use engine::coll::{self, Pieces, Sizes};
 
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
@@ -141,7 +142,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let (from, into) = (from.memory(), into.memory());
-                short::prefix(call, this.comm(), &from, &into, count, &reduction, false)
+                now::prefix(call, this.comm(), &from, &into, count, &reduction, false)
             };
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), count, &datatype);
@@ -195,7 +196,7 @@ impl<T: Threads> Communicator<'_, T> {
             // SAFETY: both buffers are borrowed or owned until this returns.
             let tried = unsafe {
                 let (from, into) = (from.memory(), into.memory());
-                short::reduce_scatter(call, this.comm(), &from, &into, count, &reduction)
+                now::reduce_scatter(call, this.comm(), &from, &into, count, &reduction)
             };
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), data.len(), &datatype);

@@ -6,6 +6,7 @@
 //! same tag. All compare the same words, so all come to the same end. Where only some know what to expect (the forms with
 //! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares calls, operations
 //! and roots for itself, then their first members do.
+// LONG: what is stated, how it is compared and how it is told belong together word by word.
 
 use std::sync::Arc;
 

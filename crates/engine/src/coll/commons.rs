@@ -12,21 +12,23 @@
     reason = "data in the commons are reached through addresses"
 )]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::future::poll_fn;
 use std::slice;
 use std::sync::OnceLock;
 use std::task::Poll;
 
-use algorithms::Operation;
 use algorithms::shared::{MOST_MEMBERS, area_bytes};
 use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::{AtomicU64, Mutex, Ordering};
+use fabric::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
-use super::choose::SHORT_BYTES;
 use super::primitives::{Block, Round};
+pub(super) use super::purpose::Purpose;
+use super::purpose::short_limits;
+use super::reuse::make;
+use super::shown::Start;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
@@ -51,6 +53,9 @@ struct Shared {
     commons: Commons,
     /// Touched under the guard of the communicator's VCI only.
     turns: UnsafeCell<Turns>,
+    /// What went wrong in operations that are under way, by their first turns; and how many these are.
+    failures: Mutex<Vec<(u64, Error)>>,
+    failed: AtomicUsize,
     /// For each purpose, fewer bytes than this go along the straight line.
     short: [usize; Purpose::ALL.len() + 1],
 }
@@ -73,6 +78,23 @@ impl Membership {
         (drawn + 1, whole_before)
     }
 
+    /// Whether the own data of the turn that is drawn next could be written now.
+    fn may_enter_next(&self, comm: &Comm, shared: &Shared, shown: usize, whole: bool) -> bool {
+        let turn = self.drawn.load(Ordering::Relaxed) + 1;
+        let place = if shown <= LINE_BYTES {
+            Place::Line
+        } else if whole {
+            Place::Area
+        } else {
+            Place::Part {
+                whole_before: self.last_whole.load(Ordering::Relaxed),
+            }
+        };
+        let _guard = comm.vci.enter();
+        // SAFETY: under the guard.
+        unsafe { &mut *shared.turns.get() }.may_enter(&shared.commons, turn, place)
+    }
+
     /// This member will not use the commons again. The first rank keeps them for another communicator.
     pub(crate) fn retire(&self, comm: &Comm) {
         if let Some(Some(shared)) = self.shared.get() {
@@ -82,39 +104,6 @@ impl Membership {
             }
         }
     }
-}
-
-/// Commons whose communicators are gone, at the ranks that made them.
-#[derive(Default)]
-pub(crate) struct UsedCommons(Mutex<Vec<Commons>>);
-
-impl UsedCommons {
-    fn keep(&self, commons: Commons) {
-        if let Ok(mut list) = self.0.lock() {
-            list.push(commons);
-        }
-    }
-
-    /// Commons for so many members that all former members have retired from.
-    fn take(&self, members: u32) -> Option<Commons> {
-        let mut list = self.0.lock().ok()?;
-        let fits = |commons: &Commons| commons.members() == members && commons.is_deserted();
-        let index = list.iter().position(fits)?;
-        let commons = list.swap_remove(index);
-        commons.reset();
-        Some(commons)
-    }
-}
-
-/// The offset of commons for so many members in the node segment; 0 if there is no room.
-fn make(process: &Process, members: u32) -> u64 {
-    let (segment, bytes) = (
-        process.segment(),
-        Commons::bytes(members, area_bytes(members)),
-    );
-    let used = process.commons.take(members);
-    let offset = used.and_then(|commons| segment.offset_of(commons.base(), bytes as usize));
-    offset.unwrap_or_else(|| segment.allocate(bytes).unwrap_or(0))
 }
 
 impl Shared {
@@ -129,80 +118,10 @@ impl Shared {
         Some(Self {
             commons,
             turns: UnsafeCell::new(Turns::new()),
+            failures: Mutex::default(),
+            failed: AtomicUsize::new(0),
             short: short_limits(process, members),
         })
-    }
-}
-
-/// For each purpose, the bytes from which on its operation does not go along the straight line: because the table of
-/// algorithms has it go another way, or because it would be long.
-fn short_limits(process: &Process, members: u32) -> [usize; Purpose::ALL.len() + 1] {
-    let mut limits = [0; Purpose::ALL.len() + 1];
-    if process.settings().check.collectives {
-        return limits;
-    }
-    let table = &process.settings().algorithms;
-    for purpose in Purpose::ALL {
-        let operation = purpose.operation();
-        let upto = table.shared_up_to(operation, members, 1, SHORT_BYTES);
-        limits[purpose as usize] = match (upto, operation) {
-            (None, _) => 0,
-            // The bytes of all parts.
-            (Some(bytes), Operation::ReduceScatter) => bytes * members as usize + 1,
-            (Some(bytes), _) => bytes + 1,
-        };
-    }
-    limits
-}
-
-/// What members do in a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Barrier = 1,
-    Bcast,
-    Gather,
-    Scatter,
-    Allgather,
-    Alltoall,
-    Reduce,
-    Allreduce,
-    ReduceScatter,
-    Scan,
-}
-
-impl Purpose {
-    const ALL: [Self; 10] = [
-        Self::Barrier,
-        Self::Bcast,
-        Self::Gather,
-        Self::Scatter,
-        Self::Allgather,
-        Self::Alltoall,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::ReduceScatter,
-        Self::Scan,
-    ];
-
-    const fn operation(self) -> Operation {
-        match self {
-            Self::Barrier => Operation::Barrier,
-            Self::Bcast => Operation::Bcast,
-            Self::Gather => Operation::Gather,
-            Self::Scatter => Operation::Scatter,
-            Self::Allgather => Operation::Allgather,
-            Self::Alltoall => Operation::Alltoall,
-            Self::Reduce => Operation::Reduce,
-            Self::Allreduce => Operation::Allreduce,
-            Self::ReduceScatter => Operation::ReduceScatter,
-            Self::Scan => Operation::Scan,
-        }
-    }
-
-    fn of(word: u64) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|&purpose| purpose as u64 == word >> 56)
     }
 }
 
@@ -221,6 +140,7 @@ const fn part_of(area_bytes: usize) -> usize {
 }
 
 /// The turns of one operation.
+#[derive(Clone, Copy)]
 pub(super) struct Meeting<'a> {
     comm: &'a Comm,
     shared: &'a Shared,
@@ -230,7 +150,6 @@ pub(super) struct Meeting<'a> {
     word: u64,
     pub(super) me: u32,
     pub(super) size: u32,
-    failure: Cell<Option<Error>>,
 }
 
 /// The turns of an operation in which every member has `bytes` bytes and shows at most `shown` a turn, if the members have
@@ -281,14 +200,14 @@ pub(super) async fn meet(
         word: (purpose as u64) << 56 | bytes as u64,
         me: round.rank,
         size: round.size,
-        failure: Cell::new(None),
     })
 }
 
 /// The turn of a blocking operation whose data fit into an area, if the members have commons already. Without threads only:
 /// what it does is done under no guard. Each shows `shown` bytes.
-#[inline]
+#[inline(always)]
 pub(super) fn meet_at_once(
+    start: Start,
     comm: &Comm,
     purpose: Purpose,
     bytes: usize,
@@ -299,6 +218,10 @@ pub(super) fn meet_at_once(
         return None;
     }
     let whole = shown > shared.commons.part_bytes();
+    if matches!(start, Start::AtOnce) && !comm.membership.may_enter_next(comm, shared, shown, whole)
+    {
+        return None;
+    }
     let (first, whole_before) = comm.membership.draw(1, whole);
     comm.next_collective();
     comm.vci.enter().count(Counter::SharedTurns);
@@ -314,7 +237,6 @@ pub(super) fn meet_at_once(
         word: (purpose as u64) << 56 | bytes as u64,
         me: comm.rank() as u32,
         size: shared.commons.members(),
-        failure: Cell::new(None),
     })
 }
 
@@ -331,6 +253,17 @@ async fn found(round: &mut Round) {
     let _ = round.comm.membership.shared.set(shared);
     // Who waits for it looks again.
     round.comm.vci.enter().events += 1;
+}
+
+impl<'a> Meeting<'a> {
+    /// The same for longer than the communicator is borrowed.
+    ///
+    /// # Safety
+    /// The communicator outlives it.
+    pub(super) const unsafe fn unbound(self) -> Meeting<'static> {
+        // SAFETY: lifetimes only; the caller's promise.
+        unsafe { std::mem::transmute::<Meeting<'a>, Meeting<'static>>(self) }
+    }
 }
 
 impl Meeting<'_> {
@@ -462,7 +395,7 @@ impl Meeting<'_> {
 
     /// Wakes all others.
     pub(super) fn wake_all(&self) {
-        for member in (0..self.size).filter(|&member| member != self.me) {
+        for member in self.others() {
             self.wake(member);
         }
     }
@@ -492,6 +425,37 @@ impl Meeting<'_> {
             self.note_mismatch(member, posted.purpose);
         }
         posted.left_before
+    }
+
+    /// Whether a member has posted in the only turn.
+    #[inline(always)]
+    pub(super) fn has_posted(&self, member: u32) -> bool {
+        self.shared.commons.posted(self.turn(0), member).is_some()
+    }
+
+    /// Notes whether a member that has posted in the only turn did so for the same operation.
+    pub(super) fn check(&self, member: u32) -> u64 {
+        match self.shared.commons.posted(self.turn(0), member) {
+            Some(posted) => {
+                if posted.purpose != self.word {
+                    self.note_mismatch(member, posted.purpose);
+                }
+                posted.left_before
+            }
+            None => 0,
+        }
+    }
+
+    /// As [`Self::check`] for all members but this one.
+    pub(super) fn check_others(&self) {
+        let left = self.others().map(|member| self.check(member)).min();
+        self.with_turns(|turns| turns.learn(left.unwrap_or(0).min(turns.left_before())));
+    }
+
+    /// All members but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let me = self.me;
+        (0..self.size).filter(move |&member| member != me)
     }
 
     /// As [`Self::enter`] for the only turn of a blocking call.
@@ -549,7 +513,7 @@ impl Meeting<'_> {
     /// Waits until all members but this one have posted.
     pub(super) async fn others_posted(&self, index: usize) {
         let mut left = self.with_turns(|turns| turns.left_before());
-        for member in (0..self.size).filter(|&member| member != self.me) {
+        for member in self.others() {
             left = left.min(self.posted(index, member).await);
         }
         self.with_turns(|turns| turns.learn(left));
@@ -579,15 +543,33 @@ impl Meeting<'_> {
                 format!("rank {member} is in another collective ({theirs:?}) than this rank");
             (ErrorClass::ERR_OTHER, text)
         };
-        // The first one is told.
-        let first = self.failure.take();
-        self.failure
-            .set(first.or_else(|| Some(Error::new(class, text))));
+        if let Ok(mut failures) = self.shared.failures.lock() {
+            // The first one is told.
+            if failures.iter().all(|(first, _)| *first != self.first) {
+                failures.push((self.first, Error::new(class, text)));
+                self.shared.failed.store(failures.len(), Ordering::Relaxed);
+            }
+        }
     }
 
     /// How it went.
-    pub(super) fn outcome(self) -> Result<()> {
-        self.failure.into_inner().map_or(Ok(()), Err)
+    #[inline(always)]
+    pub(super) fn outcome(&self) -> Result<()> {
+        if self.shared.failed.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        self.failure()
+    }
+
+    #[cold]
+    fn failure(&self) -> Result<()> {
+        let Ok(mut failures) = self.shared.failures.lock() else {
+            return Ok(());
+        };
+        let mine = failures.iter().position(|(first, _)| *first == self.first);
+        let outcome = mine.map_or(Ok(()), |index| Err(failures.swap_remove(index).1));
+        self.shared.failed.store(failures.len(), Ordering::Relaxed);
+        outcome
     }
 }
 

@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocking collectives of little data, in one turn of the commons, on a straight line.
+//! Collectives of little data, in one turn of the commons, on a straight line.
 //!
 //! They do what [`super::shared`] does, for data that are contiguous and fit into an area, when the members have commons
-//! and no other thread is inside MPI; else they answer `None` and have done nothing.
+//! and no other thread is inside MPI; else they answer `None` and have done nothing. Each shows its own data at once and
+//! answers with what is left to do ([`Shown`]): a blocking call waits for the others and does it, a nonblocking one keeps
+//! it unless the others have come already.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use std::borrow::Borrow;
 
 use super::choose;
 use super::commons::{Meeting, Purpose, meet_at_once};
-use super::shared::{fold, usable_in_place};
+use super::shared::usable_in_place;
+use super::shown::{Needs, Rest, Shown, Start};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::p2p::Memory;
-
-/// Copies bytes that may be a single word.
-///
-/// # Safety
-/// `source` is readable and `target` writable for `bytes` bytes.
-#[inline(always)]
-unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if bytes == size_of::<u64>() {
-            let word = source.cast::<u64>().read_unaligned();
-            target.cast::<u64>().write_unaligned(word);
-        } else {
-            std::ptr::copy(source, target, bytes);
-        }
-    }
-}
 
 /// What a member gives to or takes from a collective: a run of bytes.
 fn run(memory: &Memory<'_>) -> Option<(*mut u8, usize)> {
@@ -36,77 +24,81 @@ fn run(memory: &Memory<'_>) -> Option<(*mut u8, usize)> {
     short.then_some((memory.base, memory.bytes))
 }
 
-impl Meeting<'_> {
-    /// Shows `bytes` bytes at `source` in the only turn, and wakes whoever is in `wakes`.
-    ///
-    /// # Safety
-    /// `source` is readable for `bytes` bytes.
-    #[inline(always)]
-    unsafe fn show(&self, call: &'static str, source: *const u8, bytes: usize) -> Result<()> {
-        self.enter_now(call, bytes)?;
-        // SAFETY: the own place holds `bytes` bytes (meet_at_once), which nobody reads before they are posted.
-        unsafe { copy(source, self.place(0, self.me, bytes), bytes) };
-        self.post(0);
-        Ok(())
-    }
-}
+/// What a call does when its own data are shown.
+trait Then<'a, R, T>: FnOnce(&Meeting<'a>, Needs, Rest<R>) -> Result<T> {}
+
+impl<'a, R, T, F: FnOnce(&Meeting<'a>, Needs, Rest<R>) -> Result<T>> Then<'a, R, T> for F {}
 
 /// Nobody leaves before everybody entered.
-pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
-    let meeting = meet_at_once(comm, Purpose::Barrier, 0, 0)?;
-    let work = || {
-        meeting.enter_now(call, 0)?;
-        meeting.post(0);
-        meeting.wake_all();
-        meeting.all_posted_now(call)?;
-        meeting.leave(0);
-        Ok(())
-    };
-    Some(work().and_then(|()| meeting.outcome()))
+#[inline(always)]
+fn barrier<'a, T>(
+    start: Start,
+    comm: &'a Comm,
+    then: impl Then<'a, Reduction, T>,
+) -> Option<Result<T>> {
+    let meeting = meet_at_once(start, comm, Purpose::Barrier, 0, 0)?;
+    // SAFETY: no bytes.
+    let shown = unsafe { meeting.show(start, std::ptr::null(), 0) };
+    if let Err(error) = shown {
+        return Some(Err(error));
+    }
+    meeting.wake_all();
+    Some(then(&meeting, Needs::All, Rest::Nothing))
 }
 
 /// Copies the root's bytes to everyone.
 ///
 /// # Safety
-/// The memory is readable at the root, writable elsewhere.
-pub unsafe fn bcast(
-    call: &'static str,
-    comm: &Comm,
+/// The memory is readable at the root, writable elsewhere, until the operation is complete.
+#[inline(always)]
+unsafe fn bcast<'a, T>(
+    start: Start,
+    comm: &'a Comm,
     memory: &Memory<'_>,
     root: u32,
-) -> Option<Result<()>> {
+    then: impl Then<'a, Reduction, T>,
+) -> Option<Result<T>> {
     let (base, bytes) = run(memory).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::Bcast, bytes, bytes)?;
-    let work = || {
-        if meeting.me == root {
-            // SAFETY: the caller's promise.
-            unsafe { meeting.show(call, base, bytes)? };
-            meeting.wake_all();
-        } else {
-            meeting.posted_now(call, root)?;
-            // SAFETY: the root shows `bytes` bytes; the caller's promise.
-            unsafe { copy(meeting.place(0, root, bytes), base, bytes) };
+    let meeting = meet_at_once(start, comm, Purpose::Bcast, bytes, bytes)?;
+    if meeting.me == root {
+        // SAFETY: the caller's promise.
+        let shown = unsafe { meeting.show(start, base, bytes) };
+        if let Err(error) = shown {
+            return Some(Err(error));
         }
-        meeting.leave(0);
-        Ok(())
-    };
-    Some(work().and_then(|()| meeting.outcome()))
+        meeting.wake_all();
+        return Some(then(&meeting, Needs::Nobodys, Rest::Nothing));
+    }
+    Some(then(
+        &meeting,
+        Needs::One(root),
+        Rest::Copy {
+            member: root,
+            shown: bytes,
+            skip: 0,
+            target: base,
+            bytes,
+        },
+    ))
 }
 
 /// Combines every rank's elements everywhere, or at the root if there is one. In place: `send` is `receive`.
 ///
 /// # Safety
-/// `send` is readable and `receive` writable, for `count` elements of the operation's type; `receive` is not used but at the
-/// root.
-pub unsafe fn reduce(
-    call: &'static str,
-    comm: &Comm,
+/// `send` is readable and `receive` writable, for `count` elements of the operation's type, until the operation is complete;
+/// `receive` is not used but at the root.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
+unsafe fn reduce<'a, R: Borrow<Reduction>, T>(
+    start: Start,
+    comm: &'a Comm,
     send: &Memory<'_>,
     receive: Option<&Memory<'_>>,
     count: usize,
-    op: &Reduction,
+    op: R,
     root: Option<u32>,
-) -> Option<Result<()>> {
+    then: impl Then<'a, R, T>,
+) -> Option<Result<T>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
     let size = comm.size() as usize;
     if size > 2 && bytes * size > choose::EACH_FOR_ITSELF_BYTES {
@@ -117,52 +109,55 @@ pub unsafe fn reduce(
     } else {
         Purpose::Allreduce
     };
-    let meeting = meet_at_once(comm, purpose, bytes, bytes)?;
+    let meeting = meet_at_once(start, comm, purpose, bytes, bytes)?;
     let me = meeting.me;
     let target = receive.filter(|_| root.is_none_or(|root| root == me));
-    let lies_well =
-        target.is_none_or(|target| target.base != base || usable_in_place(op, me, meeting.size));
-    let work = || {
-        if root != Some(me) || !lies_well {
-            // SAFETY: the caller's promise.
-            unsafe { meeting.show(call, base, bytes)? };
+    let lies_well = target
+        .is_none_or(|target| target.base != base || usable_in_place(op.borrow(), me, meeting.size));
+    if root != Some(me) || !lies_well {
+        // SAFETY: the caller's promise.
+        if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
+            return Some(Err(error));
         }
-        match root {
-            None => meeting.wake_all(),
-            Some(root) if root != me => meeting.wake(root),
-            Some(_) => {}
-        }
-        if let Some(target) = target {
-            meeting.all_posted_now(call)?;
-            let operand = |rank| {
-                if rank == me && lies_well {
-                    base.cast_const()
-                } else {
-                    meeting.place(0, rank, bytes).cast_const()
-                }
-            };
-            let last = meeting.size - 1;
-            // SAFETY: all others have posted `bytes` bytes; the caller's promise; places are aligned for every type.
-            unsafe { fold(op, last, operand, target.base, (count, bytes)) };
-        }
-        meeting.leave(0);
-        Ok(())
+    }
+    match root {
+        None => meeting.wake_all(),
+        Some(root) if root != me => meeting.wake(root),
+        Some(_) => {}
+    }
+    let (needs, rest) = match target {
+        None => (Needs::Nobodys, Rest::Nothing),
+        Some(target) => (
+            Needs::All,
+            Rest::Fold {
+                op,
+                last: meeting.size - 1,
+                shown: bytes,
+                skip: 0,
+                target: target.base,
+                shape: (count, bytes),
+                own: lies_well.then_some(base.cast_const()),
+            },
+        ),
     };
-    Some(work().and_then(|()| meeting.outcome()))
+    Some(then(&meeting, needs, rest))
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
 /// piece is in place.
 ///
 /// # Safety
-/// `send` is readable; `receive` is writable for a piece of each rank, and not used but at the root.
-pub unsafe fn gather(
-    call: &'static str,
-    comm: &Comm,
+/// `send` is readable, and `receive` writable for a piece of each rank, until the operation is complete; `receive` is not used
+/// but at the root.
+#[inline(always)]
+unsafe fn gather<'a, T>(
+    start: Start,
+    comm: &'a Comm,
     send: Option<&Memory<'_>>,
     receive: Option<&Memory<'_>>,
     root: Option<u32>,
-) -> Option<Result<()>> {
+    then: impl Then<'a, Reduction, T>,
+) -> Option<Result<T>> {
     let (size, me) = (comm.size() as usize, comm.rank() as u32);
     let takes = root.is_none_or(|root| root == me);
     let into = match receive.filter(|_| takes) {
@@ -186,80 +181,86 @@ pub unsafe fn gather(
     } else {
         Purpose::Allgather
     };
-    let meeting = meet_at_once(comm, purpose, bytes, bytes)?;
-    let work = || {
-        if root != Some(me) {
-            // SAFETY: the caller's promise.
-            unsafe { meeting.show(call, base, bytes)? };
+    let meeting = meet_at_once(start, comm, purpose, bytes, bytes)?;
+    if root != Some(me) {
+        // SAFETY: the caller's promise.
+        if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
+            return Some(Err(error));
         }
-        match root {
-            None => meeting.wake_all(),
-            Some(root) if root != me => meeting.wake(root),
-            Some(_) => {}
-        }
-        if let Some(all) = into {
-            for member in 0..meeting.size {
-                let target = all.base.wrapping_add(bytes * member as usize);
-                let source = if member == me {
-                    base.cast_const()
-                } else {
-                    meeting.posted_now(call, member)?;
-                    meeting.place(0, member, bytes).cast_const()
-                };
-                // SAFETY: the member shows `bytes` bytes, or they are the own ones; `target` holds a piece of each.
-                unsafe { copy(source, target, bytes) };
-            }
-        }
-        meeting.leave(0);
-        Ok(())
+    }
+    match root {
+        None => meeting.wake_all(),
+        Some(root) if root != me => meeting.wake(root),
+        Some(_) => {}
+    }
+    let (needs, rest) = match into {
+        None => (Needs::Nobodys, Rest::Nothing),
+        Some(all) => (
+            Needs::All,
+            Rest::CopyAll {
+                shown: bytes,
+                skip: 0,
+                target: all.base,
+                bytes,
+                own: Some(base.cast_const()),
+            },
+        ),
     };
-    Some(work().and_then(|()| meeting.outcome()))
+    Some(then(&meeting, needs, rest))
 }
 
 /// Piece `i` of every rank goes to rank `i`, one after the other.
 ///
 /// # Safety
-/// `send` is readable and `receive` writable for a piece of each rank; they do not overlap.
-pub unsafe fn alltoall(
-    call: &'static str,
-    comm: &Comm,
+/// `send` is readable and `receive` writable for a piece of each rank, until the operation is complete; they do not overlap.
+#[inline(always)]
+unsafe fn alltoall<'a, T>(
+    start: Start,
+    comm: &'a Comm,
     send: &Memory<'_>,
     receive: &Memory<'_>,
-) -> Option<Result<()>> {
+    then: impl Then<'a, Reduction, T>,
+) -> Option<Result<T>> {
     let (from, all) = run(send).filter(|&(_, bytes)| bytes > 0)?;
     if receive.layout.is_some() || receive.bytes != all {
         return None;
     }
     let bytes = all / comm.size() as usize;
-    let meeting = meet_at_once(comm, Purpose::Alltoall, bytes, all)?;
-    let work = || {
-        // SAFETY: the caller's promise.
-        unsafe { meeting.show(call, from, all)? };
-        meeting.wake_all();
-        meeting.all_posted_now(call)?;
-        for member in 0..meeting.size {
-            let source = meeting.place(0, member, all);
-            let target = receive.base.wrapping_add(bytes * member as usize);
-            // SAFETY: the member shows a piece for each; `receive` holds one of each.
-            unsafe { copy(source.add(bytes * meeting.me as usize), target, bytes) };
-        }
-        meeting.leave(0);
-        Ok(())
-    };
-    Some(work().and_then(|()| meeting.outcome()))
+    let meeting = meet_at_once(start, comm, Purpose::Alltoall, bytes, all)?;
+    // SAFETY: the caller's promise.
+    let shown = unsafe { meeting.show(start, from, all) };
+    if let Err(error) = shown {
+        return Some(Err(error));
+    }
+    meeting.wake_all();
+    let skip = bytes * meeting.me as usize;
+    Some(then(
+        &meeting,
+        Needs::All,
+        Rest::CopyAll {
+            shown: all,
+            skip,
+            target: receive.base,
+            bytes,
+            own: None,
+        },
+    ))
 }
 
 /// The root's pieces to every rank, one after the other; `receive` is `None` for a root whose piece stays where it is.
 ///
 /// # Safety
-/// `send` is readable for a piece of each rank, and not used but at the root; `receive` is writable.
-pub unsafe fn scatter(
-    call: &'static str,
-    comm: &Comm,
+/// `send` is readable for a piece of each rank, and not used but at the root; `receive` is writable; until the operation is
+/// complete.
+#[inline(always)]
+unsafe fn scatter<'a, T>(
+    start: Start,
+    comm: &'a Comm,
     send: Option<&Memory<'_>>,
     receive: Option<&Memory<'_>>,
     root: u32,
-) -> Option<Result<()>> {
+    then: impl Then<'a, Reduction, T>,
+) -> Option<Result<T>> {
     let (size, me) = (comm.size() as usize, comm.rank() as u32);
     let from = match send.filter(|_| me == root) {
         None => None,
@@ -279,101 +280,195 @@ pub unsafe fn scatter(
     if bytes == 0 || all > choose::SHORT_BYTES {
         return None;
     }
-    let meeting = meet_at_once(comm, Purpose::Scatter, bytes, all)?;
-    let work = || {
-        let source = match from {
-            Some(pieces) => {
-                // SAFETY: the caller's promise.
-                unsafe { meeting.show(call, pieces.base, all)? };
-                meeting.wake_all();
-                pieces.base
+    let meeting = meet_at_once(start, comm, Purpose::Scatter, bytes, all)?;
+    let needs = match from {
+        Some(pieces) => {
+            // SAFETY: the caller's promise.
+            if let Err(error) = unsafe { meeting.show(start, pieces.base, all) } {
+                return Some(Err(error));
             }
-            None => {
-                meeting.posted_now(call, root)?;
-                meeting.place(0, root, all)
-            }
-        };
-        if let Some(target) = into {
-            // SAFETY: a piece for each rank starts at `source`; the caller's promise.
-            unsafe { copy(source.add(bytes * me as usize), target, bytes) };
+            meeting.wake_all();
+            Needs::Nobodys
         }
-        meeting.leave(0);
-        Ok(())
+        None => Needs::One(root),
     };
-    Some(work().and_then(|()| meeting.outcome()))
+    let rest = match into {
+        None => Rest::Nothing,
+        // The root's own piece is in what it shows.
+        Some(target) => Rest::Copy {
+            member: root,
+            shown: all,
+            skip: bytes * me as usize,
+            target,
+            bytes,
+        },
+    };
+    Some(then(&meeting, needs, rest))
 }
 
 /// Combines the elements of the ranks up to this one, or below it.
 ///
 /// # Safety
 /// As for [`reduce`].
-pub unsafe fn prefix(
-    call: &'static str,
-    comm: &Comm,
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
+unsafe fn prefix<'a, R: Borrow<Reduction>, T>(
+    start: Start,
+    comm: &'a Comm,
     send: &Memory<'_>,
     receive: &Memory<'_>,
     count: usize,
-    op: &Reduction,
+    op: R,
     inclusive: bool,
-) -> Option<Result<()>> {
+    then: impl Then<'a, R, T>,
+) -> Option<Result<T>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::Scan, bytes, bytes)?;
+    let meeting = meet_at_once(start, comm, Purpose::Scan, bytes, bytes)?;
     let me = meeting.me;
-    let work = || {
-        // SAFETY: the caller's promise.
-        unsafe { meeting.show(call, base, bytes)? };
-        for rank in me + 1..meeting.size {
-            meeting.wake(rank);
-        }
-        let below = if inclusive {
-            Some(me)
-        } else {
-            me.checked_sub(1)
-        };
-        if let Some(last) = below {
-            for rank in 0..me {
-                meeting.posted_now(call, rank)?;
-            }
-            let operand = |rank| meeting.place(0, rank, bytes).cast_const();
-            // SAFETY: the ranks below have posted `bytes` bytes; the caller's promise.
-            unsafe { fold(op, last, operand, receive.base, (count, bytes)) };
-        }
-        meeting.leave(0);
-        Ok(())
+    // SAFETY: the caller's promise.
+    if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
+        return Some(Err(error));
+    }
+    for rank in me + 1..meeting.size {
+        meeting.wake(rank);
+    }
+    let below = if inclusive {
+        Some(me)
+    } else {
+        me.checked_sub(1)
     };
-    Some(work().and_then(|()| meeting.outcome()))
+    let (needs, rest) = match below {
+        None => (Needs::Nobodys, Rest::Nothing),
+        Some(last) => (
+            Needs::Lower,
+            Rest::Fold {
+                op,
+                last,
+                shown: bytes,
+                skip: 0,
+                target: receive.base,
+                shape: (count, bytes),
+                own: None,
+            },
+        ),
+    };
+    Some(then(&meeting, needs, rest))
 }
 
 /// Combines vectors of a part for each rank, all equally long; each rank gets its part. `receive` may lie in `send`.
 ///
 /// # Safety
-/// `send` is readable and `receive` writable, for `count` elements of the operation's type a part.
-pub unsafe fn reduce_scatter(
-    call: &'static str,
-    comm: &Comm,
+/// `send` is readable and `receive` writable, for `count` elements of the operation's type a part, until the operation is
+/// complete.
+#[inline(always)]
+unsafe fn reduce_scatter<'a, R: Borrow<Reduction>, T>(
+    start: Start,
+    comm: &'a Comm,
     send: &Memory<'_>,
     receive: &Memory<'_>,
     count: usize,
-    op: &Reduction,
-) -> Option<Result<()>> {
+    op: R,
+    then: impl Then<'a, R, T>,
+) -> Option<Result<T>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(comm, Purpose::ReduceScatter, bytes, bytes)?;
+    let meeting = meet_at_once(start, comm, Purpose::ReduceScatter, bytes, bytes)?;
     let part = bytes / meeting.size as usize;
-    let work = || {
-        // SAFETY: the caller's promise.
-        unsafe { meeting.show(call, base, bytes)? };
-        meeting.wake_all();
-        meeting.all_posted_now(call)?;
-        let first = part * meeting.me as usize;
-        let operand = |rank| {
-            let start = meeting.place(0, rank, bytes).cast_const();
-            start.wrapping_add(first)
-        };
-        let last = meeting.size - 1;
-        // SAFETY: all have posted `bytes` bytes; the caller's promise.
-        unsafe { fold(op, last, operand, receive.base, (count, part)) };
-        meeting.leave(0);
-        Ok(())
+    // SAFETY: the caller's promise.
+    let shown = unsafe { meeting.show(start, base, bytes) };
+    if let Err(error) = shown {
+        return Some(Err(error));
+    }
+    meeting.wake_all();
+    let (skip, last) = (part * meeting.me as usize, meeting.size - 1);
+    Some(then(
+        &meeting,
+        Needs::All,
+        Rest::Fold {
+            op,
+            last,
+            shown: bytes,
+            skip,
+            target: receive.base,
+            shape: (count, part),
+            own: None,
+        },
+    ))
+}
+
+/// Writes both forms of the operations: to their ends, and with what is left as the result.
+macro_rules! forms {
+    ($($name:ident($($argument:ident: $kind:ty),* $(; $op:ident $(, $more:ident: $sort:ty)*)?);)*) => {
+        /// The blocking forms, each a function of its own: whoever calls them has much else to do, and few registers to spare.
+        pub mod now {
+            use super::{Comm, Memory, Reduction, Result, Start};
+
+            $(
+                #[doc = concat!("`", stringify!($name), "` to its end.")]
+                ///
+                /// # Safety
+                /// What is sent is readable, what is received is writable, until it returns.
+                pub unsafe fn $name(
+                    call: &'static str,
+                    comm: &Comm,
+                    $($argument: $kind,)*
+                    $($op: &Reduction, $($more: $sort,)*)?
+                ) -> Option<Result<()>> {
+                    // SAFETY: passed on.
+                    unsafe {
+                        super::$name(Start::Waiting(call), comm, $($argument,)* $($op, $($more,)*)? |meeting, needs, rest| {
+                            meeting.wait_and_act(call, needs, &rest)
+                        })
+                    }
+                }
+            )*
+
+            /// Nobody leaves before everybody entered.
+            pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
+                super::barrier(Start::Waiting(call), comm, |meeting, needs, rest| {
+                    meeting.wait_and_act(call, needs, &rest)
+                })
+            }
+        }
+
+        /// The forms that do not wait: what is left to do is the result.
+        pub mod at_once {
+            use super::{Comm, Memory, Reduction, Result, Shown, Start};
+
+            $(
+                #[doc = concat!("`", stringify!($name), "` started.")]
+                ///
+                /// # Safety
+                /// What is sent is readable, what is received is writable, until the rest is done.
+                pub unsafe fn $name<'a>(
+                    comm: &'a Comm,
+                    $($argument: $kind,)*
+                    $($op: Reduction, $($more: $sort,)*)?
+                ) -> Option<Result<Shown<'a>>> {
+                    // SAFETY: passed on.
+                    unsafe {
+                        super::$name(Start::AtOnce, comm, $($argument,)* $($op, $($more,)*)? |meeting, needs, rest| {
+                            Ok(Shown { meeting: *meeting, needs, rest })
+                        })
+                    }
+                }
+            )*
+
+            /// Nobody leaves before everybody entered.
+            pub fn barrier(comm: &Comm) -> Option<Result<Shown<'_>>> {
+                super::barrier(Start::AtOnce, comm, |meeting, needs, rest| {
+                    Ok(Shown { meeting: *meeting, needs, rest })
+                })
+            }
+        }
     };
-    Some(work().and_then(|()| meeting.outcome()))
+}
+
+forms! {
+    bcast(memory: &Memory<'_>, root: u32);
+    reduce(send: &Memory<'_>, receive: Option<&Memory<'_>>, count: usize; op, root: Option<u32>);
+    gather(send: Option<&Memory<'_>>, receive: Option<&Memory<'_>>, root: Option<u32>);
+    alltoall(send: &Memory<'_>, receive: &Memory<'_>);
+    scatter(send: Option<&Memory<'_>>, receive: Option<&Memory<'_>>, root: u32);
+    prefix(send: &Memory<'_>, receive: &Memory<'_>, count: usize; op, inclusive: bool);
+    reduce_scatter(send: &Memory<'_>, receive: &Memory<'_>, count: usize; op);
 }

@@ -116,7 +116,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         state.ops.record_mut(index).kind = record_kind::OTHER;
         // The first poll starts messages, which takes the guard.
         drop(guard);
-        vci.start_task(id, plan());
+        plan(id);
         return Ok(());
     }
     if op.role() == Role::Receive {

@@ -60,7 +60,7 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
                 // SAFETY: both hold one number.
                 let done = straight
                     .then(|| unsafe {
-                        short::reduce("test", &comm, &send, Some(&receive), 1, &sum(), None)
+                        short::now::reduce("test", &comm, &send, Some(&receive), 1, &sum(), None)
                     })
                     .flatten();
                 match done {

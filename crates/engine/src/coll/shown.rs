@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left of a collective of little data when the own data are shown ([`super::short`]): waiting for others' data, and
+//! copying or combining them.
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use std::borrow::Borrow;
+use std::future::Future;
+use std::sync::Arc;
+
+use super::commons::Meeting;
+use super::shared::fold;
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::op::Reduction;
+use crate::task::{self, Attempt, Waiting, is_soon_ready, new_request};
+use crate::vci::operations::RequestId;
+
+/// Copies bytes that may be a single word.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes.
+#[inline(always)]
+unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes == size_of::<u64>() {
+            let word = source.cast::<u64>().read_unaligned();
+            target.cast::<u64>().write_unaligned(word);
+        } else {
+            std::ptr::copy(source, target, bytes);
+        }
+    }
+}
+
+/// How far a call may go before it returns.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// It may wait: the name of the MPI call, for the hang report.
+    Waiting(&'static str),
+    /// It answers `None` where it would have to wait before its own data are shown.
+    AtOnce,
+}
+
+/// Whose data an operation needs.
+#[derive(Clone, Copy)]
+pub(super) enum Needs {
+    Nobodys,
+    One(u32),
+    All,
+    /// Those of the ranks below.
+    Lower,
+}
+
+/// What is left to do when they are there. `R` is the reduction, lent or owned.
+pub(super) enum Rest<R> {
+    Nothing,
+    /// `bytes` bytes, `skip` bytes into what a member shows, go to `target`.
+    Copy {
+        member: u32,
+        shown: usize,
+        skip: usize,
+        target: *mut u8,
+        bytes: usize,
+    },
+    /// A piece of every member, one after the other, go to `target`.
+    CopyAll {
+        shown: usize,
+        skip: usize,
+        target: *mut u8,
+        bytes: usize,
+        /// The own piece, if it is not to be taken from what is shown.
+        own: Option<*const u8>,
+    },
+    /// The elements of ranks `0..=last` are combined.
+    Fold {
+        op: R,
+        last: u32,
+        shown: usize,
+        skip: usize,
+        target: *mut u8,
+        /// Elements, and their bytes.
+        shape: (usize, usize),
+        own: Option<*const u8>,
+    },
+}
+
+/// A collective of which the own data are shown: what it waits for, and what is to be done then.
+pub struct Shown<'a, R = Reduction> {
+    pub(super) meeting: Meeting<'a>,
+    pub(super) needs: Needs,
+    pub(super) rest: Rest<R>,
+}
+
+impl Waiting for Shown<'_> {
+    fn is_ready(&self) -> bool {
+        let meeting = &self.meeting;
+        match self.needs {
+            Needs::Nobodys => true,
+            Needs::One(member) => meeting.has_posted(member),
+            Needs::All => meeting.others().all(|member| meeting.has_posted(member)),
+            Needs::Lower => (0..meeting.me).all(|member| meeting.has_posted(member)),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.finish_now()
+    }
+
+    fn finish_now(self) -> Result<()> {
+        match self.needs {
+            Needs::Nobodys => {}
+            Needs::One(member) => {
+                self.meeting.check(member);
+            }
+            Needs::All => self.meeting.check_others(),
+            Needs::Lower => {
+                for member in 0..self.meeting.me {
+                    self.meeting.check(member);
+                }
+            }
+        }
+        self.meeting.act(&self.rest)
+    }
+}
+
+impl Shown<'_> {
+    /// The same, to be kept with a request.
+    ///
+    /// # Safety
+    /// The communicator outlives it.
+    unsafe fn keep(self) -> Shown<'static> {
+        Shown {
+            // SAFETY: the caller's promise.
+            meeting: unsafe { self.meeting.unbound() },
+            needs: self.needs,
+            rest: self.rest,
+        }
+    }
+}
+
+impl Meeting<'_> {
+    /// Waits for the others' data and does what is left.
+    #[inline(always)]
+    pub(super) fn wait_and_act<R: Borrow<Reduction>>(
+        &self,
+        call: &'static str,
+        needs: Needs,
+        rest: &Rest<R>,
+    ) -> Result<()> {
+        match needs {
+            Needs::Nobodys => {}
+            Needs::One(member) => {
+                self.posted_now(call, member)?;
+            }
+            Needs::All => self.all_posted_now(call)?,
+            Needs::Lower => {
+                for rank in 0..self.me {
+                    self.posted_now(call, rank)?;
+                }
+            }
+        }
+        self.act(rest)
+    }
+
+    /// Does what is left when all data are there.
+    #[inline(always)]
+    pub(super) fn act<R: Borrow<Reduction>>(&self, rest: &Rest<R>) -> Result<()> {
+        match rest {
+            Rest::Nothing => {}
+            &Rest::Copy {
+                member,
+                shown,
+                skip,
+                target,
+                bytes,
+            } => {
+                let source = self.place(0, member, shown).wrapping_add(skip);
+                // SAFETY: the member shows `shown` bytes; `target` is writable (caller of what started this).
+                unsafe { copy(source, target, bytes) };
+            }
+            &Rest::CopyAll {
+                shown,
+                skip,
+                target,
+                bytes,
+                own,
+            } => {
+                for member in 0..self.size {
+                    let source = match own.filter(|_| member == self.me) {
+                        Some(own) => own,
+                        None => self.place(0, member, shown).wrapping_add(skip),
+                    };
+                    let target = target.wrapping_add(bytes * member as usize);
+                    // SAFETY: as above; `target` holds a piece of each.
+                    unsafe { copy(source, target, bytes) };
+                }
+            }
+            &Rest::Fold {
+                ref op,
+                last,
+                shown,
+                skip,
+                target,
+                shape,
+                own,
+            } => {
+                let operand = |rank| match own.filter(|_| rank == self.me) {
+                    Some(own) => own,
+                    None => self.place(0, rank, shown).wrapping_add(skip).cast_const(),
+                };
+                // SAFETY: all have posted `shown` bytes; places are aligned for every type; the caller's promise.
+                unsafe { fold(op.borrow(), last, operand, target, shape) };
+            }
+        }
+        self.leave(0);
+        self.outcome()
+    }
+
+    /// Shows `bytes` bytes at `source` in the only turn.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes` bytes.
+    #[inline(always)]
+    pub(super) unsafe fn show(&self, start: Start, source: *const u8, bytes: usize) -> Result<()> {
+        if let Start::Waiting(call) = start {
+            self.enter_now(call, bytes)?;
+        }
+        // SAFETY: the own place holds `bytes` bytes (meet_at_once), which nobody reads before they are posted.
+        unsafe { copy(source, self.place(0, self.me, bytes), bytes) };
+        self.post(0);
+        Ok(())
+    }
+}
+
+/// The request of a collective that has been started: a constant one if it is complete.
+///
+/// # Errors
+/// When no operation is free, or members are in different collectives.
+pub fn keep(comm: &Comm, shown: Shown<'_>) -> Result<RequestId> {
+    if is_soon_ready(&shown) {
+        return shown.finish_now().map(|()| RequestId::SENT);
+    }
+    let request = new_request(comm)?;
+    // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
+    comm.vci.start_waiting(request, unsafe { shown.keep() });
+    Ok(request)
+}
+
+/// Starts a collective on a communicator.
+pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Shown<'c>>>>;
+
+/// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
+/// runs a future that `again` makes.
+///
+/// # Errors
+/// When no operation is free.
+pub fn plan<W: Future<Output = Result<()>> + 'static>(
+    comm: &Arc<Comm>,
+    short: Option<ShortPlan>,
+    again: impl Fn() -> W + 'static,
+) -> Result<RequestId> {
+    let home = comm.clone();
+    let first = short.map(|short| {
+        let attempt = move |request| {
+            match short(&home) {
+                None => return false,
+                Some(Err(error)) => home.vci.finish_task(request, Err(error)),
+                // SAFETY: the plan holds the communicator, and the request, active until this is done, holds the plan.
+                Some(Ok(shown)) => home.vci.start_waiting(request, unsafe { shown.keep() }),
+            }
+            true
+        };
+        Box::new(attempt) as Attempt
+    });
+    task::plan_collective(comm, first, again)
+}
