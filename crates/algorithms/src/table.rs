@@ -262,9 +262,12 @@ impl Table {
                     shared: true,
                     ..Case::new(operation, ranks, bytes, nodes)
                 };
-                let chosen = self.examine(operation, &case);
-                chosen.last().is_some_and(|last| {
-                    last.why_not.is_none() && last.rule.algorithm.name() == "shared"
+                // A rule before it whose algorithm cannot do this case may be able to do another one of as many bytes.
+                let first = self.rules[operation as usize]
+                    .iter()
+                    .find(|rule| rule.matches(&case));
+                first.is_some_and(|rule| {
+                    rule.algorithm.name() == "shared" && rule.algorithm.obstacle(&case).is_none()
                 })
             })
         };
@@ -321,5 +324,25 @@ mod tests {
             }
         }
         assert_eq!(matched, 2 * 2 * 2);
+    }
+
+    /// Members of which some look at a rule's algorithm and others at a limit of bytes come to the same.
+    #[test]
+    fn nothing_is_sure_to_be_shared_behind_a_rule_that_fits_some_cases() {
+        let limit = |text: &str, operation| {
+            let (table, problems) = Table::with("test", text);
+            assert_eq!(problems, []);
+            table.shared_up_to(operation, 3, 1, 2048)
+        };
+        assert_eq!(limit("", Operation::Reduce), Some(2048));
+        assert_eq!(limit("reduce use=rabenseifner", Operation::Reduce), None);
+        let below = "reduce bytes=1..100 use=shared\nreduce use=rabenseifner";
+        assert_eq!(limit(below, Operation::Reduce), Some(100));
+        assert_eq!(
+            limit("reduce commutative=yes use=tree", Operation::Reduce),
+            None
+        );
+        assert_eq!(limit("", Operation::Barrier), Some(0));
+        assert_eq!(limit("barrier use=tree", Operation::Barrier), None);
     }
 }
