@@ -5,7 +5,8 @@
 //! short message lies whole in its cell, so that one cache line carries header and data; a longer one puts its bytes
 //! into the payload area, or into a block ([`blocks`]) if it is long, and only describes them in the cell.
 //!
-//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed` and `throttle`.
+//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle` and
+//! `returned`.
 //! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
 //! `p` only when it has consumed position `p - payload_bytes`. The receiver recognises a new cell by the number of the lap
 //! in the low half of its head word (laps count from 1, fresh memory holds 0), so no shared index moves with a message; a
@@ -21,6 +22,8 @@
 mod blocks;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use std::ptr::NonNull;
 
@@ -35,7 +38,7 @@ pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 pub const PAYLOAD_LINE: u32 = 64;
 /// Longest piece that goes into the payload area while there are blocks, in bytes.
 const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
-/// Longest piece that goes into the payload area when there is no block.
+/// Longest piece that goes into the payload area when no block is left; longer ones wait for one.
 const FALLBACK_BYTES: u32 = 8 << 10;
 /// Bytes of a block beyond the longest piece, so that pieces can be shifted.
 const BLOCK_SLACK: u32 = 128;
@@ -362,13 +365,11 @@ impl RingSender {
         if bytes > self.largest_payload() || (!self.has_credit() && !self.refresh()) {
             return None;
         }
-        if bytes > AREA_PIECE_BYTES
-            && let Some(found) = self.reserve_block(bytes, source)
-        {
-            return Some(found);
-        }
-        if bytes > FALLBACK_BYTES {
-            return None;
+        if bytes > AREA_PIECE_BYTES && self.fits_a_block(bytes) {
+            let found = self.reserve_block(source);
+            if found.is_some() || bytes > FALLBACK_BYTES {
+                return found;
+            }
         }
         let (position, end) = self.back.as_ref()?.room(bytes);
         let fits =
@@ -388,16 +389,15 @@ impl RingSender {
         Some((target, PiecePlace::from(position)))
     }
 
-    /// A block, if one is left or has come back, and is long enough.
-    fn reserve_block(
-        &mut self,
-        bytes: u32,
-        source: *const u8,
-    ) -> Option<(NonNull<u8>, PiecePlace)> {
+    /// Whether a piece is not longer than blocks; in small rings some are, and go into the payload area.
+    fn fits_a_block(&self, bytes: u32) -> bool {
+        let back = self.back.as_ref();
+        back.is_some_and(|back| bytes <= back.place.block_bytes())
+    }
+
+    /// A block, if one is left or has come back.
+    fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
         let place = self.back.as_ref()?.place;
-        if bytes > place.block_bytes() {
-            return None;
-        }
         let block = match self.back.as_mut()?.blocks.pop() {
             Some(block) => block,
             None if self.refresh() => self.back.as_mut()?.blocks.pop()?,

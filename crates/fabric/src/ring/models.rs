@@ -210,7 +210,7 @@ impl Side {
 
     /// Sends `number` in a block; false when there is none.
     fn try_send(&mut self, number: u64) -> bool {
-        let Some((_, place)) = self.sender.reserve_block(PIECE, std::ptr::null()) else {
+        let Some((_, place)) = self.sender.reserve_block(std::ptr::null()) else {
             return false;
         };
         // SAFETY: reserved for this piece; the checker reports it if the other side uses it.
