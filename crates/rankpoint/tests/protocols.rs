@@ -88,6 +88,24 @@ fn all_lengths_in_order_reversed_and_shuffled(world: Communicator<'_>) -> Result
     Ok(())
 }
 
+/// The more ranks, the smaller the rings; neighbours exchange every length in each of their sizes.
+#[rankpoint::test(ranks = [17, 24, 40, 64], timeout = 120)]
+fn all_lengths_between_neighbours_of_many(world: Communicator<'_>) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    for (number, &length) in LENGTHS.iter().enumerate() {
+        let outgoing = pattern(length, me, number);
+        let mut incoming = vec![0; length];
+        world.scope(|scope| {
+            let receive = scope.irecv(&mut incoming[..], last, number as i32)?;
+            world.send(&outgoing[..], next, number as i32)?;
+            receive.wait().map(drop)
+        })?;
+        assert_eq!(incoming, pattern(length, last, number));
+    }
+    Ok(())
+}
+
 #[rankpoint::test(ranks = [2, 3])]
 fn a_truncated_message_is_an_error_here_and_none_there(world: Communicator<'_>) -> Result<()> {
     let (me, size) = (world.rank(), world.size());
