@@ -17,6 +17,7 @@
 mod cache_line;
 pub(crate) mod job;
 mod measurement;
+mod near;
 mod options;
 mod plot;
 mod rank;

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::measurement::{Better, Measurement};
+use super::near;
 
 /// Everything that one run of `rankpoint bench` has found.
 #[derive(Default, Serialize)]
@@ -16,8 +17,6 @@ pub(super) struct Results {
     pub(super) cores: usize,
     /// The libraries, the first of them ours.
     pub(super) libraries: Vec<Library>,
-    /// Core-to-core time in nanoseconds before and after each round that counts.
-    pub(super) core_to_core_ns: Vec<[f64; 2]>,
     /// The values.
     pub(super) points: Vec<Point>,
 }
@@ -49,11 +48,19 @@ pub(super) struct Point {
     pub(super) median: f64,
     /// In the order in which they were taken; nanoseconds, bytes or a rate per second.
     pub(super) values: Vec<f64>,
+    /// Core-to-core times in nanoseconds before and after each job that gave values.
+    pub(super) core_to_core_ns: Vec<f64>,
 }
 
 impl Results {
     /// Adds values to a point.
-    pub(super) fn add(&mut self, place: Place, library: usize, values: &[f64]) {
+    pub(super) fn add(
+        &mut self,
+        place: Place,
+        library: usize,
+        values: &[f64],
+        core_to_core_ns: &[f64],
+    ) {
         let known = |point: &Point| point.place == place && point.library == library;
         let index = self.points.iter().position(known).unwrap_or_else(|| {
             self.points.push(Point {
@@ -61,12 +68,28 @@ impl Results {
                 library,
                 median: 0.0,
                 values: Vec::new(),
+                core_to_core_ns: Vec::new(),
             });
             self.points.len() - 1
         });
         let point = &mut self.points[index];
         point.values.extend_from_slice(values);
         point.median = median(&point.values);
+        point.core_to_core_ns.extend(core_to_core_ns);
+    }
+
+    /// Core-to-core times in nanoseconds before and after all jobs.
+    pub(super) fn distances(&self) -> Vec<f64> {
+        let all = self.points.iter().flat_map(|point| &point.core_to_core_ns);
+        all.copied().collect()
+    }
+
+    /// Whether a library's values at a place were taken while the cores were at another distance than usual.
+    pub(super) fn elsewhere(&self, place: Place, library: usize) -> bool {
+        let usual = near::usual(&self.distances());
+        let wanted = |point: &&Point| point.place == place && point.library == library;
+        let point = self.points.iter().find(wanted);
+        point.is_some_and(|point| near::differ(&point.core_to_core_ns, usual))
     }
 
     /// The places of a measurement, each once.
@@ -155,7 +178,7 @@ mod tests {
             };
             assert_eq!(results.ratio_to_best_peer(place), None);
             for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
-                results.add(place, library, &[value]);
+                results.add(place, library, &[value], &[]);
             }
             assert_eq!(results.ratio_to_best_peer(place), Some(expected));
         }

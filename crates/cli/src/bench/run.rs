@@ -13,15 +13,10 @@ use super::options::BenchOptions;
 use super::results::{Library, Place, Results};
 use super::table::{self, Form};
 use super::target::{self, Target};
-use super::{cache_line, plot};
+use super::{cache_line, near, plot};
 use crate::settings;
 
-/// The core-to-core time may change by this factor during a round; else the round is repeated.
-const STEADY: f64 = 1.25;
-/// Times that a round is tried until the machine holds still.
-const TRIES: u32 = 3;
-
-/// One job of a round.
+/// What one library does in a round.
 struct Step {
     measurement: &'static Measurement,
     ranks: u32,
@@ -59,12 +54,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
             .collect(),
         ..Results::default()
     };
-    let bar = progress_bar(options, steps.len() * targets.len());
-    for round in 1..=options.rounds {
-        bar.set_prefix(format!("round {round} of {}", options.rounds));
-        steady_round(options, &targets, &steps, &mut results, &bar)?;
-    }
-    bar.finish_and_clear();
+    measure_all(options, &targets, &steps, &mut results)?;
     print(&table::render(&results, Form::Terminal))?;
     write_files(options, &results)
 }
@@ -95,47 +85,45 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
     steps
 }
 
-/// A round during which the machine held still, or the last of several tries.
-fn steady_round(
+/// Measures every step of every library in each round.
+fn measure_all(
     options: &BenchOptions,
     targets: &[Target],
     steps: &[Step],
     results: &mut Results,
-    bar: &ProgressBar,
 ) -> Result<(), String> {
-    let mut before = cache_line::measure();
-    for attempt in 1.. {
-        bar.set_position(0);
-        let mut values = Vec::new();
-        for step in steps {
-            for (library, target) in targets.iter().enumerate() {
-                bar.set_message(format!("{} {}", target.name, step.measurement.name));
-                let version = &mut results.libraries[library].version;
-                values.extend(
-                    measure(options, target, step, version)?
-                        .into_iter()
-                        .map(|(place, list)| (place, library, list)),
-                );
-                bar.inc(1);
-            }
+    let jobs: Vec<(u64, &Step, usize)> = (1..=options.rounds)
+        .flat_map(|round| steps.iter().map(move |step| (round, step)))
+        .flat_map(|(round, step)| (0..targets.len()).map(move |library| (round, step, library)))
+        .collect();
+    let bar = progress_bar(options, jobs.len());
+    let work = |&(round, step, library): &(u64, &Step, usize)| {
+        let target = &targets[library];
+        bar.set_prefix(format!("round {round} of {}", options.rounds));
+        bar.set_message(format!("{} {}", target.name, step.measurement.name));
+        let values = measure(
+            options,
+            target,
+            step,
+            &mut results.libraries[library].version,
+        );
+        bar.inc(1);
+        values
+    };
+    // A repeated job is one job more.
+    let again = |_: &_| bar.inc_length(1);
+    let taken = near::run(jobs, near::PAUSE, cache_line::measure, work, again)?;
+    for near::Taken {
+        job: (_, _, library),
+        values,
+        distances,
+    } in taken
+    {
+        for (place, list) in values {
+            results.add(place, library, &list, &distances);
         }
-        let after = cache_line::measure();
-        let times = before.zip(after);
-        let moved =
-            times.is_some_and(|(before, after)| before.max(after) > before.min(after) * STEADY);
-        if moved && attempt < TRIES {
-            bar.println("the cores moved to another distance meanwhile: this round is repeated");
-            before = after;
-            continue;
-        }
-        results
-            .core_to_core_ns
-            .extend(times.map(|(before, after)| [before, after]));
-        for (place, library, list) in values {
-            results.add(place, library, &list);
-        }
-        return Ok(());
     }
+    bar.finish_and_clear();
     Ok(())
 }
 

@@ -4,7 +4,11 @@
 use std::fmt::Write as _;
 
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
+use super::near;
 use super::results::{Place, Results};
+
+/// The mark of values that met cores at another distance than the others.
+const ELSEWHERE: &str = "~";
 
 /// A table before it has a form.
 struct Table {
@@ -48,16 +52,14 @@ fn conditions(results: &Results, form: Form) -> String {
     for library in &results.libraries {
         lines.push(format!("{}: {}", library.name, library.version));
     }
-    let times: Vec<String> = results
-        .core_to_core_ns
-        .iter()
-        .map(|[before, after]| format!("{before:.0} -> {after:.0}"))
-        .collect();
-    if !times.is_empty() {
-        lines.push(format!(
-            "core to core, one cache line, before and after each round: {} ns",
-            times.join(", ")
-        ));
+    let distances = results.distances();
+    if let Some(usual) = near::usual(&distances) {
+        lines.push(format!("core to core, one cache line: {usual:.0} ns"));
+        if near::differ(&distances, Some(usual)) {
+            lines.push(format!(
+                "{ELSEWHERE}: measured while the cores were nearer or farther"
+            ));
+        }
     }
     let (prefix, end) = match form {
         Form::Terminal => ("", "\n"),
@@ -184,7 +186,14 @@ fn header(results: &Results, first: &str) -> Vec<String> {
 fn values(results: &Results, place: Place) -> Vec<String> {
     let show = |library| {
         let value = results.median(place, library);
-        value.map_or("-".to_owned(), |value| place.measurement.unit.show(value))
+        let mark = if results.elsewhere(place, library) {
+            ELSEWHERE
+        } else {
+            ""
+        };
+        value.map_or("-".to_owned(), |value| {
+            mark.to_owned() + &place.measurement.unit.show(value)
+        })
     };
     let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
     if results.libraries.len() > 1 {
@@ -280,8 +289,8 @@ mod tests {
                 ranks: 2,
                 size_bytes,
             };
-            results.add(place, 0, &[100.0]);
-            results.add(place, 1, &[400.0]);
+            results.add(place, 0, &[100.0], &[55.0]);
+            results.add(place, 1, &[400.0], &[60.0]);
         }
         results
     }
@@ -295,6 +304,22 @@ mod tests {
         );
         assert!(text.contains("Barrier, 2 ranks"), "{text}");
         assert_eq!(text.matches("0.25 x").count(), 3, "{text}");
+    }
+
+    #[test]
+    fn values_that_met_cores_elsewhere_are_marked() {
+        let mut results = two_libraries();
+        let place = Place {
+            measurement: Measurement::find("rate").unwrap(),
+            ranks: 2,
+            size_bytes: 8,
+        };
+        results.add(place, 0, &[1e6], &[280.0]);
+        results.add(place, 1, &[1e6], &[55.0]);
+        let text = render(&results, Form::Terminal);
+        assert!(text.contains("cache line: 55 ns"), "{text}");
+        assert_eq!(text.matches(ELSEWHERE).count(), 2, "{text}");
+        assert!(!render(&two_libraries(), Form::Terminal).contains(ELSEWHERE));
     }
 
     #[test]
