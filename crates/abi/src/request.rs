@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Completing requests (MPI-5.0, sections 3.7 and 13.2). An MPI_Request is the engine's request id.
-// LONG: every form of completion beside the others, so that their differences show.
+//! Completing requests (MPI-5.0, section 3.7). An MPI_Request is the engine's request id.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use engine::request::{self, Any, Status};
 use engine::vci::Vci;
 use engine::vci::operations::RequestId;
-use engine::{Error, ErrorClass, Result, task};
+use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
-use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Request, MPI_Status};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
 use crate::env::{process, require_process};
 use crate::error::run;
+use crate::generalized;
 use crate::status::{store, store_single};
 
 /// The handle of the communicator that a request belongs to, for its error handler; 0 if unknown.
@@ -30,8 +28,11 @@ fn vci() -> Result<&'static Vci> {
 /// An array of requests, in place.
 ///
 /// # Safety
-/// `requests` points to `count` handles, or `count` is 0.
-unsafe fn slice<'a>(count: i32, requests: *mut MPI_Request) -> Result<&'a mut [RequestId]> {
+/// `requests` points to `count` handles, or is null, or `count` is not positive.
+pub(crate) unsafe fn slice<'a>(
+    count: i32,
+    requests: *mut MPI_Request,
+) -> Result<&'a mut [RequestId]> {
     let length = usize::try_from(count).map_err(|_| {
         Error::argument(ErrorClass::ERR_COUNT, "count", count, "0 or more requests")
     })?;
@@ -50,108 +51,31 @@ unsafe fn slice<'a>(count: i32, requests: *mut MPI_Request) -> Result<&'a mut [R
     Ok(unsafe { std::slice::from_raw_parts_mut(requests.cast(), length) })
 }
 
-/// The communicator handle of the first request of an array, for errors of the whole call.
-unsafe fn array_comm(count: i32, requests: *const MPI_Request) -> MPI_Comm {
-    (0..count.max(0) as usize)
-        // SAFETY: the array has `count` entries (crate head).
-        .map(|index| comm_handle(RequestId(unsafe { *requests.add(index) } as u64)))
-        .find(|&handle| handle != 0)
-        .unwrap_or(0)
-}
-
-/// Runs after a request completed: a generalized request's query and free functions.
-fn complete_general(id: RequestId, status: Status, target: *mut MPI_Status) -> Status {
-    let Some(general) = GENERALIZED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take_if_known(id)
-    else {
-        return status;
-    };
-    let mut local = MPI_Status::default();
-    let out = if target.is_null() {
-        &raw mut local
-    } else {
-        target
-    };
-    store(out, status);
-    // SAFETY: the user registered functions of these types (MPI_Grequest_start). No lock is held.
-    unsafe {
-        let query: unsafe extern "C" fn(usize, *mut MPI_Status) -> i32 =
-            std::mem::transmute(general.query);
-        let free: unsafe extern "C" fn(usize) -> i32 = std::mem::transmute(general.free);
-        query(general.state, out);
-        free(general.state);
-        let bytes = u64::from((*out).MPI_internal[1] as u32)
-            | u64::from((*out).MPI_internal[2] as u32) << 32;
-        Status {
-            source: (*out).MPI_SOURCE,
-            tag: (*out).MPI_TAG,
-            error: status.error,
-            cancelled: (*out).MPI_internal[0] != 0,
-            bytes,
-        }
-    }
-}
-
-struct General {
-    query: Callback,
-    free: Callback,
-    cancel: Callback,
-    state: usize,
-    complete: bool,
-}
-
-#[derive(Default)]
-struct GeneralTable {
-    requests: Option<HashMap<u64, General>>,
-}
-
-impl GeneralTable {
-    fn take_if_known(&mut self, id: RequestId) -> Option<General> {
-        self.requests.as_mut()?.remove(&id.0)
-    }
-}
-
-static GENERALIZED: Mutex<GeneralTable> = Mutex::new(GeneralTable { requests: None });
-
-pub(crate) unsafe fn MPI_Grequest_start(
-    query_fn: Callback,
-    free_fn: Callback,
-    cancel_fn: Callback,
-    extra_state: *mut core::ffi::c_void,
-    request: *mut MPI_Request,
+/// Runs the body of a call on an array of requests; an error of the whole call belongs to the communicator of the first
+/// of them that has one.
+///
+/// # Safety
+/// `requests` points to `count` handles, or is null, or `count` is not positive.
+pub(crate) unsafe fn run_on_array(
+    call: &'static str,
+    count: i32,
+    requests: *mut MPI_Request,
+    body: impl FnOnce(&mut [RequestId]) -> Result<()>,
 ) -> i32 {
-    run("MPI_Grequest_start", 0, || {
-        let id = task::new_request(require_process()?.itself())?;
-        let general = General {
-            query: query_fn,
-            free: free_fn,
-            cancel: cancel_fn,
-            state: extra_state as usize,
-            complete: false,
-        };
-        let mut table = GENERALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-        table.requests.get_or_insert_default().insert(id.0, general);
-        // SAFETY: the result is writable (crate head).
-        unsafe { *request = id.0 as usize };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let ids = unsafe { slice(count, requests) };
+    let handles = ids.iter().flat_map(|ids| ids.iter());
+    let comm = handles
+        .map(|&id| comm_handle(id))
+        .find(|&handle| handle != 0);
+    run(call, comm.unwrap_or(0), || body(ids?))
 }
 
-pub(crate) fn MPI_Grequest_complete(request: MPI_Request) -> i32 {
-    run("MPI_Grequest_complete", 0, || {
-        let id = RequestId(request as u64);
-        if let Some(requests) = &mut GENERALIZED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .requests
-            && let Some(general) = requests.get_mut(&id.0)
-        {
-            general.complete = true;
-        }
-        task::complete_request(vci()?, id)
-    })
+/// Stores the status of entry `index` of an array, or nothing for MPI_STATUSES_IGNORE.
+pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) {
+    if !statuses.is_null() {
+        store(statuses.wrapping_add(index), status);
+    }
 }
 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {
@@ -165,7 +89,7 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
     let before = *id;
     run("MPI_Wait", comm_handle(before), || {
         let done = request::wait(vci()?, id, "MPI_Wait")?;
-        store_single(status, complete_general(before, done, status));
+        store_single(status, generalized::complete(before, done, status));
         Ok(())
     })
 }
@@ -183,17 +107,10 @@ pub(crate) unsafe fn MPI_Test(
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(done.is_some()) };
         if let Some(done) = done {
-            store_single(status, complete_general(before, done, status));
+            store_single(status, generalized::complete(before, done, status));
         }
         Ok(())
     })
-}
-
-/// Stores the status of entry `index` of an array, or nothing for MPI_STATUSES_IGNORE.
-fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) {
-    if !statuses.is_null() {
-        store(statuses.wrapping_add(index), status);
-    }
 }
 
 pub(crate) unsafe fn MPI_Waitall(
@@ -201,45 +118,16 @@ pub(crate) unsafe fn MPI_Waitall(
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
 ) -> i32 {
+    let call = "MPI_Waitall";
+    let body = |ids: &mut [RequestId]| {
+        let before = generalized::remember(ids);
+        let mut store = |index, status| store_at(statuses, index, status);
+        request::wait_all(vci()?, ids, call, &mut store)?;
+        generalized::complete_all(&before, statuses);
+        Ok(())
+    };
     // SAFETY: passed on.
-    run(
-        "MPI_Waitall",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let ids = unsafe { slice(count, requests) }?;
-            let before: Vec<RequestId> = if has_general() {
-                ids.to_vec()
-            } else {
-                Vec::new()
-            };
-            request::wait_all(vci()?, ids, "MPI_Waitall", &mut |index, status| {
-                store_at(statuses, index, status)
-            })?;
-            finish_general(&before, statuses);
-            Ok(())
-        },
-    )
-}
-
-fn has_general() -> bool {
-    GENERALIZED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .requests
-        .as_ref()
-        .is_some_and(|map| !map.is_empty())
-}
-
-fn finish_general(before: &[RequestId], statuses: *mut MPI_Status) {
-    for (index, &id) in before.iter().enumerate() {
-        let target = if statuses.is_null() {
-            statuses
-        } else {
-            statuses.wrapping_add(index)
-        };
-        complete_general(id, Status::EMPTY, target);
-    }
+    unsafe { run_on_array(call, count, requests, body) }
 }
 
 pub(crate) unsafe fn MPI_Testall(
@@ -248,32 +136,23 @@ pub(crate) unsafe fn MPI_Testall(
     flag: *mut i32,
     statuses: *mut MPI_Status,
 ) -> i32 {
+    let body = |ids: &mut [RequestId]| {
+        let before = generalized::remember(ids);
+        let mut store = |index, status| store_at(statuses, index, status);
+        let done = request::test_all(vci()?, ids, &mut store)?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *flag = i32::from(done) };
+        if done {
+            generalized::complete_all(&before, statuses);
+        }
+        Ok(())
+    };
     // SAFETY: passed on.
-    run(
-        "MPI_Testall",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let ids = unsafe { slice(count, requests) }?;
-            let before: Vec<RequestId> = if has_general() {
-                ids.to_vec()
-            } else {
-                Vec::new()
-            };
-            let done = request::test_all(vci()?, ids, &mut |index, status| {
-                store_at(statuses, index, status)
-            })?;
-            // SAFETY: the result is writable (crate head).
-            unsafe { *flag = i32::from(done) };
-            if done {
-                finish_general(&before, statuses);
-            }
-            Ok(())
-        },
-    )
+    unsafe { run_on_array("MPI_Testall", count, requests, body) }
 }
 
-fn report_any(
+/// Stores what was found of one of several requests.
+pub(crate) fn report_any(
     found: Any,
     before: &[RequestId],
     index: *mut i32,
@@ -284,7 +163,7 @@ fn report_any(
         Any::Done(position, what) => {
             let what = before
                 .get(position)
-                .map_or(what, |&id| complete_general(id, what, status));
+                .map_or(what, |&id| generalized::complete(id, what, status));
             (position as i32, true, Some(what))
         }
         Any::NoneActive => (MPI_UNDEFINED, true, Some(Status::EMPTY)),
@@ -311,28 +190,15 @@ pub(crate) unsafe fn MPI_Waitany(
     index: *mut i32,
     status: *mut MPI_Status,
 ) -> i32 {
+    let call = "MPI_Waitany";
+    let body = |ids: &mut [RequestId]| {
+        let before = generalized::remember(ids);
+        let found = request::wait_any(vci()?, ids, call)?;
+        report_any(found, &before, index, None, status);
+        Ok(())
+    };
     // SAFETY: passed on.
-    run(
-        "MPI_Waitany",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let ids = unsafe { slice(count, requests) }?;
-            let before: Vec<RequestId> = if has_general() {
-                ids.to_vec()
-            } else {
-                Vec::new()
-            };
-            report_any(
-                request::wait_any(vci()?, ids, "MPI_Waitany")?,
-                &before,
-                index,
-                None,
-                status,
-            );
-            Ok(())
-        },
-    )
+    unsafe { run_on_array(call, count, requests, body) }
 }
 
 pub(crate) unsafe fn MPI_Testany(
@@ -342,48 +208,26 @@ pub(crate) unsafe fn MPI_Testany(
     flag: *mut i32,
     status: *mut MPI_Status,
 ) -> i32 {
+    let body = |ids: &mut [RequestId]| {
+        let before = generalized::remember(ids);
+        let found = request::test_any(vci()?, ids)?;
+        report_any(found, &before, index, Some(flag), status);
+        Ok(())
+    };
     // SAFETY: passed on.
-    run(
-        "MPI_Testany",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let ids = unsafe { slice(count, requests) }?;
-            let before: Vec<RequestId> = if has_general() {
-                ids.to_vec()
-            } else {
-                Vec::new()
-            };
-            report_any(
-                request::test_any(vci()?, ids)?,
-                &before,
-                index,
-                Some(flag),
-                status,
-            );
-            Ok(())
-        },
-    )
+    unsafe { run_on_array("MPI_Testany", count, requests, body) }
 }
 
 unsafe fn some(
     call: &'static str,
-    incount: i32,
-    requests: *mut MPI_Request,
+    (incount, requests): (i32, *mut MPI_Request),
     outcount: *mut i32,
     indices: *mut i32,
     statuses: *mut MPI_Status,
     waits: bool,
 ) -> i32 {
-    // SAFETY: passed on.
-    run(call, unsafe { array_comm(incount, requests) }, || {
-        // SAFETY: passed on.
-        let ids = unsafe { slice(incount, requests) }?;
-        let before: Vec<RequestId> = if has_general() {
-            ids.to_vec()
-        } else {
-            Vec::new()
-        };
+    let body = |ids: &mut [RequestId]| {
+        let before = generalized::remember(ids);
         let mut done = 0usize;
         let outcome = request::complete_some(vci()?, ids, call, waits, &mut |index, status| {
             // SAFETY: the arrays have `incount` entries (crate head).
@@ -395,7 +239,7 @@ unsafe fn some(
             };
             let status = before
                 .get(index)
-                .map_or(status, |&id| complete_general(id, status, target));
+                .map_or(status, |&id| generalized::complete(id, status, target));
             store_at(statuses, done, status);
             done += 1;
         });
@@ -408,7 +252,9 @@ unsafe fn some(
             }
         };
         outcome.map(drop)
-    })
+    };
+    // SAFETY: passed on.
+    unsafe { run_on_array(call, incount, requests, body) }
 }
 
 pub(crate) unsafe fn MPI_Waitsome(
@@ -418,18 +264,9 @@ pub(crate) unsafe fn MPI_Waitsome(
     indices: *mut i32,
     statuses: *mut MPI_Status,
 ) -> i32 {
+    let array = (incount, requests);
     // SAFETY: passed on.
-    unsafe {
-        some(
-            "MPI_Waitsome",
-            incount,
-            requests,
-            outcount,
-            indices,
-            statuses,
-            true,
-        )
-    }
+    unsafe { some("MPI_Waitsome", array, outcount, indices, statuses, true) }
 }
 
 pub(crate) unsafe fn MPI_Testsome(
@@ -439,121 +276,9 @@ pub(crate) unsafe fn MPI_Testsome(
     indices: *mut i32,
     statuses: *mut MPI_Status,
 ) -> i32 {
+    let array = (incount, requests);
     // SAFETY: passed on.
-    unsafe {
-        some(
-            "MPI_Testsome",
-            incount,
-            requests,
-            outcount,
-            indices,
-            statuses,
-            false,
-        )
-    }
-}
-
-/// Statuses of an array of requests without freeing them: (index, status) of those that are complete and not null.
-unsafe fn peek_array(
-    count: i32,
-    requests: *const MPI_Request,
-) -> Result<(Vec<(usize, Status)>, usize)> {
-    // SAFETY: passed on; nothing is written.
-    let ids = unsafe { slice(count, requests.cast_mut()) }?;
-    let mut done = Vec::new();
-    let mut active = 0;
-    for (index, &id) in ids.iter().enumerate() {
-        if id == RequestId::NULL {
-            continue;
-        }
-        active += 1;
-        if let Some(status) = request::peek(vci()?, id)? {
-            done.push((index, status));
-        }
-    }
-    Ok((done, active))
-}
-
-pub(crate) unsafe fn MPI_Request_get_status_all(
-    count: i32,
-    requests: *const MPI_Request,
-    flag: *mut i32,
-    statuses: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: passed on.
-    run(
-        "MPI_Request_get_status_all",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let (done, active) = unsafe { peek_array(count, requests) }?;
-            // SAFETY: the result is writable (crate head).
-            unsafe { *flag = i32::from(done.len() == active) };
-            if done.len() == active {
-                (0..count.max(0) as usize)
-                    .for_each(|index| store_at(statuses, index, Status::EMPTY));
-                done.into_iter()
-                    .for_each(|(index, status)| store_at(statuses, index, status));
-            }
-            Ok(())
-        },
-    )
-}
-
-pub(crate) unsafe fn MPI_Request_get_status_any(
-    count: i32,
-    requests: *const MPI_Request,
-    index: *mut i32,
-    flag: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: passed on.
-    run(
-        "MPI_Request_get_status_any",
-        unsafe { array_comm(count, requests) },
-        || {
-            // SAFETY: passed on.
-            let (done, active) = unsafe { peek_array(count, requests) }?;
-            let found = match done.first() {
-                Some(&(position, what)) => Any::Done(position, what),
-                None if active == 0 => Any::NoneActive,
-                None => Any::NotYet,
-            };
-            report_any(found, &[], index, Some(flag), status);
-            Ok(())
-        },
-    )
-}
-
-pub(crate) unsafe fn MPI_Request_get_status_some(
-    incount: i32,
-    requests: *const MPI_Request,
-    outcount: *mut i32,
-    indices: *mut i32,
-    statuses: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: passed on.
-    run(
-        "MPI_Request_get_status_some",
-        unsafe { array_comm(incount, requests) },
-        || {
-            // SAFETY: passed on.
-            let (done, active) = unsafe { peek_array(incount, requests) }?;
-            // SAFETY: the results are writable and the arrays have `incount` entries (crate head).
-            unsafe {
-                *outcount = if active == 0 {
-                    MPI_UNDEFINED
-                } else {
-                    done.len() as i32
-                };
-                for (slot, &(index, status)) in done.iter().enumerate() {
-                    *indices.add(slot) = index as i32;
-                    store_at(statuses, slot, status);
-                }
-            }
-            Ok(())
-        },
-    )
+    unsafe { some("MPI_Testsome", array, outcount, indices, statuses, false) }
 }
 
 pub(crate) unsafe fn MPI_Request_free(request: *mut MPI_Request) -> i32 {
@@ -562,15 +287,7 @@ pub(crate) unsafe fn MPI_Request_free(request: *mut MPI_Request) -> i32 {
     let before = *id;
     run("MPI_Request_free", comm_handle(before), || {
         request::free(vci()?, id)?;
-        let mut table = GENERALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(general) = table.take_if_known(before) {
-            drop(table);
-            // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
-            unsafe {
-                let free: unsafe extern "C" fn(usize) -> i32 = std::mem::transmute(general.free);
-                free(general.state);
-            }
-        }
+        generalized::free(before);
         Ok(())
     })
 }
@@ -579,23 +296,10 @@ pub(crate) unsafe fn MPI_Cancel(request: *mut MPI_Request) -> i32 {
     // SAFETY: the handle is readable (crate head).
     let id = RequestId(unsafe { *request } as u64);
     run("MPI_Cancel", comm_handle(id), || {
-        let general = {
-            let table = GENERALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = table.requests.as_ref().and_then(|map| map.get(&id.0));
-            found.map(|general| (general.cancel, general.state, general.complete))
-        };
-        match general {
-            Some((cancel, state, complete)) => {
-                // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
-                unsafe {
-                    let cancel: unsafe extern "C" fn(usize, i32) -> i32 =
-                        std::mem::transmute(cancel);
-                    cancel(state, i32::from(complete));
-                }
-                Ok(())
-            }
-            None => request::cancel(vci()?, id),
+        if generalized::cancel(id) {
+            return Ok(());
         }
+        request::cancel(vci()?, id)
     })
 }
 

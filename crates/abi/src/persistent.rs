@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Persistent sends and receives (MPI-5.0, section 3.9).
+
+use core::ffi::c_void;
+
+use engine::p2p::{Mode, persistent};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
+
+use crate::env::{is_active, require_process};
+use crate::error::{inactive, raise, run};
+use crate::p2p::decode;
+use crate::request::{comm_handle, slice};
+
+macro_rules! send_inits {
+    ($($name:ident $mode:ident;)*) => {
+        $(
+            pub(crate) unsafe fn $name(
+                buf: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) -> i32 {
+                run(stringify!($name), comm, || {
+                    let (comm, memory) = decode(buf, count, datatype, comm)?;
+                    // SAFETY: the program keeps the buffer while the request exists (crate head).
+                    let id = unsafe { persistent::send_init(comm, memory, dest, tag, Mode::$mode) }?;
+                    // SAFETY: the result is writable (crate head).
+                    unsafe { *request = id.0 as usize };
+                    Ok(())
+                })
+            }
+        )*
+    };
+}
+
+send_inits! {
+    MPI_Send_init Standard;
+    MPI_Ssend_init Synchronous;
+    MPI_Rsend_init Ready;
+    MPI_Bsend_init Buffered;
+}
+
+pub(crate) unsafe fn MPI_Recv_init(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    source: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    run("MPI_Recv_init", comm, || {
+        let (comm, memory) = decode(buf, count, datatype, comm)?;
+        // SAFETY: the program keeps the buffer while the request exists (crate head).
+        let id = unsafe { persistent::recv_init(comm, memory, source, tag) }?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *request = id.0 as usize };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
+    // SAFETY: passed on.
+    unsafe { start("MPI_Start", 1, request) }
+}
+
+pub(crate) unsafe fn MPI_Startall(count: i32, requests: *mut MPI_Request) -> i32 {
+    // SAFETY: passed on.
+    unsafe { start("MPI_Startall", count, requests) }
+}
+
+/// Starts requests; what is wrong with one of them belongs to its communicator.
+unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i32 {
+    if !is_active() {
+        return inactive(call);
+    }
+    // SAFETY: the array has `count` entries (crate head).
+    let ids = match unsafe { slice(count, requests) } {
+        Ok(ids) => ids,
+        Err(error) => return raise(call, 0, error),
+    };
+    for &mut id in ids {
+        let started = require_process().and_then(|process| persistent::start(process.vci(), id));
+        if let Err(error) = started {
+            return raise(call, comm_handle(id), error);
+        }
+    }
+    0
+}

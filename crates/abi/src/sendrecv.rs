@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A send and a receive in one call (MPI-5.0, sections 3.10 and 3.7.8).
+
+use core::ffi::c_void;
+
+use engine::Result;
+use engine::comm::Comm;
+use engine::p2p::{self, Memory, Mode};
+use engine::request;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
+
+use crate::datatype::{self, memory};
+use crate::error::run;
+use crate::p2p::decode;
+use crate::status::store_single;
+
+/// A receive and a send at once; waits for both.
+unsafe fn exchange(
+    call: &'static str,
+    comm: &'static Comm,
+    send: (Memory<'_>, i32, i32),
+    receive: (Memory<'_>, i32, i32),
+) -> Result<engine::request::Status> {
+    let vci = comm.process().vci();
+    // SAFETY: the program keeps both buffers during the call (crate head).
+    let mut arrival = unsafe { p2p::irecv(comm, receive.0, receive.1, receive.2) }?;
+    // SAFETY: as above.
+    let departure = unsafe { p2p::isend(comm, send.0, send.1, send.2, Mode::Standard) };
+    let mut departure = match departure {
+        Ok(id) => id,
+        Err(error) => {
+            request::cancel(vci, arrival)?;
+            request::wait(vci, &mut arrival, call)?;
+            return Err(error);
+        }
+    };
+    let status = request::wait(vci, &mut arrival, call);
+    request::wait(vci, &mut departure, call)?;
+    status
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Sendrecv(
+    sendbuf: *const c_void,
+    sendcount: impl Into<i64>,
+    sendtype: MPI_Datatype,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: *mut c_void,
+    recvcount: impl Into<i64>,
+    recvtype: MPI_Datatype,
+    source: i32,
+    recvtag: i32,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> i32 {
+    run("MPI_Sendrecv", comm, || {
+        let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
+        let receive = memory(recvbuf, recvcount.into(), recvtype)?;
+        // SAFETY: passed on.
+        let found = unsafe {
+            exchange(
+                "MPI_Sendrecv",
+                comm,
+                (send, dest, sendtag),
+                (receive, source, recvtag),
+            )
+        }?;
+        store_single(status, found);
+        Ok(())
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Sendrecv_replace(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> i32 {
+    run("MPI_Sendrecv_replace", comm, || {
+        let (comm, receive) = decode(buf, count, datatype, comm)?;
+        let mut copy = datatype::packed(receive);
+        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
+        // SAFETY: the copy outlives the exchange.
+        let found = unsafe {
+            exchange(
+                "MPI_Sendrecv_replace",
+                comm,
+                (send, dest, sendtag),
+                (receive, source, recvtag),
+            )
+        }?;
+        store_single(status, found);
+        Ok(())
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Isendrecv(
+    sendbuf: *const c_void,
+    sendcount: impl Into<i64>,
+    sendtype: MPI_Datatype,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: *mut c_void,
+    recvcount: impl Into<i64>,
+    recvtype: MPI_Datatype,
+    source: i32,
+    recvtag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    run("MPI_Isendrecv", comm, || {
+        let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
+        let receive = memory(recvbuf, recvcount.into(), recvtype)?;
+        // SAFETY: the program keeps both buffers until the request completes (crate head).
+        let id = unsafe {
+            p2p::isendrecv(
+                comm,
+                (send, dest, sendtag),
+                (receive, source, recvtag),
+                Vec::new(),
+            )
+        }?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *request = id.0 as usize };
+        Ok(())
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Isendrecv_replace(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> i32 {
+    run("MPI_Isendrecv_replace", comm, || {
+        let (comm, receive) = decode(buf, count, datatype, comm)?;
+        let mut copy = datatype::packed(receive);
+        let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
+        // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
+        let id = unsafe {
+            p2p::isendrecv(
+                comm,
+                (send, dest, sendtag),
+                (receive, source, recvtag),
+                copy,
+            )
+        }?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *request = id.0 as usize };
+        Ok(())
+    })
+}
