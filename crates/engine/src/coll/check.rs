@@ -6,20 +6,22 @@
 //! same tag. All compare the same words, so all come to the same end. Where only some know what to expect (the forms with
 //! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares calls, operations
 //! and roots for itself, then their first members do.
-// LONG: what is stated, how it is compared and how it is told belong together word by word.
 
-use std::sync::Arc;
+mod groups;
+mod statement;
 
 use fabric::sync::{AtomicBool, Ordering};
 
 use super::allgather::bruck;
 use super::gather::{Pieces, Sizes};
-use super::inter::Root;
 use super::primitives::{Block, Round, Scratch};
-use crate::comm::Comm;
 use crate::datatype::Signature;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
+
+pub(super) use groups::between;
+pub(super) use statement::{Call, Statement};
+use statement::{Data, WORDS, call_text};
 
 /// Whether some process of this program checks: only then datatypes are asked for their signatures.
 static SIGNS: AtomicBool = AtomicBool::new(false);
@@ -32,180 +34,6 @@ pub(crate) fn start_signing() {
 /// Whether blocks carry signatures.
 pub(super) fn is_signing() -> bool {
     SIGNS.load(Ordering::Relaxed)
-}
-
-/// The calls that are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
-    Barrier,
-    Bcast,
-    Gather,
-    Gatherv,
-    Scatter,
-    Scatterv,
-    Allgather,
-    Alltoall,
-    Alltoallv,
-    Reduce,
-    Allreduce,
-    ReduceScatter,
-    Scan,
-    Exscan,
-    Neighbor,
-    Create,
-}
-
-const CALLS: [(Call, &str); 16] = [
-    (Call::Barrier, "MPI_Barrier"),
-    (Call::Bcast, "MPI_Bcast"),
-    (Call::Gather, "MPI_Gather"),
-    (Call::Gatherv, "MPI_Gatherv"),
-    (Call::Scatter, "MPI_Scatter"),
-    (Call::Scatterv, "MPI_Scatterv"),
-    (Call::Allgather, "MPI_Allgather or MPI_Allgatherv"),
-    (Call::Alltoall, "MPI_Alltoall"),
-    (Call::Alltoallv, "MPI_Alltoallv or MPI_Alltoallw"),
-    (Call::Reduce, "MPI_Reduce"),
-    (Call::Allreduce, "MPI_Allreduce"),
-    (Call::ReduceScatter, "MPI_Reduce_scatter"),
-    (Call::Scan, "MPI_Scan"),
-    (Call::Exscan, "MPI_Exscan"),
-    (Call::Neighbor, "a collective among neighbours"),
-    (Call::Create, "a call that makes a communicator"),
-];
-
-/// Words that a member states.
-const WORDS: usize = 8;
-
-/// Data that a member names: how many bytes of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Data {
-    count: u64,
-    bytes: u64,
-    /// Of one element.
-    element: Signature,
-}
-
-impl Data {
-    const NONE: Self = Self {
-        count: 0,
-        bytes: 0,
-        element: Signature::EMPTY,
-    };
-
-    fn of(block: &Block) -> Self {
-        Self {
-            count: block.count as u64,
-            bytes: block.bytes() as u64,
-            element: block.signature,
-        }
-    }
-
-    const fn words(self) -> [u64; 3] {
-        [self.count, self.bytes, self.element.to_word()]
-    }
-
-    const fn from_words(words: &[u64]) -> Self {
-        Self {
-            count: words[0],
-            bytes: words[1],
-            element: Signature::from_word(words[2]),
-        }
-    }
-
-    const fn signature(self) -> Signature {
-        self.element.times(self.count)
-    }
-
-    fn agrees_with(self, other: Self) -> bool {
-        self.bytes == other.bytes && !self.signature().differs_from(other.signature())
-    }
-
-    fn text(self) -> String {
-        let Self {
-            count,
-            bytes,
-            element,
-        } = self;
-        let size = bytes.checked_div(count).unwrap_or(0);
-        match element.name() {
-            _ if count == 0 => "no elements".to_owned(),
-            Some(name) => format!("{count} of {name} ({bytes} bytes)"),
-            None if element == Signature::UNKNOWN => format!("{bytes} bytes"),
-            None => format!("{count} of a type of {size} bytes ({bytes} bytes)"),
-        }
-    }
-}
-
-/// What a member is about to do.
-#[derive(Clone, Copy)]
-pub(super) struct Statement {
-    call: Call,
-    root: Option<u32>,
-    op: u64,
-    data: Data,
-    /// A digest of what all members know of all pieces.
-    lists: u64,
-}
-
-impl Statement {
-    pub(super) const fn new(call: Call) -> Self {
-        Self {
-            call,
-            root: None,
-            op: 0,
-            data: Data::NONE,
-            lists: 0,
-        }
-    }
-
-    pub(super) const fn with_root(self, root: u32) -> Self {
-        Self {
-            root: Some(root),
-            ..self
-        }
-    }
-
-    pub(super) fn with_op(self, op: &Reduction) -> Self {
-        Self {
-            op: op.number(),
-            ..self
-        }
-    }
-
-    pub(super) fn with_data(self, block: &Block) -> Self {
-        Self {
-            data: Data::of(block),
-            ..self
-        }
-    }
-
-    pub(super) fn with_lists(self, numbers: impl Iterator<Item = usize>) -> Self {
-        let digest = |sum: u64, number: usize| {
-            (sum ^ number as u64)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29)
-        };
-        Self {
-            lists: numbers.fold(1, digest),
-            ..self
-        }
-    }
-
-    fn words(self) -> [u64; WORDS] {
-        let [count, bytes, element] = self.data.words();
-        let root = self.root.map_or(0, |root| u64::from(root) + 1);
-        [
-            self.call as u64,
-            root,
-            self.op,
-            count,
-            bytes,
-            element,
-            self.lists,
-            0,
-        ]
-    }
 }
 
 impl Round {
@@ -274,11 +102,6 @@ fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String
         .collect();
     let text = format!("the ranks disagree about the {what}: {}", parts.join("; "));
     Error::new(class, text)
-}
-
-fn call_text(words: &[u64; WORDS]) -> String {
-    let row = CALLS.iter().find(|row| row.0 as u64 == words[0]);
-    row.map_or("another call", |row| row.1).to_owned()
 }
 
 /// Has all members state what they are about to do, and compares it. The data are compared if `same_data`.
@@ -485,128 +308,4 @@ pub(super) async fn alltoall(
                 (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
             });
     report(round, finding).await
-}
-
-/// How a member of one of two groups names the root.
-const fn root_word(root: Option<Root>) -> u64 {
-    match root {
-        None => 0,
-        Some(Root::Here) => 1,
-        Some(Root::Elsewhere) => 2,
-        Some(Root::Rank(rank)) => 3 + rank as u64,
-    }
-}
-
-fn root_text(word: u64) -> String {
-    match word {
-        1 => "MPI_ROOT".to_owned(),
-        2 => "MPI_PROC_NULL".to_owned(),
-        word => word.wrapping_sub(3).to_string(),
-    }
-}
-
-/// What a group says to the other one: whether it agrees, the call, the operation, the root.
-type Word = [u64; 4];
-
-/// What all members of a group say, or where they disagree. In the group of the root one says that it is it.
-fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
-    let differ = |index: usize| said.iter().any(|words| words[index] != said[0][index]);
-    if differ(0) {
-        let texts = said.iter().map(call_text);
-        return Err(disagreement(ErrorClass::ERR_OTHER, "operation", texts));
-    }
-    // Who says MPI_PROC_NULL may name any operation.
-    let counts = |words: &&[u64; WORDS]| words[1] != 2;
-    let op = said.iter().find(counts).map_or(0, |words| words[2]);
-    if said.iter().filter(counts).any(|words| words[2] != op) {
-        let texts = said.iter().map(|words| match words[1] {
-            2 => "nothing about it".to_owned(),
-            _ => Reduction::name_of(words[2]),
-        });
-        return Err(disagreement(
-            ErrorClass::ERR_OP,
-            "reduction operation",
-            texts,
-        ));
-    }
-    let here: Vec<usize> = (0..said.len()).filter(|&rank| said[rank][1] == 1).collect();
-    let fits = match here[..] {
-        [_] => said.iter().all(|words| words[1] == 1 || words[1] == 2),
-        [] => !differ(1) && said[0][1] != 2,
-        _ => false,
-    };
-    if !fits {
-        let texts = said.iter().map(|words| root_text(words[1]));
-        return Err(disagreement(ErrorClass::ERR_ROOT, "root", texts));
-    }
-    let root = match here.first() {
-        // The rank that the other group has to name.
-        Some(&rank) => (1 << 32) | (rank as u64 + 3),
-        None => said[0][1],
-    };
-    Ok([1, said[0][0], op, root])
-}
-
-/// Both groups of an intercommunicator do the same, with one root.
-pub(super) async fn between(
-    comm: &Arc<Comm>,
-    call: Call,
-    op: Option<&Reduction>,
-    root: Option<Root>,
-) -> Result<()> {
-    if !comm.process.settings().check.collectives {
-        return Ok(());
-    }
-    let mut words = Statement::new(call).words();
-    words[1] = root_word(root);
-    words[2] = op.map_or(0, Reduction::number);
-    Box::pin(compare_groups(comm.clone(), words)).await
-}
-
-async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS]) -> Result<()> {
-    let Some(local) = comm.local().cloned() else {
-        return Ok(());
-    };
-    let (mut within, mut across) = (Round::new(local), Round::new(comm));
-    let said = tell(&mut within, &words).await;
-    let ours = agreed(&said);
-    // A group that disagrees tells the other one, which waits for nothing then.
-    let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 4]), [0; 4]);
-    if within.rank == 0 {
-        across.exchange_words(&own, &mut theirs, 0).await;
-    }
-    within.bcast_words(&mut theirs, 0).await;
-    ours?;
-    let other = |class: ErrorClass, what: &str, mine: String, theirs: String| {
-        let text = format!(
-            "the groups disagree about the {what}: this one said {mine}; the other {theirs}"
-        );
-        Err(Error::new(class, text))
-    };
-    if theirs[0] == 0 {
-        let text = "the ranks of the other group disagree; they were told about what";
-        return Err(Error::new(ErrorClass::ERR_OTHER, text));
-    }
-    let call = |word: u64| call_text(&[word, 0, 0, 0, 0, 0, 0, 0]);
-    if own[1] != theirs[1] {
-        return other(
-            ErrorClass::ERR_OTHER,
-            "operation",
-            call(own[1]),
-            call(theirs[1]),
-        );
-    }
-    if own[2] != theirs[2] {
-        let (mine, theirs) = (Reduction::name_of(own[2]), Reduction::name_of(theirs[2]));
-        return other(ErrorClass::ERR_OP, "reduction operation", mine, theirs);
-    }
-    // One group has the root, the other names it.
-    if own[3] != 0 && (own[3] ^ theirs[3]) != 1 << 32 {
-        let said = |word: u64| match word >> 32 {
-            0 => format!("rank {} of the other group", root_text(word)),
-            _ => format!("MPI_ROOT at its rank {}", root_text(word & 0xffff_ffff)),
-        };
-        return other(ErrorClass::ERR_ROOT, "root", said(own[3]), said(theirs[3]));
-    }
-    within.outcome().and(across.outcome())
 }
