@@ -200,7 +200,9 @@ impl Settings {
                 continue;
             };
             let row = &SETTINGS[index];
-            match parse(&value).filter(|number| (row.min..=row.max).contains(number)) {
+            match algorithms::number(value.trim())
+                .filter(|number| (row.min..=row.max).contains(number))
+            {
                 Some(number) => settings.set(index, number),
                 None => warnings.push(format!(
                     "setting {name} is '{value}', expected {}..{} {}; the default {} is used",
@@ -278,18 +280,6 @@ pub(crate) fn foreign_launcher() -> Option<&'static str> {
             std::env::var_os("PMIX_RANK").is_some() || std::env::var_os("PMI_FD").is_some();
         inside.then_some("PMIX_RANK or PMI_FD")
     })
-}
-
-/// A whole number, with an optional binary suffix K, M or G.
-fn parse(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (digits, factor) = match text.chars().last()?.to_ascii_uppercase() {
-        'K' => (&text[..text.len() - 1], 1 << 10),
-        'M' => (&text[..text.len() - 1], 1 << 20),
-        'G' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1u64),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 fn nearest(name: &str) -> &'static str {

@@ -11,6 +11,7 @@ use engine::coll::short::now;
 use engine::coll::{self, Block, Pieces, Sizes};
 use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;
+use engine::op::Reduction;
 use engine::{Error, ErrorClass, Result, task};
 
 use crate::buffer::Region;
@@ -240,23 +241,41 @@ impl<T: Threads> Communicator<'_, T> {
     /// When the lengths differ.
     pub fn scan<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Vec<V>> {
         let call = "Communicator::scan";
-        self.run(call, |this| {
-            let (reduction, datatype) = op.reduction()?;
-            let mut result = zeros::<V>(data.len());
-            let (from, count) = (data.region()?, data.len());
-            let into = result[..].region_mut()?;
-            // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
-                let (from, into) = (from.memory(), into.memory());
-                now::prefix(call, this.comm(), &from, &into, count, &reduction, true)
-            };
-            this.finish(call, tried, |comm| {
-                let send = elements(data.as_ptr(), count, &datatype);
-                let receive = elements(result.as_mut_ptr(), count, &datatype);
-                coll::scan(comm, send, receive, reduction)
-            })?;
-            Ok(result)
-        })
+        self.run(call, |this| this.prefix(call, data, op, true, coll::scan))
+    }
+
+    /// Combines the data of all ranks up to this one, or below it; `work` does the same if it takes messages.
+    pub(crate) fn prefix<V: Datatype, W: Future<Output = Result<()>>>(
+        &self,
+        call: &'static str,
+        data: &[V],
+        op: Op<V>,
+        inclusive: bool,
+        work: impl FnOnce(Arc<Comm>, Block, Block, Reduction) -> W,
+    ) -> Result<Vec<V>> {
+        let (reduction, datatype) = op.reduction()?;
+        let mut result = zeros::<V>(data.len());
+        let (from, count) = (data.region()?, data.len());
+        let into = result[..].region_mut()?;
+        // SAFETY: both buffers are borrowed or owned until this returns.
+        let tried = unsafe {
+            let (from, into) = (from.memory(), into.memory());
+            now::prefix(
+                call,
+                self.comm(),
+                &from,
+                &into,
+                count,
+                &reduction,
+                inclusive,
+            )
+        };
+        self.finish(call, tried, |comm| {
+            let send = elements(data.as_ptr(), count, &datatype);
+            let receive = elements(result.as_mut_ptr(), count, &datatype);
+            work(comm, send, receive, reduction)
+        })?;
+        Ok(result)
     }
 
     /// Collects equally long data of all ranks at the root, in the order of the ranks (MPI_Gather); the others get `None`.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use engine::coll::{self, Block, Pieces, Sizes, neighbour};
 use engine::comm::Comm;
+use engine::op::Reduction;
 use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::{Incoming, Outgoing, Region};
@@ -242,11 +243,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         data: &'scope mut [V],
         op: Op<V>,
     ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
-        let arguments = combined(data, &op);
-        let work = |comm, (block, reduction): (Block, _)| {
-            coll::allreduce(comm, block.clone(), block, reduction)
-        };
-        self.plan("Scope::all_reduce_init", data, arguments, work)
+        self.combine_init("Scope::all_reduce_init", data, op, coll::allreduce)
     }
 
     /// Describes combining the data of all ranks up to each one, in place (MPI_Scan_init).
@@ -258,11 +255,21 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         data: &'scope mut [V],
         op: Op<V>,
     ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
+        self.combine_init("Scope::scan_init", data, op, coll::scan)
+    }
+
+    /// A combination in place, of the same data at all ranks.
+    fn combine_init<V: Datatype, W: Future<Output = Result<()>> + 'static>(
+        &'scope self,
+        call: &'static str,
+        data: &'scope mut [V],
+        op: Op<V>,
+        combine: impl Fn(Arc<Comm>, Block, Block, Reduction) -> W + 'static,
+    ) -> Result<PersistentCollective<'scope, &'scope mut [V]>> {
         let arguments = combined(data, &op);
-        let work = |comm, (block, reduction): (Block, _)| {
-            coll::scan(comm, block.clone(), block, reduction)
-        };
-        self.plan("Scope::scan_init", data, arguments, work)
+        self.plan(call, data, arguments, move |comm, (block, reduction)| {
+            combine(comm, block.clone(), block, reduction)
+        })
     }
 
     fn root_and<A>(&self, root: usize, arguments: Result<A>) -> Result<(u32, A)> {

@@ -135,20 +135,7 @@ impl<T: Threads> Communicator<'_, T> {
     pub fn scan_exclusive<V: Datatype>(&self, data: &[V], op: Op<V>) -> Result<Option<Vec<V>>> {
         let call = "Communicator::scan_exclusive";
         self.run(call, |this| {
-            let (reduction, datatype) = op.reduction()?;
-            let mut result = zeros::<V>(data.len());
-            let (from, count) = (data.region()?, data.len());
-            let into = result[..].region_mut()?;
-            // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
-                let (from, into) = (from.memory(), into.memory());
-                now::prefix(call, this.comm(), &from, &into, count, &reduction, false)
-            };
-            this.finish(call, tried, |comm| {
-                let send = elements(data.as_ptr(), count, &datatype);
-                let receive = elements(result.as_mut_ptr(), count, &datatype);
-                coll::exscan(comm, send, receive, reduction)
-            })?;
+            let result = this.prefix(call, data, op, false, coll::exscan)?;
             Ok((this.rank() > 0).then_some(result))
         })
     }

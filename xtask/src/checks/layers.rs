@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{conclude, metadata, read, rust_files, shown};
+use super::{conclude, metadata, read, rust_files, shipped, shown};
 use crate::shell;
 
 /// Compares both plans with the code.
@@ -52,34 +52,48 @@ fn compare_folders(metadata: &Value, wrong: &mut Vec<String>) -> Result<usize, S
                 .strip_prefix(&source)
                 .unwrap_or(&path)
                 .with_extension("");
-            let folder = inside
+            let parts: Vec<String> = inside
                 .components()
-                .next()
-                .map(|part| part.as_os_str().to_string_lossy().into_owned());
-            let folder = folder.unwrap_or_default();
-            let is_test = inside.components().any(|part| part.as_os_str() == "tests");
-            if folder == "lib" || folder == "testing" || is_test {
+                .map(|part| part.as_os_str().to_string_lossy().into_owned())
+                .collect();
+            let is_test = parts.iter().any(|part| part == "tests");
+            if parts[0] == "lib" || parts[0] == "testing" || is_test {
                 continue;
             }
             count += 1;
-            let Some(allowed) = plan.get(&folder).and_then(Value::as_array) else {
-                wrong.push(format!("{folder} of {name} is not in the plan"));
-                continue;
-            };
-            for used in used_modules(&read(&path)?) {
-                let planned = plan.get(&used).is_some();
-                if planned && used != folder && !allowed.iter().any(|name| *name == *used) {
-                    wrong.push(format!("{}: {folder} may not use {used}", shown(&path)));
-                }
-            }
+            let found = complaints(&parts, &read(&path)?, plan);
+            wrong.extend(found.iter().map(|text| format!("{}: {text}", shown(&path))));
         }
     }
     Ok(count)
 }
 
-/// First parts of the `crate::` paths in a file, outside its tests.
-fn used_modules(text: &str) -> Vec<String> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or("");
+/// What the plan has against a file at a module path, such as `coll/check/groups` or `coll/mod`.
+fn complaints(parts: &[String], text: &str, plan: &Value) -> Vec<String> {
+    let folder = parts[0].as_str();
+    let mut wrong = Vec::new();
+    let code = shipped(text);
+    match plan.get(folder).and_then(Value::as_array) {
+        Some(allowed) => {
+            for used in used_modules(&code) {
+                let planned = plan.get(&used).is_some();
+                if planned && used != folder && !allowed.iter().any(|name| *name == *used) {
+                    wrong.push(format!("{folder} may not use {used}"));
+                }
+            }
+        }
+        None => wrong.push(format!("{folder} is not in the plan")),
+    }
+    let is_mod = parts.last().is_some_and(|last| last == "mod");
+    let depth = parts.len() - usize::from(is_mod);
+    if code.contains(&"super::".repeat(depth)) {
+        wrong.push("leaves its folder by super::; say crate::".to_owned());
+    }
+    wrong
+}
+
+/// First parts of the `crate::` paths in code.
+fn used_modules(code: &str) -> Vec<String> {
     let mut used = Vec::new();
     for rest in code.split("crate::").skip(1) {
         let group = rest
@@ -101,10 +115,65 @@ fn used_modules(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::*;
+
     #[test]
     fn paths_and_groups_of_paths_are_seen() {
-        let text = "use crate::comm::Comm;\nuse crate::{vci, task::Task};\nfn f() { crate::op::x() }\n\
-                    #[cfg(test)]\nuse crate::p2p;";
-        assert_eq!(super::used_modules(text), ["comm", "op", "task", "vci"]);
+        let text =
+            "use crate::comm::Comm;\nuse crate::{vci, task::Task};\nfn f() { crate::op::x() }\n";
+        assert_eq!(used_modules(text), ["comm", "op", "task", "vci"]);
+    }
+
+    #[test]
+    fn folders_that_use_more_than_planned_are_named() {
+        let plan = json!({ "coll": ["p2p"], "p2p": [], "vci": [] });
+        let of = |path: &str, text: &str| -> Vec<String> {
+            let parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+            complaints(&parts, text, &plan)
+        };
+        let none: [String; 0] = [];
+        assert_eq!(
+            of("coll/bcast", "use crate::p2p::send;\nuse super::ring;"),
+            none
+        );
+        assert_eq!(
+            of(
+                "coll/bcast",
+                "// crate::vci\n#[cfg(test)]\nuse crate::vci;\n"
+            ),
+            none
+        );
+        let upwards = "#[cfg(test)]\nmod tests;\nuse crate::coll::bcast;\n";
+        assert_eq!(of("p2p/mod", upwards), ["p2p may not use coll"]);
+        assert_eq!(of("new", ""), ["new is not in the plan"]);
+        let leaves = ["leaves its folder by super::; say crate::"];
+        assert_eq!(of("coll/mod", "use super::vci;"), leaves);
+        assert_eq!(
+            of("coll/check/groups", "use super::super::super::vci;"),
+            leaves
+        );
+        assert_eq!(of("coll/check/groups", "use super::super::ring;"), none);
+    }
+
+    #[test]
+    fn crates_that_use_more_than_planned_are_named() {
+        let uses = |dependency: &str, kind: Option<&str>| {
+            let metadata = json!({
+                "metadata": { "layers": { "engine": ["fabric"], "fabric": [] } },
+                "packages": [
+                    { "name": "engine", "dependencies": [] },
+                    { "name": "fabric", "dependencies": [{ "name": dependency, "kind": kind }] },
+                ],
+            });
+            let mut wrong = Vec::new();
+            assert_eq!(compare_crates(&metadata, &mut wrong), Ok(2));
+            wrong
+        };
+        assert_eq!(uses("engine", None), ["fabric may not use engine"]);
+        assert_eq!(uses("engine", Some("build")), ["fabric may not use engine"]);
+        assert!(uses("engine", Some("dev")).is_empty());
+        assert!(uses("libc", None).is_empty());
     }
 }

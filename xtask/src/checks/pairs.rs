@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{conclude, read, shown, sources};
+use super::{conclude, read, shipped, shown, sources};
 
 /// A label stands at most this many lines above its ordering.
 const REACH: usize = 8;
@@ -25,9 +25,8 @@ pub(crate) fn pairs() -> Result<usize, String> {
             continue;
         }
         let text = read(&path)?;
-        let code = text.split("#[cfg(test)]").next().unwrap_or("");
-        let all: Vec<&str> = code.lines().collect();
-        for (number, line) in all.iter().enumerate() {
+        let all: Vec<&str> = text.lines().collect();
+        for (number, line) in shipped(&text).lines().enumerate() {
             for strong in strong_orderings(line) {
                 orderings += 1;
                 let Some(label) = label(&all[number.saturating_sub(REACH)..=number]) else {

@@ -309,6 +309,12 @@ impl Kind {
         },
     ];
 
+    /// Every kind with every count.
+    fn each<const N: usize>(counts: [usize; N]) -> impl Iterator<Item = (Self, usize)> {
+        let with = move |kind| counts.map(|count| (kind, count));
+        Self::ALL.into_iter().flat_map(with)
+    }
+
     fn op(self) -> Reduction {
         match (self.commutes, self.holes) {
             (true, _) => sum(),
@@ -348,10 +354,7 @@ impl Kind {
 fn every_reduce_combines_in_rank_order() {
     every_algorithm::<Reduce>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (kind, count) in Kind::ALL
-            .into_iter()
-            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
-        {
+        for (kind, count) in Kind::each(COUNTS) {
             let expected = kind.result(0..size, count);
             for root in roots(size) {
                 let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
@@ -386,10 +389,7 @@ fn every_reduce_combines_in_rank_order() {
 fn every_allreduce_combines_everywhere() {
     every_algorithm::<Allreduce>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (kind, count) in Kind::ALL
-            .into_iter()
-            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
-        {
+        for (kind, count) in Kind::each(COUNTS) {
             let expected = kind.result(0..size, count);
             let case = kind.case::<Allreduce>(process, 8 * count);
             let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
@@ -409,10 +409,7 @@ fn every_allreduce_combines_everywhere() {
 fn every_reduce_scatter_gives_parts() {
     every_algorithm::<ReduceScatter>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (kind, count) in Kind::ALL
-            .into_iter()
-            .flat_map(|kind| PIECES.map(|c| (kind, c)))
-        {
+        for (kind, count) in Kind::each(PIECES) {
             let case = kind.case::<ReduceScatter>(process, 8 * count);
             for equal in [true, false] {
                 let part = |r: usize| if equal { count } else { (r + 1) % 3 * count };
@@ -440,10 +437,7 @@ fn every_reduce_scatter_gives_parts() {
 fn every_scan_covers_the_ranks_below() {
     every_algorithm::<Scan>(|process, forced| {
         let rank = process.rank();
-        for (kind, count) in Kind::ALL
-            .into_iter()
-            .flat_map(|kind| COUNTS.map(|c| (kind, c)))
-        {
+        for (kind, count) in Kind::each(COUNTS) {
             let case = kind.case::<Scan>(process, 8 * count);
             let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
             let mut result = Numbers::new(&vec![5; count], kind.holes);
