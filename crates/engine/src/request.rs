@@ -473,27 +473,3 @@ pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm
 pub fn at_index(vci: &Vci, index: u32) -> Option<RequestId> {
     vci.enter().ops.at_index(index)
 }
-
-/// Marks a generalized request cancelled or not, and sets its status, before it completes.
-///
-/// # Errors
-/// MPI_ERR_REQUEST.
-pub fn set_status(vci: &Vci, id: RequestId, status: Status) -> Result<()> {
-    let mut guard = vci.enter();
-    let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
-    let op = guard.ops.op_mut(index);
-    if status.cancelled {
-        op.record.flags |= flag::CANCELLED;
-    }
-    op.extra.get_or_insert_default().status = Some(status);
-    Ok(())
-}
-
-/// Whether a request is live and persistent.
-pub fn is_persistent(vci: &Vci, id: RequestId) -> bool {
-    let guard = vci.enter();
-    guard
-        .ops
-        .find(id)
-        .is_some_and(|index| guard.ops.op(index).has(flag::PERSISTENT))
-}

@@ -15,7 +15,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
 use crate::coll::Membership;
@@ -170,7 +170,6 @@ pub struct Comm {
     pub attributes: Attributes,
     /// Buffer attached for buffered sends on this communicator.
     pub(crate) buffer: crate::p2p::buffered::AttachedBuffer,
-    freed: AtomicI32,
     /// Where the process's list has this communicator, while it is not freed.
     pub(crate) place: AtomicUsize,
     topology: OnceLock<Topology>,
@@ -229,7 +228,6 @@ impl Comm {
             error_handler: AtomicU64::new(0),
             attributes: Attributes::default(),
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
-            freed: AtomicI32::new(0),
             place: AtomicUsize::new(0),
             topology: OnceLock::new(),
         });
@@ -417,15 +415,9 @@ impl Comm {
     /// Marks the communicator freed (MPI_Comm_free); it disappears when its pending operations are complete.
     pub fn free(&self) {
         for comm in [Some(self), self.local.as_deref()].into_iter().flatten() {
-            comm.freed.store(1, Ordering::Relaxed);
             self.process.release(comm);
         }
         self.process.purge();
-    }
-
-    /// Whether [`Self::free`] was called.
-    pub fn is_freed(&self) -> bool {
-        self.freed.load(Ordering::Relaxed) != 0
     }
 
     /// Name and rank, for error texts.

@@ -296,25 +296,12 @@ const ROW_OF: [u8; 256] = {
 
 const _: () = assert!(PREDEFINED.len() == 70);
 
-/// Kind of number for MPI_Type_match_size; the numbers are the ABI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum TypeClass {
-    /// LOGICAL (extension).
-    Logical = 191,
-    /// INTEGER.
-    Integer = 192,
-    /// REAL.
-    Real = 193,
-    /// COMPLEX.
-    Complex = 194,
-}
-
 /// The Fortran type of a class that has `size` bytes (MPI_Type_match_size).
 ///
 /// # Errors
 /// MPI_ERR_ARG when the class is unknown or has no type of this size.
 pub fn match_size(class: i32, size: i32) -> Result<&'static Predefined> {
+    // The ABI's numbers of the classes: logical (an extension), integer, real, complex.
     let instance = match class {
         191 => 0,
         192 => 1,
