@@ -5,7 +5,7 @@
 usage: run.py PREFIX FOLDER
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
-file of mpi4py's test folder and the numbers of ranks that it has to pass on. The last line printed is
+file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it. The last line printed is
 "N passed, N failed, N skipped", counted in test functions and ranks.
 """
 
@@ -53,17 +53,19 @@ def build(prefix, folder):
 
 
 def listed():
-    """File names and numbers of ranks of pass.txt."""
+    """File names, numbers of ranks and what is set, of pass.txt."""
     text = Path(__file__).with_name("pass.txt").read_text(encoding="utf-8")
     lines = [line.split("#")[0].split() for line in text.splitlines()]
-    return [(words[0], [int(word) for word in words[1:]]) for words in lines if words]
+    numbers = [[int(word) for word in words[1:] if "=" not in word] for words in lines]
+    settings = [dict(word.split("=") for word in words[1:] if "=" in word) for words in lines]
+    return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings) if words]
 
 
-def run(prefix, site, tests, name, ranks):
+def run(prefix, site, tests, name, ranks, settings):
     """Passed, failed and skipped tests of one file on so many ranks, and what was printed."""
     command = [str(prefix / "bin/mpiexec"), "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
     command += [sys.executable, "main.py", "-q", "-i", f"{name}\\.py"]
-    environment = {**os.environ, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    environment = {**os.environ, **settings, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
     done = subprocess.run(
         command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
@@ -81,11 +83,11 @@ def main():
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     site, tests = build(prefix, folder)
     total = [0, 0, 0]
-    for name, numbers in listed():
+    for name, numbers, settings in listed():
         for ranks in numbers:
-            *counts, output = run(prefix, site, tests, name, ranks)
+            *counts, output = run(prefix, site, tests, name, ranks, settings)
             if counts[1]:
-                print(f"{name} on {ranks} ranks FAILED:\n{output}")
+                print(f"{name} on {ranks} ranks {settings or ''} FAILED:\n{output}")
             total = [sum(pair) for pair in zip(total, counts)]
     print("{} passed, {} failed, {} skipped".format(*total))
     sys.exit(total[1] != 0)

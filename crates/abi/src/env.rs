@@ -94,7 +94,7 @@ pub(crate) unsafe fn store_text(text: &str, buffer: *mut c_char, length: *mut i3
 pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     match process() {
-        Some(process) => process.resume(),
+        Some(process) => process.resume().map_err(|error| error.in_call(call))?,
         None => start_engine(level).map_err(|error| error.in_call(call))?,
     }
     *users += 1;
@@ -194,7 +194,7 @@ pub(crate) fn MPI_Finalize() -> i32 {
         process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
         process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
         process.finish()?;
-        process.resume();
+        process.resume()?;
         WORLD.store(FINALIZED, Ordering::Relaxed);
         leave_engine("MPI_Finalize")
     })

@@ -158,11 +158,7 @@ impl Process {
         process
             .itself
             .get_or_init(|| Comm::new(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
-        process
-            .segment
-            .board(place.rank)
-            .phase
-            .store(phase::INITIALIZED, Ordering::Relaxed);
+        process.resume()?;
         Ok(process)
     }
 
@@ -345,7 +341,9 @@ impl Process {
     /// # Errors
     /// When a peer broke the protocol.
     pub fn rest(&'static self, call: &'static str) -> Result<()> {
-        self.vci.wait_until(call, |state| state.is_drained())?;
+        let drained = self.vci.wait_until(call, |state| state.is_drained());
+        self.vci.stop_background();
+        drained?;
         self.vci.enter().publish_counts();
         self.segment
             .board(self.rank)
@@ -355,11 +353,15 @@ impl Process {
     }
 
     /// Goes on after [`Self::rest`] or [`Self::finish`].
-    pub fn resume(&self) {
+    ///
+    /// # Errors
+    /// When a progress thread is wanted and cannot be started.
+    pub fn resume(&'static self) -> Result<()> {
         self.segment
             .board(self.rank)
             .phase
             .store(phase::INITIALIZED, Ordering::Relaxed);
+        self.vci.start_background()
     }
 
     /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.

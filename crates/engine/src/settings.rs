@@ -151,6 +151,8 @@ settings! {
         "whether collectives of ranks of one node go through memory that they share instead of messages where that is faster";
     reproducible, "REPRODUCIBLE", 0, 0..=1, "switch",
         "whether reductions give the same bits whichever algorithm is chosen: operands are combined from the last rank down, one after the other";
+    progress_thread, "PROGRESS_THREAD", 0, 0..=1, "switch",
+        "whether a thread of each process makes progress while the program computes; calls then cost the locks of MPI_THREAD_MULTIPLE";
     sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest time that a sleeping rank trusts to be woken before it looks by itself";
 }

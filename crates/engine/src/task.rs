@@ -5,13 +5,14 @@
 //! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests ([`Completion`]) or for
 //! words of shared memory, so a poll after each round of progress is all the waking they need.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use fabric::board::kind as record_kind;
-use fabric::sync::{AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
@@ -38,10 +39,37 @@ struct Task {
     request: RequestId,
 }
 
+/// Tasks that nobody polls now.
+#[derive(Default)]
+struct Idle {
+    tasks: Vec<Task>,
+    /// Whether somebody looked for tasks while another thread had them.
+    missed: bool,
+}
+
+/// What became of an attempt to poll tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// All that there are.
+    Here,
+    /// None: another thread has them, or a call further up in this one.
+    Elsewhere,
+}
+
+thread_local! {
+    /// What the future that this thread polled last waits for besides.
+    static WATCH: Cell<Option<Watch>> = const { Cell::new(None) };
+}
+
+/// Says which word the future that is being polled waits for.
+pub(crate) fn watch(watch: Watch) {
+    WATCH.set(Some(watch));
+}
+
 /// The tasks of a VCI.
 #[derive(Default)]
 pub(crate) struct TaskList {
-    tasks: Mutex<Vec<Task>>,
+    idle: Mutex<Idle>,
     /// Operations that only wait for others' data.
     kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
     /// Of both kinds.
@@ -53,29 +81,34 @@ impl TaskList {
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Vci {
     /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the
     /// list, so that a nested call cannot poll it again.
     #[inline(always)]
-    pub(crate) fn poll_tasks(&self) {
-        if !self.tasks.is_empty() {
-            self.poll_all_tasks();
+    pub(crate) fn poll_tasks(&self) -> Polled {
+        if self.tasks.is_empty() {
+            return Polled::Here;
         }
+        self.poll_all_tasks()
     }
 
     #[inline(never)]
-    fn poll_all_tasks(&self) {
+    fn poll_all_tasks(&self) -> Polled {
         self.poll_kept();
-        let Ok(mut list) = self.tasks.tasks.try_lock() else {
-            return;
+        let mut tasks = {
+            let mut idle = self.tasks.idle();
+            if idle.tasks.is_empty() {
+                idle.missed = true;
+                return Polled::Elsewhere;
+            }
+            std::mem::take(&mut idle.tasks)
         };
-        if list.is_empty() {
-            return;
-        }
-        let mut tasks = std::mem::take(&mut *list);
-        drop(list);
         tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
             Poll::Pending => true,
             Poll::Ready(outcome) => {
@@ -84,10 +117,17 @@ impl Vci {
                 false
             }
         });
-        if let Ok(mut list) = self.tasks.tasks.lock() {
-            tasks.append(&mut list);
-            *list = tasks;
+        let missed = {
+            let mut idle = self.tasks.idle();
+            tasks.append(&mut idle.tasks);
+            idle.tasks = tasks;
+            std::mem::take(&mut idle.missed)
+        };
+        if missed && self.is_threaded() {
+            // Who found none may have gone to sleep.
+            self.ring_own_doorbell();
         }
+        Polled::Here
     }
 
     /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
@@ -96,10 +136,8 @@ impl Vci {
             Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
             Poll::Pending => {
                 self.tasks.count.fetch_add(1, Ordering::Relaxed);
-                match self.tasks.tasks.lock() {
-                    Ok(mut list) => list.push(Task { future, request }),
-                    Err(poisoned) => poisoned.into_inner().push(Task { future, request }),
-                }
+                self.tasks.idle().tasks.push(Task { future, request });
+                self.rouse();
             }
         }
     }
@@ -156,6 +194,10 @@ impl Vci {
             }
             guard.complete(index);
         }
+        drop(guard);
+        if self.is_threaded() {
+            self.ring_own_doorbell();
+        }
     }
 }
 
@@ -174,20 +216,13 @@ pub fn block_on<T>(
 ) -> Result<T> {
     let mut future = pin!(future);
     loop {
-        let seen = {
-            let mut guard = vci.enter();
-            guard.watch = None;
-            guard.events
-        };
+        let seen = vci.enter().events;
+        WATCH.set(None);
         if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
             return outcome;
         }
-        let watch = {
-            let mut guard = vci.enter();
-            let watch = guard.watch.take();
-            guard.awaited = watch.as_ref().map(Watch::awaited);
-            watch
-        };
+        let watch = WATCH.take();
+        vci.enter().awaited = watch.as_ref().map(Watch::awaited);
         let waited = vci.wait_until(call, |state| {
             state.events != seen || watch.is_some_and(|watch| watch.has_changed())
         });

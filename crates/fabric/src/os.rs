@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -127,4 +128,22 @@ pub fn yield_core() {
 /// Cores that this process may run on.
 pub fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// Starts something while this thread, and so each thread that it starts, takes no signals: those are for the program's own threads.
+pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
+    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both sets are writable; the first is filled before it is read, and so is the second if the call succeeds.
+    let blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let result = start();
+    if blocked {
+        // SAFETY: filled by the call above. The result can only tell of bad arguments.
+        let _ = unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut())
+        };
+    }
+    result
 }

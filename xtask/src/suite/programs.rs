@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! C programs: those of tests/c name their numbers of ranks in a line `RANKS: 1 2 4` and print PASS.
+//! C programs: those of tests/c name their numbers of ranks in a line `RANKS: 1 2 4` and print PASS. A line `ENV: NAME=VALUE`
+//! says what is set for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,10 +86,14 @@ fn run_on_its_ranks(
     let numbers = ranks
         .split_whitespace()
         .filter(|word| word.parse::<u32>().is_ok());
+    let setting = text
+        .lines()
+        .find_map(|line| line.split("ENV: ").nth(1)?.split_once('='));
     for count in numbers {
-        let output = shell::output(
-            ranks_of(count, &program).env("LD_LIBRARY_PATH", shell::target().join("prefix/lib")),
-        )?;
+        let mut command = ranks_of(count, &program);
+        command.envs(setting);
+        let output =
+            shell::output(command.env("LD_LIBRARY_PATH", shell::target().join("prefix/lib")))?;
         let said = String::from_utf8_lossy(&output.stdout);
         if output.status.success() && said.contains("PASS") {
             *passed += 1;

@@ -32,7 +32,7 @@ use super::shown::Start;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
-use crate::task::block_on;
+use crate::task::{self, block_on};
 use crate::vci::Watch;
 
 /// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
@@ -292,7 +292,7 @@ impl Meeting<'_> {
             if let Some(found) = ready() {
                 return Poll::Ready(found);
             }
-            self.comm.vci.enter().watch = Some(watch);
+            task::watch(watch);
             Poll::Pending
         })
         .await

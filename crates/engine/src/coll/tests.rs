@@ -3,6 +3,7 @@
 //! nonblocking ones at once, strided types, operations that do not commute, all roots.
 #![expect(unsafe_code, reason = "blocks are built from test buffers")]
 
+mod background;
 mod check;
 mod matrix;
 mod random;

@@ -5,6 +5,7 @@
 //! ([`operations`]), its rings ([`link`]). [`Vci::enter`] is the only door to that state. Below MPI_THREAD_MULTIPLE it costs
 //! one predictable branch. Nothing that can call back into MPI (user functions, tasks) runs while a guard exists.
 
+mod background;
 mod counts;
 pub(crate) mod link;
 pub(crate) mod matching;
@@ -40,6 +41,7 @@ pub struct Vci {
     first_link: NonNull<link::Link>,
     pub(crate) waiting: wait::Waiting,
     pub(crate) tasks: crate::task::TaskList,
+    background: background::Background,
 }
 
 // SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
@@ -63,8 +65,6 @@ pub(crate) struct VciState {
     pub(crate) streaming: Vec<OpIndex>,
     /// Things that happened so far.
     pub(crate) events: u64,
-    /// What the future that was polled last waits for besides.
-    pub(crate) watch: Option<Watch>,
     /// What the wait that goes on depends on, for the hang report.
     pub(crate) awaited: Option<Awaited>,
     /// What happened, counter by counter, but for what links and rings know.
@@ -192,7 +192,8 @@ impl Vci {
             eager_bytes: (settings.eager_bytes as usize).min(header.ring_payload_bytes as usize),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
-            cross_copy_bytes: if header.local_ranks > header.cores {
+            cross_copy_bytes: if header.local_ranks > header.cores || settings.progress_thread != 0
+            {
                 0
             } else {
                 settings.cross_copy_bytes
@@ -210,7 +211,6 @@ impl Vci {
             backlogs: Vec::new(),
             streaming: Vec::new(),
             events: 0,
-            watch: None,
             awaited: None,
             counts: Counts::default(),
             heading: None,
@@ -220,11 +220,12 @@ impl Vci {
         Ok(Self {
             first_link: state.links.first(),
             lock: VciLock::new(),
-            threaded,
+            threaded: threaded || settings.progress_thread != 0,
             checks_types: settings.check.types,
             state: UnsafeCell::new(state),
             waiting: wait::Waiting::new(segment, me, settings),
             tasks: crate::task::TaskList::default(),
+            background: background::Background::new(settings.progress_thread != 0),
         })
     }
 

@@ -19,6 +19,7 @@ use super::operations::{OpIndex, Role};
 use super::{Awaited, Guard, Vci, VciState};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::Settings;
+use crate::task::Polled;
 
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
 const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
@@ -57,7 +58,11 @@ impl Waiting {
         }
     }
 
-    fn sleeper(&self) -> Sleeper<'_> {
+    pub(super) const fn sleep_limit(&self) -> Duration {
+        self.sleep_limit
+    }
+
+    pub(super) fn sleeper(&self) -> Sleeper<'_> {
         Sleeper {
             asleep: &self.segment.board(self.me).asleep,
             sender_fences: self.segment.sender_fences(),
@@ -105,6 +110,28 @@ impl Vci {
     pub(crate) fn wait_until(
         &self,
         call: &'static str,
+        done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        if self.is_threaded() {
+            return self.wait_among_threads(call, done);
+        }
+        self.wait_polling(call, done)
+    }
+
+    #[inline(never)]
+    fn wait_among_threads(
+        &self,
+        call: &'static str,
+        done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        let _visit = self.background.visit();
+        self.wait_polling(call, done)
+    }
+
+    #[inline(always)]
+    fn wait_polling(
+        &self,
+        call: &'static str,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         let mut guard = self.enter();
@@ -133,7 +160,10 @@ impl Vci {
     fn between_polls<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
         drop(guard);
         spin_loop();
-        self.poll_tasks();
+        if self.poll_tasks() == Polled::Elsewhere {
+            // The thread that has them may wait for this core.
+            os::yield_core();
+        }
         self.enter()
     }
 
@@ -205,7 +235,7 @@ impl Vci {
                 yields = 0;
                 if self.is_threaded() {
                     // Another thread may sleep for something that this poll completed.
-                    doorbell::ring(self.waiting.sleeper().asleep, false);
+                    self.ring_own_doorbell();
                 }
             } else if yields < self.waiting.yields {
                 yields += 1;
@@ -244,7 +274,12 @@ impl Vci {
             // Never asked again after it was true: it may have taken what it waited for.
             let is_done = done(&mut guard);
             if is_done || events != 0 {
-                sleeper.cancel();
+                if self.is_threaded() {
+                    // Others may sleep who are to look, too.
+                    self.ring_own_doorbell();
+                } else {
+                    sleeper.cancel();
+                }
                 return Ok(is_done);
             }
         }
@@ -254,7 +289,12 @@ impl Vci {
             guard.publish_counts();
         }
         self.waiting.set_activity(activity::SLEEPING);
-        sleeper.sleep(self.waiting.sleep_limit);
+        if self.is_threaded() {
+            // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
+            os::futex_wait(sleeper.asleep, 1, self.waiting.sleep_limit);
+        } else {
+            sleeper.sleep(self.waiting.sleep_limit);
+        }
         self.waiting.set_activity(activity::POLLING);
         Ok(false)
     }
@@ -264,7 +304,12 @@ impl Vci {
         let events = self.enter().progress();
         self.poll_tasks();
         if events != 0 && self.is_threaded() {
-            doorbell::ring(self.waiting.sleeper().asleep, false);
+            self.ring_own_doorbell();
         }
+    }
+
+    /// Wakes the threads of this process that sleep: something happened that they may wait for.
+    pub(crate) fn ring_own_doorbell(&self) {
+        doorbell::ring(self.waiting.sleeper().asleep, false);
     }
 }

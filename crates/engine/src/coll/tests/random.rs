@@ -224,10 +224,26 @@ fn random_table(dice: &mut Dice) -> Arc<Table> {
 
 #[test]
 fn random_collectives_on_several_communicators_do_not_mix() {
-    for seed in 0..96 {
+    mix(0..96, &Settings::default());
+    let straight = STRAIGHT.load(Ordering::Relaxed);
+    assert!(straight > 400, "{straight} took the straight line");
+}
+
+/// The same with a thread in each process that makes progress at any time.
+#[test]
+fn random_collectives_with_progress_threads_do_not_mix() {
+    let settings = Settings {
+        progress_thread: 1,
+        ..Settings::default()
+    };
+    mix(100..148, &settings);
+}
+
+fn mix(seeds: std::ops::Range<u64>, settings: &Settings) {
+    for seed in seeds {
         let mut dice = Dice(seed);
         let size = [2, 3, 5, 8][dice.below(4)];
-        let mut settings = Settings::default();
+        let mut settings = settings.clone();
         if seed % 2 == 0 {
             settings.algorithms = random_table(&mut dice);
         }
@@ -252,6 +268,4 @@ fn random_collectives_on_several_communicators_do_not_mix() {
             }
         });
     }
-    let straight = STRAIGHT.load(Ordering::Relaxed);
-    assert!(straight > 400, "{straight} took the straight line");
 }
