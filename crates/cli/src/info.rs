@@ -61,7 +61,7 @@ fn about(options: &InfoOptions) -> Result<String, String> {
     let text = if options.json {
         let all = serde_json::json!({
             "command": env!("CARGO_PKG_VERSION"), "library": name, "version": version,
-            "settings": rows, "counters": counters(), "missing": missing,
+            "gpu": gpu(), "settings": rows, "counters": counters(), "missing": missing,
         });
         format!("{all:#}\n")
     } else if options.missing {
@@ -92,7 +92,8 @@ fn setting(line: &str) -> Option<Setting<'_>> {
 
 fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) -> String {
     let mut text = format!(
-        "library   {library}\nversion   {version}\nmissing   {missing} functions (--missing lists them)\n\nSettings, read from the environment:\n"
+        "library   {library}\nversion   {version}\nmissing   {missing} functions (--missing lists them)\nGPU       {}\n\nSettings, read from the environment:\n",
+        gpu()
     );
     for row in rows {
         let changed = if row.value == row.default || row.default.is_empty() {
@@ -124,6 +125,18 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
         let _ = writeln!(text, "  {}: {} {}", row.name, row.unit, row.text);
     }
     text
+}
+
+/// The GPUs that layouts can be packed on, or why there is none.
+fn gpu() -> String {
+    use layout::cuda::Driver;
+    let names = Driver::get().map_err(Clone::clone).and_then(|driver| {
+        let names = (0..driver.devices()).map(|ordinal| driver.device_name(ordinal));
+        let names = names.collect::<Result<Vec<_>, _>>()?;
+        let (major, minor) = driver.version();
+        Ok(format!("{} (CUDA {major}.{minor})", names.join(", ")))
+    });
+    names.unwrap_or_else(|error| format!("not used: {error}"))
 }
 
 fn counters() -> Vec<serde_json::Value> {

@@ -11,12 +11,16 @@
 //! Who wants to know more is told: [`Layout::form`] is the canonical form, a [`Builder`] tells an [`Observer`] how it came
 //! about, and [`Layout::kernels`] says by which loops it is packed.
 //!
+//! [`cuda`] does the same in the memory of GPUs, where a driver is installed.
+//!
 //! Tests: `type_map` compares layouts with a naive interpreter of the standard's type maps, `forms` descriptions of the same
 //! bytes, `kernels` every width of run, `direct` every pair of shapes, and `edges` puts unreadable pages around them.
 
 mod bounds;
 mod build;
 mod copy;
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+pub mod cuda;
 mod dense;
 mod direct;
 mod error;

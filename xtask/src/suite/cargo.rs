@@ -19,7 +19,7 @@ pub(super) fn succeeds(what: &str, arguments: &[&str]) -> Result<Found, String> 
 
 /// Tests; counts what `cargo test` reports.
 pub(super) fn tests(arguments: &[&str]) -> Result<Found, String> {
-    counted(arguments, "", "target/tests.log")
+    counted(arguments, None, "target/tests.log")
 }
 
 /// The models of concurrent code, which need a build of their own.
@@ -40,7 +40,7 @@ pub(super) fn models() -> Result<Found, String> {
     ];
     let found = counted(
         &[&arguments[..], &["--", "model"]].concat(),
-        "--cfg loom",
+        Some(("RUSTFLAGS", "--cfg loom")),
         "target/loom.log",
     )?;
     match found {
@@ -53,14 +53,17 @@ pub(super) fn models() -> Result<Found, String> {
     }
 }
 
-fn counted(arguments: &[&str], flags: &str, log: &str) -> Result<Found, String> {
+/// Runs tests with a variable of the environment; counts what `cargo test` reports, and keeps its output in `log`.
+pub(super) fn counted(
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+    log: &str,
+) -> Result<Found, String> {
     let mut command = shell::command("timeout");
     command
         .args(["-k", "10", LIMIT_S, env!("CARGO")])
         .args(arguments);
-    if !flags.is_empty() {
-        command.env("RUSTFLAGS", flags);
-    }
+    command.envs(variable);
     let output = shell::output(&mut command)?;
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8_lossy(&text);

@@ -2,10 +2,11 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] assembles kernels, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
+mod gpu;
 mod profiling;
 mod programs;
 mod python;
@@ -69,6 +70,7 @@ const STEPS: &[Step] = &[
         cargo::tests(&[&arguments[..], &["--no-fail-fast"]].concat())
     }),
     ("loom", cargo::models),
+    ("ptx", gpu::assemble),
     ("install", || {
         install::into_target().map(|_| Found::one("target/prefix".to_owned()))
     }),

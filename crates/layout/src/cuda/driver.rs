@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver's library, opened at run time.
+//!
+//! # Safety
+//! The functions are those of NVIDIA's driver interface; their types below are those of its documentation. A library is never
+//! closed, so its functions stay where they are.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use super::error::CudaError;
+
+/// What the driver calls something of its own: a context, a module, a function, a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Handle(pub usize);
+
+/// The file by which the driver's library is known to the dynamic linker.
+pub const DRIVER_FILE: &str = "libcuda.so.1";
+
+/// Opens a library only if it is there already (Linux, <dlfcn.h>).
+const RTLD_NOLOAD: c_int = 4;
+
+macro_rules! functions {
+    ($($field:ident = $symbol:literal ($($argument:ty),*);)*) => {
+        /// The driver's functions.
+        #[derive(Debug)]
+        pub(super) struct Functions {
+            $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Functions {
+            fn find(library: &Library, file: &str) -> Result<Self, CudaError> {
+                Ok(Self {
+                    $($field: {
+                        // SAFETY: the types are those of the driver's documentation (the head of this file).
+                        let found = unsafe { library.get(concat!($symbol, "\0").as_bytes()) };
+                        *found.map_err(|_| CudaError::OldDriver { file: file.to_owned(), symbol: $symbol })?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init = "cuInit"(c_uint);
+    version = "cuDriverGetVersion"(*mut c_int);
+    device_count = "cuDeviceGetCount"(*mut c_int);
+    device = "cuDeviceGet"(*mut c_int, c_int);
+    device_name = "cuDeviceGetName"(*mut c_char, c_int, c_int);
+    retain_primary = "cuDevicePrimaryCtxRetain"(*mut Handle, c_int);
+    current = "cuCtxGetCurrent"(*mut Handle);
+    push = "cuCtxPushCurrent_v2"(Handle);
+    pop = "cuCtxPopCurrent_v2"(*mut Handle);
+    load_module = "cuModuleLoadDataEx"(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    function = "cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
+    launch = "cuLaunchKernel"(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
+    pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, u64);
+    allocate = "cuMemAlloc_v2"(*mut u64, usize);
+    free = "cuMemFree_v2"(u64);
+    copy_in = "cuMemcpyHtoD_v2"(u64, *const c_void, usize);
+    copy_out = "cuMemcpyDtoH_v2"(*mut c_void, u64, usize);
+    synchronize = "cuStreamSynchronize"(Handle);
+    error_name = "cuGetErrorName"(c_int, *mut *const c_char);
+    error_text = "cuGetErrorString"(c_int, *mut *const c_char);
+}
+
+/// The driver's library, ready for use.
+#[derive(Debug)]
+pub struct Driver {
+    pub(super) functions: Functions,
+    version: i32,
+    devices: i32,
+}
+
+impl Driver {
+    /// The driver of this machine, which is opened once.
+    ///
+    /// # Errors
+    /// When there is none, or no GPU.
+    pub fn get() -> Result<&'static Self, &'static CudaError> {
+        static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+        DRIVER.get_or_init(|| Self::open(DRIVER_FILE)).as_ref()
+    }
+
+    /// Whether something in this process has opened the driver's library, so that it may own memory of a GPU.
+    pub fn is_loaded() -> bool {
+        // SAFETY: a library that is loaded already runs no code by being named once more; the name is given back at once.
+        unsafe { Library::open(Some(DRIVER_FILE), RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL) }.is_ok()
+    }
+
+    /// Opens the driver's library by a path of its own.
+    ///
+    /// # Errors
+    /// When it cannot be opened, lacks a function, or finds no GPU.
+    pub fn open(file: &str) -> Result<Self, CudaError> {
+        // SAFETY: what the library does when it is opened is the driver's business; who installed it is trusted with the machine.
+        let library =
+            unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
+                CudaError::NoDriver {
+                    file: file.to_owned(),
+                    reason: source_text(&error),
+                }
+            })?;
+        let functions = Functions::find(&library, file)?;
+        // The functions are used as long as the process lives.
+        let _ = library.into_raw();
+        let mut driver = Self {
+            functions,
+            version: 0,
+            devices: 0,
+        };
+        // SAFETY: the first call of all; the others write one number.
+        unsafe {
+            driver.check((driver.functions.init)(0), "cuInit", || {
+                "flags 0".to_owned()
+            })?;
+            let (mut version, mut devices) = (0, 0);
+            let code = (driver.functions.version)(&raw mut version);
+            driver.check(code, "cuDriverGetVersion", String::new)?;
+            let code = (driver.functions.device_count)(&raw mut devices);
+            driver.check(code, "cuDeviceGetCount", String::new)?;
+            (driver.version, driver.devices) = (version, devices);
+        }
+        if driver.devices < 1 {
+            return Err(CudaError::NoDevice);
+        }
+        Ok(driver)
+    }
+
+    /// The version of CUDA that the driver serves, as (major, minor).
+    pub const fn version(&self) -> (i32, i32) {
+        (self.version / 1000, self.version % 1000 / 10)
+    }
+
+    /// How many GPUs there are.
+    pub const fn devices(&self) -> i32 {
+        self.devices
+    }
+
+    /// The name of a GPU.
+    ///
+    /// # Errors
+    /// When there is no such GPU.
+    pub fn device_name(&self, ordinal: i32) -> Result<String, CudaError> {
+        let mut name = [0u8; 128];
+        let device = self.device(ordinal)?;
+        // SAFETY: the driver ends the name within the length given.
+        let code = unsafe {
+            (self.functions.device_name)(name.as_mut_ptr().cast(), name.len() as c_int, device)
+        };
+        self.check(code, "cuDeviceGetName", || format!("device {ordinal}"))?;
+        let text = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+        Ok(text.to_string_lossy().into_owned())
+    }
+
+    pub(super) fn device(&self, ordinal: i32) -> Result<c_int, CudaError> {
+        let mut device = 0;
+        // SAFETY: writes one number.
+        let code = unsafe { (self.functions.device)(&raw mut device, ordinal) };
+        self.check(code, "cuDeviceGet", || format!("device {ordinal}"))?;
+        Ok(device)
+    }
+
+    /// Makes the driver's answer to a call an error, if it is one.
+    pub(super) fn check(
+        &self,
+        code: c_int,
+        call: &'static str,
+        argument: impl FnOnce() -> String,
+    ) -> Result<(), CudaError> {
+        if code == 0 {
+            return Ok(());
+        }
+        Err(CudaError::Refused {
+            call,
+            argument: argument(),
+            code,
+            name: self.words(self.functions.error_name, code),
+            text: self.words(self.functions.error_text, code),
+            log: String::new(),
+        })
+    }
+
+    fn words(
+        &self,
+        function: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int,
+        code: c_int,
+    ) -> String {
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: the driver gives a string that lives as long as itself, or none.
+        unsafe {
+            if function(code, &raw mut text) != 0 || text.is_null() {
+                return "unknown to the driver".to_owned();
+            }
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    }
+}
+
+/// The innermost reason of an error, which is the dynamic linker's sentence.
+fn source_text(error: &dyn std::error::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), |source| source.to_string())
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A context of the driver with the kernels in it, and what they are used for.
+//!
+//! # Safety
+//! A context is made the thread's current one for the calls that need it, and the one before is restored. Contexts with kernels
+//! are kept for the rest of the process: destroying one that was used here, and another that takes its address, is not supported
+//! (nobody destroys primary contexts).
+
+use std::ffi::{CString, c_int, c_void};
+use std::ops::Range;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use super::driver::{Driver, Handle};
+use super::emit::{Direction, KernelName, module_text};
+use super::error::CudaError;
+use super::memory::DeviceMemory;
+use super::plan::{Addresses, Launch, Plan, Tuning};
+use crate::layout::Layout;
+
+/// A stream of the driver; [`Stream::default`] is the default one.
+pub type Stream = Handle;
+
+/// A GPU's context with the kernels loaded.
+#[derive(Debug)]
+pub struct Gpu {
+    pub(super) driver: &'static Driver,
+    context: Handle,
+    /// In the order of [`KernelName::all`].
+    kernels: Vec<Handle>,
+}
+
+/// Contexts with kernels, of all drivers.
+static GPUS: Mutex<Vec<&'static Gpu>> = Mutex::new(Vec::new());
+
+impl Gpu {
+    /// The GPU whose context is the calling thread's current one; `None` if it has none.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub fn current(driver: &'static Driver) -> Result<Option<&'static Self>, CudaError> {
+        let mut context = Handle::default();
+        // SAFETY: writes one handle.
+        let code = unsafe { (driver.functions.current)(&raw mut context) };
+        driver.check(code, "cuCtxGetCurrent", String::new)?;
+        if context == Handle::default() {
+            return Ok(None);
+        }
+        Self::with_context(driver, context).map(Some)
+    }
+
+    /// The GPU with this number, in its primary context (the one that the runtime library uses).
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub fn primary(driver: &'static Driver, ordinal: i32) -> Result<&'static Self, CudaError> {
+        let device = driver.device(ordinal)?;
+        let mut context = Handle::default();
+        // SAFETY: writes one handle. It is never released, as it is used until the process ends.
+        let code = unsafe { (driver.functions.retain_primary)(&raw mut context, device) };
+        driver.check(code, "cuDevicePrimaryCtxRetain", || {
+            format!("device {ordinal}")
+        })?;
+        Self::with_context(driver, context)
+    }
+
+    /// The GPU in this context.
+    ///
+    /// # Errors
+    /// What the driver refuses, such as the kernels.
+    pub fn with_context(
+        driver: &'static Driver,
+        context: Handle,
+    ) -> Result<&'static Self, CudaError> {
+        let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |gpu: &&&Self| gpu.context == context && ptr::eq(gpu.driver, driver);
+        if let Some(gpu) = gpus.iter().find(is_known) {
+            return Ok(gpu);
+        }
+        let mut gpu = Self {
+            driver,
+            context,
+            kernels: Vec::new(),
+        };
+        gpu.kernels = gpu.inside(|| load_kernels(driver))?;
+        let gpu: &'static Self = Box::leak(Box::new(gpu));
+        gpus.push(gpu);
+        Ok(gpu)
+    }
+
+    /// A layout ready for the kernels of this GPU.
+    ///
+    /// # Errors
+    /// When its table cannot be made or does not fit into the GPU's memory.
+    pub fn prepare(&'static self, layout: &Layout) -> Result<DeviceLayout, CudaError> {
+        let plan = Plan::new(layout, Tuning::default())?;
+        let table = plan.table();
+        let memory = if table.is_empty() {
+            None
+        } else {
+            let memory = self.allocate(size_of_val(table))?;
+            // SAFETY: the table's bytes are there, and the memory is as long.
+            unsafe { self.copy_in(memory.address(), table.as_ptr().cast(), size_of_val(table))? };
+            Some(memory)
+        };
+        Ok(DeviceLayout {
+            gpu: self,
+            plan,
+            table: memory,
+        })
+    }
+
+    /// Waits until a stream has done what it was given.
+    ///
+    /// # Errors
+    /// What the driver reports of that.
+    pub fn synchronize(&self, stream: Stream) -> Result<(), CudaError> {
+        self.inside(|| {
+            // SAFETY: a stream of this context, or the default one.
+            let code = unsafe { (self.driver.functions.synchronize)(stream) };
+            self.driver.check(code, "cuStreamSynchronize", || {
+                format!("stream {:#x}", stream.0)
+            })
+        })
+    }
+
+    /// Runs `action` in the context.
+    pub(super) fn inside<T>(
+        &self,
+        action: impl FnOnce() -> Result<T, CudaError>,
+    ) -> Result<T, CudaError> {
+        let functions = &self.driver.functions;
+        // SAFETY: the context lives as long as the process (the head of this file).
+        let code = unsafe { (functions.push)(self.context) };
+        let argument = || format!("context {:#x}", self.context.0);
+        self.driver.check(code, "cuCtxPushCurrent", argument)?;
+        let result = action();
+        let mut popped = Handle::default();
+        // SAFETY: writes one handle: the context pushed above.
+        let code = unsafe { (functions.pop)(&raw mut popped) };
+        self.driver.check(code, "cuCtxPopCurrent", argument)?;
+        result
+    }
+
+    fn launch(&self, launch: &Launch, stream: Stream) -> Result<(), CudaError> {
+        let kernel = self.kernels[launch.kernel.index()];
+        let mut params: [*mut c_void; 1] = [launch.params().as_ptr().cast_mut().cast()];
+        // SAFETY: the kernel's only parameter is at most as long as these bytes, which the driver reads before it returns.
+        let code = unsafe {
+            let (blocks, threads) = (launch.blocks, Launch::THREADS);
+            let run = self.driver.functions.launch;
+            let params = params.as_mut_ptr();
+            run(
+                kernel,
+                blocks,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                0,
+                stream,
+                params,
+                ptr::null_mut(),
+            )
+        };
+        self.driver.check(code, "cuLaunchKernel", || {
+            format!("kernel {} in {} blocks", launch.kernel, launch.blocks)
+        })
+    }
+}
+
+/// Options of the driver's compiler: where its errors go, and how long that is.
+const JIT_ERROR_LOG_BUFFER: c_int = 5;
+const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+
+/// Loads the kernels into the current context.
+fn load_kernels(driver: &Driver) -> Result<Vec<Handle>, CudaError> {
+    // PTX has no zero bytes; an empty text would be refused by the driver.
+    let text = CString::new(module_text()).unwrap_or_default();
+    let mut log = [0u8; 2048];
+    let mut options = [JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(log.len()),
+    ];
+    let mut module = Handle::default();
+    // SAFETY: the text ends with a zero, and each option has its value.
+    let code = unsafe {
+        let count = options.len() as u32;
+        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+        (driver.functions.load_module)(
+            &raw mut module,
+            text.as_ptr().cast(),
+            count,
+            options,
+            values,
+        )
+    };
+    let written = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+    driver
+        .check(code, "cuModuleLoadDataEx", || {
+            "the module of pack kernels".to_owned()
+        })
+        .map_err(|error| with_log(error, &log[..written]))?;
+    let find = |kernel: KernelName| {
+        let name = CString::new(kernel.to_string()).unwrap_or_default();
+        let mut function = Handle::default();
+        // SAFETY: a module of the current context and a name that ends with a zero.
+        let code = unsafe { (driver.functions.function)(&raw mut function, module, name.as_ptr()) };
+        driver.check(code, "cuModuleGetFunction", || format!("kernel {kernel}"))?;
+        Ok(function)
+    };
+    KernelName::all().map(find).collect()
+}
+
+fn with_log(error: CudaError, written: &[u8]) -> CudaError {
+    match error {
+        CudaError::Refused {
+            call,
+            argument,
+            code,
+            name,
+            text,
+            ..
+        } => CudaError::Refused {
+            call,
+            argument,
+            code,
+            name,
+            text,
+            log: String::from_utf8_lossy(written).trim().to_owned(),
+        },
+        other => other,
+    }
+}
+
+/// A layout whose tables are in the memory of a GPU.
+#[derive(Debug)]
+pub struct DeviceLayout {
+    gpu: &'static Gpu,
+    plan: Plan,
+    table: Option<DeviceMemory>,
+}
+
+impl DeviceLayout {
+    /// The GPU that holds it.
+    pub const fn gpu(&self) -> &'static Gpu {
+        self.gpu
+    }
+
+    /// Packs the bytes `range` of the packed form of the elements at `base` to `packed`, both addresses of this GPU, in order
+    /// with the other work of a stream. It may still be under way when this returns; the layout must live as long.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    ///
+    /// # Safety
+    /// The GPU can read all bytes that `range` describes relative to `base`, and write its length at `packed`, until the
+    /// stream has come so far; they do not overlap.
+    pub unsafe fn pack(
+        &self,
+        base: u64,
+        range: Range<usize>,
+        packed: u64,
+        stream: Stream,
+    ) -> Result<(), CudaError> {
+        self.copy(Direction::Pack, base, range, packed, stream)
+    }
+
+    /// Unpacks what is at `packed` into the bytes `range` of the packed form of the elements at `base`, as [`Self::pack`].
+    /// Where bytes of the layout lie on each other, any of the packed ones may win.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    ///
+    /// # Safety
+    /// As for [`Self::pack`], with reading and writing exchanged.
+    pub unsafe fn unpack(
+        &self,
+        base: u64,
+        range: Range<usize>,
+        packed: u64,
+        stream: Stream,
+    ) -> Result<(), CudaError> {
+        self.copy(Direction::Unpack, base, range, packed, stream)
+    }
+
+    fn copy(
+        &self,
+        direction: Direction,
+        base: u64,
+        range: Range<usize>,
+        packed: u64,
+        stream: Stream,
+    ) -> Result<(), CudaError> {
+        let at = Addresses {
+            base,
+            packed,
+            table: self.table.as_ref().map_or(0, DeviceMemory::address),
+        };
+        self.gpu.inside(|| {
+            let mut result = Ok(());
+            self.plan.launches(direction, range, at, |launch| {
+                if result.is_ok() {
+                    result = self.gpu.launch(launch, stream);
+                }
+            });
+            result
+        })
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory of a GPU: whose an address is, and memory of our own.
+
+use std::ffi::{c_int, c_void};
+
+use super::driver::{Driver, Handle};
+use super::error::CudaError;
+use super::gpu::Gpu;
+
+/// Whose an address is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// Memory that the processor reads and writes, also if a GPU can.
+    Host,
+    /// Memory of a GPU, which the processor must not touch.
+    Device(&'static Gpu),
+}
+
+/// What can be asked of an address (`CUpointer_attribute`).
+const ATTRIBUTE_CONTEXT: c_int = 1;
+const ATTRIBUTE_MEMORY_TYPE: c_int = 2;
+const ATTRIBUTE_IS_MANAGED: c_int = 8;
+const ATTRIBUTE_DEVICE_ORDINAL: c_int = 9;
+/// The kind of memory that is a GPU's (`CU_MEMORYTYPE_DEVICE`).
+const MEMORY_TYPE_DEVICE: u32 = 2;
+/// The driver's answer for addresses that it does not know, and before any context exists.
+const UNKNOWN_ADDRESS: [c_int; 3] = [1, 3, 201];
+
+impl Driver {
+    /// Whose an address is: memory that the driver does not know, pinned memory and managed memory are the host's.
+    ///
+    /// # Errors
+    /// What the driver refuses for other reasons than not knowing the address.
+    pub fn place_of(&'static self, address: u64) -> Result<Place, CudaError> {
+        let Some(kind) = self.attribute::<u32>(ATTRIBUTE_MEMORY_TYPE, address)? else {
+            return Ok(Place::Host);
+        };
+        let managed = self.attribute::<u32>(ATTRIBUTE_IS_MANAGED, address)?;
+        if kind != MEMORY_TYPE_DEVICE || managed.is_some_and(|is| is & 0xff != 0) {
+            return Ok(Place::Host);
+        }
+        let context = self.attribute::<Handle>(ATTRIBUTE_CONTEXT, address)?;
+        let gpu = match context.filter(|&context| context != Handle::default()) {
+            Some(context) => Gpu::with_context(self, context)?,
+            // Memory of a pool belongs to no context.
+            None => {
+                let device = self.attribute::<i32>(ATTRIBUTE_DEVICE_ORDINAL, address)?;
+                Gpu::primary(self, device.unwrap_or(0))?
+            }
+        };
+        Ok(Place::Device(gpu))
+    }
+
+    fn attribute<T: Default>(
+        &self,
+        attribute: c_int,
+        address: u64,
+    ) -> Result<Option<T>, CudaError> {
+        let mut value = T::default();
+        // SAFETY: each attribute is written in the type of which it is asked for here; booleans take less.
+        let code = unsafe {
+            let value: *mut c_void = (&raw mut value).cast();
+            (self.functions.pointer_attribute)(value, attribute, address)
+        };
+        if UNKNOWN_ADDRESS.contains(&code) {
+            return Ok(None);
+        }
+        self.check(code, "cuPointerGetAttribute", || {
+            format!("attribute {attribute} of address {address:#x}")
+        })?;
+        Ok(Some(value))
+    }
+}
+
+/// Memory of a GPU that is freed when this is dropped.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    gpu: &'static Gpu,
+    address: u64,
+}
+
+impl DeviceMemory {
+    /// Where it begins.
+    pub const fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        // When the process ends the driver may be gone before; then the memory is too.
+        drop(self.gpu.inside(|| {
+            // SAFETY: allocated in this context, and nobody else frees it.
+            let code = unsafe { (self.gpu.driver.functions.free)(self.address) };
+            let argument = || format!("address {:#x}", self.address);
+            self.gpu.driver.check(code, "cuMemFree", argument)
+        }));
+    }
+}
+
+impl Gpu {
+    /// Memory of this GPU; at least one byte, aligned to 256.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn allocate(&'static self, bytes: usize) -> Result<DeviceMemory, CudaError> {
+        self.inside(|| {
+            let mut address = 0;
+            // SAFETY: writes one address.
+            let code = unsafe { (self.driver.functions.allocate)(&raw mut address, bytes.max(1)) };
+            self.driver
+                .check(code, "cuMemAlloc", || format!("{bytes} bytes"))?;
+            Ok(DeviceMemory { gpu: self, address })
+        })
+    }
+
+    /// Copies from the host to the GPU; done when this returns, after all earlier work of the default stream.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    ///
+    /// # Safety
+    /// `from` is readable and `to` memory of this GPU, for `bytes` bytes.
+    pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), CudaError> {
+        self.inside(|| {
+            // SAFETY: the caller's promise.
+            let code = unsafe { (self.driver.functions.copy_in)(to, from.cast(), bytes) };
+            self.driver
+                .check(code, "cuMemcpyHtoD", || format!("{bytes} bytes to {to:#x}"))
+        })
+    }
+
+    /// Copies from the GPU to the host; done when this returns, after all earlier work of the default stream.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    ///
+    /// # Safety
+    /// `from` is memory of this GPU and `to` writable, for `bytes` bytes.
+    pub unsafe fn copy_out(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), CudaError> {
+        self.inside(|| {
+            // SAFETY: the caller's promise.
+            let code = unsafe { (self.driver.functions.copy_out)(to.cast(), from, bytes) };
+            self.driver.check(code, "cuMemcpyDtoH", || {
+                format!("{bytes} bytes from {from:#x}")
+            })
+        })
+    }
+}

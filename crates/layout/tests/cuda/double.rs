@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The way through the driver, with a double of it: opening, contexts, modules, launches, memory, errors.
+
+use std::sync::OnceLock;
+
+use layout::Layout;
+use layout::cuda::{CudaError, Driver, Gpu, Place, Stream};
+
+use crate::layouts::{Numbers, packed, pattern, unpack};
+
+fn driver() -> &'static Driver {
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    DRIVER.get_or_init(|| {
+        let me = std::env::current_exe().expect("a test has a file");
+        let file = me.with_file_name("libcuda_double.so");
+        Driver::open(file.to_str().expect("a readable path")).expect("the double opens")
+    })
+}
+
+#[test]
+fn the_double_says_what_it_is() {
+    assert_eq!((driver().version(), driver().devices()), ((12, 9), 1));
+    assert_eq!(
+        driver().device_name(0).expect("device 0"),
+        "double of a GPU"
+    );
+    let error = driver().device_name(7).expect_err("one device");
+    let text = error.to_string();
+    assert_eq!(
+        text,
+        "cuDeviceGet with device 7: CUDA_ERROR_INVALID_DEVICE (101), there is no device 7"
+    );
+}
+
+#[test]
+fn missing_drivers_are_named() {
+    let error = Driver::open("libcuda_nowhere.so.1").expect_err("there is none");
+    assert_eq!(error.to_string(), "libcuda_nowhere.so.1 not found");
+    let error = Driver::open("libc.so.6").expect_err("no driver");
+    let symbol = "cuInit";
+    let file = "libc.so.6".to_owned();
+    assert_eq!(error, CudaError::OldDriver { file, symbol });
+    assert_eq!(error.to_string(), "libc.so.6 has no function cuInit");
+}
+
+#[test]
+fn contexts_are_found_and_restored() {
+    assert!(Gpu::current(driver()).expect("answered").is_none());
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    assert!(Gpu::current(driver()).expect("answered").is_none());
+    assert!(std::ptr::eq(
+        gpu,
+        Gpu::primary(driver(), 0).expect("device 0")
+    ));
+    let error = Gpu::primary(driver(), 1)
+        .map(|_| ())
+        .expect_err("one device");
+    assert!(error.to_string().starts_with("cuDeviceGet with device 1: "));
+}
+
+#[test]
+fn addresses_have_places() {
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    let memory = gpu.allocate(100).expect("100 bytes");
+    let place = |address| driver().place_of(address).expect("answered");
+    assert!(
+        matches!(place(memory.address() + 99), Place::Device(found) if std::ptr::eq(found, gpu))
+    );
+    assert!(matches!(place(memory.address() + 100), Place::Host));
+    let here = 1u8;
+    assert!(matches!(
+        place((&raw const here).addr() as u64),
+        Place::Host
+    ));
+    let address = memory.address();
+    drop(memory);
+    assert!(matches!(place(address), Place::Host));
+}
+
+/// All the way: tables, launches and copies, with device memory of which no byte more is there.
+#[test]
+fn layouts_pack_and_unpack_on_the_device() {
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    let mut numbers = Numbers::new(11);
+    for _ in 0..150 {
+        let layout = numbers.layout();
+        let elements = 1 + numbers.below(3);
+        let range = numbers.range(layout.size() * elements);
+        let (low, span) = layout.span(elements).expect("small");
+        let memory: Vec<u8> = (0..span).map(pattern).collect();
+        let expected = packed(&layout, &memory, -low, range.clone());
+        let laid_out = gpu.allocate(span).expect("small");
+        let target = gpu.allocate(range.len()).expect("small");
+        let base = laid_out.address().wrapping_add_signed(-low);
+        let on_device = gpu.prepare(&layout).expect("a small table");
+        let mut found = vec![0; range.len()];
+        let mut image = vec![0; span];
+        let mut wanted = vec![0x33; span];
+        unpack(&layout, &mut wanted, -low, range.clone(), &expected);
+        let stream = Stream::default();
+        // SAFETY: both memories are as long as the layout and the range need.
+        unsafe {
+            gpu.copy_in(laid_out.address(), memory.as_ptr(), span)
+                .expect("copies");
+            let packed_at = target.address();
+            on_device
+                .pack(base, range.clone(), packed_at, stream)
+                .expect("packs");
+            gpu.copy_out(packed_at, found.as_mut_ptr(), found.len())
+                .expect("copies");
+            gpu.copy_in(laid_out.address(), [0x33].repeat(span).as_ptr(), span)
+                .expect("copies");
+            on_device
+                .unpack(base, range.clone(), packed_at, stream)
+                .expect("unpacks");
+            gpu.copy_out(laid_out.address(), image.as_mut_ptr(), span)
+                .expect("copies");
+        }
+        gpu.synchronize(stream).expect("nothing is left");
+        assert_eq!(found, expected, "{layout:?} {range:?}");
+        assert_eq!(image, wanted, "{layout:?} {range:?}");
+    }
+}
+
+#[test]
+fn stray_accesses_are_errors_that_name_the_kernel() {
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    let vector = Layout::vector(10, 1, 2, &Layout::named(8, 8)).expect("small");
+    let on_device = gpu.prepare(&vector).expect("no table");
+    let (short, target) = (
+        gpu.allocate(100).expect("100"),
+        gpu.allocate(80).expect("80"),
+    );
+    // SAFETY: nothing is touched beyond the memory, which is what is tested.
+    let result =
+        unsafe { on_device.pack(short.address(), 0..80, target.address(), Stream::default()) };
+    let text = result.expect_err("the vector is longer").to_string();
+    assert!(text.starts_with("cuLaunchKernel with kernel rankpoint_pack_nest1_8 in 1 blocks: CUDA_ERROR_ILLEGAL_ADDRESS (700), thread 6 of"), "{text}");
+    let error = gpu
+        .allocate(usize::MAX / 2)
+        .map(|_| ())
+        .expect_err("too much");
+    assert!(error.to_string().contains("cuMemAlloc with"), "{error}");
+}
