@@ -4,6 +4,7 @@
 //! They are fetched by pip and unpacked here: `pip install --target` loses the libraries of these packages, and installing
 //! them for real would put them in the way of the user's own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,8 @@ pub(crate) struct Peer {
     standard: bool,
     /// Name of its compiler wrapper.
     mpicc: &'static str,
+    /// Name and value of what starts its progress thread.
+    progress: &'static [(&'static str, &'static str)],
 }
 
 /// All of them, as their makers mean them to run: bound to cores while cores suffice.
@@ -39,6 +42,7 @@ pub(crate) const PEERS: &[Peer] = &[
         crowded_flags: &[],
         standard: true,
         mpicc: "mpicc_abi",
+        progress: &[("MPIR_CVAR_ASYNC_PROGRESS", "1")],
     },
     Peer {
         name: "Intel MPI",
@@ -48,6 +52,7 @@ pub(crate) const PEERS: &[Peer] = &[
         crowded_flags: &[],
         standard: true,
         mpicc: "",
+        progress: &[("I_MPI_ASYNC_PROGRESS", "1")],
     },
     Peer {
         name: "Open MPI",
@@ -57,6 +62,7 @@ pub(crate) const PEERS: &[Peer] = &[
         crowded_flags: &["--allow-run-as-root", "--oversubscribe"],
         standard: false,
         mpicc: "mpicc",
+        progress: &[],
     },
 ];
 
@@ -171,6 +177,7 @@ impl Peer {
             "launcher": self.launcher(false),
             "crowded_launcher": self.launcher(true),
             "environment": { "LD_LIBRARY_PATH": self.library_folder() },
+            "progress": self.progress.iter().copied().collect::<BTreeMap<_, _>>(),
         });
         if !self.standard {
             let program = self.prefix().join("rankpoint-bench");

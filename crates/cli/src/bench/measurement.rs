@@ -17,6 +17,7 @@ pub(crate) enum Unit {
     BytesPerSecond,
     MessagesPerSecond,
     Bytes,
+    Percent,
 }
 
 /// What differs between the points of one measurement.
@@ -57,6 +58,7 @@ pub(crate) struct Measurement {
 macro_rules! measurements {
     ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*
      collectives $($collective:literal $call:literal),*;
+     overlap $($started:literal $operation:literal),*;
      packing $($pack:literal $data:literal),*;) => {
         /// All measurements, in the order in which they run.
         pub(crate) const MEASUREMENTS: &[Measurement] = &[
@@ -73,6 +75,11 @@ macro_rules! measurements {
                 on_request: true,
                 ..collective(concat!($collective, "-init"), concat!("Persistent ", $call), "time of a start and its wait")
             },)*
+            $(overlap(concat!("overlap-", $started), concat!("Overlap of ", $operation), "part of the operation that work of the same length hides"),)*
+            $(overlap(
+                concat!("overlap-", $started, "-test"), concat!("Overlap of ", $operation, " and 16 MPI_Test"),
+                "part of the operation that work of the same length hides, which is interrupted by 16 tests"
+            ),)*
             $(packing(concat!("pack-", $pack), concat!("Pack ", $data)),)*
             $(packing(concat!("unpack-", $pack), concat!("Unpack ", $data)),)*
         ];
@@ -90,6 +97,16 @@ const fn collective(name: &'static str, title: &'static str, text: &'static str)
         ranks: &[2, 8, 16],
         clock: Clock::Rank,
         on_request: false,
+    }
+}
+
+const fn overlap(name: &'static str, title: &'static str, text: &'static str) -> Measurement {
+    Measurement {
+        unit: Unit::Percent,
+        better: Better::Higher,
+        ranks: &[2],
+        on_request: true,
+        ..collective(name, title, text)
     }
 }
 
@@ -134,6 +151,7 @@ measurements! {
         "resident after initialisation, counted once for all ranks of the node";
     collectives "bcast" "bcast", "reduce" "reduce", "allreduce" "allreduce", "gather" "gather", "scatter" "scatter",
         "allgather" "allgather", "alltoall" "alltoall", "reduce-scatter" "reduce_scatter_block", "scan" "scan";
+    overlap "isend" "MPI_Isend and MPI_Irecv", "ibcast" "MPI_Ibcast", "iallreduce" "MPI_Iallreduce", "ialltoall" "MPI_Ialltoall";
     packing "1" "64 KiB in blocks of 1 byte", "4" "in blocks of 4 bytes", "8" "in blocks of 8 bytes",
         "16" "in blocks of 16 bytes", "64" "in blocks of 64 bytes", "face" "a face of 24-byte rows",
         "transpose" "a transpose of 256 x 256 doubles", "irregular" "20,000 doubles at irregular offsets",
@@ -165,6 +183,7 @@ impl Measurement {
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let group = match (self.axis, self.on_request) {
             _ if self.job() == "pack-1" => "pack",
+            _ if self.unit == Unit::Percent => "overlap",
             (Axis::Pieces, false) => "collectives",
             (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",
             (Axis::Pieces, true) => "nonblocking",
@@ -187,6 +206,7 @@ impl Unit {
             Self::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
             Self::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
             Self::MessagesPerSecond => &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
+            Self::Percent => &[(1.0, "%")],
             Self::Bytes => &[(MEBI, "MiB"), (1024.0, "KiB"), (1.0, "B")],
         };
         let fitting = steps.iter().find(|(step, _)| value >= *step);
@@ -219,5 +239,6 @@ mod tests {
         assert_eq!(Unit::Nanoseconds.show(1034.0), "1.03 us");
         assert_eq!(Unit::BytesPerSecond.show(29.04e9), "29.0 GB/s");
         assert_eq!(Unit::Bytes.show(0.0), "0.00 B");
+        assert_eq!(Unit::Percent.show(100.0), "100 %");
     }
 }

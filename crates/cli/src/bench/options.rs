@@ -15,9 +15,13 @@ const LARGEST: usize = 1 << 30;
 #[derive(Args)]
 pub(crate) struct BenchOptions {
     /// What to measure, separated by commas (default: everything but nonblocking and persistent collectives); --list names
-    /// the rows, and `collectives`, `nonblocking`, `persistent` and `pack` are groups of them
+    /// the rows, and `collectives`, `nonblocking`, `persistent`, `overlap` and `pack` are groups of them
     #[arg(long, value_delimiter = ',', value_parser = chosen)]
     pub(super) only: Vec<String>,
+    /// How much of nonblocking operations is hidden behind work, with and without progress threads: the group `overlap`, with
+    /// each library once more as it is with a progress thread
+    #[arg(long, conflicts_with = "only")]
+    pub(super) overlap: bool,
     /// Name and explain the measurements, and stop
     #[arg(long)]
     pub(super) list: bool,
@@ -85,7 +89,9 @@ impl BenchOptions {
     /// What to measure, in the order of the table.
     pub(super) fn measurements(&self) -> Vec<&'static Measurement> {
         let wanted = |row: &&Measurement| {
-            if self.only.is_empty() {
+            if self.overlap {
+                row.is_called("overlap")
+            } else if self.only.is_empty() {
                 !row.on_request
             } else {
                 self.only.iter().any(|name| row.is_called(name))
@@ -111,7 +117,7 @@ fn chosen(name: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
     Err(format!(
-        "expected one of {}, collectives, nonblocking, persistent, pack",
+        "expected one of {}, collectives, nonblocking, persistent, overlap, pack",
         names.join(", ")
     ))
 }

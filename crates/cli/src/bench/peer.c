@@ -387,7 +387,7 @@ static struct {
 
 static const char *const OPERATIONS[] = {"bcast",     "reduce",   "allreduce",      "gather", "scatter",
                                          "allgather", "alltoall", "reduce-scatter", "scan"};
-enum { BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, OPERATION_COUNT };
+enum { BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, OPERATION_COUNT, SEND };
 
 static int64_t value_of(int from, size_t index)
 {
@@ -437,6 +437,12 @@ static void plan_start(void)
     case ALLGATHER: IN_FORM(Allgather, out, count, MPI_INT64_T, into, count, MPI_INT64_T); break;
     case ALLTOALL: IN_FORM(Alltoall, out, count, MPI_INT64_T, into, count, MPI_INT64_T); break;
     case REDUCE_SCATTER: IN_FORM(Reduce_scatter_block, out, into, count, MPI_INT64_T, MPI_SUM); break;
+    case SEND:
+        if (rank == 0)
+            MPI_Isend(out, count, MPI_INT64_T, 1, 0, MPI_COMM_WORLD, &plan.request);
+        else if (rank == 1)
+            MPI_Irecv(into, count, MPI_INT64_T, 0, 0, MPI_COMM_WORLD, &plan.request);
+        break;
     default: IN_FORM(Scan, out, into, count, MPI_INT64_T, MPI_SUM);
     }
 }
@@ -463,7 +469,8 @@ static int64_t expected_at(size_t index)
 {
     size_t count = plan.count, mine = (size_t)rank * count;
     switch (plan.operation) {
-    case BCAST: return value_of(0, index);
+    case BCAST:
+    case SEND: return value_of(0, index);
     case REDUCE:
     case ALLREDUCE: return sum_of(ranks, index);
     case GATHER:
@@ -480,11 +487,11 @@ static void plan_check(void)
     int gathers = plan.operation == GATHER || plan.operation == ALLGATHER || plan.operation == ALLTOALL;
     size_t whole = plan.count * (gathers ? (size_t)ranks : 1);
     const int64_t *result = plan.operation == BCAST ? plan.out : plan.into;
-    if ((plan.operation == REDUCE || plan.operation == GATHER) && rank != 0)
+    if (((plan.operation == REDUCE || plan.operation == GATHER) && rank != 0) || (plan.operation == SEND && rank != 1))
         return;
     for (size_t index = 0; index < whole; index++)
         if (result[index] != expected_at(index))
-            give_up("%s gave %lld at %zu", OPERATIONS[plan.operation], (long long)result[index], index);
+            give_up("operation %d gave %lld at %zu", plan.operation, (long long)result[index], index);
 }
 
 static double plan_runs(work_t *work, long iterations)
@@ -497,7 +504,7 @@ static double plan_runs(work_t *work, long iterations)
     return now_ns() - start;
 }
 
-static void collective(work_t *work, double *values)
+static void plan_make(const work_t *work)
 {
     plan.count = (size_t)work->size / sizeof(int64_t);
     size_t all = plan.count * (size_t)ranks;
@@ -511,11 +518,21 @@ static void collective(work_t *work, double *values)
     plan_run();
     if (work->options->verify)
         plan_check();
-    measure(plan_runs, work, values);
+}
+
+static void plan_drop(void)
+{
     if (plan.form == PERSISTENT)
         MPI_Request_free(&plan.request);
     free(plan.out);
     free(plan.into);
+}
+
+static void collective(work_t *work, double *values)
+{
+    plan_make(work);
+    measure(plan_runs, work, values);
+    plan_drop();
 }
 
 /* pack.rs and mpi/datatype.rs */
@@ -662,6 +679,108 @@ static void packing(const options_t *options)
     free(values);
 }
 
+/* overlap.rs */
+
+enum { TESTS = 16, CALIBRATION = 2000000 };
+
+static struct {
+    int tests;
+    uint64_t part;
+} overlapped;
+
+static int find_overlap(const char *name)
+{
+    static const struct {
+        const char *name;
+        int operation;
+    } rows[] = {{"overlap-isend", SEND}, {"overlap-ibcast", BCAST}, {"overlap-iallreduce", ALLREDUCE}, {"overlap-ialltoall", ALLTOALL}};
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        size_t length = strlen(rows[row].name);
+        if (strncmp(name, rows[row].name, length) != 0 || (name[length] && strcmp(name + length, "-test") != 0))
+            continue;
+        plan.operation = rows[row].operation;
+        plan.form = NONBLOCKING;
+        overlapped.tests = name[length] ? TESTS : 0;
+        return 1;
+    }
+    return 0;
+}
+
+static void spend(uint64_t steps)
+{
+    volatile uint64_t edge = 3;
+    uint64_t number = edge;
+    for (uint64_t step = 0; step < steps; step++) {
+        number *= 6364136223846793005u;
+        number = number << 7 | number >> 57;
+    }
+    edge = number;
+}
+
+static double works(work_t *work, long iterations)
+{
+    (void)work;
+    double start = now_ns();
+    for (long i = 0; i < iterations * (overlapped.tests + 1); i++)
+        spend(overlapped.part);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static double together(work_t *work, long iterations)
+{
+    (void)work;
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++) {
+        plan_start();
+        for (int test = 0; test < overlapped.tests; test++) {
+            int flag;
+            spend(overlapped.part);
+            MPI_Test(&plan.request, &flag, MPI_STATUS_IGNORE);
+        }
+        spend(overlapped.part);
+        MPI_Wait(&plan.request, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, long count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static void overlap(work_t *work, double *values)
+{
+    long repetitions = work->options->repetitions;
+    plan_make(work);
+    measure(plan_runs, work, values);
+    double alone = median(values, repetitions);
+    spend(CALIBRATION);
+    double start = now_ns();
+    spend(CALIBRATION);
+    int64_t steps = (int64_t)(alone * CALIBRATION / (now_ns() - start));
+    MPI_Bcast(&steps, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    overlapped.part = (uint64_t)steps / (uint64_t)(overlapped.tests + 1);
+    measure(works, work, values);
+    double spent = median(values, repetitions);
+    measure(together, work, values);
+    if (work->options->verify)
+        plan_check();
+    for (long i = 0; i < repetitions; i++) {
+        double hidden = 1 - (values[i] - spent) / alone;
+        values[i] = 100 * (hidden < 0 ? 0 : hidden > 1 ? 1 : hidden);
+    }
+    plan_drop();
+}
+
 /* memory.rs */
 
 static uint64_t field(const char *name)
@@ -708,6 +827,7 @@ static const struct {
     {"latency", latency, -1},    {"bandwidth", bandwidth, -1}, {"bidirectional", bidirectional, -1},
     {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
     {"ring", ring, SMALL},       {"barrier", many, 0},         {"collective", collective, -1},
+    {"overlap", overlap, -1},
 };
 
 static options_t parse(int count, char **words)
@@ -740,8 +860,9 @@ static void run(const options_t *options)
 {
     double *values = memory((size_t)options->repetitions * sizeof *values, 0);
     for (size_t row = 0; row < sizeof MEASUREMENTS / sizeof *MEASUREMENTS; row++) {
-        int is_collective = MEASUREMENTS[row].run == collective && find_collective(options->name);
-        if (!is_collective && strcmp(MEASUREMENTS[row].name, options->name) != 0)
+        int is_group = (MEASUREMENTS[row].run == collective && find_collective(options->name)) ||
+                       (MEASUREMENTS[row].run == overlap && find_overlap(options->name));
+        if (!is_group && strcmp(MEASUREMENTS[row].name, options->name) != 0)
             continue;
         int reported = MEASUREMENTS[row].reported_size;
         for (int i = 0; i < (reported < 0 ? options->size_count : 1); i++) {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::measurement::{Better, Measurement};
+use super::measurement::{Better, Measurement, Unit};
 use super::near;
 
 /// Everything that one run of `rankpoint bench` has found.
@@ -46,7 +46,7 @@ pub(super) struct Point {
     /// Index of the library.
     pub(super) library: usize,
     pub(super) median: f64,
-    /// In the order in which they were taken; nanoseconds, bytes or a rate per second.
+    /// In the order in which they were taken; nanoseconds, bytes, a rate per second or per cent.
     pub(super) values: Vec<f64>,
     /// Core-to-core times in nanoseconds before and after each job that gave values.
     pub(super) core_to_core_ns: Vec<f64>,
@@ -109,14 +109,14 @@ impl Results {
         self.points.iter().find(wanted).map(|point| point.median)
     }
 
-    /// The first library's median divided by that of the best other one.
+    /// The first library's median divided by that of the best other one; none of what has an end at 100 %.
     pub(super) fn ratio_to_best_peer(&self, place: Place) -> Option<f64> {
         let peers = (1..self.libraries.len()).filter_map(|library| self.median(place, library));
         let best = match place.measurement.better {
             Better::Lower => peers.min_by(f64::total_cmp),
             Better::Higher => peers.max_by(f64::total_cmp),
         };
-        Some(self.median(place, 0)? / best?)
+        Some(self.median(place, 0)? / best?).filter(|_| place.measurement.unit != Unit::Percent)
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct Target {
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
+    /// What is set besides for a thread that makes progress meanwhile; empty if there is none. Measured by `--overlap`.
+    #[serde(default)]
+    pub(crate) progress: BTreeMap<String, String>,
     /// Program of the ranks with its first words; this one if empty.
     #[serde(default)]
     pub(crate) program: Vec<String>,
@@ -55,6 +58,9 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
             serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
         targets.extend(peers);
     }
+    if options.overlap {
+        targets = targets.into_iter().flat_map(with_progress).collect();
+    }
     for target in &mut targets {
         if target.launcher.is_empty() {
             return Err(format!("{} has no launcher", target.name));
@@ -64,6 +70,17 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
         }
     }
     Ok(targets)
+}
+
+/// A library as it is, and with its progress thread if it has one.
+fn with_progress(target: Target) -> Vec<Target> {
+    let mut twin = target.clone();
+    twin.name.push_str(", progress thread");
+    twin.environment.append(&mut twin.progress);
+    let has_one = !target.progress.is_empty();
+    std::iter::once(target)
+        .chain(has_one.then_some(twin))
+        .collect()
 }
 
 /// The words that start this program as a rank.
@@ -86,6 +103,8 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         Some(folder) => Some(checked(folder)?),
         None => settings::library_folder().map(|folder| folder.display().to_string()),
     };
+    let thread = ("RANKPOINT_PROGRESS_THREAD".to_owned(), "1".to_owned());
+    let progress = mpiexec.is_none().then_some(thread);
     let environment = folder.map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder));
     Ok(Target {
         name: if mpiexec.is_some() {
@@ -97,6 +116,7 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         launcher,
         crowded_launcher: Vec::new(),
         environment: environment.into_iter().collect(),
+        progress: progress.into_iter().collect(),
         program: this_as_rank()?,
     })
 }
@@ -106,4 +126,24 @@ fn checked(folder: &Path) -> Result<String, String> {
         return Ok(folder.display().to_string());
     }
     Err(format!("{} has no {}", folder.display(), settings::LIBRARY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_with_a_progress_thread_is_measured_twice() {
+        let text = r#"[{"name": "a", "launcher": ["x"], "environment": {"P": "1"}, "progress": {"T": "2"}},
+                       {"name": "b", "launcher": ["y"]}]"#;
+        let known: Vec<Target> = serde_json::from_str(text).unwrap();
+        let all: Vec<Target> = known.into_iter().flat_map(with_progress).collect();
+        let names: Vec<&str> = all.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(names, ["a", "a, progress thread", "b"]);
+        assert!(!all[0].environment.contains_key("T"));
+        assert_eq!(
+            (&*all[1].environment["P"], &*all[1].environment["T"]),
+            ("1", "2")
+        );
+    }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Operation {
     Alltoall,
     ReduceScatter,
     Scan,
+    /// A message from rank 0 to rank 1, which is nonblocking.
+    Send,
 }
 
 /// An operation of rank 0 or of all, on vectors of 64-bit integers.
@@ -100,14 +102,25 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn wait(&mut self) {
+    /// Ends a nonblocking operation.
+    pub(crate) fn wait(&mut self) {
         call!(
             self.mpi,
             MPI_Wait(&raw mut self.request, std::ptr::null_mut())
         );
     }
 
-    fn start(&mut self) {
+    /// Looks once whether a nonblocking operation is complete; [`Self::wait`] may follow in any case.
+    pub(crate) fn test(&mut self) {
+        let mut flag = 0;
+        call!(
+            self.mpi,
+            MPI_Test(&raw mut self.request, &raw mut flag, std::ptr::null_mut())
+        );
+    }
+
+    /// Calls a blocking operation, starts a nonblocking one, or plans a persistent one.
+    pub(crate) fn start(&mut self) {
         let (count, kind) = (int(self.count), MPI_INT64_T);
         let out = self.out.as_mut_ptr().cast::<c_void>();
         let from = out.cast_const();
@@ -142,6 +155,20 @@ impl<'a> Plan<'a> {
             Operation::Scan => {
                 in_form!(self, MPI_Scan MPI_Iscan MPI_Scan_init(from, into, count, kind, MPI_SUM));
             }
+            Operation::Send => {
+                let request = &raw mut self.request;
+                match self.mpi.rank {
+                    0 => call!(
+                        self.mpi,
+                        MPI_Isend(from, count, kind, 1, 0, MPI_COMM_WORLD, request)
+                    ),
+                    1 => call!(
+                        self.mpi,
+                        MPI_Irecv(into, count, kind, 0, 0, MPI_COMM_WORLD, request)
+                    ),
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -159,11 +186,11 @@ impl<'a> Plan<'a> {
             _ => (&self.into, count),
         };
         let at_root = matches!(self.operation, Operation::Reduce | Operation::Gather);
-        if at_root && rank != 0 {
+        if (at_root && rank != 0) || (self.operation == Operation::Send && rank != 1) {
             return;
         }
         let expected = |index: usize| match self.operation {
-            Operation::Bcast => value(0, index),
+            Operation::Bcast | Operation::Send => value(0, index),
             Operation::Reduce | Operation::Allreduce => sum(ranks, index),
             Operation::Gather | Operation::Allgather => gathered(index),
             Operation::Scatter => value(0, mine(index)),

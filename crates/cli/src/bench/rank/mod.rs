@@ -3,11 +3,12 @@
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`], [`collective`],
-//! [`pack`] and [`memory`] are what runs.
+//! [`overlap`], [`pack`] and [`memory`] are what runs.
 
 mod collective;
 mod many;
 mod memory;
+mod overlap;
 mod pack;
 mod pair;
 mod queue;
@@ -54,6 +55,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "barrier" => many::barrier(&mpi, &options),
         "private-memory" | "shared-memory" => memory::measure(&mpi),
         "pack-1" => pack::measure(&mpi, &options),
+        name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
         _ => collective::measure(&mpi, &options),
     }?;
     mpi.finish();
