@@ -20,6 +20,7 @@ const COMPARED: &[(&str, &str)] = &[
     ("--rounds", "3"),
     ("--repetitions", "5"),
     ("--budget-ms", "10"),
+    ("--minutes", "25"),
 ];
 
 /// Runs the benchmark.
@@ -44,7 +45,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     let tables = shell::target().join("performance.md");
     if has("--write") {
+        // Both are written after each job: an interrupted run leaves what it has there.
+        shell::say(&format!("Tables go to {} as they come.", tables.display()));
         bench.arg("--markdown").arg(&tables);
+        if !passed.iter().any(|word| word.starts_with("--json")) {
+            bench.arg("--json").arg(tables.with_extension("json"));
+        }
         bench.args(["--plot", PICTURE]);
     }
     shell::run(&mut bench)?;

@@ -31,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) lines: Vec<Line>,
     /// From before the launcher was started until it had ended.
     pub(crate) time: Duration,
+    /// Why it ended before its end.
+    pub(crate) failure: Option<String>,
 }
 
 /// Most of a failed job's messages that are shown.
@@ -38,6 +40,17 @@ const SHOWN_BYTES: usize = 2000;
 
 /// Runs a job to its end.
 pub(crate) fn run(
+    target: &Target,
+    ranks: u32,
+    words: &[String],
+    limit: Duration,
+) -> Result<Outcome, String> {
+    let mut outcome = run_partly(target, ranks, words, limit)?;
+    outcome.failure.take().map_or(Ok(outcome), Err)
+}
+
+/// Runs a job as far as it goes in its time.
+pub(crate) fn run_partly(
     target: &Target,
     ranks: u32,
     words: &[String],
@@ -62,25 +75,23 @@ pub(crate) fn run(
     let output = collect(child.stdout.take());
     let messages = collect(child.stderr.take());
     let whole = format!("{} on {ranks} ranks of {}", words.join(" "), target.name);
-    let Some(lines) = drain(&output, start + limit) else {
+    let (lines, has_ended) = drain(&output, start + limit);
+    let failure = if has_ended {
+        let status = child
+            .wait()
+            .map_err(|error| format!("cannot wait for {whole}: {error}"))?;
+        (!status.success()).then(|| {
+            let soon = Instant::now() + Duration::from_secs(1);
+            let text = drain(&messages, soon).0.join("\n");
+            let mut places = text.char_indices().rev();
+            let tail = places.nth(SHOWN_BYTES).map_or(0, |(place, _)| place);
+            format!("{whole} failed ({status}):\n{}", &text[tail..])
+        })
+    } else {
         end(&mut child);
-        return Err(format!("{whole} was given up after {} s", limit.as_secs()));
+        Some(format!("{whole} was given up after {} s", limit.as_secs()))
     };
-    let status = child
-        .wait()
-        .map_err(|error| format!("cannot wait for {whole}: {error}"))?;
     let time = start.elapsed();
-    if !status.success() {
-        let messages =
-            drain(&messages, Instant::now() + Duration::from_secs(1)).unwrap_or_default();
-        let text = messages.join("\n");
-        let tail = text
-            .char_indices()
-            .rev()
-            .nth(SHOWN_BYTES)
-            .map_or(0, |(place, _)| place);
-        return Err(format!("{whole} failed ({status}):\n{}", &text[tail..]));
-    }
     let lines = lines.iter().filter(|line| line.starts_with('{'));
     let lines = lines.map(|line| {
         serde_json::from_str(line).map_err(|error| format!("{whole} printed {line}: {error}"))
@@ -88,6 +99,7 @@ pub(crate) fn run(
     Ok(Outcome {
         lines: lines.collect::<Result<_, _>>()?,
         time,
+        failure,
     })
 }
 
@@ -109,15 +121,15 @@ fn collect(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-/// All lines until the end of the stream; nothing if it has not ended in time.
-fn drain(lines: &Receiver<String>, deadline: Instant) -> Option<Vec<String>> {
+/// All lines until the end of the stream or the deadline, and whether the stream has ended.
+fn drain(lines: &Receiver<String>, deadline: Instant) -> (Vec<String>, bool) {
     use std::sync::mpsc::RecvTimeoutError::{Disconnected, Timeout};
     let mut all = Vec::new();
     loop {
         match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => all.push(line),
-            Err(Disconnected) => return Some(all),
-            Err(Timeout) => return None,
+            Err(Disconnected) => return (all, true),
+            Err(Timeout) => return (all, false),
         }
     }
 }

@@ -9,7 +9,8 @@
 //! ```text
 //! options, target       what to measure, whom
 //! measurement           the table of measurements
-//! run -> job -> rank    one job a measurement; rank 0 prints values
+//! run -> round          what is measured when, and what of it counts
+//! round -> job -> rank  one job a measurement; rank 0 prints values
 //! cache_line            the yardstick before and after each round
 //! results -> table, plot, JSON
 //! ```
@@ -23,6 +24,7 @@ mod plot;
 mod rank;
 mod raster;
 pub(crate) mod results;
+mod round;
 mod run;
 mod table;
 pub(crate) mod target;

@@ -20,6 +20,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(300);
 /// What a job gave.
 pub(super) struct Taken<J, V> {
     pub(super) job: J,
+    attempt: u32,
     pub(super) values: V,
     /// Core-to-core times before and after, in nanoseconds; nothing on one core.
     pub(super) distances: Vec<f64>,
@@ -47,84 +48,139 @@ pub(super) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
     distances.iter().any(other)
 }
 
+/// The jobs of a run.
+pub(super) trait Jobs {
+    /// What a job is.
+    type Job;
+    /// What a job gives.
+    type Values;
+
+    /// The core-to-core time.
+    fn distance(&mut self) -> Option<f64>;
+
+    /// Whether a job is still to be done, for the first time or again.
+    fn wanted(&mut self, job: &Self::Job, attempt: u32) -> bool;
+
+    /// Does a job.
+    fn work(&mut self, job: &Self::Job) -> Result<Self::Values, String>;
+
+    /// Hears all that was taken so far, of which some may be repeated.
+    fn keep(&mut self, taken: &[Taken<Self::Job, Self::Values>]) -> Result<(), String>;
+}
+
+/// What jobs gave.
+pub(super) type AllTaken<W> = Vec<Taken<<W as Jobs>::Job, <W as Jobs>::Values>>;
+
 /// Does all jobs, in their order; those that met another distance than the usual again after all others. The last try of a
-/// job counts in any case.
-///
-/// `distance` gives the core-to-core time, `work` does a job, `again` hears that one will be repeated, `pause` is the time
-/// between two looks at cores that are at another distance.
-pub(super) fn run<J, V>(
-    jobs: impl IntoIterator<Item = J>,
+/// job counts in any case. `pause` is the time between two looks at cores that are at another distance.
+pub(super) fn run<W: Jobs>(
+    list: impl IntoIterator<Item = W::Job>,
     pause: Duration,
-    mut distance: impl FnMut() -> Option<f64>,
-    mut work: impl FnMut(&J) -> Result<V, String>,
-    mut again: impl FnMut(&J),
-) -> Result<Vec<Taken<J, V>>, String> {
+    jobs: &mut W,
+) -> Result<AllTaken<W>, String> {
     let first = |job| Planned { job, attempt: 1 };
-    let mut queue: VecDeque<Planned<J>> = jobs.into_iter().map(first).collect();
-    let mut done: Vec<(u32, Taken<J, V>)> = Vec::new();
-    let mut now = distance();
+    let mut queue: VecDeque<Planned<W::Job>> = list.into_iter().map(first).collect();
+    let mut done: AllTaken<W> = Vec::new();
+    let mut now = jobs.distance();
     let mut seen: Vec<f64> = now.into_iter().collect();
     while !queue.is_empty() {
         while let Some(Planned { job, attempt }) = queue.pop_front() {
+            if !jobs.wanted(&job, attempt) {
+                continue;
+            }
             for _ in 0..PATIENCE {
                 if !differ(now.as_slice(), usual(&seen)) {
                     break;
                 }
                 std::thread::sleep(pause);
-                now = distance();
+                now = jobs.distance();
             }
             let before = now;
-            let values = work(&job)?;
-            now = distance();
+            let values = jobs.work(&job)?;
+            now = jobs.distance();
             let distances: Vec<f64> = before.into_iter().chain(now).collect();
             seen.extend(&distances);
-            done.push((
+            done.push(Taken {
+                job,
                 attempt,
-                Taken {
-                    job,
-                    values,
-                    distances,
-                },
-            ));
+                values,
+                distances,
+            });
+            jobs.keep(&done)?;
         }
         let usual = usual(&seen);
-        let repeat = |(attempt, taken): &mut (u32, Taken<J, V>)| {
-            *attempt < TRIES && differ(&taken.distances, usual)
+        let repeat = |taken: &mut Taken<W::Job, W::Values>| {
+            taken.attempt < TRIES
+                && differ(&taken.distances, usual)
+                && jobs.wanted(&taken.job, taken.attempt + 1)
         };
-        for (attempt, Taken { job, .. }) in done.extract_if(.., repeat) {
-            again(&job);
+        for Taken { job, attempt, .. } in done.extract_if(.., repeat) {
             let attempt = attempt + 1;
             queue.push_back(Planned { job, attempt });
         }
     }
-    Ok(done.into_iter().map(|(_, taken)| taken).collect())
+    Ok(done)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Runs three jobs on a machine of given distances, the last of which stays; answers each job, the number of its run and
-    /// the distances it met.
-    fn three_jobs(distances: &[f64]) -> Vec<(char, u32, Vec<f64>)> {
-        let mut distances = distances.iter();
-        let mut last = None;
-        let mut runs = 0;
-        let work = |_: &char| {
-            runs += 1;
-            Ok(runs)
+    /// Jobs a, b and c on a machine of given distances, the last of which stays; each gives the number of its run.
+    struct Three<'a> {
+        distances: std::slice::Iter<'a, f64>,
+        last: Option<f64>,
+        runs: u32,
+        /// Runs after which no job is wanted.
+        most: u32,
+        kept: usize,
+    }
+
+    impl Jobs for Three<'_> {
+        type Job = char;
+        type Values = u32;
+
+        fn distance(&mut self) -> Option<f64> {
+            self.last = self.distances.next().copied().or(self.last);
+            self.last
+        }
+
+        fn wanted(&mut self, _: &char, _: u32) -> bool {
+            self.runs < self.most
+        }
+
+        fn work(&mut self, _: &char) -> Result<u32, String> {
+            self.runs += 1;
+            Ok(self.runs)
+        }
+
+        fn keep(&mut self, taken: &[Taken<char, u32>]) -> Result<(), String> {
+            self.kept = taken.len();
+            Ok(())
+        }
+    }
+
+    fn at_most(most: u32, distances: &[f64]) -> Vec<(char, u32, Vec<f64>)> {
+        let mut jobs = Three {
+            distances: distances.iter(),
+            last: None,
+            runs: 0,
+            most,
+            kept: 0,
         };
-        let distance = || {
-            last = distances.next().copied().or(last);
-            last
-        };
-        let mut taken: Vec<_> = run(['a', 'b', 'c'], Duration::ZERO, distance, work, |_| {})
-            .unwrap()
+        let taken = run(['a', 'b', 'c'], Duration::ZERO, &mut jobs).unwrap();
+        assert_eq!(jobs.kept, taken.len());
+        let mut taken: Vec<_> = taken
             .into_iter()
             .map(|taken| (taken.job, taken.values, taken.distances))
             .collect();
         taken.sort_by_key(|&(job, ..)| job);
         taken
+    }
+
+    /// Each job, the number of its run and the distances it met.
+    fn three_jobs(distances: &[f64]) -> Vec<(char, u32, Vec<f64>)> {
+        at_most(u32::MAX, distances)
     }
 
     #[test]
@@ -173,8 +229,17 @@ mod tests {
 
     #[test]
     fn one_core_has_no_distance() {
-        let again = |_: &_| panic!("repeated");
-        let taken = run(['a'], Duration::ZERO, || None, |_| Ok(1), again).unwrap();
-        assert!(taken.len() == 1 && taken[0].distances.is_empty());
+        let taken = three_jobs(&[]);
+        assert_eq!(
+            taken,
+            [('a', 1, vec![]), ('b', 2, vec![]), ('c', 3, vec![])]
+        );
+    }
+
+    #[test]
+    fn what_was_taken_stays_when_no_more_is_wanted() {
+        let taken = at_most(2, &[55.0, 280.0, 55.0]);
+        let seen: Vec<(char, u32)> = taken.iter().map(|&(job, run, _)| (job, run)).collect();
+        assert_eq!(seen, [('a', 1), ('b', 2)]);
     }
 }

@@ -52,9 +52,15 @@ pub(crate) struct BenchOptions {
     /// Do not verify data
     #[arg(long)]
     pub(super) no_verify: bool,
+    /// Seconds that one point may take before it has to do with fewer values; they are marked in tables
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) point_limit: u64,
     /// Seconds after which one job is given up
     #[arg(long, default_value_t = 300)]
     pub(super) time_limit: u64,
+    /// Minutes after which no more round is begun and nothing repeated: the first round is always measured
+    #[arg(long)]
+    pub(super) minutes: Option<u64>,
     /// Launcher of the library to measure, with its flags (default: the mpiexec beside this program)
     #[arg(long)]
     pub(super) mpiexec: Option<String>,
@@ -64,7 +70,7 @@ pub(crate) struct BenchOptions {
     /// JSON file that lists more libraries to measure, interleaved with the first
     #[arg(long)]
     pub(super) peers: Option<PathBuf>,
-    /// Write all values as JSON
+    /// Write all values as JSON, anew after each job: an interrupted run keeps what it has
     #[arg(long)]
     pub(super) json: Option<PathBuf>,
     /// Write the tables as Markdown

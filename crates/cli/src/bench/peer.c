@@ -14,13 +14,13 @@
 #include <time.h>
 
 enum { WINDOW = 64, DEPTH = 4000, TAG = 1, WINDOW_TAG = 2, CHECKED = 8, SIZES = 64, SMALL = 8 };
-enum { SLOT_BYTES = 8 << 20, MOST = 1 << 24 };
+enum { SLOT_BYTES = 8 << 20, MOST = 1 << 24, SPAN_US = 300000 };
 
 typedef struct {
     const char *name;
     long sizes[SIZES];
     int size_count;
-    long iterations, repetitions, budget_us;
+    long iterations, repetitions, budget_us, limit_us;
     int verify;
 } options_t;
 
@@ -31,6 +31,9 @@ typedef struct {
     size_t room;
     int size;
     MPI_Request *sends, *receives;
+    /* How long the first run took that was not measured, and how many values there are (rank 0). */
+    double first;
+    long taken;
 } work_t;
 
 /* Runs so many iterations; gives nanoseconds. */
@@ -101,19 +104,22 @@ static double order(batch_t batch, work_t *work, int64_t iterations)
     return batch(work, (long)iterations);
 }
 
-static long warm_up(batch_t batch, work_t *work)
+/* Gives how many iterations fill the budget; `seen` are those of the last run, `time` is its time. */
+static long warm_up(batch_t batch, work_t *work, long *seen, double *time)
 {
     const options_t *options = work->options;
-    double budget = (double)options->budget_us * 1e3;
+    double budget = (double)options->budget_us * 1e3, limit = (double)options->limit_us * 1e3;
     if (options->iterations > 0) {
-        order(batch, work, (options->iterations + 9) / 10);
+        *seen = (options->iterations + 9) / 10;
+        *time = order(batch, work, *seen);
         return options->iterations;
     }
-    for (long iterations = 1;; iterations *= 2) {
-        double time = order(batch, work, iterations), again = order(batch, work, iterations);
-        time = again < time ? again : time;
-        if (time >= budget / 4 || iterations >= MOST) {
-            double fitting = (double)iterations * budget / (time > 1 ? time : 1);
+    for (*seen = 1;; *seen *= 2) {
+        *time = order(batch, work, *seen);
+        double again = *time < limit ? order(batch, work, *seen) : *time;
+        *time = again < *time ? again : *time;
+        if (*time >= budget / 4 || *seen >= MOST) {
+            double fitting = (double)*seen * budget / (*time > 1 ? *time : 1);
             return fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;
         }
     }
@@ -122,15 +128,27 @@ static long warm_up(batch_t batch, work_t *work)
 /* Fills `values` with the nanoseconds of an iteration in each repetition, on rank 0. */
 static void measure(batch_t batch, work_t *work, double *values)
 {
+    double limit = (double)work->options->limit_us * 1e3, start = now_ns(), time;
     int64_t iterations = 0;
+    long seen;
+    work->taken = 0;
     if (rank != 0) {
         while (MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD), iterations > 0)
             batch(work, (long)iterations);
         return;
     }
-    long count = warm_up(batch, work);
-    for (long i = 0; i < work->options->repetitions; i++)
-        values[i] = order(batch, work, count) / (double)count;
+    if (work->first >= limit) {
+        values[work->taken++] = work->first;
+    } else {
+        long count = warm_up(batch, work, &seen, &time);
+        double expected = time * (double)count / (double)seen;
+        while (work->taken < work->options->repetitions && now_ns() - start + expected <= limit) {
+            expected = order(batch, work, count);
+            values[work->taken++] = expected / (double)count;
+        }
+        if (work->taken == 0)
+            values[work->taken++] = time / (double)seen;
+    }
     MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
 
@@ -224,7 +242,7 @@ static void latency(work_t *work, double *values)
         check(work->in, (size_t)work->size, message + 1 - (uint64_t)rank);
     }
     measure(round_trips, work, values);
-    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+    for (long i = 0; i < work->taken; i++)
         values[i] /= 2;
 }
 
@@ -238,7 +256,7 @@ static void bandwidth(work_t *work, double *values)
     }
     measure(windows, work, values);
     double each = strcmp(work->options->name, "rate") == 0 ? WINDOW : (double)WINDOW * work->size;
-    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+    for (long i = 0; i < work->taken; i++)
         values[i] = each * 1e9 / values[i];
 }
 
@@ -250,7 +268,7 @@ static void bidirectional(work_t *work, double *values)
         check_slots(work, message + 1 - (uint64_t)rank);
     }
     measure(exchanges, work, values);
-    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+    for (long i = 0; i < work->taken; i++)
         values[i] = 2.0 * WINDOW * work->size * 1e9 / values[i];
 }
 
@@ -318,7 +336,7 @@ static void queue(work_t *work, double *values)
 {
     fill(work->out, SMALL, 1);
     measure(strcmp(work->options->name, "posted") == 0 ? posted : unexpected, work, values);
-    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+    for (long i = 0; i < work->taken; i++)
         values[i] /= DEPTH;
 }
 
@@ -354,8 +372,14 @@ static void ring(work_t *work, double *values)
 {
     if (ranks % 2 != 0)
         give_up("a ring of pairs needs an even number of ranks, not %d", ranks);
+    /* Ranks share cores in time slices of milliseconds; a run has to span many of them. */
+    const options_t *given = work->options;
+    options_t options = *given;
+    options.budget_us = options.budget_us > SPAN_US ? options.budget_us : SPAN_US;
+    work->options = &options;
     measure(ring_batch, work, values);
-    for (long i = 0; rank == 0 && i < work->options->repetitions; i++)
+    work->options = given;
+    for (long i = 0; i < work->taken; i++)
         values[i] /= 4;
 }
 
@@ -515,7 +539,10 @@ static void plan_make(const work_t *work)
         plan.out[index] = value_of(rank, index);
     if (plan.form == PERSISTENT)
         plan_start();
+    double start = now_ns();
     plan_run();
+    MPI_Barrier(MPI_COMM_WORLD);
+    work->first = now_ns() - start;
     if (work->options->verify)
         plan_check();
 }
@@ -657,9 +684,9 @@ static void packing(const options_t *options)
             snprintf(name, sizeof name, "%s-%s", way ? "unpack" : "pack", SHAPES[row].name);
             repeated = way ? unpack_once : pack_once;
             measure(repeats, &work, values);
-            for (long i = 0; i < options->repetitions; i++)
+            for (long i = 0; i < work.taken; i++)
                 values[i] = (double)derived.bytes / values[i] * 1e9;
-            report(name, (int)derived.bytes, values, options->repetitions);
+            report(name, (int)derived.bytes, values, work.taken);
         }
         if (options->verify) {
             unsigned char *whole = memory(derived.span, 0);
@@ -675,7 +702,7 @@ static void packing(const options_t *options)
     derived.shape = FACE;
     repeated = derive_once;
     measure(repeats, &work, values);
-    report("commit", 0, values, options->repetitions);
+    report("commit", 0, values, work.taken);
     free(values);
 }
 
@@ -832,7 +859,7 @@ static const struct {
 
 static options_t parse(int count, char **words)
 {
-    options_t options = {.name = words[0], .sizes = {SMALL}, .size_count = 1, .repetitions = 7, .budget_us = 20000, .verify = 1};
+    options_t options = {.name = words[0], .sizes = {SMALL}, .size_count = 1, .repetitions = 7, .budget_us = 20000, .limit_us = 5000000, .verify = 1};
     for (int i = 1; i < count; i++) {
         char *value = strchr(words[i], '=');
         if (!value)
@@ -844,6 +871,8 @@ static options_t parse(int count, char **words)
             options.repetitions = atol(value);
         else if (strcmp(words[i], "budget_us") == 0)
             options.budget_us = atol(value);
+        else if (strcmp(words[i], "limit_us") == 0)
+            options.limit_us = atol(value);
         else if (strcmp(words[i], "verify") == 0)
             options.verify = atoi(value);
         else if (strcmp(words[i], "sizes") == 0) {
@@ -876,7 +905,7 @@ static void run(const options_t *options)
             work.sends = memory(DEPTH * sizeof(MPI_Request), 0);
             work.receives = memory(DEPTH * sizeof(MPI_Request), 0);
             MEASUREMENTS[row].run(&work, values);
-            report(options->name, reported < 0 ? size : reported, values, options->repetitions);
+            report(options->name, reported < 0 ? size : reported, values, work.taken);
             free(work.out);
             free(work.in);
             free(work.sends);

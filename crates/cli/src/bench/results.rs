@@ -7,7 +7,7 @@ use super::measurement::{Better, Measurement, Unit};
 use super::near;
 
 /// Everything that one run of `rankpoint bench` has found.
-#[derive(Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct Results {
     /// The command that gave them.
     pub(super) command: String,
@@ -19,10 +19,12 @@ pub(super) struct Results {
     pub(super) libraries: Vec<Library>,
     /// The values.
     pub(super) points: Vec<Point>,
+    /// What a reader of the tables has to know: jobs that failed or were left out.
+    pub(super) remarks: Vec<String>,
 }
 
 /// A library that was measured.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Library {
     pub(super) name: String,
     /// What it calls itself; empty until it has run.
@@ -39,7 +41,7 @@ pub(super) struct Place {
 }
 
 /// All values of one library at one place.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Point {
     #[serde(flatten)]
     pub(super) place: Place,
@@ -50,6 +52,8 @@ pub(super) struct Point {
     pub(super) values: Vec<f64>,
     /// Core-to-core times in nanoseconds before and after each job that gave values.
     pub(super) core_to_core_ns: Vec<f64>,
+    /// Whether there are fewer values than asked for, because they took too long.
+    pub(super) limited: bool,
 }
 
 impl Results {
@@ -69,6 +73,7 @@ impl Results {
                 median: 0.0,
                 values: Vec::new(),
                 core_to_core_ns: Vec::new(),
+                limited: false,
             });
             self.points.len() - 1
         });
@@ -76,6 +81,23 @@ impl Results {
         point.values.extend_from_slice(values);
         point.median = median(&point.values);
         point.core_to_core_ns.extend(core_to_core_ns);
+    }
+
+    /// Marks a point whose values took too long.
+    pub(super) fn limit(&mut self, place: Place, library: usize) {
+        let known = |point: &&mut Point| point.place == place && point.library == library;
+        if let Some(point) = self.points.iter_mut().find(known) {
+            point.limited = true;
+        }
+    }
+
+    /// Whether a library has fewer values at a place than asked for.
+    pub(super) fn is_limited(&self, place: Place, library: usize) -> bool {
+        let wanted = |point: &&Point| point.place == place && point.library == library;
+        self.points
+            .iter()
+            .find(wanted)
+            .is_some_and(|point| point.limited)
     }
 
     /// Core-to-core times in nanoseconds before and after all jobs.
@@ -92,7 +114,7 @@ impl Results {
         point.is_some_and(|point| near::differ(&point.core_to_core_ns, usual))
     }
 
-    /// The places of a measurement, each once.
+    /// The places of a measurement, each once, by ranks and sizes.
     pub(super) fn places(&self, measurement: &Measurement) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
         for point in &self.points {
@@ -100,6 +122,7 @@ impl Results {
                 places.push(point.place);
             }
         }
+        places.sort_by_key(|place| (place.ranks, place.size_bytes));
         places
     }
 

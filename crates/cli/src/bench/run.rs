@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plan of a run: rounds over measurements over libraries, so that what changes on the machine meets all alike.
+//! A run of `rankpoint bench`: its plan, and what becomes of the results.
 
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::job::{self, Line};
-use super::measurement::{Axis, Clock, MEASUREMENTS, Measurement};
+use super::measurement::{Axis, MEASUREMENTS};
 use super::options::BenchOptions;
-use super::results::{Library, Place, Results};
+use super::results::{Library, Results};
+use super::round::{Job, Rounds, Step};
 use super::table::{self, Form};
 use super::target::{self, Target};
-use super::{cache_line, near, plot};
+use super::{near, plot};
 use crate::settings;
-
-/// What one library does in a round.
-struct Step {
-    measurement: &'static Measurement,
-    ranks: u32,
-}
 
 /// Runs `rankpoint bench`.
 pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
@@ -41,7 +32,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     }
     let targets = target::targets(options)?;
     let steps = steps(options);
-    let mut results = Results {
+    let head = Results {
         command: options.shown_as.clone().unwrap_or_else(command_line),
         processor: processor(),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -54,9 +45,11 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
             .collect(),
         ..Results::default()
     };
-    measure_all(options, &targets, &steps, &mut results)?;
+    let (results, all_went_well) = measure_all(options, &targets, &steps, head)?;
     print(&table::render(&results, Form::Terminal))?;
-    write_files(options, &results)
+    write_files(options, &results)?;
+    write_plots(options, &results)?;
+    all_went_well
 }
 
 fn command_line() -> String {
@@ -85,137 +78,38 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
     steps
 }
 
-/// Measures every step of every library in each round.
+/// Measures every step of every library in each round; gives what came out, and whether all went well.
 fn measure_all(
     options: &BenchOptions,
     targets: &[Target],
     steps: &[Step],
-    results: &mut Results,
-) -> Result<(), String> {
-    let jobs: Vec<(u64, &Step, usize)> = (1..=options.rounds)
-        .flat_map(|round| steps.iter().map(move |step| (round, step)))
-        .flat_map(|(round, step)| (0..targets.len()).map(move |library| (round, step, library)))
-        .collect();
-    let bar = progress_bar(options, jobs.len());
-    let work = |&(round, step, library): &(u64, &Step, usize)| {
-        let target = &targets[library];
-        bar.set_prefix(format!("round {round} of {}", options.rounds));
-        bar.set_message(format!("{} {}", target.name, step.measurement.name));
-        let values = measure(
-            options,
-            target,
-            step,
-            &mut results.libraries[library].version,
-        );
-        bar.inc(1);
-        values
-    };
-    // A repeated job is one job more.
-    let again = |_: &_| bar.inc_length(1);
-    let taken = near::run(jobs, near::PAUSE, cache_line::measure, work, again)?;
-    for near::Taken {
-        job: (_, _, library),
-        values,
-        distances,
-    } in taken
-    {
-        for (place, list) in values {
-            results.add(place, library, &list, &distances);
-        }
-    }
-    bar.finish_and_clear();
-    Ok(())
+    head: Results,
+) -> Result<(Results, Result<(), String>), String> {
+    let all = (1..=options.rounds).flat_map(|round| {
+        let each = move |step| {
+            (0..targets.len()).map(move |library| Job {
+                round,
+                step,
+                library,
+            })
+        };
+        steps.iter().flat_map(each)
+    });
+    let jobs: Vec<Job<'_>> = all.collect();
+    let mut rounds = Rounds::new(options, targets, head, jobs.len());
+    let taken = near::run(jobs, near::PAUSE, &mut rounds)?;
+    let results = rounds.results(&taken);
+    Ok((results, rounds.finish()))
 }
 
-/// Values of one library in one step.
-fn measure(
-    options: &BenchOptions,
-    target: &Target,
-    step: &Step,
-    version: &mut String,
-) -> Result<Vec<(Place, Vec<f64>)>, String> {
-    let place = |measurement, size_bytes| Place {
-        measurement,
-        ranks: step.ranks,
-        size_bytes,
-    };
-    if step.measurement.clock == Clock::Job {
-        let run = || job::run(target, step.ranks, &["empty".to_owned()], options.limit());
-        // The first one finds the files on the disk.
-        run()?;
-        let times: Result<Vec<Duration>, String> =
-            (0..options.repetitions).map(|_| Ok(run()?.time)).collect();
-        let times = times?
-            .into_iter()
-            .map(|time| time.as_nanos() as f64)
-            .collect();
-        return Ok(vec![(place(step.measurement, 0), times)]);
-    }
-    let mut points = Vec::new();
-    for line in job::run(
-        target,
-        step.ranks,
-        &words(options, step.measurement),
-        options.limit(),
-    )?
-    .lines
-    {
-        match line {
-            Line::Start { version: said } => *version = said,
-            Line::Point { name, size, values } => {
-                let row = Measurement::find(&name)
-                    .ok_or_else(|| format!("{} measured {name}", target.name))?;
-                if options.measurements().contains(&row) {
-                    points.push((place(row, size), values));
-                }
-            }
-        }
-    }
-    if points.is_empty() {
-        return Err(format!(
-            "{} gave no value for {}",
-            target.name, step.measurement.name
-        ));
-    }
-    Ok(points)
+/// Says something while the measurements are under way.
+pub(super) fn tell(text: &str) {
+    // Nobody listens on a closed standard error.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn words(options: &BenchOptions, measurement: &Measurement) -> Vec<String> {
-    let mut words = vec![
-        measurement.job().to_owned(),
-        format!("iterations={}", options.iterations),
-        format!("repetitions={}", options.repetitions),
-        format!("budget_us={}", options.budget_ms * 1000),
-        format!("verify={}", u8::from(options.verifies())),
-    ];
-    let sizes = match measurement.axis {
-        Axis::Sizes => Some(&options.sizes),
-        Axis::Pieces => Some(&options.pieces),
-        Axis::Ranks => None,
-    };
-    if let Some(sizes) = sizes {
-        let sizes = sizes.0.iter().filter(|size| measurement.takes_size(**size));
-        let sizes: Vec<String> = sizes.map(usize::to_string).collect();
-        words.push(format!("sizes={}", sizes.join(",")));
-    }
-    words
-}
-
-fn progress_bar(options: &BenchOptions, jobs: usize) -> ProgressBar {
-    if options.quiet {
-        return ProgressBar::hidden();
-    }
-    // Hidden by itself when standard error is no terminal.
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}");
-    if let Ok(style) = style {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
-fn write_files(options: &BenchOptions, results: &Results) -> Result<(), String> {
+/// Writes the values and the tables to the files that were asked for.
+pub(super) fn write_files(options: &BenchOptions, results: &Results) -> Result<(), String> {
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(results)
             .map_err(|error| format!("cannot write JSON: {error}"))?;
@@ -224,14 +118,20 @@ fn write_files(options: &BenchOptions, results: &Results) -> Result<(), String> 
     if let Some(file) = &options.markdown {
         write(file, table::render(results, Form::Markdown).as_bytes())?;
     }
-    for file in &options.plot {
-        write(file, &plot::draw(results, file)?)?;
-    }
     Ok(())
 }
 
+fn write_plots(options: &BenchOptions, results: &Results) -> Result<(), String> {
+    let mut files = options.plot.iter();
+    files.try_for_each(|file| write(file, &plot::draw(results, file)?))
+}
+
+/// Writes beside the old file and takes its place, so that there is always a whole one.
 fn write(file: &Path, data: &[u8]) -> Result<(), String> {
-    std::fs::write(file, data).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    let mut fresh = file.to_path_buf().into_os_string();
+    fresh.push(".new");
+    let written = std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, file));
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 fn print(text: &str) -> Result<(), String> {

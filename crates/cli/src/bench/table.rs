@@ -10,6 +10,9 @@ use super::results::{Place, Results};
 /// The mark of values that met cores at another distance than the others.
 const ELSEWHERE: &str = "~";
 
+/// The mark of values that are fewer than asked for.
+const LIMITED: &str = "^";
+
 /// A table before it has a form.
 struct Table {
     title: String,
@@ -61,6 +64,12 @@ fn conditions(results: &Results, form: Form) -> String {
             ));
         }
     }
+    if results.points.iter().any(|point| point.limited) {
+        lines.push(format!(
+            "{LIMITED}: fewer values than of the others, because they took too long"
+        ));
+    }
+    lines.extend(results.remarks.iter().cloned());
     let (prefix, end) = match form {
         Form::Terminal => ("", "\n"),
         Form::Markdown => ("* ", "\n\n"),
@@ -129,9 +138,7 @@ fn compared(results: &Results, measurement: &'static Measurement) -> Table {
 fn collectives(results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
     for measurement in with_axis(results, Axis::Pieces) {
-        let mut places = results.places(measurement);
-        places.sort_by_key(|place| (place.ranks, place.size_bytes));
-        let rows = places.into_iter().map(|place| {
+        let rows = results.places(measurement).into_iter().map(|place| {
             let mut cells = vec![format!(
                 "{}, {} ranks",
                 show_size(place.size_bytes),
@@ -186,13 +193,17 @@ fn header(results: &Results, first: &str) -> Vec<String> {
 fn values(results: &Results, place: Place) -> Vec<String> {
     let show = |library| {
         let value = results.median(place, library);
-        let mark = if results.elsewhere(place, library) {
-            ELSEWHERE
-        } else {
-            ""
-        };
+        let marks = [
+            (results.elsewhere(place, library), ELSEWHERE),
+            (results.is_limited(place, library), LIMITED),
+        ];
+        let marks: String = marks
+            .iter()
+            .filter(|mark| mark.0)
+            .map(|mark| mark.1)
+            .collect();
         value.map_or("-".to_owned(), |value| {
-            mark.to_owned() + &place.measurement.unit.show(value)
+            marks + &place.measurement.unit.show(value)
         })
     };
     let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
@@ -320,6 +331,21 @@ mod tests {
         assert!(text.contains("cache line: 55 ns"), "{text}");
         assert_eq!(text.matches(ELSEWHERE).count(), 2, "{text}");
         assert!(!render(&two_libraries(), Form::Terminal).contains(ELSEWHERE));
+    }
+
+    #[test]
+    fn values_that_took_too_long_are_marked() {
+        let mut results = two_libraries();
+        assert!(!render(&results, Form::Terminal).contains(LIMITED));
+        let place = results.points[0].place;
+        results.limit(place, 1);
+        results.remarks.push("theirs: gone".to_owned());
+        let text = render(&results, Form::Terminal);
+        assert!(text.contains("^400 ns"), "{text}");
+        assert!(
+            text.contains("^: fewer") && text.contains("\ntheirs: gone\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time of a collective: blocking, nonblocking and waited for at once, or persistent.
 
+use std::time::Instant;
+
 use super::{RankOptions, report};
 use crate::mpi::Mpi;
 use crate::mpi::collective::{Form, Operation, Plan};
@@ -33,11 +35,14 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let (operation, form) = find(name).ok_or_else(|| format!("no rank measures {name}"))?;
     for &size in &options.sizes {
         let mut plan = Plan::new(mpi, operation, form, size);
+        let start = Instant::now();
         plan.run();
+        mpi.barrier();
+        let first = start.elapsed();
         if options.verify {
             plan.check();
         }
-        let values = options.effort.measure(mpi, |iterations| {
+        let values = options.effort.measure_after(mpi, first, |iterations| {
             for _ in 0..iterations {
                 plan.run();
             }

@@ -84,6 +84,7 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
             "iterations" => options.effort.iterations = number()?,
             "repetitions" => options.effort.repetitions = number()?,
             "budget_us" => options.effort.budget = std::time::Duration::from_micros(number()?),
+            "limit_us" => options.effort.limit = std::time::Duration::from_micros(number()?),
             "verify" => options.verify = number()? != 0,
             _ => return Err(format!("nothing is called {key}")),
         }

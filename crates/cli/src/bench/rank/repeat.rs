@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often a thing runs: warm-up, then repetitions of as many iterations as fill the time that each may take.
+//!
+//! No point may hold up a run: when the next repetition would exceed the point's limit, the values that are there are all it
+//! gets, and where one iteration exceeds it, that iteration is the value.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,8 @@ pub(super) struct Effort {
     pub(super) repetitions: u64,
     /// Time of a repetition.
     pub(super) budget: Duration,
+    /// Time of a point, warm-up included.
+    pub(super) limit: Duration,
 }
 
 impl Default for Effort {
@@ -22,6 +27,7 @@ impl Default for Effort {
             iterations: 0,
             repetitions: 7,
             budget: Duration::from_millis(20),
+            limit: Duration::from_secs(5),
         }
     }
 }
@@ -32,20 +38,31 @@ const MOST: u64 = 1 << 24;
 impl Effort {
     /// Runs `batch(iterations)` on every rank, rank 0 deciding how often; gives the nanoseconds of an iteration that rank 0
     /// saw in each repetition (other ranks: nothing).
-    pub(super) fn measure(&self, mpi: &Mpi, mut batch: impl FnMut(u64)) -> Vec<f64> {
-        self.measure_own(mpi, |iterations| {
+    pub(super) fn measure(&self, mpi: &Mpi, batch: impl FnMut(u64)) -> Vec<f64> {
+        self.measure_after(mpi, Duration::ZERO, batch)
+    }
+
+    /// As [`Self::measure`], for what has run once already, for rank 0 in the time `first`.
+    pub(super) fn measure_after(
+        &self,
+        mpi: &Mpi,
+        first: Duration,
+        mut batch: impl FnMut(u64),
+    ) -> Vec<f64> {
+        let timed = |iterations| {
             let start = Instant::now();
             batch(iterations);
             start.elapsed()
-        })
+        };
+        self.run(mpi, first, timed)
     }
 
     /// As [`Self::measure`], where the batch itself says how long it took.
-    pub(super) fn measure_own(
-        &self,
-        mpi: &Mpi,
-        mut batch: impl FnMut(u64) -> Duration,
-    ) -> Vec<f64> {
+    pub(super) fn measure_own(&self, mpi: &Mpi, batch: impl FnMut(u64) -> Duration) -> Vec<f64> {
+        self.run(mpi, Duration::ZERO, batch)
+    }
+
+    fn run(&self, mpi: &Mpi, first: Duration, mut batch: impl FnMut(u64) -> Duration) -> Vec<f64> {
         if mpi.rank != 0 {
             loop {
                 let mut order = 0;
@@ -56,36 +73,109 @@ impl Effort {
                 };
             }
         }
-        let mut order = |iterations: u64| {
+        let values = self.values(first, |iterations| {
             mpi.broadcast(&mut i64::try_from(iterations).unwrap_or(i64::MAX));
             batch(iterations)
-        };
-        let iterations = self.warm_up(&mut order);
-        let mut values = Vec::new();
-        for _ in 0..self.repetitions {
-            let time = order(iterations);
-            values.push(time.as_nanos() as f64 / iterations as f64);
-        }
+        });
         mpi.broadcast(&mut 0);
         values
     }
 
-    /// Runs until the time is known well enough to say how many iterations fill the budget.
-    fn warm_up(&self, order: &mut impl FnMut(u64) -> Duration) -> u64 {
+    /// Rank 0's part: the nanoseconds of an iteration in each repetition, at least one.
+    fn values(&self, first: Duration, mut order: impl FnMut(u64) -> Duration) -> Vec<f64> {
+        let each = |time: Duration, iterations: u64| time.as_nanos() as f64 / iterations as f64;
+        if first >= self.limit {
+            return vec![each(first, 1)];
+        }
+        let start = Instant::now();
+        let (iterations, seen) = self.warm_up(&mut order);
+        let mut expected = seen.mul_f64(iterations.1 as f64 / iterations.0 as f64);
+        let mut values = Vec::new();
+        for _ in 0..self.repetitions {
+            if start.elapsed() + expected > self.limit {
+                break;
+            }
+            expected = order(iterations.1);
+            values.push(each(expected, iterations.1));
+        }
+        if values.is_empty() {
+            values.push(each(seen, iterations.0));
+        }
+        values
+    }
+
+    /// Runs until the time is known well enough to say how many iterations fill the budget. Gives how many were run, and how
+    /// many that are, with the time of the former.
+    fn warm_up(&self, order: &mut impl FnMut(u64) -> Duration) -> ((u64, u64), Duration) {
         if self.iterations > 0 {
-            order(self.iterations.div_ceil(10));
-            return self.iterations;
+            let few = self.iterations.div_ceil(10);
+            return ((few, self.iterations), order(few));
         }
         let mut iterations = 1;
         loop {
-            // The first one may have waited for ranks that were still starting.
-            let time = order(iterations).min(order(iterations));
+            let mut time = order(iterations);
+            if time < self.limit {
+                // The first one may have waited for ranks that were still starting.
+                time = time.min(order(iterations));
+            }
             if time >= self.budget / 4 || iterations >= MOST {
                 let fitting =
                     iterations as f64 * self.budget.as_secs_f64() / time.as_secs_f64().max(1e-9);
-                return (fitting as u64).clamp(1, MOST);
+                return ((iterations, (fitting as u64).clamp(1, MOST)), time);
             }
             iterations *= 2;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values in ms, and the iterations of all orders, of something that takes so long; the clock of the limit is real.
+    fn measured(each: Duration, effort: Effort, first: Duration) -> (Vec<f64>, Vec<u64>) {
+        let mut orders = Vec::new();
+        let values = effort.values(first, |iterations| {
+            orders.push(iterations);
+            let time = each * iterations as u32;
+            std::thread::sleep(time);
+            time
+        });
+        (values.iter().map(|value| value / 1e6).collect(), orders)
+    }
+
+    fn effort(budget_ms: u64, limit_ms: u64) -> Effort {
+        Effort {
+            repetitions: 3,
+            budget: Duration::from_millis(budget_ms),
+            limit: Duration::from_millis(limit_ms),
+            ..Effort::default()
+        }
+    }
+
+    const NONE: Duration = Duration::ZERO;
+
+    #[test]
+    fn repetitions_fill_their_budget() {
+        let (values, orders) = measured(Duration::from_millis(1), effort(8, 60_000), NONE);
+        assert_eq!(values, [1.0; 3]);
+        assert_eq!(orders, [1, 1, 2, 2, 8, 8, 8]);
+    }
+
+    #[test]
+    fn what_exceeds_the_limit_at_once_runs_once() {
+        let long = Duration::from_millis(20);
+        assert_eq!(measured(long, effort(1, 20), NONE), (vec![20.0], vec![1]));
+        assert_eq!(measured(long, effort(1, 20), long), (vec![20.0], vec![]));
+    }
+
+    #[test]
+    fn what_exceeds_the_limit_later_has_fewer_values() {
+        let (values, orders) = measured(Duration::from_millis(40), effort(1, 150), NONE);
+        assert_eq!(orders[..2], [1, 1]);
+        assert!(
+            values == [40.0] && orders.len() <= 3,
+            "{values:?} {orders:?}"
+        );
     }
 }
