@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2
+ * NEEDS: checked arguments
  * Wrong arguments give the error class of the standard, through the communicator's handler. */
 #include "check.h"
 

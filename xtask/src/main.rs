@@ -39,8 +39,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "install",
-        "--prefix DIR",
-        "build the release and install it",
+        "--prefix DIR [--profile release-fast]",
+        "build and install it, with release-fast without checks on the short path",
         install::run,
     ),
     (
@@ -51,8 +51,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "instructions",
-        "[--peers]",
-        "count the instructions of MPI_Isend and MPI_Irecv",
+        "[--fast] [--peers]",
+        "count the instructions of MPI_Isend and MPI_Irecv, also of release-fast and the peers",
         instructions::run,
     ),
     (

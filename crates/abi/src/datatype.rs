@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::datatype::{Datatype, Typed};
-use engine::p2p::Memory;
+use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::MPI_Datatype;
 
@@ -65,7 +65,7 @@ pub(crate) fn plain_bytes(
         cold_path();
         return None;
     }
-    if buf.is_null() {
+    if CHECKED && buf.is_null() {
         cold_path();
         return None;
     }
@@ -86,6 +86,9 @@ pub(crate) trait Count: Into<i64> + Copy {
 impl Count for i32 {
     #[inline(always)]
     fn times(self, size: u8) -> Option<usize> {
+        if !CHECKED {
+            return Some((self as usize).wrapping_mul(usize::from(size)));
+        }
         // A product of 26 and 6 bits fits into 32.
         if self as u32 >= 1 << 26 {
             cold_path();
@@ -98,6 +101,9 @@ impl Count for i32 {
 impl Count for i64 {
     #[inline(always)]
     fn times(self, size: u8) -> Option<usize> {
+        if !CHECKED {
+            return Some((self as usize).wrapping_mul(usize::from(size)));
+        }
         if self as u64 >= 1 << 26 {
             cold_path();
             return None;

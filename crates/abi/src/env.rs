@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use engine::p2p::CHECKED;
 use engine::process::{Process, ThreadLevel};
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::{
@@ -282,11 +283,19 @@ pub(crate) unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut i32) -> i32 {
-    let text = concat!(
-        "Rankpoint ",
-        env!("CARGO_PKG_VERSION"),
-        ", MPI 5.0 standard ABI"
-    );
+    let text = if CHECKED {
+        concat!(
+            "Rankpoint ",
+            env!("CARGO_PKG_VERSION"),
+            ", MPI 5.0 standard ABI"
+        )
+    } else {
+        concat!(
+            "Rankpoint ",
+            env!("CARGO_PKG_VERSION"),
+            ", MPI 5.0 standard ABI, arguments unchecked"
+        )
+    };
     // SAFETY: the buffer has the standard's size (crate head).
     unsafe {
         store_text(

@@ -60,7 +60,7 @@ fn decode_plain(
     comm: MPI_Comm,
 ) -> Option<(usize, &'static Comm)> {
     let bytes = datatype::plain_bytes(buf, count, datatype)?;
-    Some((bytes, COMMS.get(comm)?))
+    Some((bytes, COMMS.get_trusted(comm)?))
 }
 
 /// The standard send: the short message first, everything else out of line. What is decoded is not decoded again: the

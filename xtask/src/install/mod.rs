@@ -39,15 +39,38 @@ const TEXTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// `--prefix DIR`.
+/// How the programs and the library are built.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Profile {
+    /// All arguments are checked.
+    Release,
+    /// Short sends and receives trust their arguments.
+    ReleaseFast,
+}
+
+impl Profile {
+    /// What cargo calls it, and the folder it builds into.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::ReleaseFast => "release-fast",
+        }
+    }
+
+    /// Where it is installed for this workspace's own use.
+    fn folder(self) -> PathBuf {
+        shell::target().join(match self {
+            Self::Release => "prefix",
+            Self::ReleaseFast => "prefix-fast",
+        })
+    }
+}
+
+/// `--prefix DIR [--profile release|release-fast]`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let prefix = match arguments {
-        [flag, prefix] if flag == "--prefix" => prefix,
-        [word] if word.starts_with("--prefix=") => &word["--prefix=".len()..],
-        _ => return Err("install needs --prefix DIR and nothing else".to_owned()),
-    };
-    let prefix = std::path::absolute(prefix).map_err(|error| format!("{prefix}: {error}"))?;
-    install(&prefix)?;
+    let (prefix, profile) = parse(arguments)?;
+    let prefix = std::path::absolute(&prefix).map_err(|error| format!("{prefix}: {error}"))?;
+    install(&prefix, profile)?;
     let shown = prefix.display();
     shell::say(&format!(
         "Installed into {shown}. Use it with: export PATH={shown}/bin:$PATH"
@@ -55,21 +78,63 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+fn parse(arguments: &[String]) -> Result<(String, Profile), String> {
+    let (mut prefix, mut profile) = (None, Profile::Release);
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, words.next()),
+        };
+        match (name, value) {
+            ("--prefix", Some(value)) => prefix = Some(value.to_owned()),
+            ("--profile", Some("release")) => profile = Profile::Release,
+            ("--profile", Some("release-fast")) => profile = Profile::ReleaseFast,
+            ("--profile", _) => return Err("--profile is release or release-fast".to_owned()),
+            _ => return Err(format!("{word} is not understood: {USAGE}")),
+        }
+    }
+    let prefix = prefix.ok_or_else(|| format!("no prefix: {USAGE}"))?;
+    Ok((prefix, profile))
+}
+
+const USAGE: &str = "install --prefix DIR [--profile release|release-fast]";
+
 /// Builds the release and installs it into `target/prefix`; gives that folder.
 pub(crate) fn into_target() -> Result<PathBuf, String> {
-    let prefix = shell::target().join("prefix");
-    install(&prefix)?;
+    built_as(Profile::Release)
+}
+
+/// Builds a profile and installs it into a folder of the target folder; gives that folder.
+pub(crate) fn built_as(profile: Profile) -> Result<PathBuf, String> {
+    let prefix = profile.folder();
+    install(&prefix, profile)?;
     Ok(prefix)
 }
 
-fn install(prefix: &Path) -> Result<(), String> {
-    let packages = ["rankpoint-abi", "rankpoint-launch", "rankpoint-cli"];
-    let mut build = vec!["build", "--release", "--quiet"];
-    build.extend(packages.iter().flat_map(|package| ["-p", package]));
+fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
+    let programs = ["-p", "rankpoint-launch", "-p", "rankpoint-cli"];
+    let library = ["-p", "rankpoint-abi"];
+    let mut build = vec!["build", "--quiet", "--release"];
+    build.extend(programs);
+    if profile == Profile::Release {
+        build.extend(library);
+    }
     shell::cargo(&build)?;
-    let release = shell::target().join("release");
+    if profile == Profile::ReleaseFast {
+        let mut build = vec!["build", "--quiet", "--profile", profile.name()];
+        build.extend(library);
+        build.extend(["--features", "rankpoint-abi/unchecked"]);
+        shell::cargo(&build)?;
+    }
     for (from, to) in BUILT {
-        let from = release.join(from);
+        // Programs are the same in all profiles.
+        let profile = if to.starts_with("lib/") {
+            profile
+        } else {
+            Profile::Release
+        };
+        let from = shell::target().join(profile.name()).join(from);
         let data = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
         put(prefix, to, &data, 0o755)?;
     }
@@ -117,5 +182,31 @@ fn header(prefix: &Path) -> Result<Vec<u8>, String> {
         Ok(output.stdout)
     } else {
         Err("`rankpoint info --header` failed".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefix_and_profile_come_in_any_order_and_form() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            parse(&words)
+        };
+        let fast = Ok(("/x".to_owned(), Profile::ReleaseFast));
+        assert_eq!(of("--prefix /x --profile release-fast"), fast);
+        assert_eq!(of("--profile=release-fast --prefix=/x"), fast);
+        assert_eq!(of("--prefix=/x"), Ok(("/x".to_owned(), Profile::Release)));
+        for wrong in [
+            "",
+            "--prefix",
+            "--prefix /x --profile debug",
+            "--prefix /x --profile",
+            "/x",
+        ] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 }
