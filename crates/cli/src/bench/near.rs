@@ -26,10 +26,11 @@ pub(super) struct Taken<J, V> {
     pub(super) distances: Vec<f64>,
 }
 
-/// A job that is still to do.
+/// A job that is still to do, for the first time or in place of what it gave before.
 struct Planned<J> {
     job: J,
     attempt: u32,
+    again: Option<usize>,
 }
 
 /// The distance that a quarter of all does not reach: the near one where the machine has a near and a far state and is in
@@ -51,7 +52,7 @@ pub(super) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
 /// The jobs of a run.
 pub(super) trait Jobs {
     /// What a job is.
-    type Job;
+    type Job: Clone;
     /// What a job gives.
     type Values;
 
@@ -64,7 +65,7 @@ pub(super) trait Jobs {
     /// Does a job.
     fn work(&mut self, job: &Self::Job) -> Result<Self::Values, String>;
 
-    /// Hears all that was taken so far, of which some may be repeated.
+    /// Hears all that was taken so far, of which some may be replaced later.
     fn keep(&mut self, taken: &[Taken<Self::Job, Self::Values>]) -> Result<(), String>;
 }
 
@@ -78,13 +79,22 @@ pub(super) fn run<W: Jobs>(
     pause: Duration,
     jobs: &mut W,
 ) -> Result<AllTaken<W>, String> {
-    let first = |job| Planned { job, attempt: 1 };
+    let first = |job| Planned {
+        job,
+        attempt: 1,
+        again: None,
+    };
     let mut queue: VecDeque<Planned<W::Job>> = list.into_iter().map(first).collect();
     let mut done: AllTaken<W> = Vec::new();
     let mut now = jobs.distance();
     let mut seen: Vec<f64> = now.into_iter().collect();
     while !queue.is_empty() {
-        while let Some(Planned { job, attempt }) = queue.pop_front() {
+        while let Some(Planned {
+            job,
+            attempt,
+            again,
+        }) = queue.pop_front()
+        {
             if !jobs.wanted(&job, attempt) {
                 continue;
             }
@@ -100,24 +110,29 @@ pub(super) fn run<W: Jobs>(
             now = jobs.distance();
             let distances: Vec<f64> = before.into_iter().chain(now).collect();
             seen.extend(&distances);
-            done.push(Taken {
+            let taken = Taken {
                 job,
                 attempt,
                 values,
                 distances,
-            });
+            };
+            match again {
+                Some(index) => done[index] = taken,
+                None => done.push(taken),
+            }
             jobs.keep(&done)?;
         }
         let usual = usual(&seen);
-        let repeat = |taken: &mut Taken<W::Job, W::Values>| {
-            taken.attempt < TRIES
-                && differ(&taken.distances, usual)
-                && jobs.wanted(&taken.job, taken.attempt + 1)
-        };
-        for Taken { job, attempt, .. } in done.extract_if(.., repeat) {
-            let attempt = attempt + 1;
-            queue.push_back(Planned { job, attempt });
+        for (index, taken) in done.iter().enumerate() {
+            if taken.attempt < TRIES && differ(&taken.distances, usual) {
+                queue.push_back(Planned {
+                    job: taken.job.clone(),
+                    attempt: taken.attempt + 1,
+                    again: Some(index),
+                });
+            }
         }
+        queue.retain(|planned| jobs.wanted(&planned.job, planned.attempt));
     }
     Ok(done)
 }

@@ -528,7 +528,7 @@ static double plan_runs(work_t *work, long iterations)
     return now_ns() - start;
 }
 
-static void plan_make(const work_t *work)
+static void plan_make(work_t *work)
 {
     plan.count = (size_t)work->size / sizeof(int64_t);
     size_t all = plan.count * (size_t)ranks;
@@ -780,16 +780,18 @@ static int ascending(const void *left, const void *right)
 
 static double median(double *values, long count)
 {
+    if (count == 0)
+        return 0;
     qsort(values, (size_t)count, sizeof *values, ascending);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 static void overlap(work_t *work, double *values)
 {
-    long repetitions = work->options->repetitions;
     plan_make(work);
+    work->first = 0;
     measure(plan_runs, work, values);
-    double alone = median(values, repetitions);
+    double alone = median(values, work->taken);
     spend(CALIBRATION);
     double start = now_ns();
     spend(CALIBRATION);
@@ -797,11 +799,11 @@ static void overlap(work_t *work, double *values)
     MPI_Bcast(&steps, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     overlapped.part = (uint64_t)steps / (uint64_t)(overlapped.tests + 1);
     measure(works, work, values);
-    double spent = median(values, repetitions);
+    double spent = median(values, work->taken);
     measure(together, work, values);
     if (work->options->verify)
         plan_check();
-    for (long i = 0; i < repetitions; i++) {
+    for (long i = 0; i < work->taken; i++) {
         double hidden = 1 - (values[i] - spent) / alone;
         values[i] = 100 * (hidden < 0 ? 0 : hidden > 1 ? 1 : hidden);
     }

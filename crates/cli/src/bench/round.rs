@@ -33,6 +33,7 @@ impl Step {
 }
 
 /// One library in one step of one round.
+#[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) round: u64,
     pub(super) step: &'a Step,
@@ -279,8 +280,8 @@ impl<'a> Jobs for Rounds<'a> {
                 values,
             }));
         self.done += 1;
-        let length = self.bar.length().unwrap_or_default();
-        self.bar.set_length(length.max(self.done));
+        let length = self.bar.length().unwrap_or_default().max(self.done);
+        self.bar.set_length(length);
         self.bar.inc(1);
         if self.bar.is_hidden() && !self.options.quiet {
             let (round, seconds) = (job.round, start.elapsed().as_secs_f64());
