@@ -12,7 +12,7 @@ use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
-use crate::datatype::memory;
+use crate::datatype::host_memory as memory;
 use crate::handle::{COMMS, DATATYPES};
 use crate::type_create::Address;
 

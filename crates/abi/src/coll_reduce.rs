@@ -12,7 +12,7 @@ use crate::coll::{
     Ending, all_pieces, attempt, block, finish, forms, in_place, intra, is_dense, is_member,
     is_root, one_group, root_of,
 };
-use crate::datatype::memory;
+use crate::datatype::host_memory as memory;
 use crate::handle::COMMS;
 use crate::op::bind;
 use crate::type_create::{Address, array};

@@ -8,23 +8,25 @@ use std::sync::atomic::Ordering;
 
 use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::datatype::{Datatype, Typed};
+use engine::device;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::handle::DATATYPES;
-use crate::sync::AtomicU8;
+use crate::sync::{AtomicU8, AtomicU32};
 
-/// Bytes of an element of each predefined type by handle value; 255 where a count needs the object.
-static SIZES: [u8; 1024] = predefined_sizes();
+/// Bytes of an element of each predefined type by handle value; 255 where a count needs the object. They change once, and
+/// only before other threads call MPI ([`look_closer`]). Words, because a load of one fills a register.
+static SIZES: [AtomicU32; 1024] = predefined_sizes();
 
-const fn predefined_sizes() -> [u8; 1024] {
-    let mut sizes = [255u8; 1024];
+const fn predefined_sizes() -> [AtomicU32; 1024] {
+    let mut sizes = [const { AtomicU32::new(255) }; 1024];
     let mut index = 0;
     while index < PREDEFINED.len() {
         let row = &PREDEFINED[index];
         if row.shape.size() == row.shape.extent() {
-            sizes[row.code as usize] = row.shape.size() as u8;
+            sizes[row.code as usize] = AtomicU32::new(row.shape.size() as u32);
         }
         index += 1;
     }
@@ -34,9 +36,31 @@ const fn predefined_sizes() -> [u8; 1024] {
 /// Whether the memory of messages says which basic types it consists of; 0 if not.
 static CHECKS_TYPES: AtomicU8 = AtomicU8::new(0);
 
+/// Whether buffers may be in the memory of a GPU; 0 if not.
+static KNOWS_DEVICES: AtomicU8 = AtomicU8::new(0);
+
 /// From now on it does.
 pub(crate) fn check_types() {
     CHECKS_TYPES.store(1, Ordering::Relaxed);
+    look_closer();
+}
+
+/// From now on they may.
+pub(crate) fn know_devices() {
+    KNOWS_DEVICES.store(1, Ordering::Relaxed);
+    look_closer();
+}
+
+/// From now on every count needs the object: no path takes memory for plain bytes without a closer look.
+fn look_closer() {
+    for size in &SIZES {
+        size.store(255, Ordering::Relaxed);
+    }
+}
+
+/// Whether buffers may be in the memory of a GPU.
+fn knows_devices() -> bool {
+    KNOWS_DEVICES.load(Ordering::Relaxed) != 0
 }
 
 /// Whether the memory of messages says which basic types it consists of. Then no communicator has a short path.
@@ -69,7 +93,7 @@ pub(crate) fn plain_bytes(
         cold_path();
         return None;
     }
-    let size = SIZES[datatype];
+    let size = SIZES[datatype].load(Ordering::Relaxed);
     if size == 255 {
         cold_path();
         return None;
@@ -80,35 +104,35 @@ pub(crate) fn plain_bytes(
 /// The two types of the ABI's counts.
 pub(crate) trait Count: Into<i64> + Copy {
     /// This many elements of `size` bytes, at most 32; `None` for an impossible count or a large one.
-    fn times(self, size: u8) -> Option<usize>;
+    fn times(self, size: u32) -> Option<usize>;
 }
 
 impl Count for i32 {
     #[inline(always)]
-    fn times(self, size: u8) -> Option<usize> {
+    fn times(self, size: u32) -> Option<usize> {
         if !CHECKED {
-            return Some((self as usize).wrapping_mul(usize::from(size)));
+            return Some((self as usize).wrapping_mul(size as usize));
         }
         // A product of 26 and 6 bits fits into 32.
         if self as u32 >= 1 << 26 {
             cold_path();
             return None;
         }
-        Some((self as u32 * u32::from(size)) as usize)
+        Some((self as u32 * size) as usize)
     }
 }
 
 impl Count for i64 {
     #[inline(always)]
-    fn times(self, size: u8) -> Option<usize> {
+    fn times(self, size: u32) -> Option<usize> {
         if !CHECKED {
-            return Some((self as usize).wrapping_mul(usize::from(size)));
+            return Some((self as usize).wrapping_mul(size as usize));
         }
         if self as u64 >= 1 << 26 {
             cold_path();
             return None;
         }
-        Some((self as u32 * u32::from(size)) as usize)
+        Some((self as u32 * size) as usize)
     }
 }
 
@@ -120,9 +144,9 @@ pub(crate) fn memory(
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
     if datatype < 1024 && count >= 0 && !buf.is_null() {
-        let size = SIZES[datatype];
+        let size = SIZES[datatype].load(Ordering::Relaxed);
         let bytes = (count as u64).wrapping_mul(u64::from(size));
-        if size != 255 && count < 1 << 54 && !checks_types() {
+        if size != 255 && count < 1 << 54 {
             return Ok(Memory::contiguous(buf.cast_mut().cast(), bytes as usize));
         }
     }
@@ -155,47 +179,94 @@ fn general_memory(
             format!("the address of {count} elements"),
         ));
     }
-    let memory = object.memory(buf.cast_mut().cast(), elements)?;
+    let mut memory = object.memory(buf.cast_mut().cast(), elements)?;
+    if knows_devices() && device::holds(buf.cast(), layout, elements)? {
+        // With its layout, contiguous or not.
+        memory.base = buf.cast_mut().cast();
+        memory.layout = Some((layout, elements));
+    }
     if !checks_types() {
         return Ok(memory);
     }
     Ok(memory.typed(Some((object.typed(), elements))))
 }
 
+/// As [`memory`], for calls that read and write their buffers with the processor.
+#[inline(always)]
+pub(crate) fn host_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    let found = memory(buf, count, datatype)?;
+    if found.layout.is_some() && knows_devices() {
+        refuse_device(buf, found)?;
+    }
+    Ok(found)
+}
+
+#[cold]
+fn refuse_device(buf: *const c_void, found: Memory<'_>) -> Result<()> {
+    match found.layout {
+        Some((layout, count)) if device::holds(found.base, layout, count)? => Err(Error::argument(
+            ErrorClass::ERR_BUFFER,
+            "buffer",
+            format!("{buf:p}, in the memory of a GPU"),
+            "memory of the host: this call does not reach a GPU's (docs/gpu.md)",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The packed bytes of a memory.
-pub(crate) fn packed(memory: Memory<'_>) -> Vec<u8> {
+pub(crate) fn packed(memory: Memory<'_>) -> Result<Vec<u8>> {
     let mut bytes = vec![0u8; memory.bytes];
     // SAFETY: the program's buffer is readable during the call (crate head); `bytes` is as long as the memory.
-    unsafe { pack(memory, bytes.as_mut_ptr()) };
-    bytes
+    unsafe { pack(memory, bytes.as_mut_ptr())? };
+    Ok(bytes)
 }
 
 /// Packs a memory.
 ///
+/// # Errors
+/// What a GPU's driver refuses.
+///
 /// # Safety
 /// The memory is readable and `target` writable for its bytes.
-pub(crate) unsafe fn pack(memory: Memory<'_>, target: *mut u8) {
+pub(crate) unsafe fn pack(memory: Memory<'_>, target: *mut u8) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
+        if knows_devices() && device::copy(memory, device::packed_at(target, memory.bytes))? {
+            return Ok(());
+        }
         match memory.layout {
             Some((layout, _)) => layout.pack(memory.base, 0..memory.bytes, target),
             None => std::ptr::copy_nonoverlapping(memory.base, target, memory.bytes),
         }
     }
+    Ok(())
 }
 
 /// Unpacks bytes into a memory.
 ///
+/// # Errors
+/// What a GPU's driver refuses.
+///
 /// # Safety
 /// The memory is writable and `source` readable for its bytes.
-pub(crate) unsafe fn unpack(memory: Memory<'_>, source: *const u8) {
+pub(crate) unsafe fn unpack(memory: Memory<'_>, source: *const u8) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
+        let packed = device::packed_at(source.cast_mut(), memory.bytes);
+        if knows_devices() && device::copy(packed, memory)? {
+            return Ok(());
+        }
         match memory.layout {
             Some((layout, _)) => layout.unpack(memory.base, 0..memory.bytes, source),
             None => std::ptr::copy_nonoverlapping(source, memory.base, memory.bytes),
         }
     }
+    Ok(())
 }
 
 /// Gives a datatype a handle; a datatype may have several.

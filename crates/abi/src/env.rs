@@ -130,6 +130,9 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     if process.settings().check.types {
         crate::datatype::check_types();
     }
+    if engine::device::start(process.settings())? {
+        crate::datatype::know_devices();
+    }
     crate::op::define_predefined();
     crate::group::define_predefined();
     crate::info::define_predefined();

@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
-use crate::datatype::{lend_handle, memory};
+use crate::datatype::{host_memory as memory, lend_handle};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
 

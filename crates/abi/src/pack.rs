@@ -90,7 +90,7 @@ pub(crate) unsafe fn MPI_Pack<P: Position>(
         // inside which the range lies (checked).
         unsafe {
             let (start, next) = advance(*position, source.bytes, "outsize", outsize.into())?;
-            pack(source, outbuf.cast::<u8>().add(start));
+            pack(source, outbuf.cast::<u8>().add(start))?;
             *position = next;
         }
         Ok(())
@@ -113,7 +113,7 @@ pub(crate) unsafe fn MPI_Unpack<P: Position>(
         // inside which the range lies (checked).
         unsafe {
             let (start, next) = advance(*position, target.bytes, "insize", insize.into())?;
-            unpack(target, inbuf.cast::<u8>().add(start));
+            unpack(target, inbuf.cast::<u8>().add(start))?;
             *position = next;
         }
         Ok(())
@@ -186,7 +186,7 @@ pub(crate) unsafe fn MPI_Pack_external<P: Position>(
         // inside which the range lies (checked).
         unsafe {
             let (start, next) = advance(*position, bytes, "outsize", outsize.read())?;
-            pack(source, packed.as_mut_ptr());
+            pack(source, packed.as_mut_ptr())?;
             let target = std::slice::from_raw_parts_mut(outbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
             object.encode_external(count as u64, &packed, target)?;
@@ -219,7 +219,7 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
             let source = std::slice::from_raw_parts(inbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
             object.decode_external(count as u64, source, &mut packed)?;
-            unpack(target, packed.as_ptr());
+            unpack(target, packed.as_ptr())?;
             *position = next;
         }
         Ok(())

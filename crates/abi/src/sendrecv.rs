@@ -85,7 +85,7 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
 ) -> i32 {
     run("MPI_Sendrecv_replace", comm, || {
         let (comm, receive) = decode(buf, count, datatype, comm)?;
-        let mut copy = datatype::packed(receive);
+        let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the copy outlives the exchange.
         let found = unsafe {
@@ -148,7 +148,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
 ) -> i32 {
     run("MPI_Isendrecv_replace", comm, || {
         let (comm, receive) = decode(buf, count, datatype, comm)?;
-        let mut copy = datatype::packed(receive);
+        let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
         let id = unsafe {

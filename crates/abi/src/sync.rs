@@ -19,3 +19,9 @@ pub(crate) type AtomicPtr<T> = std::sync::atomic::AtomicPtr<T>;
     reason = "this is the one module that may name them"
 )]
 pub(crate) type AtomicU8 = std::sync::atomic::AtomicU8;
+/// Atomic word of 32 bits.
+#[expect(
+    clippy::disallowed_types,
+    reason = "this is the one module that may name them"
+)]
+pub(crate) type AtomicU32 = std::sync::atomic::AtomicU32;

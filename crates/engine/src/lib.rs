@@ -9,6 +9,7 @@ pub mod attr;
 pub mod coll;
 pub mod comm;
 pub mod datatype;
+pub mod device;
 pub mod errors;
 pub mod group;
 pub mod op;

@@ -153,6 +153,8 @@ settings! {
         "whether reductions give the same bits whichever algorithm is chosen: operands are combined from the last rank down, one after the other";
     progress_thread, "PROGRESS_THREAD", 0, 0..=1, "switch",
         "whether a thread of each process makes progress while the program computes; calls then cost the locks of MPI_THREAD_MULTIPLE";
+    gpu, "GPU", 1, 0..=2, "choice",
+        "whether buffers may be in the memory of a GPU: 0 never, 1 if the process has loaded the driver before it initialises MPI, 2 always, and no GPU is an error (docs/gpu.md)";
     sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest time that a sleeping rank trusts to be woken before it looks by itself";
 }

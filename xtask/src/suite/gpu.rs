@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels for GPUs through NVIDIA's assembler, which pip has.
+//! What can be tested of GPUs without one: the kernels go through NVIDIA's assembler, which pip has, and messages from and to
+//! device memory through a double of the driver.
+
+use std::fs;
 
 use super::{Found, cargo};
-use crate::{shell, tools};
+use crate::{install, shell, tools};
 
 const PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
 /// The assembler inside the package.
@@ -40,4 +43,48 @@ pub(super) fn assemble() -> Result<Found, String> {
         Some((VARIABLE, &value)),
         "target/ptx.log",
     )
+}
+
+/// Numbers of ranks that exchange device memory.
+const RANKS: &[&str] = &["1", "2", "3"];
+
+/// Messages from and to device memory, with the double in the driver's place.
+pub(super) fn buffers() -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Found::Skipped(why));
+    }
+    let prefix = install::into_target()?;
+    shell::cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "rankpoint-cuda-double",
+    ])?;
+    let folder = shell::target().join("gpu");
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(told)?;
+    let double = shell::target().join("release/libcuda_double.so");
+    fs::copy(double, folder.join("libcuda.so.1")).map_err(told)?;
+    let program = folder.join("buffers");
+    shell::compile(&prefix.join("bin/mpicc"), "tests/gpu/buffers.c", &program)?;
+    let paths = [prefix.join("lib"), folder.clone()];
+    let path = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let (mut passed, mut wrong) = (0, Vec::new());
+    for ranks in RANKS {
+        let mut job = shell::command(prefix.join("bin/mpiexec"));
+        job.args(["-n", ranks, "--timeout", "120"]).arg(&program);
+        let output = shell::output(job.env("LD_LIBRARY_PATH", &path))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() && said.contains("PASS") {
+            passed += 1;
+        } else {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            wrong.push(format!(
+                "buffers on {ranks} ranks: {}\n{said}{errors}",
+                output.status
+            ));
+        }
+    }
+    Found::runs(passed, &wrong, "runs with device memory")
 }

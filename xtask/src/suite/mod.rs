@@ -2,7 +2,7 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] assembles kernels, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
@@ -77,6 +77,7 @@ const STEPS: &[Step] = &[
     ("wrappers", wrappers::all),
     ("c-programs", programs::with_our_compiler),
     ("heat", programs::heat_equation),
+    ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),

@@ -124,6 +124,11 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
         comm.match_base() | tag as u64,
         Mode::Standard,
     )?;
+    if let Err(error) = protocol::load_staged(state, index) {
+        used.fetch_sub(needed, Ordering::Relaxed);
+        state.retire(index);
+        return Err(error);
+    }
     let mut held = vec![0u8; memory.bytes];
     // SAFETY: the send's memory is readable during the call (contract of isend); `held` is as long as the message.
     unsafe { protocol::pack(state.ops.op(index), 0, held.as_mut_ptr(), memory.bytes) };
@@ -131,7 +136,7 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
     op.base = held.as_mut_ptr();
     op.record.flags |= flag::BUFFERED | flag::FREED;
     let extra = op.extra.get_or_insert_default();
-    extra.layout = None;
+    (extra.layout, extra.staged) = (None, None);
     extra.held = held;
     extra.on_release = Some(Box::new(move || {
         used.fetch_sub(needed, Ordering::Relaxed);

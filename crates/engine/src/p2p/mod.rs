@@ -16,6 +16,7 @@ use layout::SharedLayout;
 
 use crate::comm::Comm;
 use crate::datatype::{Typed, Types};
+use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
@@ -355,7 +356,24 @@ pub(crate) fn new_send(
         op.record.flags |= flag::SYNCHRONOUS;
     }
     describe(op, comm, memory);
+    if memory.layout.is_some() {
+        stage(state, index, memory)?;
+    }
     Ok(index)
+}
+
+/// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
+#[inline(never)]
+fn stage(state: &mut VciState, index: OpIndex, memory: Memory<'_>) -> Result<()> {
+    match Staged::of(memory) {
+        Ok(None) => {}
+        Ok(staged) => state.ops.op_mut(index).extra.get_or_insert_default().staged = staged,
+        Err(error) => {
+            state.retire(index);
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Fills in what sends and receives have in common.
@@ -506,6 +524,9 @@ pub(crate) fn new_receive(
 ) -> Result<OpIndex> {
     let index = state.ops.take(Role::Receive, record_kind::RECEIVE_POSTED)?;
     describe(state.ops.op_mut(index), comm, memory);
+    if memory.layout.is_some() {
+        stage(state, index, memory)?;
+    }
     Ok(index)
 }
 

@@ -150,7 +150,7 @@ pub(super) fn deliver(
 ) {
     let fitting = note_message(state, receive, key, bytes as u64);
     // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); `source` holds `bytes` bytes.
-    unsafe { unpack(state.ops.op(receive), 0, source, fitting) };
+    unsafe { unpack(state.ops.op_mut(receive), 0, source, fitting) };
     state.count_many(Counter::BytesReceived, fitting as u64);
     state.complete(receive);
 }

@@ -204,12 +204,25 @@ pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
     if op.has(flag::TYPED) {
         mark_announced(op, false);
     }
+    if op.extra.is_some() {
+        load_staged(state, index)?;
+    }
     if state.links[peer as usize].backlogged || !transmit(state, index)? {
         state.ops.record_mut(index).kind = record_kind::SEND_QUEUED;
         state.count(Counter::SendsQueued);
         state.enqueue(peer, Queued::Send(index));
     }
     Ok(())
+}
+
+/// Fetches the packed bytes of a send whose memory is a GPU's.
+#[inline(never)]
+pub(crate) fn load_staged(state: &mut VciState, index: OpIndex) -> Result<()> {
+    let extra = state.ops.op_mut(index).extra.as_mut();
+    match extra.and_then(|extra| extra.staged.as_mut()) {
+        Some(staged) => staged.load(),
+        None => Ok(()),
+    }
 }
 
 /// Puts a send on its way; false when the ring has no room.
@@ -325,23 +338,47 @@ pub(crate) fn named_by_peer(state: &VciState, id: u64) -> Option<OpIndex> {
 pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
-        match op.extra.as_ref().and_then(|extra| extra.layout.as_ref()) {
-            Some((layout, _)) => layout.pack(op.base, position..position + bytes, target),
-            None => std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes),
+        let Some(extra) = &op.extra else {
+            return std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes);
+        };
+        match (&extra.staged, &extra.layout) {
+            (Some(staged), _) => {
+                let source = &staged.bytes()[position..position + bytes];
+                std::ptr::copy_nonoverlapping(source.as_ptr(), target, bytes);
+            }
+            (None, Some((layout, _))) => layout.pack(op.base, position..position + bytes, target),
+            (None, None) => std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes),
         }
     }
 }
 
-/// Copies `bytes` bytes at `source` to packed position `position` of an operation's memory.
+/// Copies `bytes` bytes at `source` to packed position `position` of a receive's memory. Memory of a GPU gets all of the message with
+/// its last bytes, which come last; what the driver refuses is the receive's error.
 ///
 /// # Safety
 /// The operation's memory is writable, `source` readable for `bytes` bytes.
-pub(crate) unsafe fn unpack(op: &Op, position: usize, source: *const u8, bytes: usize) {
+pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, bytes: usize) {
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
-        match op.extra.as_ref().and_then(|extra| extra.layout.as_ref()) {
-            Some((layout, _)) => layout.unpack(op.base, position..position + bytes, source),
-            None => std::ptr::copy(source, op.base.add(position), bytes),
+        let Some(extra) = &mut op.extra else {
+            return std::ptr::copy(source, op.base.add(position), bytes);
+        };
+        match (&mut extra.staged, &extra.layout) {
+            (Some(staged), _) => {
+                let target = &mut staged.host()[position..position + bytes];
+                std::ptr::copy(source, target.as_mut_ptr(), bytes);
+                let end = position + bytes;
+                if bytes > 0
+                    && end as u64 == op.record.bytes
+                    && let Err(error) = staged.store(end)
+                    && op.error == 0
+                {
+                    op.error = error.class().0;
+                    extra.error_text = error.to_string();
+                }
+            }
+            (None, Some((layout, _))) => layout.unpack(op.base, position..position + bytes, source),
+            (None, None) => std::ptr::copy(source, op.base.add(position), bytes),
         }
     }
 }
@@ -356,13 +393,15 @@ unsafe fn copy(from: &Op, to: &Op, bytes: usize) {
     unsafe {
         match (layout(from), layout(to)) {
             (Some(source), Some(target)) => source.copy(from.base, &target, to.base, 0..bytes),
-            (Some(_), None) => pack(from, 0, to.base, bytes),
-            (None, _) => unpack(to, 0, from.base, bytes),
+            (_, None) => pack(from, 0, to.base, bytes),
+            (None, Some(target)) => target.unpack(to.base, 0..bytes, from.base),
         }
     }
 }
 
 /// Whether an operation's memory is one run of bytes.
 pub(crate) fn is_contiguous(op: &Op) -> bool {
-    op.extra.as_ref().is_none_or(|extra| extra.layout.is_none())
+    op.extra
+        .as_ref()
+        .is_none_or(|extra| extra.layout.is_none() && extra.staged.is_none())
 }

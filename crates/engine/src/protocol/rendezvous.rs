@@ -18,7 +18,7 @@ use super::{
 use crate::vci::VciState;
 use crate::vci::link::CrossCopy;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, Role};
+use crate::vci::operations::{Op, OpIndex, Role};
 
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
@@ -118,7 +118,7 @@ fn fetch_shared(state: &mut VciState, receive: OpIndex, shared: u64, wanted: usi
         return false;
     };
     // SAFETY: `source` holds `wanted` bytes (checked); the receive's buffer is writable for them (contract of irecv).
-    unsafe { unpack(state.ops.op(receive), 0, source.as_ptr(), wanted) };
+    unsafe { unpack(state.ops.op_mut(receive), 0, source.as_ptr(), wanted) };
     true
 }
 
@@ -134,6 +134,20 @@ fn fetch_own(
     let Some(send) = own.flatten() else {
         return false;
     };
+    let is_staged = |op: &Op| {
+        op.extra
+            .as_ref()
+            .is_some_and(|extra| extra.staged.is_some())
+    };
+    if is_staged(state.ops.op(send)) || is_staged(state.ops.op(receive)) {
+        let mut packed = vec![0; wanted];
+        // SAFETY: both memories have `wanted` bytes (contracts of isend and irecv), as `packed` has.
+        unsafe {
+            pack(state.ops.op(send), 0, packed.as_mut_ptr(), wanted);
+            unpack(state.ops.op_mut(receive), 0, packed.as_ptr(), wanted);
+        }
+        return true;
+    }
     let (send, receive) = (state.ops.op(send), state.ops.op(receive));
     // SAFETY: the send buffer is readable until the send completes (contract of isend) and has `wanted` bytes, the receive
     // buffer is writable for them (contract of irecv), and no program may give one buffer to both.
@@ -174,7 +188,7 @@ fn fetch_across(
             return false;
         }
     }
-    let op = state.ops.op(receive);
+    let op = state.ops.op_mut(receive);
     if is_contiguous(op) {
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
         return unsafe { cross_copy::read(Remote { pid, address }, op.base, wanted) }.is_ok();

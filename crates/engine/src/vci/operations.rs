@@ -21,6 +21,7 @@ use layout::SharedLayout;
 
 use crate::comm::Comm;
 use crate::datatype::{Heading, Types};
+use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 
 /// Index of an entry in the slab.
@@ -139,6 +140,8 @@ pub(crate) struct Op {
 pub(crate) struct Extra {
     /// Non-contiguous memory: its layout and the number of elements.
     pub(crate) layout: Option<(SharedLayout, usize)>,
+    /// Packed bytes of memory of a GPU, between it and the wire.
+    pub(crate) staged: Option<Box<Staged>>,
     /// What a send or a receive consists of, where that is checked.
     pub(crate) types: Option<Types>,
     /// What an unexpected message consists of, where that is checked.

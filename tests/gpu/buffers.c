@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * Messages from and to the memory of a GPU. The driver is loaded before MPI_Init, which is how the library learns of it; in our
+ * tests it is a double whose device memory faults when the processor touches it. */
+#include "../c/check.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+
+typedef uint64_t Device;
+static int (*cu_init)(unsigned);
+static int (*cu_retain)(void **, int);
+static int (*cu_set_current)(void *);
+static int (*cu_alloc)(Device *, size_t);
+static int (*cu_free)(Device);
+static int (*cu_in)(Device, const void *, size_t);
+static int (*cu_out)(void *, Device, size_t);
+
+#define DRIVER(call)                                                    \
+    do {                                                                \
+        int code_ = (call);                                             \
+        if (code_ != 0) {                                               \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, code_); \
+            exit(98);                                                   \
+        }                                                               \
+    } while (0)
+
+static void *symbol(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (found == NULL)
+        exit(97);
+    return found;
+}
+
+static void load_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(96);
+    }
+    *(void **)&cu_init = symbol(library, "cuInit");
+    *(void **)&cu_retain = symbol(library, "cuDevicePrimaryCtxRetain");
+    *(void **)&cu_set_current = symbol(library, "cuCtxSetCurrent");
+    *(void **)&cu_alloc = symbol(library, "cuMemAlloc_v2");
+    *(void **)&cu_free = symbol(library, "cuMemFree_v2");
+    *(void **)&cu_in = symbol(library, "cuMemcpyHtoD_v2");
+    *(void **)&cu_out = symbol(library, "cuMemcpyDtoH_v2");
+    void *context;
+    DRIVER(cu_init(0));
+    DRIVER(cu_retain(&context, 0));
+    DRIVER(cu_set_current(context));
+}
+
+/* A buffer on the device or on the host, with a copy of what it should hold. */
+typedef struct {
+    int is_device;
+    size_t bytes;
+    unsigned char *host;
+    Device device;
+} Buffer;
+
+static Buffer make(int is_device, size_t bytes, unsigned seed)
+{
+    Buffer buffer = {is_device, bytes, malloc(bytes), 0};
+    for (size_t i = 0; i < bytes; i++)
+        buffer.host[i] = (unsigned char)(seed * 37 + i * 7 + i / 251);
+    if (is_device) {
+        DRIVER(cu_alloc(&buffer.device, bytes));
+        DRIVER(cu_in(buffer.device, buffer.host, bytes));
+    }
+    return buffer;
+}
+
+static void *address(const Buffer *buffer)
+{
+    return buffer->is_device ? (void *)(uintptr_t)buffer->device : buffer->host;
+}
+
+/* The contents as they are now. */
+static unsigned char *contents(Buffer *buffer)
+{
+    if (buffer->is_device)
+        DRIVER(cu_out(buffer->host, buffer->device, buffer->bytes));
+    return buffer->host;
+}
+
+static void drop(Buffer *buffer)
+{
+    if (buffer->is_device)
+        DRIVER(cu_free(buffer->device));
+    free(buffer->host);
+}
+
+static int rank, size;
+
+/* How a message travels. */
+enum { BLOCKING, NONBLOCKING, UNEXPECTED, SYNCHRONOUS, BUFFERED, PERSISTENT, SENDRECV, PROBED, WAYS };
+
+static void exchange(void *from, void *to, int count, MPI_Datatype type, int way)
+{
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Request requests[2];
+    MPI_Status status;
+    MPI_Message message;
+    switch (way) {
+    case BLOCKING:
+        if (rank == 0 && size > 1) {
+            MPI_Send(from, count, type, next, way, MPI_COMM_WORLD);
+            MPI_Recv(to, count, type, before, way, MPI_COMM_WORLD, &status);
+        } else {
+            MPI_Irecv(to, count, type, before, way, MPI_COMM_WORLD, &requests[0]);
+            MPI_Send(from, count, type, next, way, MPI_COMM_WORLD);
+            MPI_Wait(&requests[0], &status);
+        }
+        break;
+    case UNEXPECTED:
+        MPI_Isend(from, count, type, next, way, MPI_COMM_WORLD, &requests[0]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(to, count, type, before, way, MPI_COMM_WORLD, &status);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        break;
+    case BUFFERED:
+        MPI_Bsend(from, count, type, next, way, MPI_COMM_WORLD);
+        MPI_Recv(to, count, type, MPI_ANY_SOURCE, way, MPI_COMM_WORLD, &status);
+        break;
+    case PERSISTENT:
+        MPI_Recv_init(to, count, type, before, way, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send_init(from, count, type, next, way, MPI_COMM_WORLD, &requests[1]);
+        for (int round = 0; round < 2; round++) {
+            MPI_Startall(2, requests);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        }
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+        return;
+    case SENDRECV:
+        MPI_Sendrecv(from, count, type, next, way, to, count, type, before, way, MPI_COMM_WORLD, &status);
+        break;
+    case PROBED:
+        MPI_Isend(from, count, type, next, way, MPI_COMM_WORLD, &requests[0]);
+        MPI_Mprobe(before, way, MPI_COMM_WORLD, &message, &status);
+        MPI_Mrecv(to, count, type, &message, &status);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Irecv(to, count, type, before, way, MPI_COMM_WORLD, &requests[0]);
+        if (way == SYNCHRONOUS)
+            MPI_Issend(from, count, type, next, way, MPI_COMM_WORLD, &requests[1]);
+        else
+            MPI_Isend(from, count, type, next, way, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        return;
+    }
+    int found;
+    MPI_Get_count(&status, type, &found);
+    CHECK(found == count && status.MPI_SOURCE == before);
+}
+
+/* Sends elements in a ring, between any two kinds of memory, and compares with a copy on the host. */
+static void travel(MPI_Datatype type, int count, int way, int from_device, int to_device)
+{
+    MPI_Count lower, extent;
+    MPI_Type_get_extent_x(type, &lower, &extent);
+    size_t bytes = (size_t)extent * (size_t)count;
+    int before = (rank + size - 1) % size;
+    Buffer from = make(from_device, bytes, 1 + (unsigned)rank);
+    Buffer to = make(to_device, bytes, 50);
+    Buffer sent = make(0, bytes, 1 + (unsigned)before), wanted = make(0, bytes, 50);
+    exchange(address(&from), address(&to), count, type, way);
+    /* What should be there: packed and unpacked by the processor. */
+    int length, position = 0;
+    MPI_Pack_size(count, type, MPI_COMM_SELF, &length);
+    char *packed = malloc((size_t)length + 1);
+    MPI_Pack(sent.host, count, type, packed, length, &position, MPI_COMM_SELF);
+    position = 0;
+    MPI_Unpack(packed, length, &position, wanted.host, count, type, MPI_COMM_SELF);
+    CHECK(memcmp(contents(&to), wanted.host, bytes) == 0);
+    free(packed);
+    drop(&from);
+    drop(&to);
+    drop(&sent);
+    drop(&wanted);
+}
+
+static void pack_and_unpack(MPI_Datatype type, int count, int laid_out_on_device, int packed_on_device)
+{
+    MPI_Count lower, extent;
+    MPI_Type_get_extent_x(type, &lower, &extent);
+    size_t bytes = (size_t)extent * (size_t)count;
+    int length, position = 3;
+    MPI_Pack_size(count, type, MPI_COMM_SELF, &length);
+    Buffer laid_out = make(laid_out_on_device, bytes, 4), packed = make(packed_on_device, (size_t)length + 5, 9);
+    Buffer wanted = make(0, (size_t)length + 5, 9), same = make(0, bytes, 4);
+    MPI_Pack(same.host, count, type, wanted.host, length + 5, &position, MPI_COMM_SELF);
+    CHECK(position == length + 3);
+    position = 3;
+    MPI_Pack(address(&laid_out), count, type, address(&packed), length + 5, &position, MPI_COMM_SELF);
+    CHECK(position == length + 3);
+    CHECK(memcmp(contents(&packed), wanted.host, wanted.bytes) == 0);
+    Buffer target = make(laid_out_on_device, bytes, 20), image = make(0, bytes, 20);
+    position = 3;
+    MPI_Unpack(address(&packed), length + 5, &position, address(&target), count, type, MPI_COMM_SELF);
+    position = 3;
+    MPI_Unpack(wanted.host, length + 5, &position, image.host, count, type, MPI_COMM_SELF);
+    CHECK(memcmp(contents(&target), image.host, bytes) == 0);
+    drop(&laid_out);
+    drop(&packed);
+    drop(&wanted);
+    drop(&same);
+    drop(&target);
+    drop(&image);
+}
+
+/* What is not done is an error, and no access. */
+static void errors(void)
+{
+    Buffer one = make(1, 80, 1), other = make(1, 80, 2);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int class, code = MPI_Allreduce(address(&one), address(&other), 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, "memory of a GPU") != NULL);
+    code = MPI_Bcast(address(&one), 10, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    /* A message that is too long gives what fits. */
+    double nine[9];
+    for (int i = 0; i < 9; i++)
+        nine[i] = rank + i;
+    MPI_Request request;
+    MPI_Irecv(address(&one), 4, MPI_DOUBLE, rank, 5, MPI_COMM_WORLD, &request);
+    MPI_Send(nine, 9, MPI_DOUBLE, rank, 5, MPI_COMM_WORLD);
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_TRUNCATE);
+    CHECK(memcmp(contents(&one), nine, 32) == 0);
+    /* A type that leaves the allocation: the driver's words come through, and the request is gone. */
+    MPI_Datatype far;
+    MPI_Type_vector(20, 1, 2, MPI_DOUBLE, &far);
+    MPI_Type_commit(&far);
+    code = MPI_Send(address(&one), 1, far, rank, 6, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, "cuLaunchKernel") != NULL);
+    MPI_Irecv(address(&one), 1, far, rank, 7, MPI_COMM_WORLD, &request);
+    double twenty[20] = {0};
+    MPI_Send(twenty, 20, MPI_DOUBLE, rank, 7, MPI_COMM_WORLD);
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Type_free(&far);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    drop(&one);
+    drop(&other);
+}
+
+int main(int argc, char **argv)
+{
+    load_driver();
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    static char attached[1 << 20];
+    MPI_Buffer_attach(attached, sizeof attached);
+
+    MPI_Datatype types[5];
+    int lengths[] = {1, 3, 2}, places[] = {0, 2, 7};
+    MPI_Aint offsets[] = {0, 8, 16};
+    MPI_Datatype parts[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR};
+    int ones[] = {1, 1, 6};
+    MPI_Type_contiguous(1, MPI_INT, &types[0]);
+    MPI_Type_vector(5, 1, 3, MPI_DOUBLE, &types[1]);
+    MPI_Type_indexed(3, lengths, places, MPI_INT, &types[2]);
+    MPI_Type_create_struct(3, ones, offsets, parts, &types[3]);
+    MPI_Type_vector(300, 2, 4, MPI_SHORT, &types[4]);
+    int counts[][3] = {{1, 2000, 40000}, {1, 40, 300}, {2, 60, 900}, {1, 50, 900}, {1, 3, 20}};
+    for (int type = 0; type < 5; type++) {
+        MPI_Type_commit(&types[type]);
+        for (int step = 0; step < 3; step++) {
+            int count = counts[type][step];
+            for (int kind = 1; kind < 4; kind++) {
+                for (int way = 0; way < WAYS; way++)
+                    travel(types[type], count, way, kind & 1, kind >> 1);
+                pack_and_unpack(types[type], count, kind & 1, kind >> 1);
+            }
+        }
+        MPI_Type_free(&types[type]);
+    }
+    travel(MPI_DOUBLE, 1, BLOCKING, 1, 1);
+    travel(MPI_BYTE, 1, NONBLOCKING, 1, 0);
+    travel(MPI_BYTE, 3, BLOCKING, 0, 0);
+    errors();
+    MPI_Buffer_detach(&(void *){NULL}, &(int){0});
+    return finish(rank);
+}
