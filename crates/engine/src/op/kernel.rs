@@ -5,6 +5,8 @@
 //! nothing, and the loops vectorise.
 #![expect(unsafe_code, reason = "operands are addresses that programs gave")]
 
+use layout::Isa;
+
 use super::Operator;
 use super::extended::Extended;
 use super::half::Half;
@@ -25,7 +27,8 @@ trait Combine<T> {
 
 /// # Safety
 /// As for [`Kernel`].
-unsafe fn each<T: Copy, O: Combine<T>>(
+#[inline(always)]
+unsafe fn combine_all<T: Copy, O: Combine<T>>(
     left: *const u8,
     right: *const u8,
     result: *mut u8,
@@ -51,6 +54,52 @@ unsafe fn each<T: Copy, O: Combine<T>>(
         for index in 0..count {
             combine(left, right, index);
         }
+    }
+}
+
+/// The kernel that uses nothing but what every processor has.
+///
+/// # Safety
+/// As for [`Kernel`].
+unsafe fn portable<T: Copy, O: Combine<T>>(
+    left: *const u8,
+    right: *const u8,
+    result: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { combine_all::<T, O>(left, right, result, count) }
+}
+
+/// The same loops as `$name`, with instructions that `$features` names.
+macro_rules! with_features {
+    ($name:ident, $features:literal) => {
+        /// # Safety
+        /// As for [`Kernel`], and the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $name<T: Copy, O: Combine<T>>(
+            left: *const u8,
+            right: *const u8,
+            result: *mut u8,
+            count: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { combine_all::<T, O>(left, right, result, count) }
+        }
+    };
+}
+with_features!(avx2, "avx2");
+with_features!(avx512, "avx512f,avx512bw,avx512dq,avx512vl");
+
+/// The kernel of an operation that vectorises.
+fn vectorised<T: Copy, O: Combine<T>>(isa: Isa) -> Kernel {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => avx512::<T, O>,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => avx2::<T, O>,
+        _ => portable::<T, O>,
     }
 }
 
@@ -260,52 +309,55 @@ unsafe fn keep<const BYTES: usize>(
 }
 
 macro_rules! choose {
-    ($operator:expr, $number:ty: $($operation:ident),*) => {
+    ($isa:expr, $operator:expr, $number:ty: $($operation:ident),*) => {
         match $operator {
-            $(Operator::$operation => Some(each::<$number, $operation> as Kernel),)*
+            $(Operator::$operation => Some(vectorised::<$number, $operation>($isa)),)*
             _ => None,
         }
     };
 }
 
 macro_rules! integer {
-    ($operator:expr, $number:ty) => {
-        choose!($operator, $number: Sum, Prod, Min, Max, Band, Bor, Bxor, Land, Lor, Lxor)
+    ($isa:expr, $operator:expr, $number:ty) => {
+        choose!($isa, $operator, $number: Sum, Prod, Min, Max, Band, Bor, Bxor, Land, Lor, Lxor)
     };
 }
 
 macro_rules! real {
-    ($operator:expr, $number:ty) => {
-        choose!($operator, $number: Sum, Prod, Min, Max)
+    ($isa:expr, $operator:expr, $number:ty) => {
+        choose!($isa, $operator, $number: Sum, Prod, Min, Max)
     };
 }
 
-/// The kernel of an operation on a kind of element. Which combinations MPI allows is decided elsewhere: all that mean
+/// For numbers that are computed one by one, with integers.
+const SOFT: Isa = Isa::Portable;
+
+/// The kernel of an operation on a kind of element, with these instructions, which the processor has. Which combinations MPI allows is decided elsewhere: all that mean
 /// something are here.
-pub(super) fn find(operator: Operator, shape: Shape) -> Option<Kernel> {
+pub(super) fn find(operator: Operator, shape: Shape, isa: Isa) -> Option<Kernel> {
     if let Operator::NoOp | Operator::Replace = operator {
         return one_side(operator, shape.extent());
     }
     match shape {
-        Shape::One(Number::I8) => integer!(operator, i8),
-        Shape::One(Number::I16) => integer!(operator, i16),
-        Shape::One(Number::I32) => integer!(operator, i32),
-        Shape::One(Number::I64) => integer!(operator, i64),
-        Shape::One(Number::I128) => integer!(operator, i128),
-        Shape::One(Number::U8) => integer!(operator, u8),
-        Shape::One(Number::U16) => integer!(operator, u16),
-        Shape::One(Number::U32) => integer!(operator, u32),
-        Shape::One(Number::U64) => integer!(operator, u64),
-        Shape::One(Number::F16) => real!(operator, Half),
-        Shape::One(Number::F32) => real!(operator, f32),
-        Shape::One(Number::F64) => real!(operator, f64),
-        Shape::One(Number::F80) => real!(operator, Extended),
-        Shape::One(Number::F128) => real!(operator, Quad),
-        Shape::Complex(Number::F16) => choose!(operator, Complex<Half>: Sum, Prod),
-        Shape::Complex(Number::F32) => choose!(operator, Complex<f32>: Sum, Prod),
-        Shape::Complex(Number::F64) => choose!(operator, Complex<f64>: Sum, Prod),
-        Shape::Complex(Number::F80) => choose!(operator, Complex<Extended>: Sum, Prod),
-        Shape::Complex(Number::F128) => choose!(operator, Complex<Quad>: Sum, Prod),
+        Shape::One(Number::I8) => integer!(isa, operator, i8),
+        Shape::One(Number::I16) => integer!(isa, operator, i16),
+        Shape::One(Number::I32) => integer!(isa, operator, i32),
+        Shape::One(Number::I64) => integer!(isa, operator, i64),
+        Shape::One(Number::I128) => integer!(SOFT, operator, i128),
+        Shape::One(Number::U8) => integer!(isa, operator, u8),
+        Shape::One(Number::U16) => integer!(isa, operator, u16),
+        Shape::One(Number::U32) => integer!(isa, operator, u32),
+        Shape::One(Number::U64) => integer!(isa, operator, u64),
+        Shape::One(Number::F16) => real!(SOFT, operator, Half),
+        Shape::One(Number::F32) => real!(isa, operator, f32),
+        Shape::One(Number::F64) => real!(isa, operator, f64),
+        Shape::One(Number::F80) => real!(SOFT, operator, Extended),
+        Shape::One(Number::F128) => real!(SOFT, operator, Quad),
+        Shape::Complex(Number::F16) => choose!(SOFT, operator, Complex<Half>: Sum, Prod),
+        Shape::Complex(Number::F32) => choose!(isa, operator, Complex<f32>: Sum, Prod),
+        Shape::Complex(Number::F64) => choose!(isa, operator, Complex<f64>: Sum, Prod),
+        Shape::Complex(Number::F80) => choose!(SOFT, operator, Complex<Extended>: Sum, Prod),
+        Shape::Complex(Number::F128) => choose!(SOFT, operator, Complex<Quad>: Sum, Prod),
         Shape::Complex(_) => None,
         Shape::Pair(value, index) => pair(operator, value, index),
     }
@@ -346,4 +398,86 @@ fn one_side(operator: Operator, extent: usize) -> Option<Kernel> {
         };
     }
     sizes!(1 2 4 8 16 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::reduction::OPERATORS;
+    use super::*;
+
+    const NUMBERS: [Number; 11] = [
+        Number::I8,
+        Number::I16,
+        Number::I32,
+        Number::I64,
+        Number::I128,
+        Number::U8,
+        Number::U16,
+        Number::U32,
+        Number::U64,
+        Number::F32,
+        Number::F64,
+    ];
+
+    /// Elements made of `seeds`: floating point numbers that are finite, integers of any bytes.
+    fn elements(number: Number, seeds: &[u64], offset: usize) -> Vec<u8> {
+        let mut bytes = vec![0; offset];
+        for &seed in seeds {
+            let value = (seed as i64 >> 40) as f64 / 256.0;
+            let spread = u128::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            match number {
+                Number::F32 => bytes.extend((value as f32).to_ne_bytes()),
+                Number::F64 => bytes.extend(value.to_ne_bytes()),
+                _ => bytes.extend(&spread.to_ne_bytes()[..number.size()]),
+            }
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn all_instructions_give_the_same_bytes(
+            seeds in prop::collection::vec(any::<(u64, u64)>(), 0..200),
+            offset in 0..4usize,
+            target in 0..3,
+        ) {
+            let (lefts, rights): (Vec<_>, Vec<_>) = seeds.iter().copied().unzip();
+            for number in NUMBERS {
+                for shape in [Shape::One(number), Shape::Complex(number)] {
+                    let values = match shape {
+                        Shape::Complex(_) => lefts.len() / 2 * 2,
+                        _ => lefts.len(),
+                    };
+                    let count = values * number.size() / shape.extent();
+                    let run = |kernel: Kernel| {
+                        let mut left = elements(number, &lefts[..values], offset);
+                        let mut right = elements(number, &rights[..values], offset);
+                        let mut result = vec![0; left.len()];
+                        let left_at = left.as_mut_ptr().wrapping_add(offset);
+                        let right_at = right.as_mut_ptr().wrapping_add(offset);
+                        let result_at = result.as_mut_ptr().wrapping_add(offset);
+                        let into = [left_at, right_at, result_at][target as usize];
+                        // SAFETY: all three hold `count` elements behind `offset` bytes; the processor has the instructions.
+                        unsafe { kernel(left_at, right_at, into, count) };
+                        [left, right, result]
+                    };
+                    for row in OPERATORS {
+                        let Some(plain) = find(row.operator, shape, Isa::Portable) else {
+                            continue;
+                        };
+                        let expected = run(plain);
+                        for isa in [Isa::Avx2, Isa::Avx512] {
+                            if isa <= layout::best_isa() {
+                                let kernel = find(row.operator, shape, isa);
+                                let got = kernel.map(run);
+                                prop_assert_eq!(got.as_ref(), Some(&expected), "{} of {:?}, {:?}", row.name, shape, isa);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -323,7 +323,7 @@ fn kernel_for(operator: Operator, row: &'static Predefined) -> Option<Kernel> {
     if !operator.row().categories.contains(&row.category) {
         return None;
     }
-    kernel::find(operator, row.shape)
+    kernel::find(operator, row.shape, layout::best_isa())
 }
 
 #[cold]
