@@ -51,7 +51,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         if !passed.iter().any(|word| word.starts_with("--json")) {
             bench.arg("--json").arg(tables.with_extension("json"));
         }
-        bench.args(["--plot", PICTURE]);
+        // The picture shows what has sizes, which a choice of rows may not have.
+        if !passed.iter().any(|word| word.starts_with("--only")) {
+            bench.args(["--plot", PICTURE]);
+        }
     }
     shell::run(&mut bench)?;
     if has("--write") {

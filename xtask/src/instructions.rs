@@ -20,12 +20,12 @@ const BUDGETS: &[Budget] = &[
     Budget {
         call: "Isend",
         release: 70.0,
-        release_fast: 55.0,
+        release_fast: 57.0,
     },
     Budget {
         call: "Irecv",
         release: 70.0,
-        release_fast: 65.0,
+        release_fast: 61.5,
     },
 ];
 
