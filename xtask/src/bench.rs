@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench [--peers] [--write] [options of rankpoint bench]`: measures this tree, and the peers beside it.
+//! `cargo xtask bench [--peers] [--write] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it.
 
 use std::fs;
 use std::path::Path;
@@ -23,12 +23,32 @@ const COMPARED: &[(&str, &str)] = &[
     ("--minutes", "25"),
 ];
 
+/// Options that are ours; `rankpoint bench` does not get them.
+const OURS: [&str; 2] = ["--peers", "--write"];
+
+/// Words that are no values of options are rows or groups of them: `--only` goes before each.
+fn with_names(arguments: &[String]) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, word) in arguments.iter().enumerate() {
+        let before = index
+            .checked_sub(1)
+            .map(|before| arguments[before].as_str());
+        let is_value = before.is_some_and(|it| it.starts_with("--") && !OURS.contains(&it));
+        if !word.starts_with('-') && !is_value {
+            words.push("--only".to_owned());
+        }
+        words.push(word.clone());
+    }
+    words
+}
+
 /// Runs the benchmark.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let prefix = install::into_target()?;
+    let arguments = &with_names(arguments);
     let (ours, passed): (Vec<&String>, Vec<&String>) = arguments
         .iter()
-        .partition(|word| ["--peers", "--write"].contains(&word.as_str()));
+        .partition(|word| OURS.contains(&word.as_str()));
     let has = |name: &str| ours.iter().any(|word| *word == name);
     let mut bench = shell::command(prefix.join("bin/rankpoint"));
     bench.arg("bench").args(&passed);

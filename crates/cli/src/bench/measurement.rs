@@ -145,6 +145,18 @@ measurements! {
         "the launcher starts a program that initialises and finalises MPI, until all has ended";
     "commit", "Make and commit a subarray", Nanoseconds, Lower, Ranks, [1], Rank,
         "time of MPI_Type_create_subarray, commit and free";
+    "commit-vector", "of a vector", Nanoseconds, Lower, Ranks, [1], Rank,
+        "time of MPI_Type_vector, commit and free";
+    "commit-struct", "of a resized struct", Nanoseconds, Lower, Ranks, [1], Rank,
+        "time of MPI_Type_create_struct of three parts, MPI_Type_create_resized, commit and two frees";
+    "commit-indexed", "of 20,000 irregular blocks", Nanoseconds, Lower, Ranks, [1], Rank,
+        "time of MPI_Type_create_indexed_block, commit and free";
+    "vector", "Vector of 8-byte blocks, 1 MiB", Nanoseconds, Lower, Ranks, [2], Rank,
+        "half the time of 131,072 doubles at even places there and one back to the same";
+    "gather-limit", "Limit: 20,000 doubles gathered by a loop", BytesPerSecond, Higher, Ranks, [1], Rank,
+        "a loop of the benchmark over the irregular offsets of the row of packing; the library is not used";
+    "box-spread", "Spread of a box's descriptions", Percent, Lower, Ranks, [1], Rank,
+        "how much longer than the fastest of the five descriptions of one box the slowest takes to pack";
     "private-memory", "Private memory of a rank", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, the largest of all ranks";
     "shared-memory", "Shared memory of all ranks", Bytes, Lower, Ranks, [2, 64], Rank,
@@ -155,7 +167,9 @@ measurements! {
     packing "1" "64 KiB in blocks of 1 byte", "4" "in blocks of 4 bytes", "8" "in blocks of 8 bytes",
         "16" "in blocks of 16 bytes", "64" "in blocks of 64 bytes", "face" "a face of 24-byte rows",
         "transpose" "a transpose of 256 x 256 doubles", "irregular" "20,000 doubles at irregular offsets",
-        "regular" "20,000 doubles listed at regular offsets", "struct" "20,000 structs of int, double, char[6]";
+        "regular" "20,000 doubles listed at regular offsets", "struct" "20,000 structs of int, double, char[6]",
+        "box-subarray" "a box of 24^3 doubles as subarray", "box-vectors" "the box as nested vectors",
+        "box-rows" "the box as a list of rows", "box-planes" "the box as a struct of planes", "box-elements" "the box as a list of elements";
 }
 
 /// Messages of a window.
@@ -173,7 +187,8 @@ impl Measurement {
     pub(crate) fn job(&self) -> &'static str {
         match self.name {
             "shared-memory" => "private-memory",
-            "commit" => "pack-1",
+            "gather-limit" | "box-spread" => "pack-1",
+            name if name.starts_with("commit") => "pack-1",
             name if name.starts_with("pack-") || name.starts_with("unpack-") => "pack-1",
             name => name,
         }
@@ -182,7 +197,7 @@ impl Measurement {
     /// Whether this row, or a group that it belongs to, has a name.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let group = match (self.axis, self.on_request) {
-            _ if self.job() == "pack-1" => "pack",
+            _ if self.job() == "pack-1" || self.name == "vector" => "pack",
             _ if self.unit == Unit::Percent => "overlap",
             (Axis::Pieces, false) => "collectives",
             (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",

@@ -562,149 +562,7 @@ static void collective(work_t *work, double *values)
     plan_drop();
 }
 
-/* pack.rs and mpi/datatype.rs */
-
-enum { MANY = 20000, CUBE = 262, INNER = 256 };
-enum shape { BLOCKS, FACE, TRANSPOSE, IRREGULAR, REGULAR, STRUCT };
-
-static struct {
-    MPI_Datatype handle;
-    int count;
-    size_t bytes, span;
-    enum shape shape;
-    int length;
-    unsigned char *memory, *packed;
-} derived;
-
-static void derive(void)
-{
-    static int offsets[MANY];
-    derived.count = 1;
-    switch (derived.shape) {
-    case BLOCKS:
-        MPI_Type_vector(65536 / derived.length, derived.length, 2 * derived.length, MPI_BYTE, &derived.handle);
-        derived.bytes = 65536;
-        derived.span = 2 * 65536;
-        break;
-    case FACE: {
-        int sizes[] = {CUBE, CUBE, CUBE}, inner[] = {INNER, INNER, 3}, starts[] = {3, 3, 3};
-        MPI_Type_create_subarray(3, sizes, inner, starts, MPI_ORDER_C, MPI_DOUBLE, &derived.handle);
-        derived.bytes = INNER * INNER * 24;
-        derived.span = (size_t)CUBE * CUBE * CUBE * 8;
-        break;
-    }
-    case TRANSPOSE: {
-        MPI_Datatype column, narrow;
-        MPI_Type_vector(INNER, 1, INNER, MPI_DOUBLE, &column);
-        MPI_Type_create_resized(column, 0, 8, &narrow);
-        MPI_Type_contiguous(INNER, narrow, &derived.handle);
-        MPI_Type_free(&column);
-        MPI_Type_free(&narrow);
-        derived.bytes = derived.span = INNER * INNER * 8;
-        break;
-    }
-    case IRREGULAR:
-    case REGULAR: {
-        uint32_t random = 1;
-        int at = 0;
-        for (int i = 0; i < MANY; i++) {
-            offsets[i] = derived.shape == REGULAR ? 2 * i : at;
-            random = random * 1664525u + 1013904223u;
-            at += 2 + (int)((random >> 24) % 7);
-        }
-        MPI_Type_create_indexed_block(MANY, 1, offsets, MPI_DOUBLE, &derived.handle);
-        derived.bytes = MANY * 8;
-        derived.span = ((size_t)offsets[MANY - 1] + 1) * 8;
-        break;
-    }
-    case STRUCT: {
-        int lengths[] = {1, 1, 6};
-        MPI_Aint places[] = {0, 8, 16};
-        MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR}, tight;
-        MPI_Type_create_struct(3, lengths, places, types, &tight);
-        MPI_Type_create_resized(tight, 0, 24, &derived.handle);
-        MPI_Type_free(&tight);
-        derived.count = MANY;
-        derived.bytes = MANY * 18;
-        derived.span = MANY * 24;
-    }
-    }
-    MPI_Type_commit(&derived.handle);
-}
-
-static void pack_once(void)
-{
-    int position = 0;
-    MPI_Pack(derived.memory, derived.count, derived.handle, derived.packed, (int)derived.bytes, &position, MPI_COMM_SELF);
-}
-
-static void unpack_once(void)
-{
-    int position = 0;
-    MPI_Unpack(derived.packed, (int)derived.bytes, &position, derived.memory, derived.count, derived.handle, MPI_COMM_SELF);
-}
-
-static void derive_once(void)
-{
-    derive();
-    MPI_Type_free(&derived.handle);
-}
-
-static void (*repeated)(void);
-
-static double repeats(work_t *work, long iterations)
-{
-    (void)work;
-    double start = now_ns();
-    for (long i = 0; i < iterations; i++)
-        repeated();
-    return now_ns() - start;
-}
-
-static void packing(const options_t *options)
-{
-    static const struct {
-        const char *name;
-        enum shape shape;
-        int length;
-    } SHAPES[] = {{"1", BLOCKS, 1},   {"4", BLOCKS, 4},           {"8", BLOCKS, 8},           {"16", BLOCKS, 16},
-                  {"64", BLOCKS, 64}, {"face", FACE, 0},          {"transpose", TRANSPOSE, 0}, {"irregular", IRREGULAR, 0},
-                  {"regular", REGULAR, 0}, {"struct", STRUCT, 0}};
-    double *values = memory((size_t)options->repetitions * sizeof *values, 0);
-    work_t work = {.options = options};
-    for (size_t row = 0; row < sizeof SHAPES / sizeof *SHAPES; row++) {
-        derived.shape = SHAPES[row].shape;
-        derived.length = SHAPES[row].length;
-        derive();
-        derived.memory = memory(derived.span, 0);
-        derived.packed = memory(derived.bytes, 0);
-        fill(derived.memory, derived.span, 1);
-        for (int way = 0; way < 2; way++) {
-            char name[64];
-            snprintf(name, sizeof name, "%s-%s", way ? "unpack" : "pack", SHAPES[row].name);
-            repeated = way ? unpack_once : pack_once;
-            measure(repeats, &work, values);
-            for (long i = 0; i < work.taken; i++)
-                values[i] = (double)derived.bytes / values[i] * 1e9;
-            report(name, (int)derived.bytes, values, work.taken);
-        }
-        if (options->verify) {
-            unsigned char *whole = memory(derived.span, 0);
-            fill(whole, derived.span, 1);
-            if (memcmp(whole, derived.memory, derived.span) != 0)
-                give_up("packing %s lost data", SHAPES[row].name);
-            free(whole);
-        }
-        MPI_Type_free(&derived.handle);
-        free(derived.memory);
-        free(derived.packed);
-    }
-    derived.shape = FACE;
-    repeated = derive_once;
-    measure(repeats, &work, values);
-    report("commit", 0, values, work.taken);
-    free(values);
-}
+#include "peer_pack.h"
 
 /* overlap.rs */
 
@@ -856,7 +714,7 @@ static const struct {
     {"latency", latency, -1},    {"bandwidth", bandwidth, -1}, {"bidirectional", bidirectional, -1},
     {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
     {"ring", ring, SMALL},       {"barrier", many, 0},         {"collective", collective, -1},
-    {"overlap", overlap, -1},
+    {"overlap", overlap, -1},    {"vector", vector, SMALL},
 };
 
 static options_t parse(int count, char **words)

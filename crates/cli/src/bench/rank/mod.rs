@@ -55,6 +55,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "barrier" => many::barrier(&mpi, &options),
         "private-memory" | "shared-memory" => memory::measure(&mpi),
         "pack-1" => pack::measure(&mpi, &options),
+        "vector" => pack::round_trips(&mpi, &options),
         name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
         _ => collective::measure(&mpi, &options),
     }?;
