@@ -390,16 +390,21 @@ pub fn wait_any<'scope, B>(
 /// (MPI_Waitsome).
 ///
 /// # Errors
-/// The first operation's error.
+/// The first operation's error; requests that were not looked at stay in the list.
 pub fn wait_some<'scope, B>(requests: &mut Vec<Request<'scope, B>>) -> Result<Vec<(Status, B)>> {
     let mut done = Vec::new();
     if let Some((_, status, buffer)) = wait_any(requests)? {
         done.push((status, buffer));
     }
-    for request in std::mem::take(requests) {
-        match request.test()? {
-            Ok(complete) => done.push(complete),
-            Err(request) => requests.push(request),
+    let mut rest = std::mem::take(requests).into_iter();
+    while let Some(request) = rest.next() {
+        match request.test() {
+            Ok(Ok(complete)) => done.push(complete),
+            Ok(Err(request)) => requests.push(request),
+            Err(error) => {
+                requests.extend(rest);
+                return Err(error);
+            }
         }
     }
     Ok(done)
