@@ -24,7 +24,7 @@ static void handler(MPI_Comm *comm, int *code, ...)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int rank, size, data[4] = {0}, flag;
+    int rank, size, data[4] = {0}, back[4], flag;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -57,6 +57,44 @@ int main(int argc, char **argv)
 #define COMMA_REQUEST , &request
 #define COMMA_STATUS , MPI_STATUS_IGNORE
 #define NOTHING
+    EACH(MPI_Send_c, NOTHING);
+    EACH(MPI_Ssend_c, NOTHING);
+    EACH(MPI_Rsend_c, NOTHING);
+    EACH(MPI_Bsend_c, NOTHING);
+    EACH(MPI_Isend_c, COMMA_REQUEST);
+    EACH(MPI_Issend_c, COMMA_REQUEST);
+    EACH(MPI_Irsend_c, COMMA_REQUEST);
+    EACH(MPI_Ibsend_c, COMMA_REQUEST);
+    EACH(MPI_Send_init_c, COMMA_REQUEST);
+    EACH(MPI_Recv_c, COMMA_STATUS);
+    EACH(MPI_Irecv_c, COMMA_REQUEST);
+    EACH(MPI_Recv_init_c, COMMA_REQUEST);
+    EACH(MPI_Rsend_init, COMMA_REQUEST);
+    EACH(MPI_Bsend_init, COMMA_REQUEST);
+#define EXCHANGE_SEND(buf, count, type, rank, tag, comm, ...) \
+    MPI_Sendrecv(buf, count, type, rank, tag, back, 1, MPI_INT, 0, 0, comm, __VA_ARGS__)
+#define EXCHANGE_RECV(buf, count, type, rank, tag, comm, ...) \
+    MPI_Sendrecv(data, 1, MPI_INT, MPI_PROC_NULL, 0, buf, count, type, rank, tag, comm, __VA_ARGS__)
+#define START_SEND(buf, count, type, rank, tag, comm, ...) \
+    MPI_Isendrecv(buf, count, type, rank, tag, back, 1, MPI_INT, MPI_PROC_NULL, 0, comm, __VA_ARGS__)
+#define START_RECV(buf, count, type, rank, tag, comm, ...) \
+    MPI_Isendrecv(data, 1, MPI_INT, MPI_PROC_NULL, 0, buf, count, type, rank, tag, comm, __VA_ARGS__)
+#define REPLACE_SEND(buf, count, type, rank, tag, comm, ...) \
+    MPI_Sendrecv_replace(buf, count, type, rank, tag, MPI_PROC_NULL, 0, comm, __VA_ARGS__)
+#define REPLACE_RECV(buf, count, type, rank, tag, comm, ...) \
+    MPI_Sendrecv_replace(buf, count, type, MPI_PROC_NULL, 0, rank, tag, comm, __VA_ARGS__)
+#define START_REPLACE_SEND(buf, count, type, rank, tag, comm, ...) \
+    MPI_Isendrecv_replace(buf, count, type, rank, tag, MPI_PROC_NULL, 0, comm, __VA_ARGS__)
+#define START_REPLACE_RECV(buf, count, type, rank, tag, comm, ...) \
+    MPI_Isendrecv_replace(buf, count, type, MPI_PROC_NULL, 0, rank, tag, comm, __VA_ARGS__)
+    EACH(EXCHANGE_SEND, COMMA_STATUS);
+    EACH(EXCHANGE_RECV, COMMA_STATUS);
+    EACH(START_SEND, COMMA_REQUEST);
+    EACH(START_RECV, COMMA_REQUEST);
+    EACH(REPLACE_SEND, COMMA_STATUS);
+    EACH(REPLACE_RECV, COMMA_STATUS);
+    EACH(START_REPLACE_SEND, COMMA_REQUEST);
+    EACH(START_REPLACE_RECV, COMMA_REQUEST);
     EACH(MPI_Send, NOTHING);
     EACH(MPI_Ssend, NOTHING);
     EACH(MPI_Rsend, NOTHING);
@@ -75,6 +113,55 @@ int main(int argc, char **argv)
     CLASS_IS(MPI_Bsend(data, 1, MPI_INT, 0, 0, world), MPI_ERR_BUFFER);
     CLASS_IS(MPI_Probe(size, 0, world, MPI_STATUS_IGNORE), MPI_ERR_RANK);
     CLASS_IS(MPI_Iprobe(0, -5, world, &flag, MPI_STATUS_IGNORE), MPI_ERR_TAG);
+
+    MPI_Message message = MPI_MESSAGE_NULL, no_message = (MPI_Message)0x123456789abcUL;
+#define EACH_PROBE(prefix, ...)                                                         \
+    CLASS_IS(prefix(size, 0, world, __VA_ARGS__ MPI_STATUS_IGNORE), MPI_ERR_RANK);      \
+    CLASS_IS(prefix(-77, 0, world, __VA_ARGS__ MPI_STATUS_IGNORE), MPI_ERR_RANK);       \
+    CLASS_IS(prefix(0, -77, world, __VA_ARGS__ MPI_STATUS_IGNORE), MPI_ERR_TAG);        \
+    CLASS_IS(prefix(0, 0, MPI_COMM_NULL, __VA_ARGS__ MPI_STATUS_IGNORE), MPI_ERR_COMM); \
+    CLASS_IS(prefix(0, 0, stale, __VA_ARGS__ MPI_STATUS_IGNORE), MPI_ERR_COMM)
+    EACH_PROBE(MPI_Probe, );
+    EACH_PROBE(MPI_Iprobe, &flag, );
+    EACH_PROBE(MPI_Mprobe, &message, );
+    EACH_PROBE(MPI_Improbe, &flag, &message, );
+    CLASS_IS(MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Imrecv(data, 1, MPI_INT, &message, &request), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Mrecv(data, 1, MPI_INT, &no_message, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    /* A wrong receive leaves the message where it is. */
+    MPI_Request own_send;
+    MPI_Isend(data, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &own_send);
+    MPI_Mprobe(0, 3, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE);
+    CLASS_IS(MPI_Mrecv(data, -1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Mrecv(data, 1, stale_type, &message, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    CLASS_IS(MPI_Imrecv(NULL, 1, MPI_INT, &message, &request), MPI_ERR_BUFFER);
+    CHECK(MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(message == MPI_MESSAGE_NULL);
+    MPI_Wait(&own_send, MPI_STATUS_IGNORE);
+
+    /* Arrays of requests. */
+    int index, indices[2];
+    MPI_Request some[2] = {MPI_REQUEST_NULL, (MPI_Request)0x5200000000fffffeUL};
+    CLASS_IS(MPI_Waitall(-1, some, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Testall(-1, some, &flag, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Waitany(-1, some, &index, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Testany(-1, some, &index, &flag, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Waitsome(-1, some, &index, indices, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Testsome(-1, some, &index, indices, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Startall(-1, some), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Request_get_status_all(-1, some, &flag, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CLASS_IS(MPI_Waitall(2, NULL, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Waitany(2, NULL, &index, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Testsome(2, NULL, &index, indices, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Startall(2, NULL), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Request_get_status_any(2, NULL, &index, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Waitany(2, some, &index, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Testall(2, some, &flag, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Startall(1, some), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Request_get_status(some[1], &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    CLASS_IS(MPI_Cancel(&some[1]), MPI_ERR_REQUEST);
+    CHECK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CLASS_IS(MPI_Buffer_attach(data, -1), MPI_ERR_ARG);
 
     MPI_Request wrong = (MPI_Request)0x5200000000ffffffUL;
     CLASS_IS(MPI_Wait(&wrong, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);

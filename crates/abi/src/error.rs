@@ -160,8 +160,7 @@ pub(crate) fn fatal(error: &Error) -> i32 {
 #[cold]
 #[inline(never)]
 pub(crate) fn missing(name: &'static str, comm: MPI_Comm) -> i32 {
-    let text =
-        format!("{name} is not implemented yet; `rankpoint info --missing` lists what is not");
+    let text = "not implemented yet; `rankpoint info --missing` lists what is not";
     raise(
         name,
         comm,

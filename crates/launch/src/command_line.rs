@@ -163,7 +163,11 @@ impl Reading {
         }
         while values.len() < row.values.len() {
             let Some(value) = rest.next() else {
-                let text = format!("{} wants {}", argument.display(), row.values.join(" "));
+                let text = format!(
+                    "{0} has no value; expected {0} {1}",
+                    argument.display(),
+                    row.values.join(" ")
+                );
                 return Err(LaunchError::usage(text));
             };
             values.push(value.clone());

@@ -49,7 +49,7 @@ pub(crate) fn judge(exit: Exit, board: Option<&BoardSnapshot>, others_in_mpi: bo
     };
     match (exit, board) {
         (_, Some(board)) if phase == phase::ABORTED => {
-            let text = format!("called MPI_Abort with code {}", board.abort_code);
+            let text = format!("aborted the job with code {}", board.abort_code);
             verdict(Weight::Aborted, narrow(board.abort_code), text)
         }
         (Exit::Signal { .. }, _) => verdict(Weight::Killed, exit.code(), exit.to_string()),

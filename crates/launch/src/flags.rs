@@ -138,7 +138,7 @@ pub(crate) fn help() -> String {
         let mut left: Vec<_> = row.names.iter().map(|name| dashed(name)).collect();
         left.truncate(2);
         let left = format!("{} {}", left.join(", "), row.values.join(" "));
-        text.push_str(&format!("  {:<26}{}\n", left.trim_end(), row.text));
+        text.push_str(&format!("  {:<25} {}\n", left.trim_end(), row.text));
     }
     text.push_str(
         "\nSIGUSR1 prints the state of the job. Flags of other launchers (-genv, --mca, --map-by, -hosts localhost, ...) are\n\

@@ -60,7 +60,7 @@ fn abort_gives_its_code_and_ends_the_others() {
     assert_eq!(done.code(), 7);
     assert!(
         done.sentence()
-            .contains("called MPI_Abort with code 7; ending the other 2 ranks"),
+            .contains("aborted the job with code 7; ending the other 2 ranks"),
         "{done:?}"
     );
     assert_eq!(mpiexec(&player(2, "init abort:0")).code(), 0);
