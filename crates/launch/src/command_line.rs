@@ -401,7 +401,7 @@ mod tests {
     fn errors_name_the_flag_and_what_it_wants() {
         assert!(error("--lable a.out").contains("unknown flag --lable; did you mean --label?"));
         assert!(error("-n 0 a.out").contains("-n wants a number of ranks"));
-        assert!(error("-n").contains("-n wants N"));
+        assert!(error("-n").contains("-n has no value; expected -n N"));
         assert!(error("-n 2 -stdin 2 a.out").contains("the job has 2"));
         assert!(error("--bind-to elbow a.out").contains("--bind-to wants core"));
         assert!(error("--timeout -1 a.out").contains("--timeout wants"));
