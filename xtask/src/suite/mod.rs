@@ -2,11 +2,12 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] tries GPUs without one, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
 mod gpu;
+mod memory;
 mod profiling;
 mod programs;
 mod python;
@@ -84,6 +85,7 @@ const STEPS: &[Step] = &[
     ("python", python::bindings),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
+    ("memory", memory::budgets),
 ];
 
 /// Runs the steps that the arguments name, or all.
