@@ -59,12 +59,20 @@ fn sources() -> Vec<PathBuf> {
 
 /// The Rust files below a folder.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, &["rs"])
+}
+
+/// The files below a folder whose names end so.
+fn files_of(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.extend(files_of(&path, endings));
+        } else if path
+            .extension()
+            .is_some_and(|ending| endings.iter().any(|one| ending == *one))
+        {
             found.push(path);
         }
     }

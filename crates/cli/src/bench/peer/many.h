@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * A part of peer.c: more ranks than two: a ring of pairs, barrier. Twin of rank/many.rs. */
+
+static void ping_pong(work_t *work, int peer, int leads, uint64_t number)
+{
+    if (work->options->verify)
+        fill(work->out, SMALL, number + (uint64_t)rank);
+    if (leads) {
+        MPI_Send(work->out, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD);
+        MPI_Recv(work->in, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(work->in, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(work->out, SMALL, MPI_BYTE, peer, 3, MPI_COMM_WORLD);
+    }
+    if (work->options->verify)
+        check(work->in, SMALL, number + (uint64_t)peer);
+}
+
+static double ring_batch(work_t *work, long iterations)
+{
+    int leads = rank % 2 == 0, next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+    double start = now_ns();
+    for (int half = 0; half < 2; half++)
+        for (long number = 0; number < iterations; number++)
+            ping_pong(work, leads == (half == 0) ? next : previous, leads, (uint64_t)number);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static void ring(work_t *work, double *values)
+{
+    if (ranks % 2 != 0)
+        give_up("a ring of pairs needs an even number of ranks, not %d", ranks);
+    /* Ranks share cores in time slices of milliseconds; a run has to span many of them. */
+    const options_t *given = work->options;
+    options_t options = *given;
+    options.budget_us = options.budget_us > SPAN_US ? options.budget_us : SPAN_US;
+    work->options = &options;
+    measure(ring_batch, work, values);
+    work->options = given;
+    for (long i = 0; i < work->taken; i++)
+        values[i] /= 4;
+}
+
+static double barriers(work_t *work, long iterations)
+{
+    (void)work;
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static void many(work_t *work, double *values)
+{
+    measure(barriers, work, values);
+}
