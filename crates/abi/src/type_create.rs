@@ -97,7 +97,7 @@ pub(crate) unsafe fn array<T: Copy, R>(
 /// Reads `count` 64-bit numbers of a C array of any width.
 ///
 /// # Safety
-/// As for [`array`].
+/// As for [`array()`].
 unsafe fn numbers<T: Address>(
     argument: &'static str,
     count: i64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
-//! * [`bench`]: `rankpoint bench`, which measures any library with the standard ABI;
+//! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype or a collective;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of the source. Each says what it covered, and fails when that is nothing.
 //!
-//! [`layers`]: who uses whom; [`lines`]: length of files; [`pairs`]: partners of memory orderings; [`deny`]: licences and
+//! [`layers()`]: who uses whom; [`lines()`]: length of files; [`pairs()`]: partners of memory orderings; [`deny()`]: licences and
 //! versions of what we depend on.
 
 mod deny;

@@ -17,6 +17,20 @@ pub(super) fn succeeds(what: &str, arguments: &[&str]) -> Result<Found, String> 
     Ok(Found::one(what.to_owned()))
 }
 
+/// Every link in the documentation leads somewhere, also in that of what is private.
+pub(super) fn documentation() -> Result<Found, String> {
+    let mut doc = shell::command(env!("CARGO"));
+    doc.args([
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ]);
+    let flags = "-D warnings -A rustdoc::private_intra_doc_links";
+    shell::run(doc.arg("--quiet").env("RUSTDOCFLAGS", flags))?;
+    Ok(Found::one("links in the documentation".to_owned()))
+}
+
 /// Tests; counts what `cargo test` reports.
 pub(super) fn tests(arguments: &[&str]) -> Result<Found, String> {
     counted(arguments, None, "target/tests.log")

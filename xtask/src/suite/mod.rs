@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
         ];
         cargo::succeeds("the workspace", &arguments)
     }),
+    ("docs", cargo::documentation),
     ("layers", || {
         checks::layers().map(|count| Found::one(format!("{count} crates and folders")))
     }),

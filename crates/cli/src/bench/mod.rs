@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rankpoint bench`: measures an MPI library, alone or in turns with others.
 //!
-//! Two programs in one. The *command* ([`run`]) goes through its plan, round by round, measurement by measurement, library
+//! Two programs in one. The *command* ([`run()`]) goes through its plan, round by round, measurement by measurement, library
 //! by library; for each it starts a [`job`] with that library's own launcher. The *ranks* of the job are this program
 //! again ([`rank`]), opening whatever `libmpi_abi.so.1` the dynamic linker finds, so that one binary measures every
 //! library with the standard ABI.

@@ -4,7 +4,7 @@
 //! A [`Datatype`] is immutable but for its name, its attributes and the commit flag, and is shared by reference. It joins the
 //! layout (which bytes, crate `layout`), the record of its construction ([`contents`]), and the number of basic elements
 //! ([`elements`]). The predefined ones are one table ([`predefined`]); a face whose handle names one of them needs only
-//! [`Predefined::size`] to describe memory, never the object. [`construct`] holds the constructors, [`array`] those of
+//! [`Predefined::size`] to describe memory, never the object. [`construct`] holds the constructors, [`mod@array`] those of
 //! multi-dimensional arrays. [`Signature`] is the sequence of basic types as a number.
 
 pub mod array;
