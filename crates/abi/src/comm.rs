@@ -153,16 +153,19 @@ pub(crate) unsafe fn MPI_Comm_split_type(
     newcomm: *mut MPI_Comm,
 ) -> i32 {
     run("MPI_Comm_split_type", comm, || {
-        // All ranks share one node, and so its memory; no finer resource is told apart, for which MPI_COMM_NULL is the
-        // answer.
+        // The ranks of a machine share its memory; no finer resource is told apart, for which MPI_COMM_NULL is the answer.
         let resource = match info {
             abi::MPI_INFO_NULL => None,
             _ => INFOS.find(info, "info")?.get("mpi_hw_resource_type"),
         };
         let names_node = resource.as_deref() == Some("mpi_shared_memory");
+        let (machine, machines) = COMMS.share(comm, "comm")?.machine();
         let color = match split_type {
-            abi::MPI_COMM_TYPE_SHARED => 0,
-            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED if names_node => 0,
+            abi::MPI_COMM_TYPE_SHARED => machine.cast_signed(),
+            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED if names_node => {
+                machine.cast_signed()
+            }
+            abi::MPI_COMM_TYPE_HW_UNGUIDED if machines > 1 => machine.cast_signed(),
             abi::MPI_UNDEFINED
             | abi::MPI_COMM_TYPE_HW_GUIDED
             | abi::MPI_COMM_TYPE_HW_UNGUIDED

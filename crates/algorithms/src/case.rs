@@ -14,6 +14,8 @@ pub struct Case {
     pub ranks: u32,
     /// Machines that they run on.
     pub nodes: u32,
+    /// Whether the ranks of each machine are neighbours.
+    pub contiguous: bool,
     /// Packed bytes of the vector, or of the largest piece.
     pub bytes: usize,
     /// Packed bytes of all pieces; of the vector where there are no pieces.
@@ -48,6 +50,7 @@ impl Case {
         Self {
             ranks,
             nodes,
+            contiguous: true,
             bytes,
             total,
             elements: total,
@@ -78,6 +81,10 @@ const ORDERED: &str = "the operation does not commute";
 const GROUPED: &str = "it groups operands in its own way, and results are to be reproducible";
 const FEW_ELEMENTS: &str = "there are fewer elements than ranks";
 const NOT_POWER: &str = "the number of ranks is no power of two";
+const ONE_NODE: &str = "the ranks are on one machine";
+const ALONE: &str = "each rank is alone on its machine";
+const SCATTERED: &str =
+    "the ranks of a machine are not neighbours, and the operation does not commute";
 const LARGE: &str = "the data do not fit into the shared areas";
 
 const fn unless(condition: bool, why: &'static str) -> Option<&'static str> {
@@ -102,6 +109,26 @@ fn own_grouping(case: &Case) -> Option<&'static str> {
     unless(!case.reproducible || case.ranks <= 2, GROUPED)
 }
 
+/// What hinders going from machine to machine.
+fn between_nodes(case: &Case) -> Option<&'static str> {
+    if case.nodes < 2 {
+        return Some(ONE_NODE);
+    }
+    unless(case.nodes < case.ranks, ALONE)
+}
+
+/// The same for operations that move data.
+fn data_between_nodes(case: &Case) -> Option<&'static str> {
+    between_nodes(case).or_else(|| unless(case.total > 0, NOTHING))
+}
+
+/// The same for reductions.
+fn operands_between_nodes(case: &Case) -> Option<&'static str> {
+    data_between_nodes(case)
+        .or_else(|| own_grouping(case))
+        .or_else(|| unless(case.commutative || case.contiguous, SCATTERED))
+}
+
 fn many_elements(case: &Case) -> Option<&'static str> {
     unless(case.elements >= case.ranks as usize, FEW_ELEMENTS)
 }
@@ -111,6 +138,7 @@ impl Barrier {
         match self {
             Self::Shared => unless(case.shared, NOT_SHARED),
             Self::Dissemination | Self::Tree | Self::Linear => None,
+            Self::Hierarchical => between_nodes(case),
         }
     }
 }
@@ -121,6 +149,7 @@ impl Bcast {
             Self::Shared => shared_data(case),
             Self::ScatterDoubling => unless(case.ranks.is_power_of_two(), NOT_POWER),
             Self::Tree | Self::Knomial | Self::Linear | Self::ScatterRing | Self::Chain => None,
+            Self::Hierarchical => data_between_nodes(case),
         }
     }
 }
@@ -132,6 +161,7 @@ impl Gather {
             _ if !case.equal => Some(NOT_EQUAL),
             Self::Shared => shared_data(case),
             Self::Tree => None,
+            Self::Hierarchical => data_between_nodes(case),
         }
     }
 }
@@ -144,6 +174,7 @@ impl Scatter {
             Self::Shared => shared_data(case)
                 .or_else(|| unless(shared::parts(case.bytes, case.ranks).is_some(), LARGE)),
             Self::Tree => None,
+            Self::Hierarchical => data_between_nodes(case),
         }
     }
 }
@@ -154,6 +185,7 @@ impl Allgather {
             Self::Shared => shared_data(case),
             Self::RecursiveDoubling => unless(case.ranks.is_power_of_two(), NOT_POWER),
             Self::Bruck | Self::Ring | Self::Linear => None,
+            Self::Hierarchical => data_between_nodes(case),
         }
     }
 }
@@ -180,6 +212,7 @@ impl Reduce {
             Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
             Self::Tree | Self::Knomial => own_grouping(case),
             Self::Linear | Self::Chain => None,
+            Self::Hierarchical => operands_between_nodes(case),
         }
     }
 }
@@ -196,6 +229,7 @@ impl Allreduce {
                 .or_else(|| many_elements(case)),
             Self::RecursiveDoubling | Self::Tree => own_grouping(case),
             Self::Chain => None,
+            Self::Hierarchical => operands_between_nodes(case),
         }
     }
 }

@@ -92,6 +92,7 @@ operations! {
         Dissemination "dissemination" "Messages to the ranks at distances 1, 2, 4...";
         Tree "tree" "Up a binomial tree and down again: the fewest messages in all.";
         Linear "linear" "Everybody tells rank 0, which answers.";
+        Hierarchical "hierarchical" "Within each machine, then between one rank of each, then within each machine.";
     }
     Bcast "bcast" "MPI_Bcast: bytes of the vector", Tree {
         Shared "shared" "The root shows the vector in shared memory.";
@@ -101,16 +102,19 @@ operations! {
         ScatterRing "scatter_ring" "Parts go down a binomial tree, then round a ring (van de Geijn).";
         ScatterDoubling "scatter_doubling" "Parts go down a binomial tree, then are exchanged at distances 1, 2, 4...";
         Chain "chain" "Segments go from rank to rank, several under way at once.";
+        Hierarchical "hierarchical" "To one rank of each machine, which passes it on within.";
     }
     Gather "gather" "MPI_Gather, MPI_Gatherv: bytes of one rank's piece", Linear {
         Shared "shared" "Every member shows its piece in shared memory.";
         Tree "tree" "Packed pieces go up a binomial tree.";
         Linear "linear" "Every rank sends to the root.";
+        Hierarchical "hierarchical" "To one rank within each machine, which sends the pieces to the root in one message.";
     }
     Scatter "scatter" "MPI_Scatter, MPI_Scatterv: bytes of one rank's piece", Linear {
         Shared "shared" "The root shows the pieces in shared memory.";
         Tree "tree" "Packed pieces go down a binomial tree.";
         Linear "linear" "The root sends to every rank.";
+        Hierarchical "hierarchical" "The pieces of each machine in one message to one of its ranks, which passes them on within.";
     }
     Allgather "allgather" "MPI_Allgather, MPI_Allgatherv: bytes of the largest piece", Ring {
         Shared "shared" "Every member shows its piece in shared memory.";
@@ -118,6 +122,7 @@ operations! {
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange what they know.";
         Ring "ring" "Each piece goes once round a ring.";
         Linear "linear" "Every rank sends its piece to every other, all at once.";
+        Hierarchical "hierarchical" "Gathered within each machine, exchanged between one rank of each, and shown within.";
     }
     Alltoall "alltoall" "MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw: bytes of the largest piece", Pairwise {
         Shared "shared" "Every member shows its pieces in shared memory.";
@@ -132,6 +137,7 @@ operations! {
         Linear "linear" "Everybody sends to rank 0, which combines in rank order.";
         Chain "chain" "Segments go from the last rank to rank 0, several under way at once.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then gathered (Rabenseifner).";
+        Hierarchical "hierarchical" "Combined within each machine, then between one rank of each.";
     }
     Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", Chain {
         Shared "shared" "Every member shows its operand in shared memory.";
@@ -140,6 +146,7 @@ operations! {
         Ring "ring" "Parts go round a ring twice: to be combined, and to be collected.";
         Tree "tree" "Up a binomial tree and down again.";
         Chain "chain" "Segments go from the last rank to rank 0, and the result down a binomial tree.";
+        Hierarchical "hierarchical" "Combined within each machine, then between one rank of each, and shown within.";
     }
     ReduceScatter "reduce_scatter" "MPI_Reduce_scatter, MPI_Reduce_scatter_block: bytes of the largest part", Chain {
         Shared "shared" "Every member shows its operand in shared memory.";

@@ -18,7 +18,7 @@ use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::p2p::buffered::AttachedBuffer;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, VirtualNodes};
 use crate::vci::Vci;
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
@@ -210,6 +210,17 @@ impl Process {
         self.segment.header().local_ranks
     }
 
+    /// The machine of a rank of the job, as collectives see it.
+    pub fn node_of(&self, rank: u32) -> u32 {
+        let nodes = &self.settings.virtual_nodes;
+        nodes.node_of(rank, self.size)
+    }
+
+    /// Whether all ranks of the job are on one machine, as collectives see it.
+    pub(crate) fn is_on_one_node(&self) -> bool {
+        self.settings.virtual_nodes == VirtualNodes::One && self.local_ranks() == self.size
+    }
+
     /// The buffer attached for buffered sends.
     pub const fn buffer(&self) -> &AttachedBuffer {
         &self.buffer
@@ -282,6 +293,9 @@ impl Process {
         });
         for comm in gone {
             comm.membership.retire(&comm);
+            if let Some(node) = comm.known_node() {
+                node.comm.membership.retire(&node.comm);
+            }
             self.contexts.give_back(comm.context());
         }
     }

@@ -48,7 +48,52 @@ pub const TEXTS: &[TextRow] = &[
         unit: "file",
         text: "rules that decide, before those of the library, which algorithm a collective uses; the same for all ranks (docs/collectives.md)",
     },
+    TextRow {
+        name: "RANKPOINT_VIRTUAL_NODES",
+        unit: "number, or list",
+        text: "for tests: collectives take the ranks of this machine for those of so many machines, neighbours on the same one, or of the machines that a list names, rank by rank and starting over at its end; the same for all ranks",
+    },
 ];
+
+/// Machines that the ranks of this one are taken to be on (`RANKPOINT_VIRTUAL_NODES`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum VirtualNodes {
+    /// They are on one.
+    #[default]
+    One,
+    /// About as many neighbours on each of so many.
+    Blocks(u32),
+    /// The numbers of the machines, rank by rank, starting over at the end.
+    List(Arc<[u32]>),
+}
+
+impl VirtualNodes {
+    fn of(text: &str) -> Option<Self> {
+        if text.trim().is_empty() {
+            return Some(Self::One);
+        }
+        let numbers: Result<Vec<u32>, _> =
+            text.split(',').map(|word| word.trim().parse()).collect();
+        match numbers.ok()?[..] {
+            [0] => None,
+            [1] => Some(Self::One),
+            [blocks] => Some(Self::Blocks(blocks)),
+            ref list => Some(Self::List(list.into())),
+        }
+    }
+
+    /// The machine of one of `size` ranks.
+    pub fn node_of(&self, rank: u32, size: u32) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Blocks(count) => {
+                let node = u64::from(rank) * u64::from(*count) / u64::from(size.max(1));
+                node as u32
+            }
+            Self::List(list) => list[rank as usize % list.len()],
+        }
+    }
+}
 
 /// What is checked at a cost (`RANKPOINT_CHECK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +132,10 @@ macro_rules! settings {
             pub check_list: String,
             /// The file of rules that was named; empty for none.
             pub coll_table: String,
+            /// Machines that ranks are taken to be on.
+            pub virtual_nodes: VirtualNodes,
+            /// The text that was given for them.
+            pub virtual_nodes_text: String,
             /// The rules in force: which algorithm a collective uses.
             pub algorithms: Arc<Table>,
         }
@@ -98,6 +147,8 @@ macro_rules! settings {
                     check: Checks::default(),
                     check_list: String::new(),
                     coll_table: String::new(),
+                    virtual_nodes: VirtualNodes::One,
+                    virtual_nodes_text: String::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
             }
@@ -192,7 +243,8 @@ impl Settings {
             if let Some(position) = TEXTS.iter().position(|row| row.name == name) {
                 warnings.extend(match position {
                     0 => settings.read_checks(value),
-                    _ => settings.read_table(value),
+                    1 => settings.read_table(value),
+                    _ => settings.read_nodes(value),
                 });
                 continue;
             }
@@ -256,9 +308,22 @@ impl Settings {
         warnings
     }
 
+    fn read_nodes(&mut self, text: String) -> Vec<String> {
+        let Some(nodes) = VirtualNodes::of(&text) else {
+            let row = &TEXTS[2];
+            return vec![format!(
+                "setting {} is '{text}', expected a {} such as 2 or 0,0,1; it is left out",
+                row.name, row.unit
+            )];
+        };
+        self.virtual_nodes = nodes;
+        self.virtual_nodes_text = text;
+        Vec::new()
+    }
+
     /// Current values of [`TEXTS`].
     pub fn texts(&self) -> [&str; TEXTS.len()] {
-        [&self.check_list, &self.coll_table]
+        [&self.check_list, &self.coll_table, &self.virtual_nodes_text]
     }
 }
 
@@ -379,6 +444,23 @@ mod tests {
     }
 
     #[test]
+    fn virtual_nodes_are_a_number_or_a_list() {
+        let nodes = |text| {
+            let (settings, warnings) = read(&[("RANKPOINT_VIRTUAL_NODES", text)]);
+            let nodes = &settings.virtual_nodes;
+            let all: Vec<u32> = (0..5).map(|rank| nodes.node_of(rank, 5)).collect();
+            (all, warnings.len())
+        };
+        assert_eq!(nodes("2"), (vec![0, 0, 0, 1, 1], 0));
+        assert_eq!(nodes("7"), (vec![0, 1, 2, 4, 5], 0));
+        assert_eq!(nodes("0, 1"), (vec![0, 1, 0, 1, 0], 0));
+        assert_eq!(nodes("1"), (vec![0; 5], 0));
+        for wrong in ["0", "x", "1,,2", "-1"] {
+            assert_eq!(nodes(wrong), (vec![0; 5], 1), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
         use algorithms::{Bcast, Case, Operation};
         let file = std::env::temp_dir().join(format!("rankpoint-{}.table", std::process::id()));
@@ -389,7 +471,7 @@ mod tests {
         let case = Case::new(Operation::Bcast, 4, 8, 1);
         let choice = settings.algorithms.choose::<Bcast>(&case);
         assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
-        assert_eq!(settings.texts(), ["", name]);
+        assert_eq!(settings.texts(), ["", name, ""]);
         assert_eq!(warnings.len(), 1);
         let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
         assert!(warnings[0].starts_with(&wrong), "{warnings:?}");

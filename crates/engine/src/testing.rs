@@ -10,6 +10,9 @@ use fabric::sync::Ordering;
 use crate::process::Process;
 use crate::settings::Settings;
 
+/// Memory of a node's segment.
+const HEAP_BYTES: u64 = 1 << 30;
+
 /// Runs `body` on every rank of a job of `size` ranks and returns what they return, by rank. A rank's panic fails the test:
 /// its death is announced, which ends the waits of the others after a grace time.
 pub(crate) fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
@@ -28,7 +31,7 @@ pub(crate) fn on_ranks_with<R: Send>(
         cores: os::usable_cores(),
         launcher_pid: 0,
     };
-    let file = segment::create(&plan).unwrap();
+    let file = segment::create_with(&plan, HEAP_BYTES).unwrap();
     std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..size)
             .map(|rank| {

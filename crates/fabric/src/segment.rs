@@ -43,12 +43,20 @@ pub struct SegmentPlan {
 /// # Errors
 /// What the kernel says when it refuses a memory file.
 pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
+    create_with(plan, os::physical_memory_bytes().max(MIN_SEGMENT_BYTES))
+}
+
+/// The same with at most `heap_bytes` bytes for rings and shared memory, of which only what is used exists. Programs of
+/// many tests, each rank of which maps it, would run out of addresses otherwise.
+///
+/// # Errors
+/// As for [`create`].
+pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let page = PAGE_BYTES as u64;
     let ranks = u64::from(plan.local_ranks);
     let directory_offset = BOARDS_OFFSET + ranks * page;
     let heap_offset = (directory_offset + ranks * ranks * 8).next_multiple_of(page);
-    let segment_bytes =
-        (heap_offset + os::physical_memory_bytes().max(MIN_SEGMENT_BYTES)).next_multiple_of(page);
+    let segment_bytes = (heap_offset + heap_bytes).next_multiple_of(page);
     let fair_bytes = (ALL_RINGS_BYTES / (ranks * ranks)).clamp(16 << 10, 256 << 10);
     let ring_payload_bytes = 1u32 << (63 - fair_bytes.leading_zeros());
     let ring_cells: u32 = match plan.local_ranks {

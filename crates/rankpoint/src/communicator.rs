@@ -175,8 +175,8 @@ impl<T: Threads> Communicator<'_, T> {
     /// When the key exceeds 2^31 - 1, or no context is free.
     pub fn split_shared(&self, key: usize) -> Result<Self> {
         self.run("Communicator::split_shared", |this| {
-            // A job runs on one machine.
-            this.split(0, key)
+            let (machine, _) = this.comm.machine();
+            this.split(machine as usize, key)
         })
     }
 

@@ -9,6 +9,7 @@ use super::check;
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
 use super::gather::Pieces;
+use super::hierarchy;
 use super::inter;
 use super::primitives::{Block, Round, Scratch};
 use super::shared;
@@ -43,15 +44,32 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
     if let Some(block) = send {
         pieces.piece(round.rank).copy_from(&block);
     }
+    if choice.algorithm == Allgather::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        return Box::pin(hierarchy::allgather(&round, node, &pieces)).await;
+    }
     if total > 0 {
-        match choice.algorithm {
-            Allgather::Bruck => Box::pin(bruck(&mut round, &pieces, total)).await,
-            Allgather::RecursiveDoubling => Box::pin(doubling(&mut round, &pieces, total)).await,
-            Allgather::Linear => Box::pin(linear(&mut round, &pieces)).await,
-            Allgather::Ring | Allgather::Shared => Box::pin(ring(&mut round, &pieces)).await,
-        }
+        by_messages(&mut round, &pieces, total, choice.algorithm).await;
     }
     round.outcome()
+}
+
+/// Exchanges pieces of `total` bytes in all; the own one is in place.
+pub(super) async fn by_messages(
+    round: &mut Round,
+    pieces: &Pieces,
+    total: usize,
+    algorithm: Allgather,
+) {
+    match algorithm {
+        Allgather::Bruck => Box::pin(bruck(round, pieces, total)).await,
+        Allgather::RecursiveDoubling => Box::pin(doubling(round, pieces, total)).await,
+        Allgather::Linear => Box::pin(linear(round, pieces)).await,
+        Allgather::Ring | Allgather::Shared | Allgather::Hierarchical => {
+            Box::pin(ring(round, pieces)).await;
+        }
+    }
 }
 
 /// Every rank sends its piece to every other, all at once.

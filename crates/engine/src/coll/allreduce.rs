@@ -10,6 +10,7 @@ use super::chain;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::hierarchy;
 use super::inter;
 use super::primitives::{Block, Round};
 use super::reduce::{self, Accumulator, Folded, Halves, Image, combine, double, halve};
@@ -44,6 +45,11 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Allreduce::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        return Box::pin(hierarchy::allreduce(&round, node, &send, &receive, &op)).await;
+    }
     receive.copy_from(&send);
     if receive.bytes() > 0 && round.size > 1 {
         Box::pin(by_messages(&mut round, &receive, &op, choice)).await;
@@ -52,7 +58,12 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
 }
 
 /// Combines `value` in place.
-async fn by_messages(round: &mut Round, value: &Block, op: &Reduction, choice: Choice<Allreduce>) {
+pub(super) async fn by_messages(
+    round: &mut Round,
+    value: &Block,
+    op: &Reduction,
+    choice: Choice<Allreduce>,
+) {
     match choice.algorithm {
         Allreduce::Ring => ring::allreduce(round, value, op).await,
         Allreduce::Tree => {
@@ -66,7 +77,7 @@ async fn by_messages(round: &mut Round, value: &Block, op: &Reduction, choice: C
             bcast::tree(round, value, 0).await;
         }
         Allreduce::Rabenseifner => folded(round, value, op, Within::Halves).await,
-        Allreduce::RecursiveDoubling | Allreduce::Shared => {
+        Allreduce::RecursiveDoubling | Allreduce::Shared | Allreduce::Hierarchical => {
             folded(round, value, op, Within::Whole).await;
         }
     }

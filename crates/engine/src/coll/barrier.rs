@@ -9,6 +9,7 @@ use super::bcast::tree;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::hierarchy;
 use super::primitives::{Round, Scratch};
 use super::shared;
 use crate::comm::Comm;
@@ -35,12 +36,23 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         }
         choice = choose(&round, &case.without_shared());
     }
-    match choice.algorithm {
-        Barrier::Tree => Box::pin(up_and_down(&mut round)).await,
-        Barrier::Linear => Box::pin(linear(&mut round)).await,
-        Barrier::Dissemination | Barrier::Shared => Box::pin(dissemination(&mut round)).await,
+    if choice.algorithm == Barrier::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        return Box::pin(hierarchy::barrier(&round, node)).await;
     }
+    by_messages(&mut round, choice.algorithm).await;
     round.outcome()
+}
+
+pub(super) async fn by_messages(round: &mut Round, algorithm: Barrier) {
+    match algorithm {
+        Barrier::Tree => Box::pin(up_and_down(round)).await,
+        Barrier::Linear => Box::pin(linear(round)).await,
+        Barrier::Dissemination | Barrier::Shared | Barrier::Hierarchical => {
+            Box::pin(dissemination(round)).await;
+        }
+    }
 }
 
 /// Messages to the ranks at distances 1, 2, 4..., ceil(log2 p) rounds of one empty message each way.

@@ -9,6 +9,7 @@ use super::chain;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::hierarchy;
 use super::inter::{self, Root};
 use super::primitives::{Block, Flat, Round};
 use super::shared;
@@ -39,15 +40,25 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Bcast::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        return Box::pin(hierarchy::bcast(&round, node, &block, root)).await;
+    }
     if bytes > 0 {
         Box::pin(by_messages(&mut round, &block, root, choice)).await;
     }
     round.outcome()
 }
 
-async fn by_messages(round: &mut Round, block: &Block, root: u32, choice: Choice<Bcast>) {
+pub(super) async fn by_messages(
+    round: &mut Round,
+    block: &Block,
+    root: u32,
+    choice: Choice<Bcast>,
+) {
     match choice.algorithm {
-        Bcast::Tree | Bcast::Shared => tree(round, block, root).await,
+        Bcast::Tree | Bcast::Shared | Bcast::Hierarchical => tree(round, block, root).await,
         Bcast::Knomial => knomial(round, block, root, choice.parameter).await,
         Bcast::Linear => linear(round, block, root).await,
         Bcast::ScatterRing => parts(round, block, root, Collect::Ring).await,

@@ -5,10 +5,10 @@
 //! because type signatures match. Where lengths differ between members and only one knows them all, the algorithms that
 //! remain ([`Case::equal`]) exchange the same messages, so that members need not choose alike.
 
+use algorithms::shared::MOST_MEMBERS;
 pub(super) use algorithms::shared::Turns;
 use algorithms::{Case, Choice, Typed};
 
-use super::commons::is_eligible;
 use super::primitives::{Block, Round};
 
 /// Most bytes of a member in a blocking collective that takes one turn on a straight line.
@@ -17,17 +17,26 @@ pub(super) const SHORT_BYTES: usize = 2 << 10;
 /// them for all.
 pub(super) const EACH_FOR_ITSELF_BYTES: usize = 4 << 10;
 
+/// Whether the members of a communicator may have commons; all of them find the same.
+pub(super) fn is_eligible(round: &Round) -> bool {
+    let process = round.comm.process;
+    (2..=MOST_MEMBERS).contains(&round.size)
+        && round.is_of_all()
+        && process.settings().shared_collectives != 0
+        && round.comm.node().is_none()
+}
+
 /// A call with vectors or largest pieces of `bytes` bytes and `total` bytes in all.
 pub(super) fn case(round: &Round, bytes: usize, total: usize) -> Case {
-    let process = round.comm.process;
-    let local = process.local_ranks();
+    let node = round.comm.node().filter(|_| round.is_of_all());
     Case {
         ranks: round.size,
-        nodes: if local == process.size() {
-            1
-        } else {
-            round.size.div_ceil(local.max(1))
+        nodes: match node {
+            _ if round.apart => round.size,
+            Some(node) => node.count(),
+            None => 1,
         },
+        contiguous: node.is_none_or(|node| node.contiguous),
         bytes,
         total,
         elements: total,

@@ -18,12 +18,13 @@ use std::slice;
 use std::sync::OnceLock;
 use std::task::Poll;
 
-use algorithms::shared::{MOST_MEMBERS, area_bytes};
-use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns};
+use algorithms::shared::area_bytes;
+use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use fabric::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
+use super::choose::is_eligible;
 use super::primitives::{Block, Round};
 pub(super) use super::purpose::Purpose;
 use super::purpose::short_limits;
@@ -125,15 +126,6 @@ impl Shared {
     }
 }
 
-/// Whether the members of a communicator may have commons; all of them find the same.
-pub(super) fn is_eligible(round: &Round) -> bool {
-    let process = round.comm.process;
-    (2..=MOST_MEMBERS).contains(&round.size)
-        && round.is_of_all()
-        && process.settings().shared_collectives != 0
-        && process.local_ranks() == process.size()
-}
-
 /// Bytes of a part of an area of this size.
 const fn part_of(area_bytes: usize) -> usize {
     area_bytes / PARTS as usize / 64 * 64
@@ -152,14 +144,29 @@ pub(super) struct Meeting<'a> {
     pub(super) size: u32,
 }
 
+/// Turns that were given to an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    first: u64,
+    count: usize,
+    whole: bool,
+    whole_before: u64,
+}
+
 /// The turns of an operation in which every member has `bytes` bytes and shows at most `shown` a turn, if the members have
 /// commons.
 pub(super) async fn meet(
     round: &mut Round,
     purpose: Purpose,
     bytes: usize,
-    (turns, shown): (usize, usize),
+    turns: (usize, usize),
 ) -> Option<Meeting<'_>> {
+    let turn = draw(round, turns)?;
+    take(round, turn, purpose, bytes).await
+}
+
+/// Gives turns to an operation whose members may have commons. All members draw before they first wait, so in the same order.
+pub(super) fn draw(round: &Round, (turns, shown): (usize, usize)) -> Option<Turn> {
     if !is_eligible(round) {
         return None;
     }
@@ -167,9 +174,25 @@ pub(super) async fn meet(
     if membership.shared.get().is_none() && round.number() < FIRST {
         return None;
     }
-    // All members draw before they first wait, so in the same order.
     let whole = shown > part_of(area_bytes(round.size));
     let (first, whole_before) = membership.draw(turns as u64, whole);
+    Some(Turn {
+        first,
+        count: turns,
+        whole,
+        whole_before,
+    })
+}
+
+/// Begins the turns that were drawn, if the members have commons.
+pub(super) async fn take(
+    round: &mut Round,
+    turn: Turn,
+    purpose: Purpose,
+    bytes: usize,
+) -> Option<Meeting<'_>> {
+    let first = turn.first;
+    let membership = &round.comm.membership;
     if membership.shared.get().is_none() {
         if first == 1 {
             Box::pin(found(round)).await;
@@ -186,16 +209,18 @@ pub(super) async fn meet(
     let round = &*round;
     let shared = round.comm.membership.shared.get()?.as_ref()?;
     let mut guard = round.comm.vci.enter();
-    guard.count_many(Counter::SharedTurns, turns as u64);
+    guard.count_many(Counter::SharedTurns, turn.count as u64);
     drop(guard);
     Some(Meeting {
         comm: &round.comm,
         shared,
         first,
-        long: if whole {
+        long: if turn.whole {
             Place::Area
         } else {
-            Place::Part { whole_before }
+            Place::Part {
+                whole_before: turn.whole_before,
+            }
         },
         word: (purpose as u64) << 56 | bytes as u64,
         me: round.rank,
@@ -572,6 +597,3 @@ impl Meeting<'_> {
         outcome
     }
 }
-
-/// Turns that a member may be ahead of the one it looks at.
-pub(super) const AHEAD: usize = AREAS as usize;

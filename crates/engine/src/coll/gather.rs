@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use algorithms::{Case, Gather, Scatter};
+use algorithms::{Case, Choice, Gather, Scatter};
 
 use super::check::{self, Call};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::hierarchy;
 use super::inter::{self, Root};
 use super::primitives::{Block, Round, Scratch};
 use super::shared;
@@ -130,9 +131,28 @@ pub async fn gather(
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Gather::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        let (send, pieces) = (send.as_ref(), pieces.as_ref());
+        return Box::pin(hierarchy::gather(&round, node, send, pieces, root, own)).await;
+    }
+    gather_by_messages(&mut round, choice, send, pieces, root, own).await;
+    round.outcome()
+}
+
+/// Pieces of `own` bytes if all are equally long, which trees demand.
+pub(super) async fn gather_by_messages(
+    round: &mut Round,
+    choice: Choice<Gather>,
+    send: Option<Block>,
+    pieces: Option<Pieces>,
+    root: u32,
+    own: usize,
+) {
     if choice.algorithm == Gather::Tree {
         if own > 0 {
-            Box::pin(gather_tree(&mut round, send, pieces, root, own)).await;
+            Box::pin(gather_tree(round, send, pieces, root, own)).await;
         }
     } else if let Some(pieces) = pieces {
         let mut step = round.step();
@@ -148,7 +168,6 @@ pub async fn gather(
     } else if let Some(block) = send.filter(|block| block.bytes() > 0) {
         round.send(&block, root).await;
     }
-    round.outcome()
 }
 
 /// Small pieces travel packed up a binomial tree, together with those of the subtree.
@@ -229,9 +248,28 @@ pub async fn scatter(
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Scatter::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
+        return Box::pin(hierarchy::scatter(&round, node, pieces, receive, root, own)).await;
+    }
+    scatter_by_messages(&mut round, choice, pieces, receive, root, own).await;
+    round.outcome()
+}
+
+/// Pieces of `own` bytes if all are equally long, which trees demand.
+pub(super) async fn scatter_by_messages(
+    round: &mut Round,
+    choice: Choice<Scatter>,
+    pieces: Option<Pieces>,
+    receive: Option<Block>,
+    root: u32,
+    own: usize,
+) {
     if choice.algorithm == Scatter::Tree {
         if own > 0 {
-            Box::pin(scatter_tree(&mut round, pieces, receive, root, own)).await;
+            Box::pin(scatter_tree(round, pieces, receive, root, own)).await;
         }
     } else if let Some(pieces) = pieces {
         let mut step = round.step();
@@ -247,7 +285,6 @@ pub async fn scatter(
     } else if let Some(block) = receive.filter(|block| block.bytes() > 0) {
         round.receive(&block, root).await;
     }
-    round.outcome()
 }
 
 /// Small pieces travel packed down a binomial tree.

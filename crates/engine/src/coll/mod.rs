@@ -16,6 +16,7 @@ pub(crate) mod check;
 mod choose;
 mod commons;
 mod gather;
+mod hierarchy;
 mod inter;
 pub mod neighbour;
 mod primitives;

@@ -13,6 +13,7 @@ use layout::{Layout, SharedLayout};
 use super::check;
 use super::scratch::Room;
 use crate::comm::Comm;
+use crate::comm::node::Node;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
@@ -276,6 +277,8 @@ pub(crate) struct Round {
     tag: u32,
     /// Ranks of the communicator that take part; all if `None`.
     members: Option<Box<[u32]>>,
+    /// Whether each of them is on a machine of its own.
+    pub(crate) apart: bool,
     failure: Option<Error>,
 }
 
@@ -294,6 +297,34 @@ impl Round {
             size,
             tag,
             members: None,
+            apart: false,
+            failure: None,
+        }
+    }
+
+    /// The part of this operation that the members on this machine do, in their communicator.
+    pub(crate) fn within_node(&self, node: &Node) -> Self {
+        let comm = node.comm.clone();
+        Self {
+            rank: comm.rank() as u32,
+            size: comm.size() as u32,
+            comm,
+            tag: self.tag,
+            members: None,
+            apart: false,
+            failure: None,
+        }
+    }
+
+    /// The part of this operation that some of its ranks do, each on a machine of its own, of which this is the one with index `me`.
+    pub(crate) fn between_nodes(&self, me: u32, leaders: Box<[u32]>) -> Self {
+        Self {
+            comm: self.comm.clone(),
+            rank: me,
+            size: leaders.len() as u32,
+            tag: self.tag,
+            members: Some(leaders),
+            apart: true,
             failure: None,
         }
     }
@@ -306,6 +337,7 @@ impl Round {
             size: members.len() as u32,
             tag: tag | AMONG_SOME,
             members: Some(members),
+            apart: false,
             failure: None,
         }
     }
@@ -319,13 +351,14 @@ impl Round {
             size,
             tag: tag | AMONG_SOME,
             members: None,
+            apart: false,
             failure: None,
         }
     }
 
     /// Whether all ranks of the communicator's own group take part, in its sequence of collectives.
     pub(crate) fn is_of_all(&self) -> bool {
-        self.tag & AMONG_SOME == 0 && self.comm.local().is_none()
+        self.tag & AMONG_SOME == 0 && self.members.is_none() && self.comm.local().is_none()
     }
 
     /// Which collective of the communicator this is, from 0.

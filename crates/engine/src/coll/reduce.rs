@@ -14,6 +14,7 @@ use super::chain;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::hierarchy;
 use super::inter::{self, Root};
 use super::primitives::{Block, RawMut, Round};
 use super::scratch::Room;
@@ -259,6 +260,12 @@ pub async fn reduce(
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Reduce::Hierarchical
+        && let Some(node) = round.comm.node()
+    {
+        let receive = receive.as_ref();
+        return Box::pin(hierarchy::reduce(&round, node, &send, receive, &op, root)).await;
+    }
     if round.size == 1 {
         if let Some(target) = receive {
             target.copy_from(&send);
@@ -282,7 +289,7 @@ pub(super) async fn into_first(round: &mut Round, send: &Block, target: &Block, 
     by_messages(round, send, receive, op, 0, choice).await;
 }
 
-async fn by_messages(
+pub(super) async fn by_messages(
     round: &mut Round,
     send: &Block,
     receive: Option<&Block>,
@@ -292,7 +299,9 @@ async fn by_messages(
 ) {
     let number = choice.parameter;
     match choice.algorithm {
-        Reduce::Tree | Reduce::Shared => tree(round, send, receive, op, (root, 2)).await,
+        Reduce::Tree | Reduce::Shared | Reduce::Hierarchical => {
+            tree(round, send, receive, op, (root, 2)).await
+        }
         Reduce::Knomial => tree(round, send, receive, op, (root, number)).await,
         Reduce::Linear => linear(round, send, receive, op, root).await,
         Reduce::Chain => chain::reduce(round, send, receive, op, (root, number)).await,

@@ -6,12 +6,17 @@
 //! free. Operands are combined in rank order, from the right, so every member that computes a result gets the same bits.
 #![expect(unsafe_code, reason = "operands are memory images")]
 
+use fabric::commons::AREAS;
+
 use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
-use super::commons::{AHEAD, Meeting};
+use super::commons::Meeting;
 use super::gather::Pieces;
 use super::primitives::Block;
 use crate::errors::Result;
 use crate::op::Reduction;
+
+/// Turns that a member may be ahead of the one it looks at.
+const AHEAD: usize = AREAS as usize;
 
 /// The range of packed bytes that turn `index` moves.
 fn range_of(index: usize, most: usize, bytes: usize) -> (usize, usize) {

@@ -5,6 +5,7 @@
 
 mod background;
 mod check;
+mod hierarchy;
 mod matrix;
 mod random;
 mod reproducible;

@@ -8,6 +8,7 @@
 pub(crate) mod context;
 pub mod create;
 pub mod inter;
+pub(crate) mod node;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use crate::process::Process;
 use crate::topo::Topology;
 use crate::vci::Vci;
 use crate::vci::link::Link;
+use node::Node;
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
@@ -173,6 +175,8 @@ pub struct Comm {
     /// Where the process's list has this communicator, while it is not freed.
     pub(crate) place: AtomicUsize,
     topology: OnceLock<Topology>,
+    /// The part of the members that is on this machine; `None` inside if that is all.
+    node: OnceLock<Option<Box<Node>>>,
 }
 
 // SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI;
@@ -190,13 +194,13 @@ impl Comm {
         group: Group,
         name: &str,
     ) -> Arc<Self> {
-        Self::build(process, context, group, None, name)
+        Self::build(process, context, group, None, name, true)
     }
 
     /// An intercommunicator from the group of `local`, which becomes its own, to `remote`.
     pub(crate) fn new_inter(local: Arc<Self>, context: u32, remote: Group) -> Arc<Self> {
         let (process, group) = (local.process, local.group.clone());
-        Self::build(process, context, group, Some((remote, local)), "")
+        Self::build(process, context, group, Some((remote, local)), "", true)
     }
 
     fn build(
@@ -205,6 +209,7 @@ impl Comm {
         group: Group,
         remote: Option<(Group, Arc<Self>)>,
         name: &str,
+        owns_context: bool,
     ) -> Arc<Self> {
         let (remote_group, local) = remote.unzip();
         let addressed = remote_group.as_ref().unwrap_or(&group);
@@ -230,9 +235,37 @@ impl Comm {
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
             place: AtomicUsize::new(0),
             topology: OnceLock::new(),
+            node: OnceLock::new(),
         });
-        process.register(&comm);
+        if owns_context {
+            process.register(&comm);
+        }
         comm
+    }
+
+    /// The members on this machine among those on all; `None` if all are on one.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        if self.process.is_on_one_node() {
+            return None;
+        }
+        let make = || Node::new(self).map(Box::new);
+        self.node.get_or_init(make).as_deref()
+    }
+
+    /// The number of this rank's machine among those of the members, and how many these are.
+    pub fn machine(&self) -> (u32, u32) {
+        self.node()
+            .map_or((0, 1), |node| (node.index, node.count()))
+    }
+
+    /// The same if it was asked for before.
+    pub(crate) fn known_node(&self) -> Option<&Node> {
+        self.node.get()?.as_deref()
+    }
+
+    /// Some members of this communicator, with its context: they send each other messages with tags that its members agree on.
+    fn part(&self, group: Group) -> Arc<Self> {
+        Self::build(self.process, self.context(), group, None, "", false)
     }
 
     /// This process's rank.

@@ -8,6 +8,7 @@ use fabric::sync::{AtomicUsize, Ordering};
 use super::*;
 use crate::comm::create::{dup, split};
 use crate::p2p::Memory;
+use crate::settings::VirtualNodes;
 use crate::vci::operations::RequestId;
 
 /// Numbers that are the same at all ranks (a linear congruence).
@@ -237,6 +238,18 @@ fn random_collectives_with_progress_threads_do_not_mix() {
         ..Settings::default()
     };
     mix(100..148, &settings);
+}
+
+/// The same with ranks that are taken to be on several machines.
+#[test]
+fn random_collectives_between_machines_do_not_mix() {
+    for (seeds, list) in [(200..216, &[0, 1, 1][..]), (216..232, &[0, 0, 1, 1, 1])] {
+        let settings = Settings {
+            virtual_nodes: VirtualNodes::List(list.into()),
+            ..Settings::default()
+        };
+        mix(seeds, &settings);
+    }
 }
 
 fn mix(seeds: std::ops::Range<u64>, settings: &Settings) {

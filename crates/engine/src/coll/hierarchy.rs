@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives of members on several machines: within each machine, between one member of each (its *leader*), and within
+//! again. Nothing is written here that moves or combines data: each level is the operation's own algorithm, chosen by the
+//! table for that level. Between machines there are messages only, and no more than the leaders' algorithm needs.
+//!
+//! The root leads its machine. Levels share the tag of the operation; a level that draws turns of the machine's commons does
+//! so before the operation first waits, so that several may be under way. An error of one level does not stop the next ones,
+//! for which others wait.
+
+use algorithms::shared::{Turns, elements, parts, pieces};
+use algorithms::{
+    Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
+};
+
+use super::choose::{self, choose};
+use super::commons::{Purpose, Turn, draw, take};
+use super::gather::Pieces;
+use super::primitives::{Block, Round, Scratch};
+use super::reduce::Image;
+use super::shared;
+use crate::comm::node::Node;
+use crate::errors::Result;
+use crate::op::Reduction;
+
+/// The levels of an operation, as this member takes part in them.
+struct Levels {
+    /// Between machines, for their leaders.
+    between: Option<Round>,
+    /// Within this machine.
+    within: Round,
+    /// The leader's place in it.
+    leader: u32,
+    /// The root's machine.
+    home: u32,
+}
+
+impl Levels {
+    fn new(round: &Round, node: &Node, root: Option<u32>) -> Self {
+        let leaders = node.leaders(root);
+        let leader = leaders[node.index as usize];
+        Self {
+            between: (leader == round.rank).then(|| round.between_nodes(node.index, leaders)),
+            within: round.within_node(node),
+            leader: node.place(leader),
+            home: root.map_or(0, |root| node.of[root as usize]),
+        }
+    }
+
+    /// How all levels went.
+    fn outcome(self, within: Result<()>) -> Result<()> {
+        let between = self.between.map_or(Ok(()), Round::outcome);
+        within.and(self.within.outcome()).and(between)
+    }
+}
+
+/// What is decided of a part within a machine before the first wait.
+struct Part<A> {
+    turns: Option<(Turn, Turns)>,
+    /// The algorithm if there are no turns.
+    choice: Choice<A>,
+}
+
+impl<A: Typed> Part<A> {
+    /// `cut` says how the operation is cut into turns, and how much a member shows in one.
+    fn new(round: &Round, case: &Case, in_shared: A, cut: Option<(Turns, (usize, usize))>) -> Self {
+        let choice = choose::<A>(round, case);
+        if choice.algorithm != in_shared || round.size < 2 {
+            return Self {
+                turns: None,
+                choice,
+            };
+        }
+        let turns = cut.and_then(|(turns, shown)| Some((draw(round, shown)?, turns)));
+        Self {
+            turns,
+            choice: choose(round, &case.without_shared()),
+        }
+    }
+}
+
+impl Part<Bcast> {
+    fn of_bcast(round: &Round, bytes: usize) -> Self {
+        let turns = pieces(bytes, round.size);
+        let case = choose::case(round, bytes, bytes);
+        Self::new(
+            round,
+            &case,
+            Bcast::Shared,
+            Some((turns, turns.shown(bytes))),
+        )
+    }
+
+    async fn bcast(&self, round: &mut Round, block: &Block, root: u32) -> Result<()> {
+        if round.size < 2 {
+            return Ok(());
+        }
+        if let Some((turn, turns)) = self.turns
+            && let Some(meeting) = take(round, turn, Purpose::Bcast, block.bytes()).await
+        {
+            return shared::bcast(meeting, block, root, turns).await;
+        }
+        Box::pin(super::bcast::by_messages(round, block, root, self.choice)).await;
+        Ok(())
+    }
+}
+
+impl Part<Reduce> {
+    fn of_reduce(round: &Round, send: &Block, op: &Reduction) -> Self {
+        let case = choose::reduction(round, send, op.is_commutative());
+        let cut = |turns: Turns| (turns, turns.shown_elements(send.count, send.layout.size()));
+        Self::new(round, &case, Reduce::Shared, elements(&case).map(cut))
+    }
+
+    /// Combines at `root`, which alone has `receive`.
+    async fn reduce(
+        &self,
+        round: &mut Round,
+        send: &Block,
+        receive: Option<&Block>,
+        op: &Reduction,
+        root: u32,
+    ) -> Result<()> {
+        if round.size < 2 {
+            if let Some(target) = receive {
+                target.copy_from(send);
+            }
+            return Ok(());
+        }
+        if let Some((turn, turns)) = self.turns
+            && let Some(meeting) = take(round, turn, Purpose::Reduce, send.bytes()).await
+        {
+            return shared::reduce(meeting, send, receive, op, root, turns).await;
+        }
+        Box::pin(super::reduce::by_messages(
+            round,
+            send,
+            receive,
+            op,
+            root,
+            self.choice,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Gather> {
+    /// Pieces of at most `largest` bytes.
+    fn of_gather(round: &Round, largest: usize, equal: bool) -> Self {
+        let turns = pieces(largest, round.size);
+        let mut case = choose::case(round, largest, largest * round.size as usize);
+        case.equal = equal;
+        let part = Self::new(
+            round,
+            &case,
+            Gather::Shared,
+            Some((turns, turns.shown(largest))),
+        );
+        if part.turns.is_some() || equal {
+            return part;
+        }
+        // Their lengths are known everywhere, so that they can be shown in shared memory all the same.
+        case.equal = true;
+        let shown = Some((turns, turns.shown(largest)));
+        Self {
+            turns: Self::new(round, &case, Gather::Shared, shown).turns,
+            choice: part.choice,
+        }
+    }
+
+    async fn gather(
+        &self,
+        round: &mut Round,
+        send: Option<&Block>,
+        receive: Option<&Pieces>,
+        root: u32,
+        largest: usize,
+    ) -> Result<()> {
+        if let Some((turn, turns)) = self.turns
+            && let Some(meeting) = take(round, turn, Purpose::Gather, largest).await
+        {
+            return shared::gather(meeting, send, receive, Some(root), turns).await;
+        }
+        let (send, receive) = (send.cloned(), receive.cloned());
+        Box::pin(super::gather::gather_by_messages(
+            round,
+            self.choice,
+            send,
+            receive,
+            root,
+            largest,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Scatter> {
+    fn of_scatter(round: &Round, bytes: usize) -> Self {
+        let case = choose::case(round, bytes, bytes * round.size as usize);
+        let cut = |turns: Turns| (turns, turns.shown_pieces(round.size));
+        let cut = parts(bytes, round.size).map(cut);
+        Self::new(round, &case, Scatter::Shared, cut)
+    }
+
+    async fn scatter(
+        &self,
+        round: &mut Round,
+        send: Option<&Pieces>,
+        receive: Option<&Block>,
+        root: u32,
+        bytes: usize,
+    ) -> Result<()> {
+        if let Some((turn, turns)) = self.turns
+            && let Some(meeting) = take(round, turn, Purpose::Scatter, bytes).await
+        {
+            return shared::scatter(meeting, send, receive, root, turns).await;
+        }
+        let (send, receive) = (send.cloned(), receive.cloned());
+        Box::pin(super::gather::scatter_by_messages(
+            round,
+            self.choice,
+            send,
+            receive,
+            root,
+            bytes,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Barrier> {
+    fn of_barrier(round: &Round) -> Self {
+        let case = choose::case(round, 0, 0);
+        let turns = Turns { count: 1, most: 0 };
+        Self::new(round, &case, Barrier::Shared, Some((turns, (1, 0))))
+    }
+
+    async fn barrier(&self, round: &mut Round) -> Result<()> {
+        if let Some((turn, _)) = self.turns
+            && let Some(meeting) = take(round, turn, Purpose::Barrier, 0).await
+        {
+            return shared::barrier(meeting).await;
+        }
+        super::barrier::by_messages(round, self.choice.algorithm).await;
+        Ok(())
+    }
+}
+
+/// Nobody leaves before everybody entered: the second time within a machine its leader comes when all machines are there.
+pub(super) async fn barrier(round: &Round, node: &Node) -> Result<()> {
+    let mut levels = Levels::new(round, node, None);
+    let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
+    let mut outcome = parts[0].barrier(&mut levels.within).await;
+    if let Some(between) = &mut levels.between {
+        let choice = choose::<Barrier>(between, &choose::case(between, 0, 0));
+        super::barrier::by_messages(between, choice.algorithm).await;
+    }
+    outcome = outcome.and(parts[1].barrier(&mut levels.within).await);
+    levels.outcome(outcome)
+}
+
+/// From the root to the leaders, and from each to its machine.
+pub(super) async fn bcast(round: &Round, node: &Node, block: &Block, root: u32) -> Result<()> {
+    let bytes = block.bytes();
+    let mut levels = Levels::new(round, node, Some(root));
+    let part = Part::of_bcast(&levels.within, bytes);
+    if let Some(between) = &mut levels.between {
+        let choice = choose(between, &choose::case(between, bytes, bytes));
+        super::bcast::by_messages(between, block, levels.home, choice).await;
+    }
+    let within = part.bcast(&mut levels.within, block, levels.leader).await;
+    levels.outcome(within)
+}
+
+/// Combined at each leader, then at the root.
+pub(super) async fn reduce(
+    round: &Round,
+    node: &Node,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+) -> Result<()> {
+    let mut levels = Levels::new(round, node, Some(root));
+    let part = Part::of_reduce(&levels.within, send, op);
+    let leads = levels.between.is_some();
+    // A leader without the result's memory has its own for the machine's.
+    let image = (leads && receive.is_none()).then(|| Image::new(send, send.count));
+    let target = receive.or(image.as_ref().map(Image::block));
+    let leader = levels.leader;
+    let within = part
+        .reduce(&mut levels.within, send, target, op, leader)
+        .await;
+    if let (Some(between), Some(value)) = (&mut levels.between, target) {
+        let choice = choose(
+            between,
+            &choose::reduction(between, send, op.is_commutative()),
+        );
+        super::reduce::by_messages(between, value, receive, op, levels.home, choice).await;
+    }
+    levels.outcome(within)
+}
+
+/// Combined at each leader, then at all leaders, and shown to each machine.
+pub(super) async fn allreduce(
+    round: &Round,
+    node: &Node,
+    send: &Block,
+    receive: &Block,
+    op: &Reduction,
+) -> Result<()> {
+    let mut levels = Levels::new(round, node, None);
+    let up = Part::of_reduce(&levels.within, send, op);
+    let down = Part::of_bcast(&levels.within, receive.bytes());
+    let target = Some(receive).filter(|_| levels.between.is_some());
+    let leader = levels.leader;
+    let mut outcome = up
+        .reduce(&mut levels.within, send, target, op, leader)
+        .await;
+    if let Some(between) = &mut levels.between {
+        let choice: Choice<Allreduce> = choose(
+            between,
+            &choose::reduction(between, send, op.is_commutative()),
+        );
+        super::allreduce::by_messages(between, receive, op, choice).await;
+    }
+    outcome = outcome.and(down.bcast(&mut levels.within, receive, leader).await);
+    levels.outcome(outcome)
+}
+
+/// The pieces of a machine's members.
+fn of_members(all: &Pieces, node: &Node, index: u32) -> Pieces {
+    let ranks = node.members[index as usize].iter();
+    Pieces(ranks.map(|&rank| all.piece(rank).clone()).collect())
+}
+
+/// The pieces of each machine, packed one after the other, are exchanged between leaders; each shows all to its machine. The own
+/// piece is in place.
+pub(super) async fn allgather(round: &Round, node: &Node, all: &Pieces) -> Result<()> {
+    let mut levels = Levels::new(round, node, None);
+    let largest = all.0.iter().map(Block::bytes).max().unwrap_or(0);
+    let equal = all.0.iter().all(|piece| piece.bytes() == largest);
+    let members: Vec<Pieces> = (0..node.count())
+        .map(|index| of_members(all, node, index))
+        .collect();
+    let total = all.0.iter().map(Block::bytes).sum();
+    let up = Part::of_gather(&levels.within, largest, equal);
+    let down = Part::of_bcast(&levels.within, total);
+
+    let own = all.piece(round.rank);
+    let mine = &members[node.index as usize];
+    let target = Some(mine).filter(|_| levels.between.is_some());
+    let leader = levels.leader;
+    let mut outcome = up
+        .gather(&mut levels.within, Some(own), target, leader, largest)
+        .await;
+
+    let mut packed = Scratch::new(total);
+    let mut start = 0;
+    let blocks = members.iter().map(|pieces| {
+        let bytes = pieces.0.iter().map(Block::bytes).sum();
+        start += bytes;
+        packed.block(start - bytes, bytes)
+    });
+    let blocks = Pieces(blocks.collect());
+    if let Some(between) = &mut levels.between {
+        let mut start = 0;
+        let own = blocks.piece(node.index);
+        for piece in &mine.0 {
+            own.part(start, piece.bytes()).copy_from(&Block {
+                signature: own.signature,
+                ..piece.clone()
+            });
+            start += piece.bytes() as i64;
+        }
+        let largest = blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
+        let choice: Choice<Allgather> = choose(between, &choose::case(between, largest, total));
+        super::allgather::by_messages(between, &blocks, total, choice.algorithm).await;
+    }
+    let whole = packed.block(0, total);
+    outcome = outcome.and(down.bcast(&mut levels.within, &whole, leader).await);
+    let mut rest = packed.as_mut_slice() as &[u8];
+    for (rank, piece) in node
+        .members
+        .iter()
+        .flatten()
+        .zip(members.iter().flat_map(|one| &one.0))
+    {
+        let (bytes, after) = rest.split_at(piece.bytes());
+        rest = after;
+        if *rank != round.rank {
+            piece.from_bytes(bytes);
+        }
+    }
+    levels.outcome(outcome)
+}
+
+/// The pieces of each machine go to its leader, and from there in one message to the root.
+pub(super) async fn gather(
+    round: &Round,
+    node: &Node,
+    send: Option<&Block>,
+    all: Option<&Pieces>,
+    root: u32,
+    bytes: usize,
+) -> Result<()> {
+    let mut levels = Levels::new(round, node, Some(root));
+    let part = Part::of_gather(&levels.within, bytes, true);
+    let count = node.members[node.index as usize].len();
+    let mut packed = Scratch::new(match (all, &levels.between) {
+        (Some(_), _) => bytes * round.size as usize,
+        (None, Some(_)) => bytes * count,
+        (None, None) => 0,
+    });
+    let mine = match (all, &levels.between) {
+        (Some(all), _) => Some(of_members(all, node, node.index)),
+        (None, Some(_)) => {
+            let whole = packed.block(0, bytes * count);
+            Some(Pieces::equal(&whole, bytes, count as u32))
+        }
+        (None, None) => None,
+    };
+    let leader = levels.leader;
+    let within = part
+        .gather(&mut levels.within, send, mine.as_ref(), leader, bytes)
+        .await;
+    if let Some(between) = &mut levels.between {
+        match all {
+            None => {
+                between
+                    .send(&packed.block(0, bytes * count), levels.home)
+                    .await
+            }
+            Some(all) => {
+                let places = places(node, levels.home, bytes);
+                let mut step = between.step();
+                for &(index, start, length) in &places {
+                    step.receive(&packed.block(start, length), index);
+                }
+                step.finish().await;
+                for &(index, start, length) in &places {
+                    let packed = &packed.as_mut_slice()[start..start + length];
+                    let pieces = of_members(all, node, index);
+                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact(bytes)) {
+                        piece.from_bytes(bytes);
+                    }
+                }
+            }
+        }
+    }
+    levels.outcome(within)
+}
+
+/// The pieces of each machine go in one message to its leader, and from there to its members.
+pub(super) async fn scatter(
+    round: &Round,
+    node: &Node,
+    all: Option<&Pieces>,
+    receive: Option<&Block>,
+    root: u32,
+    bytes: usize,
+) -> Result<()> {
+    let mut levels = Levels::new(round, node, Some(root));
+    let part = Part::of_scatter(&levels.within, bytes);
+    let count = node.members[node.index as usize].len();
+    let mut packed = Scratch::new(match (all, &levels.between) {
+        (Some(_), _) => bytes * round.size as usize,
+        (None, Some(_)) => bytes * count,
+        (None, None) => 0,
+    });
+    let mut mine = None;
+    if let Some(between) = &mut levels.between {
+        match all {
+            None => {
+                let whole = packed.block(0, bytes * count);
+                between.receive(&whole, levels.home).await;
+                mine = Some(Pieces::equal(&whole, bytes, count as u32));
+            }
+            Some(all) => {
+                let places = places(node, levels.home, bytes);
+                for &(index, start, length) in &places {
+                    let packed = &mut packed.as_mut_slice()[start..start + length];
+                    let pieces = of_members(all, node, index);
+                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact_mut(bytes)) {
+                        piece.pack_into(bytes);
+                    }
+                }
+                let mut step = between.step();
+                for &(index, start, length) in &places {
+                    step.send(&packed.block(start, length), index);
+                }
+                step.finish().await;
+                mine = Some(of_members(all, node, node.index));
+            }
+        }
+    }
+    let leader = levels.leader;
+    let within = part
+        .scatter(&mut levels.within, mine.as_ref(), receive, leader, bytes)
+        .await;
+    levels.outcome(within)
+}
+
+/// Where the packed pieces of each machine but the root's lie: its index, the first byte, and how many.
+fn places(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
+    let mut start = 0;
+    let place = |(index, ranks): (u32, &Vec<u32>)| {
+        let length = ranks.len() * bytes;
+        start += length;
+        (index, start - length, length)
+    };
+    let all = (0..).zip(&node.members).map(place);
+    let others = all.filter(|&(index, ..)| index != home);
+    others.collect()
+}

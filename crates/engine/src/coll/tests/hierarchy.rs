@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives of ranks that are taken to be on several machines: uneven ones, ranks in turns, roots that are not the first
+//! of theirs, with and without shared memory within a machine; and how many messages pass between machines.
+
+use algorithms::{Operation, Table};
+
+use super::*;
+use crate::settings::VirtualNodes;
+
+const OPERATIONS: [&str; 7] = [
+    "barrier",
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "reduce",
+    "allreduce",
+];
+
+fn settings(nodes: VirtualNodes, shared_collectives: u64) -> Settings {
+    let rules = OPERATIONS.map(|name| format!("{name} use=hierarchical\n"));
+    let (table, problems) = Table::with("test", &rules.concat());
+    assert_eq!(problems, []);
+    Settings {
+        shared_collectives,
+        virtual_nodes: nodes,
+        algorithms: Arc::new(table),
+        ..Settings::default()
+    }
+}
+
+/// Machines with different numbers of ranks, with one, and ranks in turns.
+fn layouts() -> Vec<VirtualNodes> {
+    let list = |numbers: &[u32]| VirtualNodes::List(numbers.into());
+    vec![
+        VirtualNodes::Blocks(2),
+        VirtualNodes::Blocks(3),
+        list(&[0, 1]),
+        list(&[7, 7, 7, 7, 2, 5, 5, 5]),
+        list(&[0, 1, 1, 0, 2]),
+    ]
+}
+
+#[expect(clippy::too_many_lines, reason = "one list of operations")]
+/// Every operation with a root, by all roots, and every other one, on `count` longs.
+fn all_operations(process: &'static Process, count: usize, holes: bool) {
+    let (rank, size) = (process.rank(), process.size());
+    let counts = vec![count; size as usize];
+    let everything: Vec<i64> = (0..size).flat_map(|rank| vector(rank, count)).collect();
+    let datatype = if holes { sparse() } else { long() };
+    now(process, barrier(world(process)));
+    for root in 0..size {
+        let at_root = rank == root;
+        let given = if at_root {
+            vector(root, count)
+        } else {
+            vec![0; count]
+        };
+        let mut numbers = Numbers::new(&given, holes);
+        now(process, bcast(world(process), numbers.block(), root));
+        assert_eq!(numbers.values(), vector(root, count));
+
+        let mut mine = Numbers::new(&vector(rank, count), holes);
+        let mut all = Numbers::new(&vec![0; everything.len()], !holes);
+        let receive = at_root.then(|| all.pieces(&counts));
+        let work = gather(
+            world(process),
+            Some(mine.block()),
+            receive,
+            root,
+            Sizes::Equal,
+        );
+        now(process, work);
+        if at_root {
+            assert_eq!(all.values(), everything);
+        }
+
+        let mut back = Numbers::new(&vec![0; count], holes);
+        let (send, receive) = (at_root.then(|| all.pieces(&counts)), Some(back.block()));
+        now(
+            process,
+            scatter(world(process), send, receive, root, Sizes::Equal),
+        );
+        assert_eq!(back.values(), vector(rank, count));
+
+        for in_place in [false, true] {
+            let mut mine = Numbers::new(&maps(rank, count), holes);
+            let mut result = Numbers::new(&vec![0; count], holes);
+            let into = if in_place {
+                mine.block()
+            } else {
+                result.block()
+            };
+            let receive = at_root.then_some(into);
+            let op = composition(&datatype);
+            now(
+                process,
+                reduce(world(process), mine.block(), receive, op, root),
+            );
+            let got = if in_place { &mine } else { &result };
+            if at_root {
+                assert_eq!(got.values(), composed(0..size, count));
+            }
+        }
+    }
+    let mut mine = Numbers::new(&maps(rank, count), holes);
+    let both = mine.block();
+    now(
+        process,
+        allreduce(world(process), both.clone(), both, composition(&datatype)),
+    );
+    assert_eq!(mine.values(), composed(0..size, count));
+
+    let mut mine = Numbers::new(&vector(rank, count), false);
+    let mut result = Numbers::new(&vec![0; count], false);
+    now(
+        process,
+        allreduce(world(process), mine.block(), result.block(), sum()),
+    );
+    let sums: Vec<i64> = (0..count)
+        .map(|index| (0..size).map(|rank| value(rank, index)).sum())
+        .collect();
+    assert_eq!(result.values(), sums);
+
+    // Pieces of different lengths, some of them empty.
+    let counts: Vec<usize> = (0..size as usize).map(|rank| rank % 3 * count).collect();
+    let expected: Vec<i64> = (0..size)
+        .flat_map(|r| vector(r, counts[r as usize]))
+        .collect();
+    let mut mine = Numbers::new(&vector(rank, counts[rank as usize]), !holes);
+    let mut all = Numbers::new(&vec![0; expected.len()], holes);
+    now(
+        process,
+        allgather(world(process), Some(mine.block()), all.pieces(&counts)),
+    );
+    assert_eq!(all.values(), expected);
+}
+
+#[test]
+fn machines_of_any_size_and_order_give_the_same_results() {
+    for layout in layouts() {
+        for shared_collectives in [0, 1] {
+            let settings = settings(layout.clone(), shared_collectives);
+            for size in [1, 2, 3, 5, 8, 11] {
+                on_ranks_with(&settings, size, |process| {
+                    for (count, holes) in [
+                        (0, false),
+                        (1, false),
+                        (3, true),
+                        (700, false),
+                        (9001, true),
+                    ] {
+                        all_operations(process, count, holes);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Members of communicators that lie across machines in another way.
+#[test]
+fn parts_of_the_job_have_their_own_machines() {
+    use crate::comm::create::split;
+    let settings = settings(VirtualNodes::Blocks(3), 1);
+    on_ranks_with(&settings, 9, |process| {
+        let rank = process.rank();
+        // The first half backwards, the second one forwards.
+        let (color, key) = (
+            i32::from(rank > 4),
+            if rank > 4 { 1 } else { -1 } * rank as i32,
+        );
+        for _ in 0..3 {
+            let comm = split(process.world(), color, key, "test").unwrap().unwrap();
+            for _ in 0..3 {
+                let mut numbers = Numbers::new(&vector(rank, 50), false);
+                let both = numbers.block();
+                now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                let members = if rank > 4 { 5..9 } else { 0..5 };
+                let sum = |index| members.clone().map(|rank| value(rank, index)).sum::<i64>();
+                assert_eq!(numbers.values(), (0..50).map(sum).collect::<Vec<_>>());
+            }
+            comm.free();
+        }
+    });
+}
+
+/// Messages to ranks of other machines, and to ranks of the own.
+fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) -> [u64; 2] {
+    let count = || {
+        let guard = process.vci().enter();
+        let mut sums = [0; 2];
+        let links = (0..).zip(guard.links.iter());
+        for (peer, link) in links.filter(|(_, link)| link.sender.is_connected()) {
+            let same = process.node_of(peer) == process.node_of(process.rank());
+            sums[usize::from(same)] += link.sender.published();
+        }
+        sums
+    };
+    let before = count();
+    now(process, work);
+    let after = count();
+    [after[0] - before[0], after[1] - before[1]]
+}
+
+/// Sixteen ranks on four machines, operands that fit one message: what passes between machines is what four ranks would send.
+#[test]
+fn leaders_alone_send_and_no_more_than_they_must() {
+    let log2_of_nodes = 2;
+    let settings = settings(VirtualNodes::Blocks(4), 1);
+    on_ranks_with(&settings, 16, |process| {
+        let (rank, leads) = (process.rank(), process.rank().is_multiple_of(4));
+        // The members of each machine agree on what they share.
+        for _ in 0..2 {
+            all_operations(process, 2, false);
+        }
+        let expect = |work: std::pin::Pin<Box<dyn Future<Output = Result<()>>>>, messages: u64| {
+            let expected = if leads { messages } else { 0 };
+            assert_eq!(sent_to(process, work), [expected, 0], "rank {rank}");
+        };
+        let mut numbers = Numbers::new(&vector(rank, 4), false);
+        let mut all = Numbers::new(&[0; 64], false);
+        let block = numbers.block();
+        let counts = [4; 16];
+        expect(Box::pin(barrier(world(process))), log2_of_nodes);
+        let work = allreduce(world(process), block.clone(), block.clone(), sum());
+        expect(Box::pin(work), log2_of_nodes);
+        // To two machines, of which one tells the fourth.
+        let children = [2, 0, 1, 0][rank as usize / 4];
+        expect(Box::pin(bcast(world(process), block.clone(), 0)), children);
+        let receive = (rank == 0).then(|| block.clone());
+        let work = reduce(world(process), block.clone(), receive, sum(), 0);
+        expect(Box::pin(work), u64::from(rank > 0));
+        let work = allgather(world(process), Some(block.clone()), all.pieces(&counts));
+        expect(Box::pin(work), log2_of_nodes);
+        let receive = (rank == 0).then(|| all.pieces(&counts));
+        let work = gather(
+            world(process),
+            Some(block.clone()),
+            receive,
+            0,
+            Sizes::Equal,
+        );
+        expect(Box::pin(work), u64::from(rank > 0));
+        let send = (rank == 0).then(|| all.pieces(&counts));
+        let work = scatter(world(process), send, Some(block), 0, Sizes::Equal);
+        expect(Box::pin(work), if rank == 0 { 3 } else { 0 });
+    });
+}
+
+/// An operation that does not commute takes another way where a machine's ranks are not neighbours.
+#[test]
+fn order_is_kept_where_ranks_are_on_machines_in_turns() {
+    let settings = settings(VirtualNodes::List([0, 1].as_slice().into()), 1);
+    on_ranks_with(&settings, 6, |process| {
+        let mut numbers = Numbers::new(&maps(process.rank(), 9), false);
+        let block = numbers.block();
+        let round = super::super::primitives::Round::new(world(process));
+        let chosen = |commutative| {
+            let case = super::super::choose::reduction(&round, &block, commutative);
+            let table = &process.settings().algorithms;
+            table.choose::<algorithms::Allreduce>(&case).algorithm
+        };
+        assert_eq!(chosen(true), algorithms::Allreduce::Hierarchical);
+        assert_ne!(chosen(false), algorithms::Allreduce::Hierarchical);
+        let work = allreduce(
+            world(process),
+            block.clone(),
+            block.clone(),
+            composition(&long()),
+        );
+        now(process, work);
+        assert_eq!(numbers.values(), composed(0..6, 9));
+    });
+}
+
+/// The rules of the library take machines into account.
+#[test]
+fn the_library_s_rules_know_machines() {
+    for name in OPERATIONS {
+        let operation = Operation::named(name).unwrap();
+        let case = algorithms::Case::new(operation, 16, 64, 4);
+        let verdict = Table::builtin().examine(operation, &case).pop().unwrap();
+        assert_eq!(verdict.rule.algorithm.name(), "hierarchical", "{name}");
+        for nodes in [1, 16] {
+            let case = algorithms::Case::new(operation, 16, 64, nodes);
+            let verdict = Table::builtin().examine(operation, &case).pop().unwrap();
+            assert_ne!(verdict.rule.algorithm.name(), "hierarchical", "{name}");
+        }
+    }
+}

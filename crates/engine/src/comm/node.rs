@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which members of a communicator are on which machine, and those of this machine as a communicator of their own.
+
+use std::sync::Arc;
+
+use super::Comm;
+use crate::group::Group;
+
+/// The machines of a communicator's members, seen from this one.
+pub(crate) struct Node {
+    /// The members on this machine. It has the context of the communicator and is nobody's but its collectives'.
+    pub(crate) comm: Arc<Comm>,
+    /// Index of this machine.
+    pub(crate) index: u32,
+    /// For each machine, in the order of their first members, the ranks of its members, ascending.
+    pub(crate) members: Vec<Vec<u32>>,
+    /// The machine of each rank.
+    pub(crate) of: Box<[u32]>,
+    /// Whether the members of each machine are neighbours.
+    pub(crate) contiguous: bool,
+}
+
+impl Node {
+    /// The machines of the members of an intracommunicator; `None` if there is only one.
+    pub(super) fn new(comm: &Comm) -> Option<Self> {
+        if comm.local().is_some() {
+            return None;
+        }
+        let world = comm.group().members();
+        let mut names: Vec<u32> = Vec::new();
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        let mut of = Vec::with_capacity(world.len());
+        for (rank, &peer) in (0..).zip(world) {
+            let name = comm.process.node_of(peer);
+            let known = names.iter().position(|&one| one == name);
+            let index = known.unwrap_or_else(|| {
+                names.push(name);
+                members.push(Vec::new());
+                names.len() - 1
+            });
+            members[index].push(rank);
+            of.push(index as u32);
+        }
+        if members.len() < 2 {
+            return None;
+        }
+        let index = of[comm.rank() as usize];
+        let mine = members[index as usize].iter();
+        let group = Group::new(mine.map(|&rank| world[rank as usize]).collect::<Vec<_>>());
+        Some(Self {
+            comm: comm.part(group),
+            index,
+            contiguous: of.is_sorted(),
+            members,
+            of: of.into(),
+        })
+    }
+
+    /// Number of machines.
+    pub(crate) fn count(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// The rank that acts for each machine: the first of its members, or `root` where it is.
+    pub(crate) fn leaders(&self, root: Option<u32>) -> Box<[u32]> {
+        let home = root.map(|root| self.of[root as usize]);
+        let leader = |(index, ranks): (u32, &Vec<u32>)| match root {
+            Some(root) if home == Some(index) => root,
+            _ => ranks[0],
+        };
+        (0..).zip(&self.members).map(leader).collect()
+    }
+
+    /// The place of a rank among the members of its machine.
+    pub(crate) fn place(&self, rank: u32) -> u32 {
+        let ranks = &self.members[self.of[rank as usize] as usize];
+        ranks.partition_point(|&member| member < rank) as u32
+    }
+}
