@@ -33,6 +33,14 @@ pub fn prepare(command: &mut Command, start: RankStart) {
     unsafe { command.pre_exec(between) };
 }
 
+/// Has the kernel ask the command's process to end (SIGTERM) when the thread that starts it has ended.
+pub fn end_with_thread(command: &mut Command) {
+    // SAFETY: one system call on numbers.
+    let between = || check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) });
+    // SAFETY: `between` makes one system call: no allocation, no lock.
+    unsafe { command.pre_exec(between) };
+}
+
 impl RankStart {
     fn apply(&self, launcher: libc::pid_t) -> io::Result<()> {
         // SAFETY: numbers only.

@@ -42,6 +42,7 @@ mod waits;
 
 pub use command_line::run_command_line;
 pub use fabric::counters::{COUNTERS, CounterRow};
+pub use fabric::spawn::end_with_thread;
 pub use outcome::JobOutcome;
 pub use plan::JobPlan;
 pub use supervise::run;

@@ -69,6 +69,8 @@ pub(crate) fn run_partly(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command.process_group(0);
+    // Ctrl-C reaches this program only: the job is in a group of its own.
+    launch::end_with_thread(&mut command);
     let start = Instant::now();
     let child = command.spawn();
     let mut child = child.map_err(|error| format!("cannot start {}: {error}", launcher[0]))?;

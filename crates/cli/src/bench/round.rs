@@ -107,7 +107,8 @@ impl<'a> Rounds<'a> {
                 self.left_out
             ));
         }
-        let first_lines = self.failures.iter().filter_map(|text| text.lines().next());
+        let first_lines = (self.failures.iter())
+            .filter_map(|text| Some(text.lines().next()?.trim_end_matches(':')));
         results.remarks.extend(first_lines.map(str::to_owned));
         results
     }
