@@ -5,8 +5,8 @@
 usage: run.py PREFIX FOLDER
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
-file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it. The last line printed is
-"N passed, N failed, N skipped", counted in test functions and ranks.
+file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it, and -TEXT leaves out the
+tests whose names contain TEXT. The last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
 """
 
 import os
@@ -53,18 +53,20 @@ def build(prefix, folder):
 
 
 def listed():
-    """File names, numbers of ranks and what is set, of pass.txt."""
+    """File names, numbers of ranks, what is set and what is left out, of pass.txt."""
     text = Path(__file__).with_name("pass.txt").read_text(encoding="utf-8")
     lines = [line.split("#")[0].split() for line in text.splitlines()]
-    numbers = [[int(word) for word in words[1:] if "=" not in word] for words in lines]
+    left_out = [[word[1:] for word in words[1:] if word.startswith("-")] for words in lines]
+    numbers = [[int(word) for word in words[1:] if word.isdigit()] for words in lines]
     settings = [dict(word.split("=") for word in words[1:] if "=" in word) for words in lines]
-    return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings) if words]
+    return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings, left_out) if words]
 
 
-def run(prefix, site, tests, name, ranks, settings):
+def run(prefix, site, tests, name, ranks, settings, left_out):
     """Passed, failed and skipped tests of one file on so many ranks, and what was printed."""
     command = [str(prefix / "bin/mpiexec"), "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
     command += [sys.executable, "main.py", "-q", "-i", f"{name}\\.py"]
+    command += [word for text in left_out for word in ("-x", text)]
     environment = {**os.environ, **settings, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
     done = subprocess.run(
         command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL,
@@ -83,9 +85,9 @@ def main():
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     site, tests = build(prefix, folder)
     total = [0, 0, 0]
-    for name, numbers, settings in listed():
+    for name, numbers, settings, left_out in listed():
         for ranks in numbers:
-            *counts, output = run(prefix, site, tests, name, ranks, settings)
+            *counts, output = run(prefix, site, tests, name, ranks, settings, left_out)
             if counts[1]:
                 print(f"{name} on {ranks} ranks {settings or ''} FAILED:\n{output}")
             total = [sum(pair) for pair in zip(total, counts)]

@@ -8,6 +8,7 @@ mod checks;
 mod demo;
 mod install;
 mod instructions;
+mod miri;
 mod peers;
 mod settings;
 mod shell;
@@ -54,6 +55,12 @@ const COMMANDS: &[Command] = &[
         "[--fast] [--peers]",
         "count the instructions of MPI_Isend and MPI_Irecv, also of release-fast and the peers",
         instructions::run,
+    ),
+    (
+        "miri",
+        "",
+        "run tests of pure code under Miri, if it is installed",
+        miri::run,
     ),
     (
         "layers",

@@ -3,7 +3,7 @@
 
 use crate::bounds::Bounds;
 use crate::error::{LayoutError, Result};
-use crate::form::Form;
+use crate::form::{Block, Form};
 use crate::gather::Gather;
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, tell};
@@ -143,7 +143,7 @@ impl<'o, O: Observer> Builder<'o, O> {
         old: &Layout,
     ) -> Result<Layout> {
         let block = self.repeated(length, old.extent(), old)?;
-        self.repeated(count, stride, &block)
+        self.repeat(count, stride, block)
     }
 
     /// As [`Layout::hindexed`].
@@ -155,7 +155,56 @@ impl<'o, O: Observer> Builder<'o, O> {
         pieces: impl IntoIterator<Item = (i64, usize)>,
         old: &Layout,
     ) -> Result<Layout> {
-        self.structure(pieces.into_iter().map(|(at, length)| (at, length, old)))
+        match old.form.single_block() {
+            Some(block) if !O::WATCHES => self.runs(pieces.into_iter(), block, old),
+            _ => self.structure(pieces.into_iter().map(|(at, length)| (at, length, old))),
+        }
+    }
+
+    /// As [`Self::structure`] for copies of one layout that is one run of bytes: bounds are looked at once, and most pieces
+    /// are runs again.
+    fn runs(
+        &mut self,
+        pieces: impl Iterator<Item = (i64, usize)>,
+        block: Block,
+        old: &Layout,
+    ) -> Result<Layout> {
+        let expected = pieces.size_hint().0;
+        let mut pieces = pieces.filter(|&(_, length)| length > 0);
+        let Some(first) = pieces.next() else {
+            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
+        };
+        let Some(second) = pieces.next() else {
+            let one = self.repeated(first.1, old.extent(), old)?;
+            return self.moved(one, first.0);
+        };
+        let is_dense = i64::try_from(old.size()) == Ok(old.extent());
+        let mut gather = Gather::new(self.observer);
+        gather.expect_runs(expected);
+        let (mut elements, mut low, mut high) = (0usize, i64::MAX, i64::MIN);
+        let (mut next, mut after) = (Some(first), Some(second));
+        while let Some((at, length)) = next {
+            next = after.take().or_else(|| pieces.next());
+            elements = elements.checked_add(length).ok_or(LayoutError::Overflow)?;
+            (low, high) = (low.min(at), high.max(at));
+            if length == 1 {
+                gather.add_run(block, at)?;
+                continue;
+            }
+            let (bytes, far) = check_repeat(old, length, old.extent())?;
+            let last = sum(at, far)?;
+            (low, high) = (low.min(last), high.max(last));
+            if is_dense {
+                gather.add_run(Block { bytes, ..block }, at)?;
+            } else {
+                gather.add_copies(old, length, at, bytes)?;
+            }
+        }
+        let mut bounds = Bounds::default();
+        bounds.add(old.bounds(), low)?;
+        bounds.add(old.bounds(), high)?;
+        let size = scaled_size(old.size(), elements)?;
+        Layout::from_parts(gather.finish()?, size, bounds)
     }
 
     /// As [`Layout::structure`].
@@ -205,11 +254,11 @@ impl<'o, O: Observer> Builder<'o, O> {
         let (mut stride, mut start) = (old.extent(), 0i64);
         let mut inner = old.clone();
         for slice in inner_first(slices, order) {
-            inner = self.repeated(slice.subsize, stride, &inner)?;
+            inner = self.repeat(slice.subsize, stride, inner)?;
             start = sum(start, product(signed(slice.start)?, stride)?)?;
             stride = product(stride, signed(slice.size)?)?;
         }
-        self.moved(inner, start)?.resized(0, stride)
+        self.moved(inner, start)?.into_resized(0, stride)
     }
 
     /// As [`Layout::darray`].
@@ -222,7 +271,7 @@ impl<'o, O: Observer> Builder<'o, O> {
             inner = self.spread(share, stride, &inner)?;
             stride = product(stride, signed(share.size)?)?;
         }
-        inner.resized(0, stride)
+        inner.into_resized(0, stride)
     }
 
     /// As [`Layout::repeated`].
@@ -230,14 +279,20 @@ impl<'o, O: Observer> Builder<'o, O> {
     /// # Errors
     /// The same.
     pub fn repeated(&mut self, count: usize, stride: i64, old: &Layout) -> Result<Layout> {
+        self.repeat(count, stride, old.clone())
+    }
+
+    /// As [`Self::repeated`], of a layout that is not used otherwise.
+    fn repeat(&mut self, count: usize, stride: i64, old: Layout) -> Result<Layout> {
         if count == 0 {
             return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
         }
-        let (size, far) = check_repeat(old, count, stride)?;
+        let (size, far) = check_repeat(&old, count, stride)?;
         let mut bounds = Bounds::default();
         bounds.add(old.bounds(), 0)?;
         bounds.add(old.bounds(), far)?;
-        let form = old.form.repeated(count, stride, old.size(), self.observer);
+        let old_size = old.size();
+        let form = old.form.repeated(count, stride, old_size, self.observer);
         Layout::from_parts(form, size, bounds)
     }
 

@@ -194,7 +194,7 @@ impl Form {
 
     /// This form `count` (> 0) times, `stride` bytes apart; the caller has checked that the product of sizes fits.
     pub(crate) fn repeated(
-        &self,
+        mut self,
         count: usize,
         stride: i64,
         size: usize,
@@ -210,16 +210,15 @@ impl Form {
             asked.dimensions_mut().push(outer);
             asked
         });
-        let mut form = self.clone();
         let rule = if count == 1 || size == 0 {
             Some(Rule::Elide)
         } else {
-            form.repeat(outer)
+            self.repeat(outer)
         };
         if let Some(rule) = rule {
-            tell(observer, rule, || form.clone());
+            tell(observer, rule, || self.clone());
         }
-        form
+        self
     }
 
     /// The same bytes at another place; `None` if that is no place.

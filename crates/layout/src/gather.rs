@@ -46,6 +46,7 @@ impl<'o, O: Observer> Gather<'o, O> {
         }
         let form = old
             .form
+            .clone()
             .repeated(length, old.extent(), old.size(), &mut Silent);
         self.add(&form, at, size)
     }
@@ -93,7 +94,15 @@ impl<'o, O: Observer> Gather<'o, O> {
         Ok(())
     }
 
-    fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
+    /// Makes room for so many runs, as far as that is likely to be used.
+    pub(crate) fn expect_runs(&mut self, count: usize) {
+        // Without room now, what is there grows later, or fails then.
+        drop(self.runs.try_reserve_exact(count.min(1 << 20)));
+    }
+
+    /// Appends a block at offset `at`.
+    #[inline(always)]
+    pub(crate) fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
         let run = moved(block, at)?;
         if O::WATCHES {
             self.asked.push(run.into_nest());
@@ -212,15 +221,24 @@ fn moved(block: Block, by: i64) -> Result<Block> {
     Ok(Block { offset, ..block })
 }
 
+#[inline(always)]
 fn push<P>(pieces: &mut Vec<P>, piece: P) -> Result<()> {
+    if pieces.len() == pieces.capacity() {
+        grow(pieces)?;
+    }
+    pieces.push(piece);
+    Ok(())
+}
+
+#[cold]
+fn grow<P>(pieces: &mut Vec<P>) -> Result<()> {
     if pieces.len() >= MAX_NESTS {
         return Err(LayoutError::TooManyBlocks);
     }
+    let more = pieces.len().max(4).min(MAX_NESTS - pieces.len());
     pieces
-        .try_reserve(1)
-        .map_err(|_| LayoutError::TooManyBlocks)?;
-    pieces.push(piece);
-    Ok(())
+        .try_reserve_exact(more)
+        .map_err(|_| LayoutError::TooManyBlocks)
 }
 
 fn into_nests<P: Piece>(pieces: Vec<P>) -> Result<Vec<Nest>> {

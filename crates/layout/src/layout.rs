@@ -164,6 +164,11 @@ impl Layout {
     /// # Errors
     /// When the upper bound exceeds 63 bits.
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
+        self.clone().into_resized(lower_bound, extent)
+    }
+
+    /// As [`Self::resized`], of a layout that is not used otherwise.
+    pub(crate) fn into_resized(self, lower_bound: i64, extent: i64) -> Result<Self> {
         let upper_bound = lower_bound
             .checked_add(extent)
             .ok_or(LayoutError::Overflow)?;
@@ -171,7 +176,7 @@ impl Layout {
             lower_bound,
             extent,
             bounds: self.bounds.marked(lower_bound, upper_bound),
-            ..self.clone()
+            ..self
         })
     }
 

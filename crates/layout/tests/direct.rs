@@ -85,7 +85,8 @@ fn on_every_isa(test: impl Fn()) {
     // The limit is the process's: one test at a time.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
-    for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+    let all = [Isa::Portable, Isa::Avx2, Isa::Avx512];
+    for isa in all.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
         limit_isa(isa);
         test();
     }
@@ -95,8 +96,12 @@ fn on_every_isa(test: impl Fn()) {
 fn every_pair_of_shapes() {
     let shapes = shapes();
     on_every_isa(|| {
-        for source in &shapes {
-            for target in &shapes {
+        for (row, source) in shapes.iter().enumerate() {
+            for (column, target) in shapes.iter().enumerate() {
+                // An interpreter sees some of the pairs, each shape on each side.
+                if cfg!(miri) && (row + 3 * column) % 29 > 0 {
+                    continue;
+                }
                 let bytes = source.size().max(target.size());
                 check(source, target, 0..bytes);
                 check(source, target, bytes / 3..2 * bytes + 1);
@@ -118,6 +123,9 @@ fn the_same_shape_at_other_distances() {
     };
     on_every_isa(|| {
         for width in (1..=70).chain([128, 513]) {
+            if cfg!(miri) && width % 32 > 0 {
+                continue;
+            }
             for counts in [[2, 5, 3], [9, 2, 2], [33, 3, 2]] {
                 let source = grid(width, counts, [3, 100, 1]);
                 let target = grid(width, counts, [8, 1, 60]);
@@ -158,7 +166,7 @@ fn any_layout() -> impl Strategy<Value = Layout> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 10 } else { 5000 }, ..ProptestConfig::default() })]
 
     #[test]
     fn copies_are_what_packing_and_unpacking_do(

@@ -215,7 +215,7 @@ fn types() -> impl Strategy<Value = Built> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 40 } else { 20000 }, ..ProptestConfig::default() })]
 
     #[test]
     fn layouts_agree_with_the_type_map(built in types(), count in 0usize..4, cut in any::<(u16, u16)>()) {
@@ -295,6 +295,9 @@ fn box_of_bytes_is_three_dimensions() {
     let layout = Layout::subarray(&slices, ArrayOrder::C, &byte).unwrap();
     assert_eq!(layout.size(), 24 * 256 * 256);
     assert_eq!(layout.extent(), 262 * 262 * 2560);
+    if cfg!(miri) {
+        return;
+    }
     let blocks = layout.blocks();
     assert_eq!(blocks.len(), 256 * 256);
     assert_eq!((blocks[0].offset, blocks[0].bytes), (2_019_864, 24));
@@ -332,9 +335,10 @@ fn overflow_is_an_error() {
 #[test]
 fn deep_nesting_needs_no_stack() {
     let mut layout = Layout::named(4, 4);
-    for level in 0..100_000i64 {
+    let levels = if cfg!(miri) { 100 } else { 100_000 };
+    for level in 0..levels {
         layout = Layout::structure([(level % 2, 1, &layout)]).unwrap();
     }
     assert_eq!(layout.size(), 4);
-    assert_eq!(layout.true_lower_bound(), 50_000);
+    assert_eq!(layout.true_lower_bound(), levels / 2);
 }

@@ -15,7 +15,7 @@ mod wrappers;
 
 use std::time::Instant;
 
-use crate::{checks, install, instructions, shell, tools};
+use crate::{checks, install, instructions, miri, shell, tools};
 
 /// What a step has found.
 enum Found {
@@ -73,6 +73,15 @@ const STEPS: &[Step] = &[
     }),
     ("loom", cargo::models),
     ("ptx", gpu::assemble),
+    ("miri", || match miri::missing() {
+        Some(why) => Ok(Found::Skipped(why)),
+        None => miri::all().map(|passed| Found::Tests {
+            passed,
+            failed: 0,
+            skipped: 0,
+            what: "tests under Miri".to_owned(),
+        }),
+    }),
     ("install", || {
         install::into_target().map(|_| Found::one("target/prefix".to_owned()))
     }),
