@@ -8,6 +8,7 @@ use fabric::board::kind as record_kind;
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
+use crate::protocol::cancel;
 use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 use crate::vci::{Vci, VciState};
 
@@ -442,7 +443,8 @@ pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
     Ok(())
 }
 
-/// Cancels a receive that has not matched; sends are never cancelled (MPI_Cancel).
+/// Cancels a receive that has not matched, or a send that is not complete and whose receiver has not taken its message; the
+/// request completes in any case (MPI_Cancel).
 ///
 /// # Errors
 /// MPI_ERR_REQUEST.
@@ -453,11 +455,7 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
     let mut guard = vci.enter();
     let state = &mut *guard;
     let index = state.ops.find(id).ok_or_else(|| stale(id))?;
-    let posted = state.ops.record(index).kind == record_kind::RECEIVE_POSTED;
-    if posted && state.posted.remove(&mut state.ops, index) {
-        state.ops.record_mut(index).flags |= flag::CANCELLED;
-        state.complete(index);
-    }
+    cancel::cancel(state, index);
     Ok(())
 }
 

@@ -8,9 +8,12 @@
 //! | with types to be checked | HEADING first, then as longer ones, however short |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
 //!
+//! A message that nobody has taken yet can be called back ([`cancel`]).
+//!
 //! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
 //! the receiver's own buffer.
 
+pub(crate) mod cancel;
 pub(crate) mod eager;
 pub(crate) mod rendezvous;
 #[cfg(test)]
@@ -47,6 +50,10 @@ pub(crate) mod cell {
     pub(crate) const MORE: u8 = 6;
     /// What the next EAGER or REQUEST consists of, where that is checked: words of a `Heading`, its count in the match word.
     pub(crate) const HEADING: u8 = 7;
+    /// The sender wants to cancel a message: words = sender's id.
+    pub(crate) const RECALL: u8 = 8;
+    /// The receiver has forgotten a message that nobody had taken: words = sender's id.
+    pub(crate) const RECALLED: u8 = 9;
 }
 
 /// Auxiliary bits of a cell whose message has a heading.
@@ -103,6 +110,8 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
         cell::PIECE => rendezvous::arrived_piece(state, index),
         cell::DONE => rendezvous::arrived_done(state, index),
         cell::HEADING => arrived_heading(state, index),
+        cell::RECALL => cancel::arrived_recall(state, index),
+        cell::RECALLED => cancel::arrived_recalled(state, index),
         other => {
             let peer = state.incoming[index].peer;
             state.fault = Some(format!("rank {peer} sent a cell of unknown kind {other}"));

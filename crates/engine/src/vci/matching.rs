@@ -9,7 +9,7 @@
 
 use fabric::board::{ANY_PEER, ANY_TAG};
 
-use super::operations::{Op, OpIndex, Operations, flag};
+use super::operations::{Op, OpIndex, Operations, Role, flag};
 
 /// What a message is matched by: context id and tag in one word, and the sender's (or any) world rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,6 +353,31 @@ impl UnexpectedQueue {
             self.chains.unlink(ops, before, index, key);
             index
         };
+        self.unlink(ops, index);
+        Some(index)
+    }
+
+    /// The message that a peer names by the id of its send.
+    pub(crate) fn find_sent(&self, ops: &Operations, peer: u32, sender: u64) -> Option<OpIndex> {
+        let mut index = self.oldest;
+        while index != OpIndex::NONE {
+            let op = ops.op(index);
+            if op.record.peer == peer && op.remote == sender && op.role() != Role::Short {
+                return Some(index);
+            }
+            index = op.later;
+        }
+        None
+    }
+
+    /// Takes a particular message out.
+    pub(crate) fn remove(&mut self, ops: &mut Operations, index: OpIndex) {
+        self.chains.remove(ops, index);
+        self.unlink(ops, index);
+    }
+
+    /// Takes a message out of the order of arrival.
+    fn unlink(&mut self, ops: &mut Operations, index: OpIndex) {
         let (earlier, later) = (ops.op(index).earlier, ops.op(index).later);
         if earlier == OpIndex::NONE {
             self.oldest = later;
@@ -364,6 +389,5 @@ impl UnexpectedQueue {
         } else {
             ops.op_mut(later).earlier = earlier;
         }
-        Some(index)
     }
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Taking messages back (MPI_Cancel).
+//!
+//! A receive that has not matched is taken out of its queue, a send that has not left this rank out of the backlog. For a send
+//! whose receiver knows of it and which is not complete, the receiver is asked (RECALL): if no receive and no probe has taken
+//! the message yet, it forgets it and says so (RECALLED); else the send goes on, and needs no answer. Cells
+//! arrive in order, so the request finds all of the message there. What is complete stays so: eager messages are sent when their
+//! data have left the buffer.
+
+use fabric::board::kind as record_kind;
+
+use super::{cell, eager, named_by_peer, send_control};
+use crate::vci::VciState;
+use crate::vci::link::Queued;
+use crate::vci::operations::{OpIndex, Role, flag};
+
+/// Cancels an operation if that is possible; a send may end cancelled later.
+pub(crate) fn cancel(state: &mut VciState, index: OpIndex) {
+    let (kind, peer) = (state.ops.record(index).kind, state.ops.op(index).target);
+    match kind {
+        record_kind::RECEIVE_POSTED if state.posted.remove(&mut state.ops, index) => {
+            end(state, index);
+        }
+        record_kind::SEND_QUEUED if take_back(state, index, peer) => end(state, index),
+        record_kind::SEND_QUEUED | record_kind::SEND_ACTIVE => {
+            let id = state.ops.id(index).0;
+            send_control(state, peer, cell::RECALL, [id, 0]);
+        }
+        _ => {}
+    }
+}
+
+fn end(state: &mut VciState, index: OpIndex) {
+    state.ops.record_mut(index).flags |= flag::CANCELLED;
+    state.complete(index);
+}
+
+/// Takes a send out of the backlog; false when a part of it has left.
+fn take_back(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
+    let op = state.ops.op(index);
+    let announced = op.extra.as_ref().and_then(|extra| extra.types.as_ref());
+    if op.position != 0 || announced.is_some_and(|types| types.is_announced) {
+        return false;
+    }
+    let backlog = state.backlogs.iter_mut().find(|it| it.peer == peer);
+    let Some(backlog) = backlog else {
+        return false;
+    };
+    let before = backlog.queue.len();
+    let other = |queued: &Queued| !matches!(queued, Queued::Send(send) if *send == index);
+    backlog.queue.retain(other);
+    backlog.queue.len() < before
+}
+
+/// Handles a RECALL cell: the sender wants to cancel a message.
+pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+    let Some(message) = state.unexpected.find_sent(&state.ops, peer, sender) else {
+        return true;
+    };
+    state.unexpected.remove(&mut state.ops, message);
+    if state.ops.op(message).role() == Role::Held {
+        let extra = state.ops.op_mut(message).extra.take();
+        let held = extra.map_or(0, |extra| extra.held.len());
+        eager::account(state, ring, -(held as i64));
+    }
+    state.ops.release(message);
+    send_control(state, peer, cell::RECALLED, [sender, 0]);
+    true
+}
+
+/// Handles a RECALLED cell: the receiver has forgotten a message.
+pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+    let named = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
+    match named {
+        Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+            end(state, index)
+        }
+        _ => {
+            state.fault = Some(format!("rank {peer} gave back a message that was not sent"));
+        }
+    }
+    true
+}
