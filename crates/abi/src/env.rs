@@ -2,7 +2,6 @@
 //! Start, finish and questions about the environment (MPI-5.0, chapters 9 and 11).
 
 use core::ffi::{c_char, c_void};
-use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -15,7 +14,7 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
 
-use crate::error::{self, raise, run};
+use crate::error::{self, raise, run, tell};
 use crate::handle::COMMS;
 use crate::sync::{AtomicPtr, AtomicU64};
 
@@ -119,8 +118,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     let (process, warnings) = Process::start(level)?;
     if process.rank() == 0 {
         for warning in warnings {
-            // A closed standard error loses warnings only.
-            let _ = writeln!(std::io::stderr(), "Rankpoint: warning: {warning}");
+            tell(format_args!("warning: {warning}"));
         }
     }
     MAIN_THREAD.get_or_init(|| std::thread::current().id());
@@ -236,14 +234,10 @@ pub(crate) unsafe fn MPI_Is_thread_main(flag: *mut i32) -> i32 {
 
 pub(crate) fn MPI_Abort(comm: MPI_Comm, errorcode: i32) -> i32 {
     let _ = comm;
-    let mut out = std::io::stderr().lock();
     let rank = process().map_or(0, Process::rank);
-    // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(
-        out,
-        "Rankpoint: rank {rank} called MPI_Abort with code {errorcode}"
-    );
-    drop(out);
+    tell(format_args!(
+        "rank {rank} called MPI_Abort with code {errorcode}"
+    ));
     end_job(errorcode)
 }
 

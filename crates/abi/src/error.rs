@@ -148,12 +148,15 @@ fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
 
 /// Says what happened, once, and ends the job.
 pub(crate) fn fatal(error: &Error) -> i32 {
-    let mut out = std::io::stderr().lock();
-    // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(out, "Rankpoint: {error}");
-    let _ = out.flush();
-    drop(out);
+    tell(error);
     env::end_job(error.class().0.clamp(1, 255))
+}
+
+/// Writes a line to standard error in one piece, for ranks may share it.
+pub(crate) fn tell(text: impl std::fmt::Display) {
+    let line = format!("Rankpoint: {text}\n");
+    // Nobody is left to tell if standard error is closed.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// A function that is not written yet.

@@ -193,9 +193,14 @@ impl fmt::Display for Error {
     }
 }
 
+/// The sentence, because it is what `main` and `unwrap` show; with `{:#?}` the parts.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, f)
+        if f.alternate() {
+            return fmt::Debug::fmt(&*self.0, f);
+        }
+        // In one piece: ranks may write to the same file.
+        f.write_str(&self.to_string())
     }
 }
 
@@ -220,6 +225,8 @@ mod tests {
             error.to_string(),
             "MPI_Send: argument 'dest' is 7, expected 0..3 or MPI_PROC_NULL (MPI_COMM_WORLD, rank 1)"
         );
+        assert_eq!(format!("{error:?}"), error.to_string());
+        assert!(format!("{error:#?}").contains("ErrorDetail {"));
         assert_eq!(size_of::<Result<u64>>(), 16);
     }
 }
