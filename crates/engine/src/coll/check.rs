@@ -4,8 +4,8 @@
 //!
 //! Every member states eight words, which all get by an allgather of its own that precedes the operation's messages under the
 //! same tag. All compare the same words, so all come to the same end. Where only some know what to expect (the forms with
-//! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares calls, operations
-//! and roots for itself, then their first members do.
+//! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares for itself, then
+//! their first members do, and then pairs of ranks that exchange pieces.
 
 mod groups;
 mod statement;
@@ -19,7 +19,7 @@ use crate::datatype::Signature;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
 
-pub(super) use groups::between;
+pub(super) use groups::{Content, Flow, between};
 pub(super) use statement::{Call, Statement};
 use statement::{Data, WORDS, call_text};
 
@@ -203,11 +203,7 @@ async fn report(round: &mut Round, finding: Finding) -> Result<()> {
         Data::from_words(&words[1..4]),
         Data::from_words(&words[4..7]),
     );
-    let class = if theirs.bytes == expected.bytes {
-        ErrorClass::ERR_TYPE
-    } else {
-        ErrorClass::ERR_COUNT
-    };
+    let class = theirs.class_against(expected);
     let text = format!(
         "the ranks disagree about the data between two of them: rank {} said {}; rank {index} said {}",
         words[0] - 1,

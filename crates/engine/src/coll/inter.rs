@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::allreduce::part_of;
 use super::barrier::dissemination;
 use super::bcast::tree;
-use super::check::{self, Call};
+use super::check::{self, Call, Content, Flow};
 use super::gather::Pieces;
 use super::primitives::{Block, Round, Scratch};
 use super::reduce::{self, Image};
@@ -78,7 +78,7 @@ impl Sides {
 
 /// Nobody leaves before everybody of both groups entered.
 pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
-    check::between(&comm, Call::Barrier, None, None).await?;
+    check::between(&comm, Call::Barrier, None, None, Content::None).await?;
     let mut sides = Sides::new(comm)?;
     let nothing = Scratch::new(0).block(0, 0);
     dissemination(&mut sides.within).await;
@@ -91,7 +91,14 @@ pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
 
 /// The block crosses once, to the first rank of the remote group.
 pub(super) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) -> Result<()> {
-    check::between(&comm, Call::Bcast, None, Some(root)).await?;
+    check::between(
+        &comm,
+        Call::Bcast,
+        None,
+        Some(root),
+        Content::Common(Some(&block)),
+    )
+    .await?;
     let mut sides = Sides::new(comm)?;
     match root {
         Root::Elsewhere => {}
@@ -113,7 +120,12 @@ pub(super) async fn gather(
     receive: Option<Pieces>,
     root: Root,
 ) -> Result<()> {
-    check::between(&comm, Call::Gather, None, Some(root)).await?;
+    let content = match (root, &receive) {
+        (Root::Rank(root), _) => Content::Pairs(Flow::One(root, send.as_ref()), Flow::Nothing),
+        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Nothing, Flow::Each(pieces)),
+        _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
+    };
+    check::between(&comm, Call::Gather, None, Some(root), content).await?;
     let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), Some(block), _) if block.bytes() > 0 => round.send(&block, root).await,
@@ -130,7 +142,12 @@ pub(super) async fn scatter(
     receive: Option<Block>,
     root: Root,
 ) -> Result<()> {
-    check::between(&comm, Call::Scatter, None, Some(root)).await?;
+    let content = match (root, &send) {
+        (Root::Rank(root), _) => Content::Pairs(Flow::Nothing, Flow::One(root, receive.as_ref())),
+        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Each(pieces), Flow::Nothing),
+        _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
+    };
+    check::between(&comm, Call::Scatter, None, Some(root), content).await?;
     let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), _, Some(block)) if block.bytes() > 0 => {
@@ -160,7 +177,8 @@ async fn exchange(round: &mut Round, send: Option<&Pieces>, receive: Option<&Pie
 
 /// Every rank's block to all ranks of the other group.
 pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> Result<()> {
-    check::between(&comm, Call::Allgather, None, None).await?;
+    let content = Content::Pairs(Flow::Same(&send), Flow::Each(&pieces));
+    check::between(&comm, Call::Allgather, None, None, content).await?;
     let mut round = Round::new(comm);
     let same = Pieces(vec![send; round.comm.peers as usize]);
     exchange(&mut round, Some(&same), Some(&pieces)).await;
@@ -169,7 +187,8 @@ pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> R
 
 /// Piece `i` of every rank goes to rank `i` of the other group.
 pub(super) async fn alltoall(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<()> {
-    check::between(&comm, Call::Alltoall, None, None).await?;
+    let content = Content::Pairs(Flow::Each(&send), Flow::Each(&receive));
+    check::between(&comm, Call::Alltoall, None, None, content).await?;
     let mut round = Round::new(comm);
     exchange(&mut round, Some(&send), Some(&receive)).await;
     round.outcome()
@@ -183,7 +202,19 @@ pub(super) async fn reduce(
     op: &Reduction,
     root: Root,
 ) -> Result<()> {
-    check::between(&comm, Call::Reduce, Some(op), Some(root)).await?;
+    let data = match root {
+        Root::Rank(_) => Some(&send),
+        Root::Here => receive.as_ref(),
+        Root::Elsewhere => None,
+    };
+    check::between(
+        &comm,
+        Call::Reduce,
+        Some(op),
+        Some(root),
+        Content::Common(data),
+    )
+    .await?;
     let mut sides = Sides::new(comm)?;
     match (root, receive) {
         (Root::Rank(root), _) if send.bytes() > 0 => {
@@ -206,7 +237,8 @@ pub(super) async fn allreduce(
     receive: Block,
     op: &Reduction,
 ) -> Result<()> {
-    check::between(&comm, Call::Allreduce, Some(op), None).await?;
+    let content = Content::Common(Some(&send));
+    check::between(&comm, Call::Allreduce, Some(op), None, content).await?;
     let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         swap_sums(&mut sides, &send, &receive, op).await;
@@ -232,7 +264,8 @@ pub(super) async fn reduce_scatter(
     counts: &[usize],
     op: &Reduction,
 ) -> Result<()> {
-    check::between(&comm, Call::ReduceScatter, Some(op), None).await?;
+    let content = Content::Common(Some(&send));
+    check::between(&comm, Call::ReduceScatter, Some(op), None, content).await?;
     let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         let theirs = Image::new(&send, send.count);

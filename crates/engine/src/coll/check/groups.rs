@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::statement::{Call, Statement, WORDS, call_text};
-use super::{disagreement, tell};
+use super::statement::{Call, Data, Statement, WORDS, call_text};
+use super::{Finding, disagreement, tell};
+use crate::coll::gather::Pieces;
 use crate::coll::inter::Root;
-use crate::coll::primitives::Round;
+use crate::coll::primitives::{Block, Round, Scratch};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
@@ -29,8 +30,42 @@ fn root_text(word: u64) -> String {
     }
 }
 
-/// What a group says to the other one: whether it agrees, the call, the operation, the root.
-type Word = [u64; 4];
+/// What a member gives to ranks of the other group, or takes from them.
+#[derive(Clone, Copy)]
+pub(in crate::coll) enum Flow<'a> {
+    Nothing,
+    /// A block of one rank.
+    One(u32, Option<&'a Block>),
+    /// The same block of every rank.
+    Same(&'a Block),
+    /// A piece of each rank.
+    Each(&'a Pieces),
+}
+
+impl Flow<'_> {
+    /// The ranks, and the data of each.
+    fn data(self, ranks: u32) -> Vec<(u32, Data)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::One(rank, block) => vec![(rank, block.map_or(Data::NONE, Data::of))],
+            Self::Same(block) => (0..ranks).map(|rank| (rank, Data::of(block))).collect(),
+            Self::Each(pieces) => (0..).zip(pieces.0.iter().map(Data::of)).collect(),
+        }
+    }
+}
+
+/// The data of a collective of two groups.
+#[derive(Clone, Copy)]
+pub(in crate::coll) enum Content<'a> {
+    None,
+    /// What all that take part have as much of, by the same signature.
+    Common(Option<&'a Block>),
+    /// What pairs of ranks exchange: given and taken.
+    Pairs(Flow<'a>, Flow<'a>),
+}
+
+/// What a group says to the other one: whether it agrees, the call, the operation, the root, the common data.
+type Word = [u64; 7];
 
 /// What all members of a group say, or where they disagree. In the group of the root one says that it is it.
 fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
@@ -68,15 +103,31 @@ fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
         Some(&rank) => (1 << 32) | (rank as u64 + 3),
         None => said[0][1],
     };
-    Ok([1, said[0][0], op, root])
+    let data = |words: &[u64; WORDS]| Data::from_words(&words[3..6]);
+    let first = said.iter().find(counts).map_or(Data::NONE, data);
+    if let Some(other) = said
+        .iter()
+        .filter(counts)
+        .map(data)
+        .find(|one| !one.agrees_with(first))
+    {
+        let texts = said.iter().map(|words| match words[1] {
+            2 => "nothing about them".to_owned(),
+            _ => data(words).text(),
+        });
+        return Err(disagreement(other.class_against(first), "data", texts));
+    }
+    let [count, bytes, element] = first.words();
+    Ok([1, said[0][0], op, root, count, bytes, element])
 }
 
-/// Both groups of an intercommunicator do the same, with one root.
+/// Both groups of an intercommunicator do the same, with one root and data that agree.
 pub(in crate::coll) async fn between(
     comm: &Arc<Comm>,
     call: Call,
     op: Option<&Reduction>,
     root: Option<Root>,
+    content: Content<'_>,
 ) -> Result<()> {
     if !comm.process.settings().check.collectives {
         return Ok(());
@@ -84,10 +135,28 @@ pub(in crate::coll) async fn between(
     let mut words = Statement::new(call).words();
     words[1] = root_word(root);
     words[2] = op.map_or(0, Reduction::number);
-    Box::pin(compare_groups(comm.clone(), words)).await
+    let mut pairs = (Vec::new(), Vec::new());
+    match content {
+        Content::None => {}
+        Content::Common(block) => {
+            let data = block.map_or(Data::NONE, Data::of);
+            words[3..6].copy_from_slice(&data.words());
+        }
+        Content::Pairs(given, taken) => pairs = (given.data(comm.peers), taken.data(comm.peers)),
+    }
+    let has_pairs = matches!(content, Content::Pairs(..));
+    Box::pin(compare_groups(
+        comm.clone(),
+        words,
+        has_pairs.then_some(pairs),
+    ))
+    .await
 }
 
-async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS]) -> Result<()> {
+/// What each of some ranks of the other group gets from this one, and gives to it.
+type Pairs = (Vec<(u32, Data)>, Vec<(u32, Data)>);
+
+async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pairs>) -> Result<()> {
     let Some(local) = comm.local().cloned() else {
         return Ok(());
     };
@@ -95,7 +164,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS]) -> Result<()> {
     let said = tell(&mut within, &words).await;
     let ours = agreed(&said);
     // A group that disagrees tells the other one, which waits for nothing then.
-    let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 4]), [0; 4]);
+    let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 7]), [0; 7]);
     if within.rank == 0 {
         across.exchange_words(&own, &mut theirs, 0).await;
     }
@@ -124,6 +193,16 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS]) -> Result<()> {
         let (mine, theirs) = (Reduction::name_of(own[2]), Reduction::name_of(theirs[2]));
         return other(ErrorClass::ERR_OP, "reduction operation", mine, theirs);
     }
+    let data = |word: &Word| Data::from_words(&word[4..7]);
+    let (mine, others) = (data(&own), data(&theirs));
+    if !mine.agrees_with(others) {
+        return other(
+            others.class_against(mine),
+            "data",
+            mine.text(),
+            others.text(),
+        );
+    }
     // One group has the root, the other names it.
     if own[3] != 0 && (own[3] ^ theirs[3]) != 1 << 32 {
         let said = |word: u64| match word >> 32 {
@@ -132,5 +211,73 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS]) -> Result<()> {
         };
         return other(ErrorClass::ERR_ROOT, "root", said(own[3]), said(theirs[3]));
     }
+    if let Some(pairs) = pairs {
+        let finding = differing_pair(&mut across, pairs).await;
+        report_pair(&mut within, &mut across, finding).await?;
+    }
     within.outcome().and(across.outcome())
+}
+
+/// Tells ranks of the other group what they get, and compares what they tell with what is expected of them.
+async fn differing_pair(across: &mut Round, (given, taken): Pairs) -> Finding {
+    const BYTES: usize = 3 * size_of::<u64>();
+    let mut out = Scratch::new(BYTES * given.len());
+    let mut into = Scratch::new(BYTES * taken.len());
+    let words = given.iter().flat_map(|(_, data)| data.words());
+    for (word, target) in words.zip(out.as_mut_slice().chunks_exact_mut(8)) {
+        target.copy_from_slice(&word.to_ne_bytes());
+    }
+    let mut step = across.step();
+    for (index, &(rank, _)) in taken.iter().enumerate() {
+        step.receive(&into.block(index * BYTES, BYTES), rank);
+    }
+    for (index, &(rank, _)) in given.iter().enumerate() {
+        step.send(&out.block(index * BYTES, BYTES), rank);
+    }
+    step.finish().await;
+    let mut told = vec![0; 3 * taken.len()];
+    into.store_words(&mut told);
+    told.chunks_exact(3)
+        .zip(taken)
+        .find_map(|(words, (rank, expected))| {
+            let theirs = Data::from_words(words);
+            (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
+        })
+}
+
+/// Tells all ranks of both groups what some of them found.
+async fn report_pair(within: &mut Round, across: &mut Round, finding: Finding) -> Result<()> {
+    let mut words = [0; WORDS];
+    if let Some((rank, theirs, expected)) = finding {
+        words[0] = u64::from(rank) + 1;
+        words[1..4].copy_from_slice(&theirs.words());
+        words[4..7].copy_from_slice(&expected.words());
+        words[7] = u64::from(within.rank);
+    }
+    let found = tell(within, &words).await;
+    let ours = found.into_iter().find(|words| words[0] > 0);
+    let ours = ours.unwrap_or_default();
+    let mut theirs = [0; WORDS];
+    if within.rank == 0 {
+        across.exchange_words(&ours, &mut theirs, 0).await;
+    }
+    within.bcast_words(&mut theirs, 0).await;
+    // All of a group tell the same: their own finding if there is one.
+    let (words, [giver, taker]) = match (ours[0], theirs[0]) {
+        (0, 0) => return Ok(()),
+        (0, _) => (theirs, ["this group", "the other one"]),
+        _ => (ours, ["the other group", "this one"]),
+    };
+    let (given, taken) = (
+        Data::from_words(&words[1..4]),
+        Data::from_words(&words[4..7]),
+    );
+    let text = format!(
+        "the ranks disagree about the data between two of them: rank {} of {giver} said {}; rank {} of {taker} said {}",
+        words[0] - 1,
+        given.text(),
+        words[7],
+        taken.text()
+    );
+    Err(Error::new(given.class_against(taken), text))
 }

@@ -3,6 +3,7 @@
 
 use crate::coll::primitives::Block;
 use crate::datatype::Signature;
+use crate::errors::ErrorClass;
 use crate::op::Reduction;
 
 /// The calls that are told apart.
@@ -58,7 +59,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         count: 0,
         bytes: 0,
         element: Signature::EMPTY,
@@ -90,6 +91,15 @@ impl Data {
 
     pub(super) fn agrees_with(self, other: Self) -> bool {
         self.bytes == other.bytes && !self.signature().differs_from(other.signature())
+    }
+
+    /// The class of the error that these data are not others.
+    pub(super) const fn class_against(self, other: Self) -> ErrorClass {
+        if self.bytes == other.bytes {
+            ErrorClass::ERR_TYPE
+        } else {
+            ErrorClass::ERR_COUNT
+        }
     }
 
     pub(super) fn text(self) -> String {

@@ -261,6 +261,122 @@ fn two_groups(process: &'static Process) -> Arc<Comm> {
     inter::create(&local, 0, peer, 5, "test").unwrap()
 }
 
+/// A rank of the upper group has one long more than the others say.
+#[test]
+fn two_groups_compare_their_data() {
+    checked(5, |process| {
+        let (rank, comm) = (process.rank(), two_groups(process));
+        let upper = rank >= 2;
+        let theirs: u32 = if upper { 2 } else { 3 };
+        let mut data = [i64::from(rank); 9];
+        let mut got = [0; 9];
+        let block = |data: &mut [i64; 9], count: usize| longs(&mut data[..count]);
+
+        // Allreduce: both groups have as much.
+        let count = if upper { 3 } else { 2 };
+        let work = allreduce(
+            comm.clone(),
+            block(&mut data, count),
+            block(&mut got, count),
+            sum(),
+        );
+        let words = ["groups disagree about the data", "2 of", "3 of", "24 bytes"];
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        // One rank of a group.
+        let count = if rank == 1 { 3 } else { 2 };
+        let work = allreduce(
+            comm.clone(),
+            block(&mut data, count),
+            block(&mut got, count),
+            sum(),
+        );
+        let error = attempt(process, work);
+        if upper {
+            tells(
+                &error,
+                ErrorClass::ERR_OTHER,
+                &["ranks of the other group disagree"],
+            );
+        } else {
+            let words = [
+                "ranks disagree about the data",
+                "rank 0 said 2 of",
+                "rank 1 said 3 of",
+            ];
+            tells(&error, ErrorClass::ERR_COUNT, &words);
+        }
+
+        // Root 1 of the lower group broadcasts two; the upper one expects three.
+        let root = match (upper, rank) {
+            (true, _) => Root::Rank(1),
+            (false, 1) => Root::Here,
+            (false, _) => Root::Elsewhere,
+        };
+        let count = if upper { 3 } else { 2 };
+        let work = bcast(comm.clone(), block(&mut data, count), root);
+        let words = ["groups disagree about the data", "2 of", "3 of"];
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+
+        // Rank 2 of the upper group gives the root two instead of one.
+        let count = if rank == 4 { 2 } else { 1 };
+        let pieces = Pieces::equal(&block(&mut got, 9), 1, 3);
+        let receive = (rank == 1).then_some(pieces);
+        let send = upper.then(|| block(&mut data, count));
+        let work = gather(comm.clone(), send, receive, root, Sizes::Varying);
+        let error = attempt(process, work);
+        let giver = if upper {
+            "rank 2 of this group said 2 of"
+        } else {
+            "rank 2 of the other group said 2 of"
+        };
+        tells(
+            &error,
+            ErrorClass::ERR_COUNT,
+            &[giver, "rank 1 of", "said 1 of"],
+        );
+
+        // Everybody gives one; rank 0 of the lower group expects two of rank 1 of the upper one.
+        let mut counts = vec![1; theirs as usize];
+        if rank == 0 {
+            counts[1] = 2;
+        }
+        let mut first = 0;
+        let whole = block(&mut got, 9);
+        let pieces = counts.iter().map(|&count| {
+            first += count;
+            whole.part(first as i64 - count as i64, count)
+        });
+        let pieces = Pieces(pieces.collect());
+        let work = allgather(comm.clone(), Some(block(&mut data, 1)), pieces.clone());
+        let error = attempt(process, work);
+        let words = if upper {
+            [
+                "rank 1 of this group said 1 of",
+                "rank 0 of the other one said 2 of",
+            ]
+        } else {
+            [
+                "rank 1 of the other group said 1 of",
+                "rank 0 of this one said 2 of",
+            ]
+        };
+        tells(&error, ErrorClass::ERR_COUNT, &words);
+        let given = Pieces::equal(&block(&mut data, 9), 1, theirs);
+        let work = alltoall(comm.clone(), Some(given), pieces, Sizes::Varying);
+        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+
+        // Who agrees gets the data.
+        let pieces = Pieces::equal(&block(&mut got, 9), 1, theirs);
+        now(
+            process,
+            allgather(comm.clone(), Some(block(&mut data, 1)), pieces),
+        );
+        let first = if upper { 0 } else { 2 };
+        assert!((0..theirs).all(|index| got[index as usize] == i64::from(first + index)));
+        now(process, barrier(comm));
+    });
+}
+
 #[test]
 fn two_groups_compare_calls_operations_and_roots() {
     checked(5, |process| {
