@@ -2,7 +2,7 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`python`] runs Python's tests, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`python`] runs Python's tests, [`tune`] has a table of rules made, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
@@ -11,6 +11,7 @@ mod memory;
 mod profiling;
 mod programs;
 mod python;
+mod tune;
 mod wrappers;
 
 use std::time::Instant;
@@ -87,6 +88,7 @@ const STEPS: &[Step] = &[
     }),
     ("wrappers", wrappers::all),
     ("c-programs", programs::with_our_compiler),
+    ("tune", tune::from_end_to_end),
     ("heat", programs::heat_equation),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
