@@ -2,8 +2,12 @@
 //! Reductions (MPI-5.0, chapter 6).
 
 use core::ffi::c_void;
+use std::sync::Arc;
 
-use engine::coll::{self, Root, ShortPlan};
+use engine::coll::{self, Block, Root, ShortPlan};
+use engine::comm::Comm;
+use engine::op::Reduction;
+use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
@@ -76,6 +80,37 @@ forms! {
     MPI_Reduce MPI_Ireduce MPI_Reduce_init;
 }
 
+/// The vectors of a reduction at every rank: what is combined, and where the result goes.
+#[derive(Clone, Copy)]
+struct Vectors {
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+}
+
+impl Vectors {
+    /// Both as the straight line takes them.
+    #[inline(always)]
+    fn memories(&self) -> Result<(Memory<'static>, Memory<'static>)> {
+        let into = memory(self.recvbuf, self.count, self.datatype)?;
+        if in_place(self.sendbuf) {
+            return Ok((into, into));
+        }
+        Ok((memory(self.sendbuf, self.count, self.datatype)?, into))
+    }
+
+    /// Both as messages take them.
+    fn blocks(&self) -> Result<(Block, Block)> {
+        let receive = block(self.recvbuf, self.count, self.datatype)?;
+        if in_place(self.sendbuf) {
+            return Ok((receive.clone(), receive));
+        }
+        let send = block(self.sendbuf, self.count, self.datatype)?;
+        Ok((send, receive))
+    }
+}
+
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn allreduce(
     call: &'static str,
@@ -89,25 +124,23 @@ unsafe fn allreduce(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (count, bound) = (count.into(), bind(op, datatype)?);
+    let vectors = Vectors {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+    };
     let mut short = None;
     if found.remote_size().is_none() {
-        let into = memory(recvbuf, count, datatype)?;
-        let from = if in_place(sendbuf) {
-            into
-        } else {
-            memory(sendbuf, count, datatype)?
-        };
+        let (from, into) = vectors.memories()?;
         let count = count as usize;
         short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce(&from, Some(&into), count; bound, None));
     }
     let comm = COMMS.share(comm, "comm")?;
-    let receive = block(recvbuf, count, datatype)?;
-    let send = if in_place(sendbuf) {
+    if in_place(sendbuf) {
         one_group(&comm)?;
-        receive.clone()
-    } else {
-        block(sendbuf, count, datatype)?
-    };
+    }
+    let (send, receive) = vectors.blocks()?;
     finish(
         call,
         comm,
@@ -123,6 +156,36 @@ forms! {
     MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init;
 }
 
+/// A scan, with the own vector or without it; `work` does the same with messages.
+#[inline(always)]
+fn prefix<W: Future<Output = Result<()>> + 'static>(
+    (call, ending): (&'static str, Ending),
+    vectors: Vectors,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    inclusive: bool,
+    work: impl Fn(Arc<Comm>, Block, Block, Reduction) -> W + 'static,
+) -> Result<()> {
+    let bound = bind(op, vectors.datatype)?;
+    let found = COMMS.find(comm, "comm")?;
+    let mut short = None;
+    if found.remote_size().is_none() {
+        let (from, into) = vectors.memories()?;
+        let count = vectors.count as usize;
+        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, inclusive));
+    }
+    let comm = intra(comm)?;
+    let (send, receive) = vectors.blocks()?;
+    finish(
+        call,
+        comm,
+        ending,
+        short,
+        (send, receive, bound),
+        move |comm, (send, receive, bound)| work(comm, send, receive, bound),
+    )
+}
+
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn scan(
     call: &'static str,
@@ -134,34 +197,13 @@ unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let (count, bound) = (count.into(), bind(op, datatype)?);
-    let found = COMMS.find(comm, "comm")?;
-    let mut short = None;
-    if found.remote_size().is_none() {
-        let into = memory(recvbuf, count, datatype)?;
-        let from = if in_place(sendbuf) {
-            into
-        } else {
-            memory(sendbuf, count, datatype)?
-        };
-        let count = count as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, true));
-    }
-    let comm = intra(comm)?;
-    let receive = block(recvbuf, count, datatype)?;
-    let send = if in_place(sendbuf) {
-        receive.clone()
-    } else {
-        block(sendbuf, count, datatype)?
+    let vectors = Vectors {
+        sendbuf,
+        recvbuf,
+        count: count.into(),
+        datatype,
     };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, bound),
-        |comm, (send, receive, bound)| coll::scan(comm, send, receive, bound),
-    )
+    prefix((call, ending), vectors, op, comm, true, coll::scan)
 }
 
 forms! {
@@ -180,34 +222,13 @@ unsafe fn exscan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let (count, bound) = (count.into(), bind(op, datatype)?);
-    let found = COMMS.find(comm, "comm")?;
-    let mut short = None;
-    if found.remote_size().is_none() {
-        let into = memory(recvbuf, count, datatype)?;
-        let from = if in_place(sendbuf) {
-            into
-        } else {
-            memory(sendbuf, count, datatype)?
-        };
-        let count = count as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, false));
-    }
-    let comm = intra(comm)?;
-    let receive = block(recvbuf, count, datatype)?;
-    let send = if in_place(sendbuf) {
-        receive.clone()
-    } else {
-        block(sendbuf, count, datatype)?
+    let vectors = Vectors {
+        sendbuf,
+        recvbuf,
+        count: count.into(),
+        datatype,
     };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, bound),
-        |comm, (send, receive, bound)| coll::exscan(comm, send, receive, bound),
-    )
+    prefix((call, ending), vectors, op, comm, false, coll::exscan)
 }
 
 forms! {
