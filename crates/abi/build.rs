@@ -5,12 +5,25 @@
 //! of a macro's table (a line of words that starts with `MPI_` and ends with `;`); a large-count form uses
 //! its base's body, whose count parameters are generic. The compiler checks that body and table agree. All others raise
 //! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions.
+//!
+//! Before the body the entry point refuses null pointers where the table says that there is something to read or to store
+//! ([`Function::not_null`]), but for the few calls of [`SHORT`]. The tests call all of them with each of these pointers null.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use mpi_abi_sys::table::{self, Function};
+use mpi_abi_sys::table::{self, Function, NotNull};
+
+/// The calls, with their large-count forms, that trust the addresses of their results: each instruction of theirs counts.
+const SHORT: [&str; 6] = [
+    "MPI_Isend",
+    "MPI_Irecv",
+    "MPI_Wait",
+    "MPI_Test",
+    "MPI_Waitall",
+    "MPI_Testall",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src");
@@ -27,6 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut text = String::new();
     let mut missing = String::new();
+    let mut nulls = String::new();
     for function in &functions {
         let same_shape = |name: &&str| {
             let base = functions.iter().find(|other| other.name == *name);
@@ -37,7 +51,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .filter(same_shape)
             .find(|name| bodies.contains_key(*name));
         match body {
-            Some(body) => implemented(&mut text, function, body, &bodies[body])?,
+            Some(body) => {
+                implemented(&mut text, function, body, &bodies[body])?;
+                null_calls(&mut nulls, function)?;
+            }
             None => {
                 stub(&mut text, function)?;
                 missing.push_str(function.name);
@@ -55,6 +72,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )]
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("entries.rs"), text)?;
+    std::fs::write(
+        out.join("null_calls.rs"),
+        format!("null_calls! {{\n{nulls}}}\n"),
+    )?;
     Ok(())
 }
 
@@ -99,6 +120,47 @@ fn scan(
     Ok(())
 }
 
+/// Names and Rust types of the parameters, as a declaration has them.
+fn declared(function: &Function) -> String {
+    let parameters = function.rust_parameters();
+    let declared = parameters
+        .iter()
+        .map(|(name, kind)| format!("{name}: {kind}"));
+    declared.collect::<Vec<_>>().join(", ")
+}
+
+/// The pointers that the entry point of a function refuses when they are null.
+fn refused(function: &Function) -> Vec<NotNull> {
+    if SHORT.contains(&function.name) || SHORT.contains(&function.base) {
+        return Vec::new();
+    }
+    function.not_null()
+}
+
+/// The handles that a function makes, with the null handles that they become when it fails: what a program then frees or
+/// waits for is no memory of before.
+fn handles(function: &Function) -> Vec<(String, &'static str)> {
+    let needed = refused(function);
+    let parameters = function.rust_parameters().into_iter().enumerate();
+    let made = parameters.filter_map(|(position, (name, _))| {
+        let null = match function.kind(position) {
+            ("COMMUNICATOR", "out") => "MPI_COMM_NULL",
+            ("GROUP", "out") => "MPI_GROUP_NULL",
+            ("DATATYPE", "out") => "MPI_DATATYPE_NULL",
+            ("OPERATION", "out") => "MPI_OP_NULL",
+            ("ERRHANDLER", "out") => "MPI_ERRHANDLER_NULL",
+            ("INFO", "out") => "MPI_INFO_NULL",
+            ("MESSAGE", "out") => "MPI_MESSAGE_NULL",
+            ("REQUEST", "out") => "MPI_REQUEST_NULL",
+            ("SESSION", "out") => "MPI_SESSION_NULL",
+            _ => return None,
+        };
+        let is_one = |row: &&NotNull| row.name == name && row.length.is_none();
+        needed.iter().find(is_one).map(|_| (name.clone(), null))
+    });
+    made.collect()
+}
+
 fn implemented(
     text: &mut String,
     function: &Function,
@@ -106,27 +168,80 @@ fn implemented(
     module: &str,
 ) -> std::fmt::Result {
     let parameters = function.rust_parameters();
-    let declared: Vec<String> = parameters
-        .iter()
-        .map(|(name, kind)| format!("{name}: {kind}"))
-        .collect();
     let passed: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
     let (name, result) = (function.name, function.rust_result());
-    writeln!(
+    write!(
         text,
-        "entry! {{ {name}({}) -> {result} = crate::{module}::{body}({}); }}",
-        declared.join(", "),
-        passed.join(", ")
-    )
+        "entry! {{ {name}({}) -> {result} = ",
+        declared(function)
+    )?;
+    let owner = |kind| parameters.iter().find(|(_, found)| found == kind);
+    for NotNull {
+        name: pointer,
+        length,
+        expected,
+    } in refused(function)
+    {
+        let condition = match length {
+            Some(length) => format!("{pointer}.is_null() && {length} > 0"),
+            None => format!("{pointer}.is_null()"),
+        };
+        let (refuse, owner) = match (owner("MPI_Session"), owner("MPI_Comm")) {
+            (Some((session, _)), _) => ("session::refuse_null", session.as_str()),
+            (None, Some((comm, _))) => ("error::refuse_null", comm.as_str()),
+            (None, None) => ("error::refuse_null", "0"),
+        };
+        let argument = pointer.trim_end_matches('_');
+        write!(
+            text,
+            "if {condition} {{ crate::{refuse}(\"{name}\", {owner}, \"{argument}\", \"{expected}\") }} else "
+        )?;
+    }
+    let mut call = format!("crate::{module}::{body}({})", passed.join(", "));
+    let nulled: String = handles(function)
+        .iter()
+        .map(|(name, null)| format!("*{name} = mpi_abi_sys::constants::{null}; "))
+        .collect();
+    if !nulled.is_empty() {
+        call = format!("let code = {call}; if code != 0 {{ {nulled}}} code");
+    }
+    if text.ends_with("else ") {
+        writeln!(text, "{{ {call} }}; }}")
+    } else {
+        writeln!(text, "{call}; }}")
+    }
+}
+
+/// For the tests: a call of the function with each pointer null that it refuses.
+fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
+    for null in refused(function) {
+        let argument = |(name, kind): (String, String)| match kind.as_str() {
+            _ if name == null.name => "core::ptr::null_mut()".to_owned(),
+            "MPI_Comm" => "mpi_abi_sys::constants::MPI_COMM_SELF".to_owned(),
+            "MPI_Session" => "session()".to_owned(),
+            kind if kind.starts_with('*') => "scratch()".to_owned(),
+            _ => "1".to_owned(),
+        };
+        let passed: Vec<String> = function
+            .rust_parameters()
+            .into_iter()
+            .map(argument)
+            .collect();
+        writeln!(
+            text,
+            "{}({}) null {} = ({});",
+            function.name,
+            declared(function),
+            null.name,
+            passed.join(", ")
+        )?;
+    }
+    Ok(())
 }
 
 /// A stub needs only the communicator among its arguments, to find the error handler.
 fn stub(text: &mut String, function: &Function) -> std::fmt::Result {
     let parameters = function.rust_parameters();
-    let declared: Vec<String> = parameters
-        .iter()
-        .map(|(name, kind)| format!("{name}: {kind}"))
-        .collect();
     let comm = parameters
         .iter()
         .find(|(_, kind)| kind == "MPI_Comm")
@@ -136,6 +251,6 @@ fn stub(text: &mut String, function: &Function) -> std::fmt::Result {
     writeln!(
         text,
         "entry! {{ {name}({}) -> {result} = crate::error::missing(\"{name}\", {comm}){conversion}; }}",
-        declared.join(", "),
+        declared(function),
     )
 }

@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use engine::attr::{CopyFunction, DeleteFunction, Keyval};
 use engine::p2p::TAG_UPPER_BOUND;
@@ -26,7 +26,25 @@ enum Kind {
 /// The keyvals by number.
 static KEYVALS: Mutex<Option<Keyvals>> = Mutex::new(None);
 
-type Keyvals = HashMap<i32, (Kind, Arc<Keyval>)>;
+type Keyvals = HashMap<i32, (Kind, Held)>;
+
+/// A keyval by how it is held.
+enum Held {
+    /// The program has it.
+    Live(Arc<Keyval>),
+    /// The program has freed it; it is found as long as an attribute uses it (MPI-5.0, section 7.7.2).
+    Freed(Weak<Keyval>),
+}
+
+impl Held {
+    fn get(&self) -> Option<Arc<Keyval>> {
+        match self {
+            Self::Live(keyval) => Some(keyval.clone()),
+            Self::Freed(keyval) => keyval.upgrade(),
+        }
+    }
+}
+
 /// Own keyvals start above the integers that the ABI reserves.
 const FIRST_KEYVAL: i32 = 16385;
 
@@ -75,9 +93,10 @@ fn predefined(keyval: i32) -> Option<Option<usize>> {
 fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
     let keyvals = KEYVALS.lock().unwrap_or_else(PoisonError::into_inner);
     let found = keyvals.as_ref().and_then(|map| map.get(&keyval));
-    match found {
-        Some((made_for, keyval)) if *made_for == kind => Ok(keyval.clone()),
-        _ => {
+    let found = found.filter(|(made_for, _)| *made_for == kind);
+    match found.and_then(|(_, held)| held.get()) {
+        Some(keyval) => Ok(keyval),
+        None => {
             let (argument, expected) = match kind {
                 Kind::Comm => ("comm_keyval", "a key from MPI_Comm_create_keyval"),
                 Kind::Type => ("type_keyval", "a key from MPI_Type_create_keyval"),
@@ -160,7 +179,7 @@ unsafe fn create(
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get_or_insert_default()
-            .insert(number, (kind, Arc::new(made)));
+            .insert(number, (kind, Held::Live(Arc::new(made))));
         // SAFETY: the result is writable (crate head).
         unsafe { *keyval = number };
         Ok(())
@@ -171,14 +190,15 @@ unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
     run(call, 0, || {
         // SAFETY: the number is readable and writable (crate head).
         let number = unsafe { &mut *keyval };
-        find(kind, *number)?;
-        if let Some(map) = KEYVALS
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_mut()
-        {
-            map.remove(number);
-        }
+        let freed = find(kind, *number)?;
+        let mut keyvals = KEYVALS.lock().unwrap_or_else(PoisonError::into_inner);
+        let keyvals = keyvals.get_or_insert_default();
+        keyvals.insert(*number, (kind, Held::Freed(Arc::downgrade(&freed))));
+        drop(freed);
+        keyvals.retain(|_, (_, held)| match held {
+            Held::Live(_) => true,
+            Held::Freed(keyval) => keyval.strong_count() > 0,
+        });
         *number = abi::MPI_KEYVAL_INVALID;
         Ok(())
     })

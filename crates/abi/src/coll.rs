@@ -5,15 +5,18 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Root, ShortPlan, Shown, Sizes};
+use engine::coll::{self, Pieces, Root, ShortPlan, Shown, Sizes};
 use engine::comm::Comm;
-use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result, task};
-use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
+use crate::coll_buffers::{
+    all_pieces, block, both_apart, in_place, in_place_if, is_dense, misplaced, one_group,
+    own_apart, own_piece,
+};
 use crate::datatype::host_memory as memory;
-use crate::handle::{COMMS, DATATYPES};
+use crate::handle::COMMS;
 use crate::type_create::Address;
 
 /// How a call ends.
@@ -25,29 +28,6 @@ pub(crate) enum Ending {
     Started(*mut MPI_Request),
     /// At once, with a persistent request of an operation that is not running.
     Planned(*mut MPI_Request),
-}
-
-/// The piece that a rank gives; `None` when it is in place.
-pub(crate) fn own_piece(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Option<Memory<'static>>> {
-    if in_place(buf) {
-        return Ok(None);
-    }
-    memory(buf, count, datatype).map(Some)
-}
-
-/// A piece of each rank of an intracommunicator, one after the other.
-pub(crate) fn all_pieces(
-    comm: &Comm,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Memory<'static>> {
-    memory(buf, count, datatype)?;
-    memory(buf, count.saturating_mul(i64::from(comm.size())), datatype)
 }
 
 /// Writes the three entry points of a collective: blocking, nonblocking and persistent, in this order.
@@ -191,30 +171,9 @@ pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {
     ))
 }
 
-/// Data of two groups are never in place.
-pub(crate) fn one_group(comm: &Comm) -> Result<()> {
-    if comm.remote_size().is_none() {
-        return Ok(());
-    }
-    let expected = "a buffer, on an intercommunicator";
-    Err(Error::argument(
-        ErrorClass::ERR_BUFFER,
-        "sendbuf",
-        "MPI_IN_PLACE",
-        expected,
-    ))
-}
-
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
 pub(crate) fn partners(comm: &Comm) -> u32 {
     comm.remote_size().unwrap_or_else(|| comm.size()) as u32
-}
-
-pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block> {
-    memory(buf, count, datatype)?;
-    let datatype = DATATYPES.find(datatype, "datatype")?;
-    // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-    Ok(unsafe { Block::of(buf.cast_mut().cast(), count as usize, datatype) })
 }
 
 /// The root that an argument names.
@@ -255,15 +214,6 @@ pub(crate) fn is_member(root: Root) -> bool {
     matches!(root, Root::Rank(_))
 }
 
-/// Whether all of the memory is one run of bytes, or there is none.
-pub(crate) fn is_dense(memory: Option<Memory<'_>>) -> bool {
-    memory.is_none_or(|memory| memory.layout.is_none())
-}
-
-pub(crate) fn in_place(buf: *const c_void) -> bool {
-    buf as usize == MPI_IN_PLACE
-}
-
 /// One block for each of so many ranks from C arrays of counts and displacements in elements.
 pub(crate) unsafe fn varying(
     ranks: usize,
@@ -273,6 +223,7 @@ pub(crate) unsafe fn varying(
     datatype: MPI_Datatype,
 ) -> Result<Pieces> {
     let base = block(buf, 0, datatype)?;
+    refuse_null_arrays(ranks, [counts.is_null(), displacements.is_null()])?;
     let mut pieces = Vec::new();
     for rank in 0..ranks {
         // SAFETY: the arrays have one entry per rank (crate head).
@@ -290,9 +241,24 @@ pub(crate) unsafe fn varying(
                 "0 or more elements",
             )
         })?;
+        if count > 0 && in_place(buf) {
+            return Err(misplaced("buffer"));
+        }
         pieces.push(base.part(at, count));
     }
     Ok(Pieces(pieces))
+}
+
+/// Arrays of one entry per rank that are null.
+pub(crate) fn refuse_null_arrays(ranks: usize, are_null: [bool; 2]) -> Result<()> {
+    let names = ["counts", "displacements"].into_iter().zip(are_null);
+    match names.into_iter().find(|(_, is_null)| *is_null) {
+        Some((name, _)) if ranks > 0 => {
+            let expected = format!("an array of {ranks} entries");
+            Err(Error::argument(ErrorClass::ERR_ARG, name, "null", expected))
+        }
+        _ => Ok(()),
+    }
 }
 
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
@@ -369,11 +335,13 @@ unsafe fn gather(
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
-        let from = own_piece(sendbuf, sendcount, sendtype)?;
-        let into = match is_root(found, root) {
+        let is_root = is_root(found, root);
+        let from = own_piece(is_root, "sendbuf", sendbuf, sendcount, sendtype)?;
+        let into = match is_root {
             true => Some(all_pieces(found, recvbuf, count, recvtype)?),
             false => None,
         };
+        both_apart(from.as_ref(), into.as_ref())?;
         short = attempt!(
             call,
             found,
@@ -383,7 +351,8 @@ unsafe fn gather(
         );
     }
     let comm = COMMS.share(comm, "comm")?;
-    let send = if in_place(sendbuf) || !is_member(root) {
+    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+    let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
         None
     } else {
         Some(block(sendbuf, sendcount, sendtype)?)
@@ -429,7 +398,8 @@ unsafe fn gatherv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let send = if in_place(sendbuf) || !is_member(root) {
+    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+    let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
         None
     } else {
         Some(block(sendbuf, sendcount.into(), sendtype)?)
@@ -440,6 +410,9 @@ unsafe fn gatherv(
     } else {
         None
     };
+    if let (Some(send), Some(receive)) = (&send, &receive) {
+        own_apart(&comm, send, receive)?;
+    }
     finish(
         call,
         comm,
@@ -473,11 +446,13 @@ unsafe fn scatter(
     let (count, recvcount) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
-        let into = own_piece(recvbuf, recvcount, recvtype)?;
-        let from = match is_root(found, root) {
+        let is_root = is_root(found, root);
+        let into = own_piece(is_root, "recvbuf", recvbuf, recvcount, recvtype)?;
+        let from = match is_root {
             true => Some(all_pieces(found, sendbuf, count, sendtype)?),
             false => None,
         };
+        both_apart(from.as_ref(), into.as_ref())?;
         short = attempt!(
             call,
             found,
@@ -487,7 +462,8 @@ unsafe fn scatter(
         );
     }
     let comm = COMMS.share(comm, "comm")?;
-    let receive = if in_place(recvbuf) || !is_member(root) {
+    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+    let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
         None
     } else {
         Some(block(recvbuf, recvcount, recvtype)?)
@@ -533,7 +509,8 @@ unsafe fn scatterv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let receive = if in_place(recvbuf) || !is_member(root) {
+    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+    let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
         None
     } else {
         Some(block(recvbuf, recvcount.into(), recvtype)?)
@@ -544,6 +521,9 @@ unsafe fn scatterv(
     } else {
         None
     };
+    if let (Some(send), Some(receive)) = (&send, &receive) {
+        own_apart(&comm, receive, send)?;
+    }
     finish(
         call,
         comm,

@@ -7,9 +7,10 @@ use engine::Result;
 use engine::coll::{self, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{
-    Ending, all_pieces, attempt, block, finish, forms, in_place, is_dense, own_piece, partners,
-    varying,
+use crate::coll::{Ending, attempt, finish, forms, partners, refuse_null_arrays, varying};
+use crate::coll_buffers::{
+    all_pieces, apart, block, both_apart, in_place, in_place_if, is_dense, one_group, own_apart,
+    own_piece,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -30,8 +31,9 @@ unsafe fn allgather(
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if found.remote_size().is_none() {
-        let from = own_piece(sendbuf, sendcount, sendtype)?;
+        let from = own_piece(true, "sendbuf", sendbuf, sendcount, sendtype)?;
         let all = all_pieces(found, recvbuf, count, recvtype)?;
+        both_apart(from.as_ref(), Some(&all))?;
         short = attempt!(
             call,
             found,
@@ -41,7 +43,7 @@ unsafe fn allgather(
         );
     }
     let comm = COMMS.share(comm, "comm")?;
-    let send = if in_place(sendbuf) {
+    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         Some(block(sendbuf, sendcount, sendtype)?)
@@ -81,13 +83,16 @@ unsafe fn allgatherv(
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
-    let send = if in_place(sendbuf) {
+    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         Some(block(sendbuf, sendcount.into(), sendtype)?)
     };
     // SAFETY: passed on.
     let pieces = unsafe { varying(ranks, recvbuf, recvcounts, displs, recvtype) }?;
+    if let Some(send) = &send {
+        own_apart(&comm, send, &pieces)?;
+    }
     finish(
         call,
         comm,
@@ -121,6 +126,7 @@ unsafe fn alltoall(
     if found.remote_size().is_none() && !in_place(sendbuf) {
         let from = all_pieces(found, sendbuf, sendcount, sendtype)?;
         let into = all_pieces(found, recvbuf, count, recvtype)?;
+        apart(&from, &into)?;
         short = attempt!(
             call,
             found,
@@ -132,7 +138,7 @@ unsafe fn alltoall(
     let comm = COMMS.share(comm, "comm")?;
     let size = partners(&comm);
     let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
-    let send = if in_place(sendbuf) {
+    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         Some(Pieces::equal(
@@ -174,12 +180,18 @@ unsafe fn alltoallv(
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
     let receive = unsafe { varying(ranks, recvbuf, recvcounts, rdispls, recvtype) }?;
-    let send = if in_place(sendbuf) {
+    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         // SAFETY: passed on.
         Some(unsafe { varying(ranks, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
+    if let Some(send) = send
+        .as_ref()
+        .and_then(|send| send.0.get(comm.rank() as usize))
+    {
+        own_apart(&comm, send, &receive)?;
+    }
     finish(
         call,
         comm,
@@ -203,6 +215,9 @@ pub(crate) unsafe fn mixed(
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
 ) -> Result<Pieces> {
+    let are_null = [counts.is_null(), displacements.is_null()];
+    refuse_null_arrays(ranks, are_null)?;
+    refuse_null_arrays(ranks, [datatypes.is_null(), false])?;
     let pieces = (0..ranks).map(|rank| {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at, datatype) = unsafe {
@@ -235,12 +250,18 @@ unsafe fn alltoallw(
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
     let receive = unsafe { mixed(ranks, recvbuf, recvcounts, rdispls, recvtypes) }?;
-    let send = if in_place(sendbuf) {
+    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         // SAFETY: passed on.
         Some(unsafe { mixed(ranks, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
+    if let Some(send) = send
+        .as_ref()
+        .and_then(|send| send.0.get(comm.rank() as usize))
+    {
+        own_apart(&comm, send, &receive)?;
+    }
     finish(
         call,
         comm,

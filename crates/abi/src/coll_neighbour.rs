@@ -4,13 +4,14 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
+use engine::Result;
 use engine::coll::{Pieces, neighbour};
 use engine::comm::Comm;
-use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, block, finish, forms, in_place, intra, varying};
+use crate::coll::{Ending, finish, forms, intra, varying};
 use crate::coll_all::mixed;
+use crate::coll_buffers::{block, in_place_if};
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.
@@ -18,15 +19,7 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
     let comm = intra(comm)?;
     let (sources, destinations) = neighbour::degrees(&comm)?;
     for (name, buffer) in ["sendbuf", "recvbuf"].into_iter().zip(buffers) {
-        if in_place(buffer) {
-            let (value, expected) = ("MPI_IN_PLACE", "a buffer, among neighbours");
-            return Err(Error::argument(
-                ErrorClass::ERR_BUFFER,
-                name,
-                value,
-                expected,
-            ));
-        }
+        in_place_if(false, name, buffer)?;
     }
     Ok((comm, sources, destinations))
 }

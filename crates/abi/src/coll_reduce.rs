@@ -12,9 +12,9 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{
-    Ending, all_pieces, attempt, block, finish, forms, in_place, intra, is_dense, is_member,
-    is_root, one_group, root_of,
+use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, root_of};
+use crate::coll_buffers::{
+    all_pieces, apart, block, both_apart, in_place, in_place_if, is_dense, one_group,
 };
 use crate::datatype::host_memory as memory;
 use crate::handle::COMMS;
@@ -49,7 +49,12 @@ unsafe fn reduce(
         };
         let from = match into {
             Some(into) if in_place(sendbuf) => into,
-            _ => memory(sendbuf, count, datatype)?,
+            _ => {
+                in_place_if(false, "sendbuf", sendbuf)?;
+                let from = memory(sendbuf, count, datatype)?;
+                both_apart(Some(&from), into.as_ref())?;
+                from
+            }
         };
         let count = count as usize;
         short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(into), reduce(&from, into.as_ref(), count; bound, Some(rank)));
@@ -61,7 +66,9 @@ unsafe fn reduce(
         None
     };
     let send = match &receive {
-        Some(receive) if in_place(sendbuf) || !is_member(root) => receive.clone(),
+        Some(receive) if !is_member(root) || in_place_if(one_group(&comm), "sendbuf", sendbuf)? => {
+            receive.clone()
+        }
         None if !is_member(root) => block(core::ptr::null(), 0, datatype)?,
         _ => block(sendbuf, count, datatype)?,
     };
@@ -97,7 +104,9 @@ impl Vectors {
         if in_place(self.sendbuf) {
             return Ok((into, into));
         }
-        Ok((memory(self.sendbuf, self.count, self.datatype)?, into))
+        let from = memory(self.sendbuf, self.count, self.datatype)?;
+        apart(&from, &into)?;
+        Ok((from, into))
     }
 
     /// Both as messages take them.
@@ -137,9 +146,7 @@ unsafe fn allreduce(
         short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce(&from, Some(&into), count; bound, None));
     }
     let comm = COMMS.share(comm, "comm")?;
-    if in_place(sendbuf) {
-        one_group(&comm)?;
-    }
+    in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
     let (send, receive) = vectors.blocks()?;
     finish(
         call,
@@ -266,14 +273,13 @@ unsafe fn reduce_parts(
                 )
             })?;
     }
-    let whole = if in_place(sendbuf) {
-        one_group(&comm)?;
-        recvbuf
-    } else {
-        sendbuf
-    };
+    let is_in_place = in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
+    let whole = if is_in_place { recvbuf } else { sendbuf };
     let send = block(whole, total, datatype)?;
     let receive = block(recvbuf, counts[comm.rank() as usize], datatype)?;
+    if !is_in_place {
+        apart(&send.memory(), &receive.memory())?;
+    }
     let counts = counts.iter().map(|&count| count as usize).collect();
     finish(
         call,
@@ -332,6 +338,9 @@ unsafe fn reduce_scatter_block(
         let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
         let from = all_pieces(found, whole, recvcount, datatype)?;
         let into = memory(recvbuf, recvcount, datatype)?;
+        if !in_place(sendbuf) {
+            apart(&from, &into)?;
+        }
         let count = recvcount as usize;
         short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce_scatter(&from, &into, count; bound));
     }

@@ -11,6 +11,7 @@ use engine::datatype::{Datatype, Typed};
 use engine::device;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::handle::DATATYPES;
@@ -89,7 +90,7 @@ pub(crate) fn plain_bytes(
         cold_path();
         return None;
     }
-    if CHECKED && buf.is_null() {
+    if CHECKED && buf as usize <= MPI_IN_PLACE {
         cold_path();
         return None;
     }
@@ -143,7 +144,7 @@ pub(crate) fn memory(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
-    if datatype < 1024 && count >= 0 && !buf.is_null() {
+    if datatype < 1024 && count >= 0 && buf as usize > MPI_IN_PLACE {
         let size = SIZES[datatype].load(Ordering::Relaxed);
         let bytes = (count as u64).wrapping_mul(u64::from(size));
         if size != 255 && count < 1 << 54 {
@@ -177,6 +178,16 @@ fn general_memory(
             "buf",
             "null",
             format!("the address of {count} elements"),
+        ));
+    }
+    if buf as usize == MPI_IN_PLACE && elements > 0 && layout.size() > 0 {
+        let expected = format!("the address of {count} elements: this argument cannot be in place");
+        let value = "MPI_IN_PLACE";
+        return Err(Error::argument(
+            ErrorClass::ERR_BUFFER,
+            "buf",
+            value,
+            expected,
         ));
     }
     let mut memory = object.memory(buf.cast_mut().cast(), elements)?;

@@ -108,6 +108,24 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
     )
 }
 
+/// A null pointer where a call reads or stores something; the entry points find it.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse_null(
+    call: &'static str,
+    comm: MPI_Comm,
+    argument: &'static str,
+    expected: &'static str,
+) -> i32 {
+    let error = Error::argument(ErrorClass::ERR_ARG, argument, "null", expected);
+    if env::is_active() {
+        raise(call, comm, error)
+    } else {
+        // Some calls may be made at any time, and the others say the more useful thing first.
+        run_any_time(call, || Err(error))
+    }
+}
+
 fn handler_of(comm: &Comm) -> u64 {
     match comm.error_handler.load(Ordering::Relaxed) {
         0 => MPI_ERRORS_ARE_FATAL as u64,

@@ -216,7 +216,9 @@ pub(crate) unsafe fn MPI_Info_get(
         // SAFETY: the results are writable, `value` for `valuelen` characters and a NUL (crate head).
         unsafe {
             *flag = i32::from(found.is_some());
-            if let Some(found) = found {
+            if let Some(found) = found
+                && !value.is_null()
+            {
                 store_text(
                     &found,
                     value,

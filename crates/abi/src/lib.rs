@@ -14,6 +14,7 @@ mod attr;
 mod buffer;
 mod coll;
 mod coll_all;
+mod coll_buffers;
 mod coll_neighbour;
 mod coll_reduce;
 mod comm;
@@ -26,6 +27,8 @@ mod group;
 mod handle;
 mod info;
 mod intercomm;
+#[cfg(test)]
+mod null_tests;
 mod op;
 mod p2p;
 mod pack;

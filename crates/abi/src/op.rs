@@ -11,6 +11,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
+use crate::coll_buffers::{aliased, in_place_if};
 use crate::datatype::{host_memory as memory, lend_handle};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
@@ -124,8 +125,13 @@ pub(crate) unsafe fn MPI_Reduce_local(
 ) -> i32 {
     run("MPI_Reduce_local", 0, || {
         let count = count.into();
-        memory(inbuf, count, datatype)?;
-        memory(inoutbuf, count, datatype)?;
+        in_place_if(false, "inbuf", inbuf)?;
+        in_place_if(false, "inoutbuf", inoutbuf)?;
+        let from = memory(inbuf, count, datatype)?;
+        let into = memory(inoutbuf, count, datatype)?;
+        if from.overlaps(&into) {
+            return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
+        }
         let reduction = bind(op, datatype)?;
         // SAFETY: both buffers hold `count` elements (crate head; checked as far as C allows).
         unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count as usize) };

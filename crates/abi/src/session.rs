@@ -48,6 +48,25 @@ fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> 
     }
 }
 
+/// A null pointer where a call reads or stores something; the entry points find it.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse_null(
+    call: &'static str,
+    session: MPI_Session,
+    argument: &'static str,
+    expected: &'static str,
+) -> i32 {
+    run(call, session, |_| {
+        Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            argument,
+            "null",
+            expected,
+        ))
+    })
+}
+
 /// The level that an info object asks for; sessions of independent parts of a program come from any thread.
 fn level(info: MPI_Info) -> Result<ThreadLevel> {
     if info == MPI_INFO_NULL {

@@ -115,6 +115,16 @@ pub(crate) unsafe fn MPI_Type_get_true_extent_x(
     unsafe { MPI_Type_get_true_extent(datatype, lb, extent) }
 }
 
+/// Of the two names that some handles have, the one that other libraries give.
+fn usual_name(name: String) -> String {
+    let synonyms = [
+        ("MPI_LONG_LONG", "MPI_LONG_LONG_INT"),
+        ("MPI_C_FLOAT_COMPLEX", "MPI_C_COMPLEX"),
+    ];
+    let found = synonyms.into_iter().find(|(ours, _)| *ours == name);
+    found.map_or(name, |(_, usual)| usual.to_owned())
+}
+
 pub(crate) unsafe fn MPI_Type_get_name(
     datatype: MPI_Datatype,
     name: *mut c_char,
@@ -124,7 +134,7 @@ pub(crate) unsafe fn MPI_Type_get_name(
         let text = if datatype == abi::MPI_DATATYPE_NULL {
             "MPI_DATATYPE_NULL".to_owned()
         } else {
-            DATATYPES.find(datatype, "datatype")?.name()
+            usual_name(DATATYPES.find(datatype, "datatype")?.name())
         };
         // SAFETY: the buffer has the standard's size (crate head).
         unsafe { store_text(&text, name, resultlen, abi::MPI_MAX_OBJECT_NAME as usize) };

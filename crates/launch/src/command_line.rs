@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::LaunchError;
 use crate::flags::{self, Effect, FlagRow};
@@ -77,7 +76,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
             output: Output::Inherit,
             input: Input::Rank(0),
             binding: Binding::Automatic,
-            timeout: None,
+            timeout: settings::timeout()?,
             grace: settings::grace()?,
             talk: Talk::default(),
         },
@@ -209,7 +208,7 @@ impl Reading {
                 Some(binding) => self.plan.binding = binding,
                 None => self.ignored.push(shown),
             },
-            Effect::Timeout => self.plan.timeout = Some(seconds(&text)?),
+            Effect::Timeout => self.plan.timeout = Some(settings::seconds("--timeout", &text)?),
             Effect::Stats => self.plan.talk.stats = true,
             Effect::Verbose => self.plan.talk.verbose = true,
             Effect::Bindings => self.plan.talk.bindings = true,
@@ -273,18 +272,6 @@ fn number_of_ranks(flag: &OsStr, text: &str) -> Result<u32, LaunchError> {
             flag.display()
         ))
     })
-}
-
-fn seconds(text: &str) -> Result<Duration, LaunchError> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    number
-        .filter(|&number| number > 0.0)
-        .and_then(|number| Duration::try_from_secs_f64(number).ok())
-        .ok_or_else(|| {
-            LaunchError::usage(format!(
-                "--timeout wants a number of seconds above 0, but got '{text}'"
-            ))
-        })
 }
 
 fn reader_of_input(text: &str) -> Result<Input, LaunchError> {

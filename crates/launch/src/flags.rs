@@ -66,7 +66,7 @@ flags! {
     "l" | "label" | "prepend-rank" | "tag-output", [], Label, "put [rank] before each line; lines are never torn";
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, all or none (default 0)";
     "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
-    "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time";
+    "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
     "stats", [], Stats, "print each rank's counters at the end";
     "v" | "verbose", [], Verbose, "say what is done";
     "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";

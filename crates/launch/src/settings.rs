@@ -16,6 +16,8 @@ pub const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
 pub const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
 /// Read: milliseconds between asking the ranks to end and killing them.
 pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
+/// Read: seconds after which the job is ended, as for `--timeout`; the name that other launchers use.
+pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 /// Grace when the environment does not say.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 
@@ -33,6 +35,30 @@ pub(crate) fn grace() -> Result<Duration, LaunchError> {
             "{GRACE_VARIABLE} is {text:?}, expected a number of milliseconds"
         ))
     })
+}
+
+/// The longest time that the job may take, if the environment says.
+///
+/// # Errors
+/// When the environment holds something that is no number of seconds above 0.
+pub(crate) fn timeout() -> Result<Option<Duration>, LaunchError> {
+    let Some(text) = read(TIMEOUT_VARIABLE) else {
+        return Ok(None);
+    };
+    seconds(TIMEOUT_VARIABLE, &text.to_string_lossy()).map(Some)
+}
+
+/// A time in seconds, from a flag or a variable of this name.
+pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, LaunchError> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    number
+        .filter(|&number| number > 0.0)
+        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .ok_or_else(|| {
+            LaunchError::usage(format!(
+                "{name} wants a number of seconds above 0, but got '{text}'"
+            ))
+        })
 }
 
 /// Directories in which programs are looked up.

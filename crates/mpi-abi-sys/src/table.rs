@@ -92,6 +92,23 @@ pub struct Function {
     pub base: &'static str,
     /// MPI version that deprecated it; empty if none.
     pub deprecated_in: &'static str,
+    /// Chapter of the standard, as the table's README abbreviates it.
+    pub chapter: &'static str,
+    /// Kind and direction (`in`, `out`, `inout`) of each parameter, as far as the table knows it.
+    kinds: Vec<(&'static str, &'static str)>,
+    /// Name and length of the parameters that are arrays.
+    lengths: Vec<(&'static str, &'static str)>,
+}
+
+/// A parameter that may not be a null pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotNull {
+    /// The name that the Rust declaration has.
+    pub name: String,
+    /// The parameter that must be above 0 for this to hold, if it is an array.
+    pub length: Option<String>,
+    /// What the call expects there.
+    pub expected: String,
 }
 
 impl Function {
@@ -102,6 +119,75 @@ impl Function {
             .filter(|p| **p != "...")
             .map(|p| rust_parameter(p))
             .collect()
+    }
+
+    /// Kind and direction of the parameter at a position; empty where the table has none.
+    pub fn kind(&self, position: usize) -> (&'static str, &'static str) {
+        self.kinds.get(position).copied().unwrap_or_default()
+    }
+
+    /// The parameters through which the function reads or stores something it cannot do without: results, handles that it
+    /// changes, texts, and arrays where they have entries.
+    ///
+    /// Not among them: buffers, whose datatype may hold addresses; statuses that are ignored; arrays of requests, which have
+    /// an error class of their own; arrays whose length only the call knows; weights; `argc` and `argv`; texts of info
+    /// objects, with classes of their own; and room for texts that a program may ask the length of first.
+    pub fn not_null(&self) -> Vec<NotNull> {
+        if self.returns != "int" || self.chapter == "convert" {
+            return Vec::new();
+        }
+        let parameters = self.rust_parameters();
+        let checked = parameters.iter().enumerate();
+        let checked = checked.filter(|(_, (_, rust))| rust.starts_with('*'));
+        checked
+            .filter_map(|(position, (name, _))| self.needed(position, name))
+            .collect()
+    }
+
+    /// The row of [`Self::not_null`] for a pointer.
+    fn needed(&self, position: usize, name: &str) -> Option<NotNull> {
+        let declarator = self.parameters[position];
+        let declared = declared_name(declarator);
+        let length = self.lengths.iter().find(|(array, _)| *array == declared);
+        let length = length.map_or("", |(_, length)| length);
+        let is_text = self.kind(position).0 == "STRING";
+        let entries = match length.trim_start_matches('[').split(',').next() {
+            // The indices of completed requests are as many as there are requests.
+            Some("*") if declared == "array_of_indices" => "incount",
+            Some(length) => length,
+            None => "",
+        };
+        let is_array = !entries.is_empty() && !is_text;
+        let is_needed = match self.kind(position) {
+            ("BUFFER" | "ARGUMENT_COUNT" | "ARGUMENT_LIST" | "WEIGHT" | "EXTRA_STATE", _) => false,
+            ("STATUS", direction) => direction != "out" && !is_array,
+            ("REQUEST", _) if is_array => false,
+            ("STRING", "in") => self.chapter != "info",
+            ("STRING", _) => entries.starts_with("MPI_MAX") || self.name == "MPI_Info_get_nthkey",
+            ("ERROR_CODE", _) if declared == "array_of_errcodes" => false,
+            (_, "in") => is_array,
+            (_, "out" | "inout") => true,
+            _ => false,
+        };
+        if !is_needed || (is_array && entries == "*") {
+            return None;
+        }
+        let c_type = declarator.trim_start_matches("const ");
+        let c_type = c_type.split([' ', '*']).next().unwrap_or("");
+        let expected = if is_array {
+            format!("an array of '{entries}' entries")
+        } else if is_text {
+            "the address of a text".to_owned()
+        } else if c_type == "void" {
+            "the address of a pointer".to_owned()
+        } else {
+            format!("the address of a variable of type {c_type}")
+        };
+        Some(NotNull {
+            name: name.to_owned(),
+            length: is_array.then(|| entries.to_owned()),
+            expected,
+        })
     }
 
     /// The Rust type of the result.
@@ -137,9 +223,30 @@ pub fn functions() -> Vec<Function> {
                 parameters,
                 base,
                 deprecated_in: row.get("deprecated_in"),
+                chapter: row.get("chapter"),
+                kinds: cells(row.get("parameter_kinds"))
+                    .filter_map(|cell| cell.split_once(':')?.1.split_once(':'))
+                    .collect(),
+                lengths: cells(row.get("array_lengths"))
+                    .filter_map(|cell| cell.split_once(':'))
+                    .collect(),
             }
         })
         .collect()
+}
+
+/// The parts of a cell that lists parameters.
+fn cells(cell: &'static str) -> impl Iterator<Item = &'static str> {
+    cell.split(';')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+}
+
+/// The name in a C declarator such as `const int counts[]`.
+fn declared_name(declarator: &str) -> &str {
+    let text = declarator.split('[').next().unwrap_or("").trim_end();
+    let start = text.rfind(|c: char| !(c.is_alphanumeric() || c == '_'));
+    &text[start.map_or(0, |at| at + 1)..]
 }
 
 /// Name and Rust type of a C declarator such as `const int counts[]`.

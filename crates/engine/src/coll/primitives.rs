@@ -92,7 +92,8 @@ impl Block {
         }
     }
 
-    pub(crate) fn memory(&self) -> Memory<'_> {
+    /// The memory of the block.
+    pub fn memory(&self) -> Memory<'_> {
         Memory::laid_out(self.base.0, self.count, &self.layout)
             .unwrap_or(Memory::contiguous(self.base.0, 0))
     }

@@ -89,6 +89,30 @@ impl<'a> Memory<'a> {
             },
         })
     }
+
+    /// Whether two memories share a byte, as far as that is told at once: dense ones by all of their bytes, others by the
+    /// first.
+    #[inline(always)]
+    pub fn overlaps(&self, other: &Memory<'_>) -> bool {
+        let after = (other.base as usize).wrapping_sub(self.base as usize);
+        if self.layout.is_none() && other.layout.is_none() {
+            let near = after < self.bytes || after.wrapping_neg() < other.bytes;
+            return near && self.bytes > 0 && other.bytes > 0;
+        }
+        self.bytes > 0 && other.bytes > 0 && self.first_byte() == other.first_byte()
+    }
+
+    /// The lowest address of a byte of the data.
+    pub fn first_byte(&self) -> usize {
+        let start = match self.layout {
+            Some((layout, count)) => {
+                let far = layout.extent().wrapping_mul(count as i64 - 1);
+                layout.true_lower_bound().wrapping_add(far.min(0))
+            }
+            None => 0,
+        };
+        (self.base as usize).wrapping_add_signed(start as isize)
+    }
 }
 
 /// How a send completes (MPI-5.0, section 3.4).

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hang report: by signal, and when the time is up.
 
-use crate::job::{launch, mpiexec, shell};
+use std::process::Command;
+
+use crate::job::{launch, mpiexec, shell, shell_arguments, start};
 use crate::player::players;
 
 const SIGUSR1: i32 = 10;
@@ -126,4 +128,22 @@ fn receive_from_anyone_is_no_cycle() {
 fn job_that_is_in_time_is_not_reported() {
     let done = shell("--timeout 30 -n 2", "true");
     assert_eq!((done.code(), done.err.as_str()), (0, ""));
+}
+
+#[test]
+fn time_limit_may_stand_in_the_environment() {
+    let timed = |seconds: &str, flags: &str, script: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mpiexec"));
+        let command = command.args(shell_arguments(flags, script));
+        start(command.env("MPIEXEC_TIMEOUT", seconds)).finish()
+    };
+    assert_eq!(timed("0.5", "-n 2", "sleep 60").code(), 124);
+    // The flag is nearer to the job.
+    assert_eq!(timed("0.5", "--timeout 60 -n 2", "sleep 1").code(), 0);
+    let wrong = timed("soon", "-n 2", "true");
+    assert!(
+        wrong.err.contains("MPIEXEC_TIMEOUT") && wrong.err.contains("'soon'"),
+        "{}",
+        wrong.err
+    );
 }
