@@ -38,7 +38,8 @@ static MPI_Datatype ints[RANKS];
 static void collectives(const void *from, void *into, int rank)
 {
     const void *give = rank == 0 ? from : MPI_IN_PLACE;
-    void *take = rank == 0 ? into : MPI_IN_PLACE;
+    const void *spread = into == MPI_IN_PLACE ? into : from;
+    void *take = rank == 0 ? a : MPI_IN_PLACE;
     EACH(Allreduce, allreduce, from, into, 2, MPI_INT, MPI_SUM);
     EACH(Reduce, reduce, give, into, 2, MPI_INT, MPI_SUM, 0);
     EACH(Scan, scan, from, into, 2, MPI_INT, MPI_SUM);
@@ -47,8 +48,8 @@ static void collectives(const void *from, void *into, int rank)
     EACH(Reduce_scatter_block, reduce_scatter_block, from, into, 1, MPI_INT, MPI_SUM);
     EACH(Gather, gather, give, 1, MPI_INT, into, 1, MPI_INT, 0);
     EACH(Gatherv, gatherv, give, 1, MPI_INT, into, ones, places, MPI_INT, 0);
-    EACH(Scatter, scatter, from, 1, MPI_INT, take, 1, MPI_INT, 0);
-    EACH(Scatterv, scatterv, from, ones, places, MPI_INT, take, 1, MPI_INT, 0);
+    EACH(Scatter, scatter, spread, 1, MPI_INT, take, 1, MPI_INT, 0);
+    EACH(Scatterv, scatterv, spread, ones, places, MPI_INT, take, 1, MPI_INT, 0);
     EACH(Alltoall, alltoall, from, 1, MPI_INT, into, 1, MPI_INT);
     EACH(Alltoallv, alltoallv, from, ones, places, MPI_INT, into, ones, places, MPI_INT);
     EACH(Alltoallw, alltoallw, from, ones, bytes, ints, into, ones, bytes, ints);
