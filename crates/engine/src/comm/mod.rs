@@ -456,7 +456,10 @@ impl Comm {
     /// Name and rank, for error texts.
     #[cold]
     pub fn describe(&self) -> String {
-        format!("communicator {}, rank {}", self.name(), self.rank)
+        match self.name() {
+            name if name.is_empty() => format!("an unnamed communicator, rank {}", self.rank),
+            name => format!("communicator {name}, rank {}", self.rank),
+        }
     }
 
     /// Adds the communicator to an error's text.
