@@ -1,8 +1,41 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 3 4 8
- * Life of persistent collectives: several active at once, started in the same order, completed in any; communicator freed
- * before them; freed while active; started while active. */
+ * Life of persistent collectives: several active at once, started in the same order or each rank's own, completed in any;
+ * communicator freed before them; freed while active; started while active. */
 #include "check.h"
+
+/* Each rank starts its requests in an order of its own, between other collectives of the communicator. */
+static void own_order(int rank, int size)
+{
+    enum { PLANS = 5, LONG = 20000 };
+    static double in[PLANS][LONG], out[PLANS][LONG];
+    MPI_Request plans[PLANS];
+    const int counts[PLANS] = {1, 1, LONG, 3, 700};
+    MPI_Bcast_init(out[0], counts[0], MPI_DOUBLE, size - 1, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[0]);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &plans[1]);
+    for (int p = 2; p < PLANS; p++)
+        MPI_Allreduce_init(in[p], out[p], counts[p], MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[p]);
+    for (int round = 0; round < 40; round++) {
+        int sum;
+        for (int p = 0; p < PLANS; p++)
+            for (int i = 0; i < counts[p]; i++) {
+                in[p][i] = rank + round + i + p;
+                out[p][i] = rank == size - 1 ? round : -1;
+            }
+        for (int k = 0; k < PLANS; k++) {
+            MPI_Start(&plans[(rank + round + k) % PLANS]);
+            if (k == round % PLANS)
+                MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        }
+        MPI_Waitall(PLANS, plans, MPI_STATUSES_IGNORE);
+        CHECK(out[0][0] == round && sum == size * (size - 1) / 2);
+        for (int p = 2; p < PLANS; p++)
+            for (int i = 0; i < counts[p]; i++)
+                CHECK(out[p][i] == size * (size - 1) / 2 + size * (round + i + p));
+    }
+    for (int p = 0; p < PLANS; p++)
+        MPI_Request_free(&plans[p]);
+}
 
 int main(int argc, char **argv)
 {
@@ -32,6 +65,8 @@ int main(int argc, char **argv)
             CHECK(out[mine] == size * (size - 1) / 2 + size * round * mine);
         }
     }
+    own_order(rank, size);
+
     /* Inactive requests are complete. */
     MPI_Waitall(PLANS, plans, MPI_STATUSES_IGNORE);
 

@@ -146,9 +146,8 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
             (request, started)
         }
         Ending::Planned(request) => {
-            let home = comm.clone();
-            let again = move || work(comm.clone(), arguments.clone());
-            (request, coll::plan(&home, short, again)?)
+            let again = move |comm| work(comm, arguments.clone());
+            (request, coll::plan(call, &comm, short, again)?)
         }
     };
     // SAFETY: the result is writable (crate head).

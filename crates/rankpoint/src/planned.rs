@@ -55,10 +55,10 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         arguments: Result<A>,
         work: impl Fn(Arc<Comm>, A) -> W + 'static,
     ) -> Result<PersistentCollective<'scope, B>> {
-        let comm = self.comm.shared().clone();
-        let planned = one_group(&comm).and(arguments).and_then(|arguments| {
-            coll::plan(self.comm.shared(), None, move || {
-                let work = work(comm.clone(), arguments.clone());
+        let comm = self.comm.shared();
+        let planned = one_group(comm).and(arguments).and_then(|arguments| {
+            coll::plan(call, comm, None, move |comm| {
+                let work = work(comm, arguments.clone());
                 async move {
                     let outcome = work.await;
                     end_if_unsettled(&outcome);

@@ -37,5 +37,5 @@ pub(super) fn make(process: &Process, members: u32) -> u64 {
     );
     let used = process.commons.take(members);
     let offset = used.and_then(|commons| segment.offset_of(commons.base(), bytes as usize));
-    offset.unwrap_or_else(|| segment.allocate(bytes).unwrap_or(0))
+    offset.unwrap_or_else(|| segment.allocate_spare(bytes).unwrap_or(0))
 }

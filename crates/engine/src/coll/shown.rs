@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::commons::Meeting;
 use super::shared::fold;
-use crate::comm::Comm;
+use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::task::{self, Attempt, Waiting, is_soon_ready, new_request};
@@ -250,16 +250,21 @@ pub fn keep(comm: &Comm, shown: Shown<'_>) -> Result<RequestId> {
 pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Shown<'c>>>>;
 
 /// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
-/// runs a future that `again` makes.
+/// runs a future that `again` makes for the communicator that it is given.
+///
+/// Members may start their requests in any order (MPI-5.0, section 6.13), so each request has a communicator of its own, on
+/// which nothing else is started. That one goes with the request.
 ///
 /// # Errors
-/// When no operation is free.
+/// When no operation or no context is free.
 pub fn plan<W: Future<Output = Result<()>> + 'static>(
+    call: &'static str,
     comm: &Arc<Comm>,
     short: Option<ShortPlan>,
-    again: impl Fn() -> W + 'static,
+    again: impl Fn(Arc<Comm>) -> W + 'static,
 ) -> Result<RequestId> {
-    let home = comm.clone();
+    let own = create::hidden(comm, call)?;
+    let home = own.clone();
     let first = short.map(|short| {
         let attempt = move |request| {
             match short(&home) {
@@ -272,5 +277,9 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
         };
         Box::new(attempt) as Attempt
     });
-    task::plan_collective(comm, first, again)
+    let home = own.clone();
+    let request = task::plan_collective(&own, first, move || again(home.clone()));
+    // The request counts as pending on it.
+    own.free();
+    request
 }

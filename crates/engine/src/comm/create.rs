@@ -48,6 +48,13 @@ fn none_left() -> Error {
 fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Result<()>> + use<>)> {
     let object = parent.handle.load(Ordering::Relaxed);
     let copies = parent.attributes.copies(object)?;
+    let (comm, agreement) = start_twin(parent);
+    comm.attributes.adopt(copies);
+    Ok((comm, agreement))
+}
+
+/// A communicator of the same members in another context, without attributes.
+fn start_twin(parent: &Arc<Comm>) -> (Arc<Comm>, impl Future<Output = Result<()>> + use<>) {
     let process = parent.process;
     let plain = || Comm::new(process, PENDING, parent.group().clone(), "");
     let comm = match parent.remote_group() {
@@ -58,7 +65,6 @@ fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Resu
     if let Some(topology) = parent.topology() {
         comm.set_topology(topology.clone());
     }
-    comm.attributes.adopt(copies);
     let (parent, made) = (parent.clone(), comm.clone());
     let agreement = async move {
         if let (Some(local), Some(inner)) = (parent.local(), made.local()) {
@@ -76,7 +82,24 @@ fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Resu
         unsafe { made.set_context(context) };
         round.outcome()
     };
-    Ok((comm, agreement))
+    (comm, agreement)
+}
+
+/// A communicator of the same members that the program does not see, for operations whose order is not that of the other
+/// collectives. In reports and for error handlers it is its parent.
+///
+/// # Errors
+/// When there is no context left.
+pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
+    let (comm, agreement) = start_twin(parent);
+    comm.set_name(&parent.name());
+    comm.handle
+        .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
+    if let Err(error) = block_on(parent.vci, call, agreement) {
+        comm.free();
+        return Err(error);
+    }
+    Ok(comm)
 }
 
 /// A duplicate with its own context and the attributes that their copy callbacks keep (MPI_Comm_dup).
