@@ -111,6 +111,9 @@ impl Process {
         if settings.check.collectives {
             crate::coll::check::start_signing();
         }
+        if settings.check.types {
+            crate::datatype::start_checking();
+        }
         let segment = Arc::new(Segment::attach(place.file)?);
         let board = segment.board(place.rank);
         let pid = std::process::id();

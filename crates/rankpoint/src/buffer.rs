@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "the traits promise facts about memory")]
 
 use engine::coll::Block;
+use engine::datatype::{Predefined, Typed, checks_types};
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, LayoutError, SharedLayout};
@@ -20,6 +21,8 @@ pub struct Region {
     bytes: usize,
     /// Layout and number of elements, where the data are not one run from `base` on.
     layout: Option<(SharedLayout, usize)>,
+    /// The predefined type that all of it is, where it is known.
+    basic: Option<u32>,
 }
 
 static BYTE: Layout = Layout::named(1, 1);
@@ -32,6 +35,7 @@ impl Region {
             base,
             bytes,
             layout: None,
+            basic: None,
         }
     }
 
@@ -47,6 +51,7 @@ impl Region {
                 base,
                 bytes,
                 layout: Some((layout, count)),
+                basic: None,
             },
         })
     }
@@ -56,10 +61,11 @@ impl Region {
     pub(crate) fn values<T: Datatype>(base: *const T, count: usize) -> Result<Self> {
         if const { is_dense::<T>() } {
             // What values occupy fits into an address.
-            return Ok(Self::run(
-                base.cast_mut().cast(),
-                count.wrapping_mul(size_of::<T>()),
-            ));
+            let bytes = count.wrapping_mul(size_of::<T>());
+            return Ok(Self {
+                basic: T::BASIC,
+                ..Self::run(base.cast_mut().cast(), bytes)
+            });
         }
         let unit = T::unit();
         let layout = SharedLayout::Forever(unit.layout);
@@ -100,8 +106,19 @@ impl Region {
             base: self.base,
             bytes: self.bytes,
             layout: self.layout.as_ref().map(|(layout, count)| (layout, *count)),
-            types: None,
+            types: match self.basic {
+                Some(code) if checks_types() => self.types(code),
+                _ => None,
+            },
         }
+    }
+
+    /// The predefined type and the number of its elements.
+    #[cold]
+    #[inline(never)]
+    fn types(&self, code: u32) -> Option<(&'static Typed, usize)> {
+        let datatype = Predefined::find(code)?.datatype();
+        Some((datatype.typed(), self.bytes / datatype.size()))
     }
 
     /// As collectives take it.

@@ -9,6 +9,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use engine::datatype::predefined;
 use layout::Layout;
 
 use crate::p2p::give_up;
@@ -67,6 +68,10 @@ use crate::p2p::give_up;
 pub unsafe trait Datatype: Copy + Send + 'static {
     /// Bytes of data in a value: what it takes in a message.
     const PACKED_BYTES: usize;
+
+    /// The number of the predefined type that a value is some elements of, where it is one.
+    #[doc(hidden)]
+    const BASIC: Option<u32> = None;
 
     /// Which bytes they are.
     #[doc(hidden)]
@@ -177,11 +182,12 @@ fn struct_layout<T>(fields: &[(usize, Unit)]) -> Layout {
 }
 
 macro_rules! numbers {
-    ($($type:ty)*) => {
+    ($($type:ty: $basic:expr,)*) => {
         $(
             // SAFETY: a number: all of its bytes are data, every bit pattern is a value.
             unsafe impl Datatype for $type {
                 const PACKED_BYTES: usize = size_of::<$type>();
+                const BASIC: Option<u32> = $basic;
 
                 fn unit() -> Unit {
                     Unit::dense::<$type>()
@@ -194,11 +200,28 @@ macro_rules! numbers {
     };
 }
 
-numbers! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64 }
+numbers! {
+    u8: Some(predefined::UINT8_T),
+    i8: Some(predefined::INT8_T),
+    u16: Some(predefined::UINT16_T),
+    i16: Some(predefined::INT16_T),
+    u32: Some(predefined::UINT32_T),
+    i32: Some(predefined::INT32_T),
+    u64: Some(predefined::UINT64_T),
+    i64: Some(predefined::INT64_T),
+    // The standard has no integers of 128 bits.
+    u128: None,
+    i128: None,
+    usize: Some(predefined::UINT64_T),
+    isize: Some(predefined::INT64_T),
+    f32: Some(predefined::FLOAT),
+    f64: Some(predefined::DOUBLE),
+}
 
 // SAFETY: elements follow each other without a gap; what is data in each is data here.
 unsafe impl<T: Datatype, const N: usize> Datatype for [T; N] {
     const PACKED_BYTES: usize = N * T::PACKED_BYTES;
+    const BASIC: Option<u32> = T::BASIC;
 
     fn unit() -> Unit {
         let one = T::unit();

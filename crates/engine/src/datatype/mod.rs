@@ -27,3 +27,5 @@ pub use predefined::{Category, Number, Predefined, Shape};
 pub use sequence::Typed;
 pub(crate) use sequence::{Heading, Types};
 pub use signature::Signature;
+pub use typed::checks_types;
+pub(crate) use typed::start_checking;

@@ -3,12 +3,28 @@
 
 use std::sync::Arc;
 
+use fabric::sync::{AtomicBool, Ordering};
+
 use super::Datatype;
 use super::construct::VALUE_INDEX;
 use super::contents::Combiner;
 use super::predefined::Predefined;
 use super::sequence::{Sequence, Typed};
 use super::signature::of_row;
+
+/// Whether messages say which basic types they consist of.
+static CHECKS: AtomicBool = AtomicBool::new(false);
+
+/// Has messages say it from now on, in the whole program.
+pub(crate) fn start_checking() {
+    CHECKS.store(true, Ordering::Relaxed);
+}
+
+/// Whether messages say which basic types they consist of (`RANKPOINT_CHECK=types`): then faces give them with the memory.
+#[inline]
+pub fn checks_types() -> bool {
+    CHECKS.load(Ordering::Relaxed)
+}
 
 impl Datatype {
     /// Which basic types an element consists of, and what the type is called. Takes time in proportion to the types that it is
