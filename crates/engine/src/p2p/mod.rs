@@ -5,6 +5,7 @@
 //! ring. Completing is [`crate::request`]'s work.
 
 pub mod buffered;
+mod memory;
 pub mod persistent;
 pub mod probe;
 
@@ -12,11 +13,9 @@ use std::hint::cold_path;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
 use fabric::ring::SHORT_BYTES;
-use layout::SharedLayout;
 
 use crate::comm::Comm;
-use crate::datatype::{Typed, Types};
-use crate::device::Staged;
+use crate::datatype::Types;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
@@ -24,6 +23,9 @@ use crate::task::Completion;
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+
+pub use memory::Memory;
+use memory::stage;
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE_RANK: i32 = -1;
@@ -36,84 +38,6 @@ pub const TAG_UPPER_BOUND: i32 = i32::MAX;
 
 /// Whether the shortest paths look whether their arguments are wrong; what leaves them always does.
 pub const CHECKED: bool = cfg!(not(feature = "unchecked"));
-
-/// The memory of a message: packed length, and the layout if it is not one run of bytes.
-#[derive(Clone, Copy)]
-pub struct Memory<'a> {
-    /// First byte of the data (contiguous), or the base address of the elements.
-    pub base: *mut u8,
-    /// Packed length in bytes.
-    pub bytes: usize,
-    /// Layout and number of elements of non-contiguous data.
-    pub layout: Option<(&'a SharedLayout, usize)>,
-    /// Basic types and number of elements, where they are checked.
-    pub types: Option<(&'a Typed, usize)>,
-}
-
-impl<'a> Memory<'a> {
-    /// One run of bytes.
-    #[inline(always)]
-    pub const fn contiguous(base: *mut u8, bytes: usize) -> Self {
-        Self {
-            base,
-            bytes,
-            layout: None,
-            types: None,
-        }
-    }
-
-    /// The same memory, of these basic types.
-    #[must_use]
-    pub const fn typed(self, types: Option<(&'a Typed, usize)>) -> Self {
-        Self { types, ..self }
-    }
-
-    /// `count` elements of a layout at `base`; `None` when their size exceeds the address space.
-    pub fn laid_out(base: *mut u8, count: usize, layout: &'a SharedLayout) -> Option<Self> {
-        let bytes = layout
-            .size()
-            .checked_mul(count)
-            .filter(|&bytes| isize::try_from(bytes).is_ok())?;
-        Some(match layout.contiguous_start(count) {
-            Some(start) => Self {
-                base: base.wrapping_offset(start as isize),
-                bytes,
-                layout: None,
-                types: None,
-            },
-            None => Self {
-                base,
-                bytes,
-                layout: Some((layout, count)),
-                types: None,
-            },
-        })
-    }
-
-    /// Whether two memories share a byte, as far as that is told at once: dense ones by all of their bytes, others by the
-    /// first.
-    #[inline(always)]
-    pub fn overlaps(&self, other: &Memory<'_>) -> bool {
-        let after = (other.base as usize).wrapping_sub(self.base as usize);
-        if self.layout.is_none() && other.layout.is_none() {
-            let near = after < self.bytes || after.wrapping_neg() < other.bytes;
-            return near && self.bytes > 0 && other.bytes > 0;
-        }
-        self.bytes > 0 && other.bytes > 0 && self.first_byte() == other.first_byte()
-    }
-
-    /// The lowest address of a byte of the data.
-    pub fn first_byte(&self) -> usize {
-        let start = match self.layout {
-            Some((layout, count)) => {
-                let far = layout.extent().wrapping_mul(count as i64 - 1);
-                layout.true_lower_bound().wrapping_add(far.min(0))
-            }
-            None => 0,
-        };
-        (self.base as usize).wrapping_add_signed(start as isize)
-    }
-}
 
 /// How a send completes (MPI-5.0, section 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -384,20 +308,6 @@ pub(crate) fn new_send(
         stage(state, index, memory)?;
     }
     Ok(index)
-}
-
-/// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
-#[inline(never)]
-fn stage(state: &mut VciState, index: OpIndex, memory: Memory<'_>) -> Result<()> {
-    match Staged::of(memory) {
-        Ok(None) => {}
-        Ok(staged) => state.ops.op_mut(index).extra.get_or_insert_default().staged = staged,
-        Err(error) => {
-            state.retire(index);
-            return Err(error);
-        }
-    }
-    Ok(())
 }
 
 /// Fills in what sends and receives have in common.
