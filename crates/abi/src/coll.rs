@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Pieces, Root, ShortPlan, Shown, Sizes};
+use engine::coll::{self, Begun, Pieces, Root, ShortPlan, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
@@ -95,7 +95,7 @@ macro_rules! attempt {
             // SAFETY: as above.
             #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
             let start = $crate::coll::start_or_plan($found, $ending, move |comm| unsafe {
-                engine::coll::short::at_once::$name(comm, $($argument,)* $($op.clone() $(, $more)*)?)
+                engine::coll::short::at_once::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
             });
             match start {
                 Ok(outcome) => return outcome,
@@ -112,13 +112,13 @@ pub(crate) use attempt;
 pub(crate) fn start_or_plan(
     comm: &Comm,
     ending: Ending,
-    start: impl for<'c> Fn(&'c Comm) -> Option<Result<Shown<'c>>> + 'static,
+    start: impl for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>> + 'static,
 ) -> core::result::Result<Result<()>, Option<ShortPlan>> {
     match ending {
         Ending::Complete => Err(None),
         Ending::Started(request) => {
-            let shown = start(comm).ok_or(None)?;
-            Ok(shown.and_then(|shown| coll::keep(comm, shown)).map(|id| {
+            let begun = start(comm).ok_or(None)?;
+            Ok(begun.and_then(|begun| coll::keep(comm, begun)).map(|id| {
                 // SAFETY: the result is writable (crate head).
                 unsafe { *request = id.0 as usize };
             }))

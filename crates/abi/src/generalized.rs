@@ -3,6 +3,7 @@
 
 use core::ffi::c_void;
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::request::Status;
@@ -13,6 +14,7 @@ use mpi_abi_sys::types::{Callback, MPI_Request, MPI_Status};
 use crate::env::require_process;
 use crate::error::run;
 use crate::status::store;
+use crate::sync::AtomicU32;
 
 struct General {
     query: Callback,
@@ -25,11 +27,17 @@ struct General {
 /// Those that exist, by their ids; no table while there never was one.
 static TABLE: Mutex<Option<HashMap<u64, General>>> = Mutex::new(None);
 
+/// Whether there ever was one: waiting for other requests takes no lock before.
+static ANY: AtomicU32 = AtomicU32::new(0);
+
 fn table() -> MutexGuard<'static, Option<HashMap<u64, General>>> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn take(id: RequestId) -> Option<General> {
+    if ANY.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
     table().as_mut()?.remove(&id.0)
 }
 
@@ -46,7 +54,8 @@ impl General {
 
 /// The requests of an array, if generalized ones may be among them: their ids are gone once they are complete.
 pub(crate) fn remember(ids: &[RequestId]) -> Vec<RequestId> {
-    let some = table().as_ref().is_some_and(|map| !map.is_empty());
+    let some =
+        ANY.load(Ordering::Relaxed) != 0 && table().as_ref().is_some_and(|map| !map.is_empty());
     if some { ids.to_vec() } else { Vec::new() }
 }
 
@@ -133,6 +142,7 @@ pub(crate) unsafe fn MPI_Grequest_start(
             state: extra_state as usize,
             complete: false,
         };
+        ANY.store(1, Ordering::Relaxed);
         table().get_or_insert_default().insert(id.0, general);
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };

@@ -10,7 +10,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::env::{process, require_process};
+use crate::env::{is_active, process, require_process};
 use crate::error::run;
 use crate::generalized;
 use crate::status::{store, store_single};
@@ -83,6 +83,10 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
     let id = unsafe { &mut *request.cast::<RequestId>() };
     if *id == RequestId::SENT {
         *id = RequestId::NULL;
+        store_single(status, Status::EMPTY);
+        return 0;
+    }
+    if is_active() && process().is_some_and(|process| request::end_collective(process.vci(), *id)) {
         store_single(status, Status::EMPTY);
         return 0;
     }

@@ -80,6 +80,12 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
     let Some(index) = state.ops.find(*id) else {
         return (Status::EMPTY, String::new());
     };
+    finish_at(state, index, id)
+}
+
+/// The same for the operation with this index.
+#[inline]
+fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Status, String) {
     let status = status_of(state, index);
     let mut text = String::new();
     if status.error != 0
@@ -179,24 +185,47 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
     wait_active(vci, id, call)
 }
 
+/// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
+/// another one, about which nothing is done.
+// TIER: short
+#[inline(always)]
+pub fn end_collective(vci: &Vci, id: RequestId) -> bool {
+    let mut guard = vci.enter();
+    let Some(index) = guard.ops.find(id) else {
+        return false;
+    };
+    let op = guard.ops.op_mut(index);
+    if op.record.flags != flag::PERSISTENT || op.record.kind != record_kind::COMPLETE {
+        return false;
+    }
+    let planned = op.extra.as_ref().is_some_and(|extra| extra.plan.is_some());
+    if !planned || op.error != 0 {
+        return false;
+    }
+    op.record.kind = record_kind::INACTIVE;
+    true
+}
+
 #[inline(never)]
 fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
     let mut result = Ok(Status::EMPTY);
     let wanted = *id;
     vci.wait_until(call, |state| {
-        if wanted == RequestId::NULL || is_idle(state, wanted) {
+        let Some(index) = state.ops.find(wanted) else {
+            if wanted != RequestId::NULL {
+                result = Err(stale(wanted));
+            }
             return true;
+        };
+        match state.ops.record(index).kind {
+            record_kind::INACTIVE => true,
+            record_kind::COMPLETE => {
+                let (status, text) = finish_at(state, index, id);
+                result = outcome(status, text);
+                true
+            }
+            _ => false,
         }
-        if state.ops.find(wanted).is_none() {
-            result = Err(stale(wanted));
-            return true;
-        }
-        let complete = state.is_complete(wanted);
-        if complete {
-            let (status, text) = finish(state, id);
-            result = outcome(status, text);
-        }
-        complete
     })?;
     result
 }

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use fabric::board::kind as record_kind;
@@ -28,10 +28,6 @@ pub(crate) trait Waiting {
     fn is_ready(&self) -> bool;
     /// Does what is to be done with them.
     fn finish(self: Box<Self>) -> Result<()>;
-    /// The same for one that was not boxed.
-    fn finish_now(self) -> Result<()>
-    where
-        Self: Sized;
 }
 
 struct Task {
@@ -165,12 +161,8 @@ impl Vci {
         }
     }
 
-    /// Keeps what is left of an operation with its request, or does it if the others' data have come.
-    pub(crate) fn start_waiting(&self, request: RequestId, kept: impl Waiting + 'static) {
-        if is_soon_ready(&kept) {
-            return self.finish_task(request, kept.finish_now().map(|()| None));
-        }
-        let kept = Box::new(kept);
+    /// Keeps what is left of an operation with its request.
+    pub(crate) fn start_waiting(&self, request: RequestId, kept: Box<dyn Waiting>) {
         self.tasks.count.fetch_add(1, Ordering::Relaxed);
         match self.tasks.kept.lock() {
             Ok(mut list) => list.push((request, kept)),
@@ -244,30 +236,15 @@ pub fn spawn(
     Ok(request)
 }
 
-/// What starts a persistent operation that has this request.
-pub(crate) type Plan = Arc<dyn Fn(RequestId)>;
+/// What starts a persistent operation that has this request: how it went if it is complete, else nothing.
+pub(crate) type Plan = Box<dyn Fn(RequestId) -> Option<Result<()>>>;
 
-/// Starts an operation that has this request, or answers false.
-pub(crate) type Attempt = Box<dyn Fn(RequestId) -> bool>;
-
-/// A persistent request of a collective, each start of which tries `first`, and then runs a future that `again` makes.
+/// A persistent request of a collective.
 ///
 /// # Errors
 /// When no operation is free.
-pub(crate) fn plan_collective<W: Future<Output = Result<()>> + 'static>(
-    comm: &Comm,
-    first: Option<Attempt>,
-    again: impl Fn() -> W + 'static,
-) -> Result<RequestId> {
+pub(crate) fn plan_collective(comm: &Comm, plan: Plan) -> Result<RequestId> {
     let request = new_request(comm)?;
-    let vci = comm.vci;
-    let plan: Plan = Arc::new(move |request| {
-        if !first.as_ref().is_some_and(|first| first(request)) {
-            let work = again();
-            let future = Box::pin(async move { work.await.map(|()| Status::EMPTY) });
-            vci.start_task(request, future);
-        }
-    });
     let mut guard = comm.vci.enter();
     let index = guard
         .ops
@@ -278,15 +255,6 @@ pub(crate) fn plan_collective<W: Future<Output = Result<()>> + 'static>(
     op.record.flags |= flag::PERSISTENT;
     op.extra.get_or_insert_default().plan = Some(plan);
     Ok(request)
-}
-
-/// Looks for the others' data before they are waited for elsewhere: who comes at the same time has shown its data about as soon as
-/// a request could be made.
-const LINGER: u32 = 32;
-
-/// Whether an operation's data are there, or come at once.
-pub(crate) fn is_soon_ready(operation: &impl Waiting) -> bool {
-    (0..LINGER).any(|_| operation.is_ready())
 }
 
 /// As [`spawn`] for an operation that has no status to tell, as collectives have none.

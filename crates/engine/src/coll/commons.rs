@@ -280,17 +280,6 @@ async fn found(round: &mut Round) {
     round.comm.vci.enter().events += 1;
 }
 
-impl<'a> Meeting<'a> {
-    /// The same for longer than the communicator is borrowed.
-    ///
-    /// # Safety
-    /// The communicator outlives it.
-    pub(super) const unsafe fn unbound(self) -> Meeting<'static> {
-        // SAFETY: lifetimes only; the caller's promise.
-        unsafe { std::mem::transmute::<Meeting<'a>, Meeting<'static>>(self) }
-    }
-}
-
 impl Meeting<'_> {
     const fn turn(&self, index: usize) -> u64 {
         self.first + index as u64

@@ -45,4 +45,4 @@ pub use primitives::{Block, RawMut};
 pub use reduce::reduce;
 pub(crate) use reuse::UsedCommons;
 pub use scan::{exscan, scan};
-pub use shown::{ShortPlan, Shown, keep, plan};
+pub use shown::{Begun, ShortPlan, Shown, keep, plan};

@@ -3,8 +3,8 @@
 //!
 //! They do what [`super::shared`] does, for data that are contiguous and fit into an area, when the members have commons
 //! and no other thread is inside MPI; else they answer `None` and have done nothing. Each shows its own data at once and
-//! answers with what is left to do ([`Shown`]): a blocking call waits for the others and does it, a nonblocking one keeps
-//! it unless the others have come already.
+//! goes on with what is left to do ([`Rest`]): a blocking call waits for the others and does it, a nonblocking one keeps
+//! it ([`Begun`]) unless the others have come already.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
@@ -12,7 +12,7 @@ use std::borrow::Borrow;
 use super::choose;
 use super::commons::{Meeting, Purpose, meet_at_once};
 use super::shared::usable_in_place;
-use super::shown::{Needs, Rest, Shown, Start};
+use super::shown::{Begun, Needs, Rest, Start};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -430,9 +430,9 @@ macro_rules! forms {
             }
         }
 
-        /// The forms that do not wait: what is left to do is the result.
+        /// The forms that do not wait: what is left to do is the result, if anything is.
         pub mod at_once {
-            use super::{Comm, Memory, Reduction, Result, Shown, Start};
+            use super::{Begun, Comm, Memory, Reduction, Result, Start};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` started.")]
@@ -442,21 +442,21 @@ macro_rules! forms {
                 pub unsafe fn $name<'a>(
                     comm: &'a Comm,
                     $($argument: $kind,)*
-                    $($op: Reduction, $($more: $sort,)*)?
-                ) -> Option<Result<Shown<'a>>> {
+                    $($op: &Reduction, $($more: $sort,)*)?
+                ) -> Option<Result<Begun<'a>>> {
                     // SAFETY: passed on.
                     unsafe {
                         super::$name(Start::AtOnce, comm, $($argument,)* $($op, $($more,)*)? |meeting, needs, rest| {
-                            Ok(Shown { meeting: *meeting, needs, rest })
+                            meeting.begin(needs, rest)
                         })
                     }
                 }
             )*
 
             /// Nobody leaves before everybody entered.
-            pub fn barrier(comm: &Comm) -> Option<Result<Shown<'_>>> {
+            pub fn barrier(comm: &Comm) -> Option<Result<Begun<'_>>> {
                 super::barrier(Start::AtOnce, comm, |meeting, needs, rest| {
-                    Ok(Shown { meeting: *meeting, needs, rest })
+                    meeting.begin(needs, rest)
                 })
             }
         }

@@ -12,7 +12,8 @@ use super::shared::fold;
 use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::task::{self, Attempt, Waiting, is_soon_ready, new_request};
+use crate::request::Status;
+use crate::task::{self, Waiting, new_request};
 use crate::vci::operations::RequestId;
 
 /// Copies bytes that may be a single word.
@@ -91,35 +92,16 @@ pub struct Shown<'a, R = Reduction> {
     pub(super) rest: Rest<R>,
 }
 
+/// A collective that has been started: what is left of it, or nothing if it is complete.
+pub type Begun<'a> = Option<Box<Shown<'a>>>;
+
 impl Waiting for Shown<'_> {
     fn is_ready(&self) -> bool {
-        let meeting = &self.meeting;
-        match self.needs {
-            Needs::Nobodys => true,
-            Needs::One(member) => meeting.has_posted(member),
-            Needs::All => meeting.others().all(|member| meeting.has_posted(member)),
-            Needs::Lower => (0..meeting.me).all(|member| meeting.has_posted(member)),
-        }
+        self.meeting.is_ready(self.needs)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        self.finish_now()
-    }
-
-    fn finish_now(self) -> Result<()> {
-        match self.needs {
-            Needs::Nobodys => {}
-            Needs::One(member) => {
-                self.meeting.check(member);
-            }
-            Needs::All => self.meeting.check_others(),
-            Needs::Lower => {
-                for member in 0..self.meeting.me {
-                    self.meeting.check(member);
-                }
-            }
-        }
-        self.meeting.act(&self.rest)
+        self.meeting.end(self.needs, &self.rest)
     }
 }
 
@@ -128,17 +110,117 @@ impl Shown<'_> {
     ///
     /// # Safety
     /// The communicator outlives it.
-    unsafe fn keep(self) -> Shown<'static> {
-        Shown {
-            // SAFETY: the caller's promise.
-            meeting: unsafe { self.meeting.unbound() },
-            needs: self.needs,
-            rest: self.rest,
+    unsafe fn keep(self: Box<Self>) -> Box<Shown<'static>> {
+        // SAFETY: lifetimes only; the caller's promise.
+        unsafe { std::mem::transmute::<Box<Self>, Box<Shown<'static>>>(self) }
+    }
+}
+
+/// Looks for the others' data before they are waited for elsewhere: who comes at the same time has shown its data about as soon as
+/// a request could be made.
+const LINGER: u32 = 32;
+
+impl<'a> Meeting<'a> {
+    /// Does what is left if the others' data are there, or come at once; else that is the result.
+    #[inline(always)]
+    pub(super) fn begin<R: Borrow<Reduction>>(
+        &self,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<Begun<'a>> {
+        if (0..LINGER).any(|_| self.is_ready(needs)) {
+            return self.end(needs, &rest).map(|()| None);
+        }
+        Ok(Some(Box::new(Shown {
+            meeting: *self,
+            needs,
+            rest: rest.owned(),
+        })))
+    }
+}
+
+impl<R: Borrow<Reduction>> Rest<R> {
+    /// The same with a reduction of its own.
+    fn owned(self) -> Rest<Reduction> {
+        match self {
+            Self::Nothing => Rest::Nothing,
+            Self::Copy {
+                member,
+                shown,
+                skip,
+                target,
+                bytes,
+            } => Rest::Copy {
+                member,
+                shown,
+                skip,
+                target,
+                bytes,
+            },
+            Self::CopyAll {
+                shown,
+                skip,
+                target,
+                bytes,
+                own,
+            } => Rest::CopyAll {
+                shown,
+                skip,
+                target,
+                bytes,
+                own,
+            },
+            Self::Fold {
+                op,
+                last,
+                shown,
+                skip,
+                target,
+                shape,
+                own,
+            } => Rest::Fold {
+                op: op.borrow().clone(),
+                last,
+                shown,
+                skip,
+                target,
+                shape,
+                own,
+            },
         }
     }
 }
 
 impl Meeting<'_> {
+    /// Whether the data are there that an operation needs.
+    #[inline(always)]
+    fn is_ready(&self, needs: Needs) -> bool {
+        match needs {
+            Needs::Nobodys => true,
+            Needs::One(member) => self.has_posted(member),
+            Needs::All => self.others().all(|member| self.has_posted(member)),
+            Needs::Lower => (0..self.me).all(|member| self.has_posted(member)),
+        }
+    }
+
+    /// Does what is left when the data are there.
+    #[inline(always)]
+    fn end<R: Borrow<Reduction>>(&self, needs: Needs, rest: &Rest<R>) -> Result<()> {
+        match needs {
+            Needs::Nobodys => {}
+            Needs::One(member) => {
+                self.check(member);
+            }
+            Needs::All => self.check_others(),
+            Needs::Lower => {
+                for member in 0..self.me {
+                    self.check(member);
+                }
+            }
+        }
+        self.act(rest)
+    }
+
     /// Waits for the others' data and does what is left.
     #[inline(always)]
     pub(super) fn wait_and_act<R: Borrow<Reduction>>(
@@ -235,11 +317,11 @@ impl Meeting<'_> {
 /// The request of a collective that has been started: a constant one if it is complete.
 ///
 /// # Errors
-/// When no operation is free, or members are in different collectives.
-pub fn keep(comm: &Comm, shown: Shown<'_>) -> Result<RequestId> {
-    if is_soon_ready(&shown) {
-        return shown.finish_now().map(|()| RequestId::SENT);
-    }
+/// When no operation is free.
+pub fn keep(comm: &Comm, begun: Begun<'_>) -> Result<RequestId> {
+    let Some(shown) = begun else {
+        return Ok(RequestId::SENT);
+    };
     let request = new_request(comm)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });
@@ -247,7 +329,7 @@ pub fn keep(comm: &Comm, shown: Shown<'_>) -> Result<RequestId> {
 }
 
 /// Starts a collective on a communicator.
-pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Shown<'c>>>>;
+pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>>;
 
 /// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
 /// runs a future that `again` makes for the communicator that it is given.
@@ -265,20 +347,21 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
 ) -> Result<RequestId> {
     let own = create::hidden(comm, call)?;
     let home = own.clone();
-    let first = short.map(|short| {
-        let attempt = move |request| {
-            match short(&home) {
-                None => return false,
-                Some(Err(error)) => home.vci.finish_task(request, Err(error)),
-                // SAFETY: the plan holds the communicator, and the request, active until this is done, holds the plan.
-                Some(Ok(shown)) => home.vci.start_waiting(request, unsafe { shown.keep() }),
+    let start = move |request| {
+        match short.as_ref().and_then(|short| short(&home)) {
+            Some(Ok(None)) => return Some(Ok(())),
+            Some(Err(error)) => return Some(Err(error)),
+            // SAFETY: the plan holds the communicator, and the request, active until this is done, holds the plan.
+            Some(Ok(Some(shown))) => home.vci.start_waiting(request, unsafe { shown.keep() }),
+            None => {
+                let work = again(home.clone());
+                let future = Box::pin(async move { work.await.map(|()| Status::EMPTY) });
+                home.vci.start_task(request, future);
             }
-            true
-        };
-        Box::new(attempt) as Attempt
-    });
-    let home = own.clone();
-    let request = task::plan_collective(&own, first, move || again(home.clone()));
+        }
+        None
+    };
+    let request = task::plan_collective(&own, Box::new(start));
     // The request counts as pending on it.
     own.free();
     request

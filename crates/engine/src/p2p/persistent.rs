@@ -110,14 +110,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     op.error = 0;
     op.record.flags &= !flag::CANCELLED;
     if op.role() == Role::Task {
-        let extra = op.extra.get_or_insert_default();
-        extra.status = None;
-        let plan = extra.plan.clone().ok_or_else(|| request::stale(id))?;
-        state.ops.record_mut(index).kind = record_kind::OTHER;
-        // The first poll starts messages, which takes the guard.
-        drop(guard);
-        plan(id);
-        return Ok(());
+        return start_collective(guard, index, id);
     }
     if op.role() == Role::Receive {
         let (word, peer, capacity) = op
@@ -150,6 +143,34 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         state.ops.record_mut(index).kind = record_kind::INACTIVE;
     }
     started
+}
+
+/// Starts a collective by its plan, which nobody else needs meanwhile.
+fn start_collective(mut guard: Guard<'_>, index: OpIndex, id: RequestId) -> Result<()> {
+    let vci = guard.vci();
+    let op = guard.ops.op_mut(index);
+    op.record.kind = record_kind::OTHER;
+    let extra = op.extra.get_or_insert_default();
+    extra.status = None;
+    let plan = extra.plan.take().ok_or_else(|| request::stale(id))?;
+    // It starts messages, which takes the guard, and may call functions of the program, which may free the request.
+    drop(guard);
+    let outcome = plan(id);
+    let mut guard = vci.enter();
+    let Some(index) = guard.ops.find(id) else {
+        return Ok(());
+    };
+    let op = guard.ops.op_mut(index);
+    let extra = op.extra.get_or_insert_default();
+    extra.plan = Some(plan);
+    if let Some(outcome) = outcome {
+        if let Err(error) = outcome {
+            extra.error_text = error.to_string();
+            op.error = error.class().0;
+        }
+        guard.complete(index);
+    }
+    Ok(())
 }
 
 /// The message is sent from a copy, by an operation of its own.

@@ -291,6 +291,13 @@ pub(crate) struct Guard<'a> {
     vci: &'a Vci,
 }
 
+impl<'a> Guard<'a> {
+    /// The VCI.
+    pub(crate) const fn vci(&self) -> &'a Vci {
+        self.vci
+    }
+}
+
 impl Deref for Guard<'_> {
     type Target = VciState;
 

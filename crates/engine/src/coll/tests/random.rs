@@ -116,7 +116,7 @@ fn start(comm: &Arc<Comm>, dice: &mut Dice) -> Pending {
         let bytes = side.memory.len() * 8;
         Memory::contiguous(side.memory.as_mut_ptr().cast(), bytes)
     });
-    let begun = straight.then(|| at_once(comm, kind, sides, count, root, op()));
+    let begun = straight.then(|| at_once(comm, kind, sides, count, root, &op()));
     let (send, receive) = (given.block(), result.block());
     let request = match kind {
         _ if let Some(Some(request)) = begun => request,
@@ -182,7 +182,7 @@ fn at_once(
     [send, receive]: [Memory<'_>; 2],
     count: usize,
     root: u32,
-    op: Reduction,
+    op: &Reduction,
 ) -> Option<RequestId> {
     let into = (comm.rank() as u32 == root).then_some(&receive);
     let from = (comm.rank() as u32 == root).then_some(&send);
