@@ -145,8 +145,9 @@ pub fn sub(comm: &Arc<Comm>, remains: &[bool]) -> Result<Option<Arc<Comm>>> {
     Ok(made)
 }
 
-/// Fills in the dimensions that are 0, so that the product of all is `ranks` and those filled in are as equal as can be, the
-/// largest first (MPI_Dims_create): the largest is the smallest possible, then the second, and so on.
+/// Fills in the dimensions that are 0, so that the product of all is `ranks` and those filled in are as close to each other as
+/// can be, the largest first (MPI_Dims_create): the distance between the largest and the smallest is the least possible, and
+/// of those the smallest is the largest possible, then the second smallest, and so on.
 ///
 /// # Errors
 /// MPI_ERR_DIMS when a given dimension is negative or the product of the given ones does not divide `ranks`.
@@ -177,46 +178,90 @@ pub fn balance(ranks: i32, dims: &mut [i32]) -> Result<()> {
     if free == 0 {
         return if rest == 1 { Ok(()) } else { Err(wrong(dims)) };
     }
-    let mut found = Vec::with_capacity(free);
-    let filled = factors(rest as u32, free, u32::MAX, &mut found);
-    debug_assert!(filled, "a factor of everything is always possible");
-    let mut found = found.into_iter();
+    let mut found = closest(rest as u32, free).into_iter().rev();
     for dim in dims.iter_mut().filter(|dim| **dim == 0) {
         *dim = found.next().unwrap_or(1) as i32;
     }
     Ok(())
 }
 
-/// Finds `count` factors of `product`, not increasing, none above `limit`, the first as small as possible, then the next.
-fn factors(product: u32, count: usize, limit: u32, found: &mut Vec<u32>) -> bool {
-    if count == 1 {
-        found.push(product);
-        return product <= limit;
-    }
+/// The `count` factors of `product`, not decreasing, that are closest to each other.
+fn closest(product: u32, count: usize) -> Vec<u32> {
     let mut divisors: Vec<u32> = (1..)
         .take_while(|&small| u64::from(small) * u64::from(small) <= u64::from(product))
         .filter(|small| product.is_multiple_of(*small))
         .flat_map(|small| [small, product / small])
-        .filter(|&divisor| divisor <= limit)
         .collect();
     divisors.sort_unstable();
-    for largest in divisors {
-        let fits = (0..count).try_fold(1u64, |power, _| {
-            let next = power.saturating_mul(u64::from(largest));
-            (next < u64::from(product)).then_some(next)
-        });
-        // The power of the largest reaches the product: only then can the others, which are no larger, make it up.
-        if fits.is_some() {
-            continue;
-        }
-        let length = found.len();
-        found.push(largest);
-        if factors(product / largest, count - 1, largest, found) {
-            return true;
-        }
-        found.truncate(length);
+    divisors.dedup();
+    let mut best = vec![1; count];
+    best[count - 1] = product;
+    let mut search = Search {
+        divisors: &divisors,
+        taken: Vec::with_capacity(count),
+        best,
+    };
+    search.extend(product, count);
+    search.best
+}
+
+/// All ways to write a number as a product of factors that do not decrease, smallest factors first and largest of those first.
+struct Search<'a> {
+    /// Of the whole product, in order.
+    divisors: &'a [u32],
+    taken: Vec<u32>,
+    /// The way whose largest and smallest factors are closest, of those the first that was found.
+    best: Vec<u32>,
+}
+
+impl Search<'_> {
+    /// The distance between the largest and the smallest factor of the best way.
+    fn spread(&self) -> u32 {
+        self.best[self.best.len() - 1] - self.best[0]
     }
-    false
+
+    /// Tries all factors of `rest`, of which `count` are still to be found.
+    fn extend(&mut self, rest: u32, count: usize) {
+        let smallest = self.taken.first().copied();
+        let least = self.taken.last().copied().unwrap_or(1);
+        if count == 1 {
+            if rest >= least && rest - smallest.unwrap_or(rest) < self.spread() {
+                self.taken.push(rest);
+                self.best.clone_from(&self.taken);
+                self.taken.pop();
+            }
+            return;
+        }
+        // No factor is larger than the root of what is left, or those behind it could not be as large.
+        let fits = |factor: u32| {
+            let power = (0..count).try_fold(1u32, |power, _| power.checked_mul(factor));
+            power.is_some_and(|power| power <= rest)
+        };
+        for index in (0..self.divisors.len()).rev() {
+            let factor = self.divisors[index];
+            if factor < least {
+                break;
+            }
+            if !rest.is_multiple_of(factor) || !fits(factor) {
+                continue;
+            }
+            let smallest = smallest.unwrap_or(factor);
+            // The others are below this, or the way is not better than the best.
+            let limit = u64::from(smallest) + u64::from(self.spread());
+            if !reaches(rest / factor, count - 1, limit) {
+                continue;
+            }
+            self.taken.push(factor);
+            self.extend(rest / factor, count - 1);
+            self.taken.pop();
+        }
+    }
+}
+
+/// Whether `count` factors below `limit` can have the product `rest`, as far as sizes say.
+fn reaches(rest: u32, count: usize, limit: u64) -> bool {
+    let most = (0..count).try_fold(1u64, |power, _| power.checked_mul(limit.saturating_sub(1)));
+    most.is_none_or(|most| most >= u64::from(rest))
 }
 
 #[cfg(test)]
@@ -245,16 +290,33 @@ mod tests {
     }
 
     #[test]
-    fn every_product_is_found_and_its_largest_factor_is_least() {
-        for ranks in 1..=400u32 {
-            let dims = balanced(ranks as i32, &[0, 0, 0]);
-            assert!(dims.is_sorted_by(|a, b| a >= b), "{ranks}: {dims:?}");
-            assert_eq!(dims.iter().product::<i32>(), ranks as i32);
-            let least = (1..=ranks)
-                .filter(|a| ranks.is_multiple_of(*a))
-                .find(|&a| (1..=a).any(|b| (ranks / a).is_multiple_of(b) && ranks / a / b <= b));
-            assert_eq!(least, Some(dims[0] as u32), "{ranks}: {dims:?}");
+    fn the_largest_and_the_smallest_are_as_close_as_can_be() {
+        for ranks in 1..=1000i32 {
+            let found = balanced(ranks, &[0, 0, 0]);
+            let divides = |product: i32| move |factor: &i32| product % factor == 0;
+            let ways = (1..=ranks)
+                .filter(divides(ranks))
+                .flat_map(|low| {
+                    (low..=ranks / low)
+                        .filter(divides(ranks / low))
+                        .map(move |middle| [ranks / low / middle, middle, low])
+                })
+                .filter(|[high, middle, _]| high >= middle);
+            let best = ways.min_by_key(|&[high, middle, low]| (high - low, -low, -middle));
+            assert_eq!(best.map(Vec::from), Some(found), "{ranks}");
         }
+    }
+
+    #[test]
+    fn large_numbers_with_many_divisors_are_no_trouble() {
+        assert_eq!(balanced(34425, &[0, 0, 0]), [51, 27, 25]);
+        assert_eq!(balanced(5040, &[0, 0, 0]), [21, 16, 15]);
+        assert_eq!(balanced(i32::MAX, &[0, 0, 0]), [i32::MAX, 1, 1]);
+        for dims in 1..=12 {
+            let found = balanced(1_396_755_360, &vec![0; dims]);
+            assert_eq!(found.iter().product::<i32>(), 1_396_755_360, "{found:?}");
+        }
+        assert_eq!(balanced(1 << 30, &[0; 30]), [2; 30]);
     }
 
     #[test]
