@@ -182,8 +182,12 @@ fn implemented(
         expected,
     } in refused(function)
     {
+        let is_function = parameters
+            .iter()
+            .any(|(name, kind)| *name == pointer && kind == "Callback");
         let condition = match length {
             Some(length) => format!("{pointer}.is_null() && {length} > 0"),
+            None if is_function => format!("{pointer} == 0"),
             None => format!("{pointer}.is_null()"),
         };
         let (refuse, owner) = match (owner("MPI_Session"), owner("MPI_Comm")) {
@@ -216,6 +220,7 @@ fn implemented(
 fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
     for null in refused(function) {
         let argument = |(name, kind): (String, String)| match kind.as_str() {
+            "Callback" if name == null.name => "0".to_owned(),
             _ if name == null.name => "core::ptr::null_mut()".to_owned(),
             "MPI_Comm" => "mpi_abi_sys::constants::MPI_COMM_SELF".to_owned(),
             "MPI_Session" => "session()".to_owned(),

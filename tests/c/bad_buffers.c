@@ -77,6 +77,27 @@ static void neighbours(void)
     MPI_Comm_free(&cart);
 }
 
+/* Data of two groups are never in place. */
+static void groups(int rank, int size)
+{
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &both);
+    MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
+    comm = both;
+    EACH(Allreduce, allreduce, MPI_IN_PLACE, a, 2, MPI_INT, MPI_SUM);
+    EACH(Reduce_scatter, reduce_scatter, MPI_IN_PLACE, a, ones, MPI_INT, MPI_SUM);
+    EACH(Reduce_scatter_block, reduce_scatter_block, MPI_IN_PLACE, a, size, MPI_INT, MPI_SUM);
+    EACH(Allgather, allgather, MPI_IN_PLACE, 1, MPI_INT, a, 1, MPI_INT);
+    EACH(Allgatherv, allgatherv, MPI_IN_PLACE, 1, MPI_INT, a, ones, places, MPI_INT);
+    EACH(Alltoall, alltoall, MPI_IN_PLACE, 1, MPI_INT, a, 1, MPI_INT);
+    EACH(Alltoallv, alltoallv, MPI_IN_PLACE, ones, places, MPI_INT, a, ones, places, MPI_INT);
+    EACH(Alltoallw, alltoallw, MPI_IN_PLACE, ones, bytes, ints, a, ones, bytes, ints);
+    comm = MPI_COMM_WORLD;
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
 static void messages(void)
 {
     void *nowhere = MPI_IN_PLACE;
@@ -148,6 +169,8 @@ int main(int argc, char **argv)
     EACH(Allgatherv, allgatherv, a, 1, MPI_INT, MPI_IN_PLACE, ones, places, MPI_INT);
     layouts();
     neighbours();
+    if (size > 1)
+        groups(rank, size);
     messages();
 
     /* The message names both arguments. */

@@ -99,6 +99,7 @@ pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
 }
 
 /// As [`apart`], if both are there.
+#[inline(always)]
 pub(crate) fn both_apart(from: Option<&Memory<'_>>, into: Option<&Memory<'_>>) -> Result<()> {
     match (from, into) {
         (Some(from), Some(into)) => apart(from, into),

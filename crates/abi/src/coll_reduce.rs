@@ -13,9 +13,7 @@ use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, root_of};
-use crate::coll_buffers::{
-    all_pieces, apart, block, both_apart, in_place, in_place_if, is_dense, one_group,
-};
+use crate::coll_buffers::{all_pieces, apart, block, in_place, in_place_if, is_dense, one_group};
 use crate::datatype::host_memory as memory;
 use crate::handle::COMMS;
 use crate::op::bind;
@@ -49,13 +47,13 @@ unsafe fn reduce(
         };
         let from = match into {
             Some(into) if in_place(sendbuf) => into,
-            _ => {
-                in_place_if(false, "sendbuf", sendbuf)?;
-                let from = memory(sendbuf, count, datatype)?;
-                both_apart(Some(&from), into.as_ref())?;
-                from
-            }
+            _ => memory(sendbuf, count, datatype)?,
         };
+        if let Some(into) = &into
+            && !in_place(sendbuf)
+        {
+            apart(&from, into)?;
+        }
         let count = count as usize;
         short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(into), reduce(&from, into.as_ref(), count; bound, Some(rank)));
     }

@@ -393,8 +393,14 @@ pub(crate) unsafe fn MPI_Comm_get_errhandler(
 pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
     run("MPI_Comm_call_errhandler", comm, || {
         let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
-        let error = Error::new(ErrorClass(errorcode), "the program raised this error")
-            .in_call("MPI_Comm_call_errhandler");
+        let text = match with_added(|added| {
+            let found = added.iter().find(|row| row.0 == errorcode);
+            found.map(|row| row.2.clone())
+        }) {
+            Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
+            _ => "the program raised this error".to_owned(),
+        };
+        let error = Error::new(ErrorClass(errorcode), text).in_call("MPI_Comm_call_errhandler");
         invoke(handle, comm, &error);
         Ok(())
     })

@@ -127,7 +127,7 @@ impl Function {
     }
 
     /// The parameters through which the function reads or stores something it cannot do without: results, handles that it
-    /// changes, texts, and arrays where they have entries.
+    /// changes, texts, functions of operations and error handlers, and arrays where they have entries.
     ///
     /// Not among them: buffers, whose datatype may hold addresses; statuses that are ignored; arrays of requests, which have
     /// an error class of their own; arrays whose length only the call knows; weights; `argc` and `argv`; texts of info
@@ -138,7 +138,7 @@ impl Function {
         }
         let parameters = self.rust_parameters();
         let checked = parameters.iter().enumerate();
-        let checked = checked.filter(|(_, (_, rust))| rust.starts_with('*'));
+        let checked = checked.filter(|(_, (_, rust))| rust.starts_with('*') || rust == "Callback");
         checked
             .filter_map(|(position, (name, _))| self.needed(position, name))
             .collect()
@@ -165,6 +165,7 @@ impl Function {
             ("STRING", "in") => self.chapter != "info",
             ("STRING", _) => entries.starts_with("MPI_MAX") || self.name == "MPI_Info_get_nthkey",
             ("ERROR_CODE", _) if declared == "array_of_errcodes" => false,
+            ("FUNCTION_SMALL" | "POLYFUNCTION", _) => ["op", "errhan"].contains(&self.chapter),
             (_, "in") => is_array,
             (_, "out" | "inout") => true,
             _ => false,
@@ -176,6 +177,8 @@ impl Function {
         let c_type = c_type.split([' ', '*']).next().unwrap_or("");
         let expected = if is_array {
             format!("an array of '{entries}' entries")
+        } else if self.kind(position).0.contains("FUNCTION") {
+            format!("a function of type {c_type}")
         } else if is_text {
             "the address of a text".to_owned()
         } else if c_type == "void" {

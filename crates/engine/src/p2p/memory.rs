@@ -67,22 +67,26 @@ impl<'a> Memory<'a> {
     #[inline(always)]
     pub fn overlaps(&self, other: &Memory<'_>) -> bool {
         let after = (other.base as usize).wrapping_sub(self.base as usize);
-        if self.layout.is_none() && other.layout.is_none() {
-            let near = after < self.bytes || after.wrapping_neg() < other.bytes;
-            return near && self.bytes > 0 && other.bytes > 0;
+        let are_dense = self.layout.is_none() && other.layout.is_none();
+        if are_dense && after >= self.bytes && after.wrapping_neg() >= other.bytes {
+            return false;
         }
-        self.bytes > 0 && other.bytes > 0 && self.first_byte() == other.first_byte()
+        self.overlaps_closely(other)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn overlaps_closely(&self, other: &Memory<'_>) -> bool {
+        // Dense ones come here only if they are near each other.
+        let are_near = self.layout.is_none() && other.layout.is_none()
+            || self.first_byte() == other.first_byte();
+        are_near && self.bytes > 0 && other.bytes > 0
     }
 
     /// The lowest address of a byte of the data.
     pub fn first_byte(&self) -> usize {
-        let start = match self.layout {
-            Some((layout, count)) => {
-                let far = layout.extent().wrapping_mul(count as i64 - 1);
-                layout.true_lower_bound().wrapping_add(far.min(0))
-            }
-            None => 0,
-        };
+        let span = self.layout.and_then(|(layout, count)| layout.span(count));
+        let start = span.map_or(0, |(start, _)| start);
         (self.base as usize).wrapping_add_signed(start as isize)
     }
 }
