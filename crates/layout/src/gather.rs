@@ -113,7 +113,7 @@ impl<'o, O: Observer> Gather<'o, O> {
             self.runs.last_mut()
         };
         if let Some(last) = last
-            && last.offset + last.bytes as i64 == run.offset
+            && last.offset.checked_add_unsigned(last.bytes as u64) == Some(run.offset)
         {
             last.bytes += run.bytes;
             self.joined.0 = true;

@@ -23,6 +23,8 @@ pub(super) fn is_eligible(round: &Round) -> bool {
     (2..=MOST_MEMBERS).contains(&round.size)
         && round.is_of_all()
         && process.settings().shared_collectives != 0
+        // A check waits before the operation is decided on, and what is drawn then is drawn in another order by each member.
+        && !process.settings().check.collectives
         && round.comm.node().is_none()
 }
 

@@ -2,6 +2,7 @@
 //! `RANKPOINT_CHECK=collectives`: members that disagree all get the same error, which names them, and can go on.
 
 use super::*;
+use crate::comm::create;
 use crate::errors::Error;
 
 fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
@@ -181,6 +182,30 @@ fn nonblocking_ones_are_compared_too() {
 }
 
 #[test]
+fn one_that_is_under_way_does_not_change_what_the_next_one_is() {
+    for size in [2, 3] {
+        checked(size, |process| {
+            for _ in 0..100 {
+                let comm = create::dup(&world(process), "test").unwrap();
+                let (mut first, mut second) = ([1], [2]);
+                let block = longs(&mut first);
+                let work = allreduce(comm.clone(), block.clone(), block, sum());
+                let mut request = task::spawn_collective(&comm, work).unwrap();
+                let block = longs(&mut second);
+                now(
+                    process,
+                    allreduce(comm.clone(), block.clone(), block, sum()),
+                );
+                request::wait(process.vci(), &mut request, "test").unwrap();
+                let size = i64::from(size);
+                assert_eq!((first, second), ([size], [2 * size]));
+                comm.free();
+            }
+        });
+    }
+}
+
+#[test]
 fn members_that_agree_get_what_they_want() {
     for size in [1, 2, 5, 8] {
         checked(size, |process| {
@@ -261,7 +286,6 @@ fn two_groups(process: &'static Process) -> Arc<Comm> {
     inter::create(&local, 0, peer, 5, "test").unwrap()
 }
 
-#[expect(clippy::too_many_lines, reason = "one list of disagreements")]
 #[test]
 #[expect(
     clippy::too_many_lines,
