@@ -29,7 +29,7 @@ unsafe fn exchange(
     let mut departure = match departure {
         Ok(id) => id,
         Err(error) => {
-            request::cancel(vci, arrival)?;
+            request::cancel_receive(vci, arrival)?;
             request::wait(vci, &mut arrival, call)?;
             return Err(error);
         }

@@ -488,6 +488,20 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
     Ok(())
 }
 
+/// Cancels a receive that has not matched; everything else goes on, for what has been sent must not get lost.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
+    if id == RequestId::SENT {
+        return Ok(());
+    }
+    let mut guard = vci.enter();
+    let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
+    cancel::cancel_receive(&mut guard, index);
+    Ok(())
+}
+
 /// The communicator of a live request, for error handling.
 pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm> {
     let guard = process.vci().enter();

@@ -171,7 +171,7 @@ impl<V: Datatype, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
         }
         let (vci, id) = (self.comm.vci(), self.id);
         // A receive that has no message yet need not get one; what cannot be cancelled completes.
-        let _ = request::cancel(vci, id);
+        let _ = request::cancel_receive(vci, id);
         let buffer = std::mem::ManuallyDrop::new(self.buffer.take());
         let waiting = task::spawn(self.comm.comm(), async move {
             let status = Completion::new(vci, id).await;

@@ -223,7 +223,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                     received
                 }
                 Err(error) => {
-                    request::cancel(this.vci(), arrival)?;
+                    request::cancel_receive(this.vci(), arrival)?;
                     this.complete(&mut arrival, call)?;
                     Err(error)
                 }

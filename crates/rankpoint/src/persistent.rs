@@ -275,7 +275,8 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
         }
     }
 
-    /// Cancels a receive that has no message yet; it has to be waited for all the same (MPI_Cancel).
+    /// Cancels a receive that has no message yet, or a send whose message nobody has received; it has to be waited for all the
+    /// same, which ends in any case (MPI_Cancel).
     ///
     /// # Errors
     /// When the engine does not know the request any more.

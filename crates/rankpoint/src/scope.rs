@@ -126,7 +126,7 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
             }
             // A request that cannot be cancelled may be complete. What cannot be completed at once would need the other
             // ranks, which may wait for this one.
-            let _ = request::cancel(vci, *id);
+            let _ = request::cancel_receive(vci, *id);
             if !matches!(request::test(vci, id), Ok(Some(_))) {
                 give_up(None);
             }
@@ -252,7 +252,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let (started, planned) = (self.started.borrow(), self.planned.borrow());
         for &id in started.iter().chain(planned.iter()) {
             // A request that cannot be cancelled is completed instead.
-            let _ = request::cancel(vci, id);
+            let _ = request::cancel_receive(vci, id);
         }
     }
 }
@@ -294,7 +294,8 @@ impl<'scope, B> Request<'scope, B> {
         })
     }
 
-    /// Cancels a receive that has no message yet; it has to be waited for all the same (MPI_Cancel).
+    /// Cancels a receive that has no message yet, or a send whose message nobody has received; it has to be waited for all the
+    /// same, which ends in any case (MPI_Cancel).
     ///
     /// # Errors
     /// When the engine does not know the request any more.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations in flight: scopes, requests, owned buffers.
 
+use std::time::{Duration, Instant};
+
 use rankpoint::{Communicator, Result, Source, wait_all, wait_any, wait_some};
 
 const LARGE: usize = 400_000;
@@ -92,6 +94,34 @@ fn an_error_leaves_a_scope_without_waiting_for_messages(world: Communicator<'_>)
     assert!(error.to_string().contains("'dest' is 99"), "{error}");
     never[0] = 1;
     assert_eq!(never, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    Ok(())
+}
+
+#[rankpoint::test(ranks = 2)]
+fn what_was_sent_arrives_after_an_error_and_after_its_request_is_dropped(
+    world: Communicator<'_>,
+) -> Result<()> {
+    let data = vec![7u64; LARGE];
+    if world.rank() == 0 {
+        drop(world.isend_owned(data.clone(), 1, 1)?);
+        let failed = world.scope(|scope| {
+            scope.isend(&data[..], 1, 2)?;
+            scope.isend(&0u8, 99, 0)?;
+            Ok(())
+        });
+        assert!(failed.is_err());
+        return Ok(());
+    }
+    // Progress without a receive: whoever called the messages back would get them.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(100) {
+        assert!(world.try_probe(0, 3)?.is_none());
+    }
+    for tag in [1, 2] {
+        let mut got = vec![0u64; LARGE];
+        world.recv(&mut got[..], 0, tag)?;
+        assert_eq!(got, data);
+    }
     Ok(())
 }
 

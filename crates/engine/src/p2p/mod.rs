@@ -417,7 +417,7 @@ pub unsafe fn isendrecv(
     let departure = match unsafe { isend(comm, send.0, send.1, send.2, Mode::Standard) } {
         Ok(id) => id,
         Err(error) => {
-            request::cancel(comm.vci, arrival)?;
+            request::cancel_receive(comm.vci, arrival)?;
             request::free(comm.vci, &mut { arrival })?;
             return Err(error);
         }

@@ -14,13 +14,19 @@ use crate::vci::VciState;
 use crate::vci::link::Queued;
 use crate::vci::operations::{OpIndex, Role, flag};
 
+/// Cancels a receive that has not matched; nothing else.
+pub(crate) fn cancel_receive(state: &mut VciState, index: OpIndex) {
+    let posted = state.ops.record(index).kind == record_kind::RECEIVE_POSTED;
+    if posted && state.posted.remove(&mut state.ops, index) {
+        end(state, index);
+    }
+}
+
 /// Cancels an operation if that is possible; a send may end cancelled later.
 pub(crate) fn cancel(state: &mut VciState, index: OpIndex) {
     let (kind, peer) = (state.ops.record(index).kind, state.ops.op(index).target);
     match kind {
-        record_kind::RECEIVE_POSTED if state.posted.remove(&mut state.ops, index) => {
-            end(state, index);
-        }
+        record_kind::RECEIVE_POSTED => cancel_receive(state, index),
         record_kind::SEND_QUEUED if take_back(state, index, peer) => end(state, index),
         record_kind::SEND_QUEUED | record_kind::SEND_ACTIVE => {
             let id = state.ops.id(index).0;
@@ -56,7 +62,10 @@ fn take_back(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
 pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
-    let Some(message) = state.unexpected.find_sent(&state.ops, peer, sender) else {
+    let arriving = incoming.arriving.as_ref().map(|arriving| arriving.index);
+    let named = (sender != 0).then(|| state.unexpected.find_sent(&state.ops, peer, sender));
+    // Whoever calls back what it has not named, or not finished, is not followed.
+    let Some(message) = named.flatten().filter(|&it| arriving != Some(it)) else {
         return true;
     };
     state.unexpected.remove(&mut state.ops, message);
