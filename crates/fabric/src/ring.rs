@@ -17,18 +17,21 @@
 //! leaves a ring that fills up.
 //!
 //! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
-// LONG: both sides of one data structure, whose invariant spans them.
 
 mod blocks;
+mod data;
 #[cfg(all(test, loom))]
 mod models;
+mod place;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::ptr::NonNull;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use blocks::{BLOCKS, Block, RETURNED_TOGETHER, Stack};
+use crate::sync::Ordering;
+use blocks::{Block, RETURNED_TOGETHER, Stack};
+use data::{load_data, store_data};
+pub use place::{Cell, PiecePlace, RingPlace, RingShared};
 
 /// Bytes that fit into a cell beside its header.
 pub const SHORT_BYTES: usize = 48;
@@ -44,129 +47,6 @@ const FALLBACK_BYTES: u32 = 8 << 10;
 const BLOCK_SLACK: u32 = 128;
 /// Blocks that are as large as a payload area.
 const BLOCKS_AN_AREA: u32 = 8;
-
-/// One message, or the description of one. One cache line.
-#[repr(C, align(64))]
-pub struct Cell {
-    /// Lap (32 bits), kind (8), length (8), auxiliary (16), from low to high.
-    head: AtomicU64,
-    /// Context id and tag.
-    match_word: AtomicU64,
-    /// Data, or arguments of the kind.
-    words: [AtomicU64; SHORT_WORDS],
-}
-
-/// What the receiver tells the sender. One cache line, seldom written.
-#[repr(C, align(64))]
-pub struct RingShared {
-    /// Cells consumed (low half) and payload position consumed (high half), both wrapping.
-    consumed: AtomicU64,
-    /// 1 while the receiver holds too many unexpected bytes of this sender.
-    throttle: AtomicU32,
-    /// One bit for each block, flipped when the block goes back to the sender.
-    returned: AtomicU64,
-}
-
-#[cfg(not(loom))]
-const _: () = {
-    assert!(size_of::<Cell>() == 64);
-    assert!(size_of::<RingShared>() == 64);
-};
-
-/// Where a ring lies and how large it is; the same for both sides.
-#[derive(Clone, Copy)]
-pub struct RingPlace {
-    /// The receiver's line.
-    pub shared: NonNull<RingShared>,
-    /// The first cell.
-    pub cells: NonNull<Cell>,
-    /// The payload area.
-    pub payload: NonNull<u8>,
-    /// The pool of blocks.
-    pub pool: NonNull<u8>,
-    /// Number of cells, a power of two.
-    pub cell_count: u32,
-    /// Bytes of the payload area, a power of two, at least eight lines.
-    pub payload_bytes: u32,
-}
-
-/// Where a piece lies: what a cell says of it.
-pub type PiecePlace = u64;
-
-impl RingPlace {
-    /// Bytes that a ring of these sizes needs.
-    pub const fn bytes(cell_count: u32, payload_bytes: u32) -> u64 {
-        let stride = Self::block_bytes_of(payload_bytes) as u64 + BLOCK_SLACK as u64;
-        let pool = BLOCKS as u64 * stride;
-        64 + 64 * cell_count as u64 + payload_bytes as u64 + pool
-    }
-
-    /// Bytes of a block of a ring whose payload area has `payload_bytes` bytes.
-    pub const fn block_bytes_of(payload_bytes: u32) -> u32 {
-        payload_bytes / BLOCKS_AN_AREA
-    }
-
-    /// Bytes of a block.
-    const fn block_bytes(&self) -> u32 {
-        Self::block_bytes_of(self.payload_bytes)
-    }
-
-    /// The ring that starts at `base`.
-    ///
-    /// # Safety
-    /// `base` is line-aligned and starts [`RingPlace::bytes`] bytes that stay mapped while a side of the ring exists,
-    /// were zero when the ring was made, and are used by one sender and one receiver only.
-    pub const unsafe fn at(base: NonNull<u8>, cell_count: u32, payload_bytes: u32) -> Self {
-        // SAFETY: inside the range that the caller promises.
-        let (cells, payload) = unsafe { (base.add(64), base.add(64 + 64 * cell_count as usize)) };
-        // SAFETY: as above; the pool follows the payload area.
-        let pool = unsafe { payload.add(payload_bytes as usize) };
-        Self {
-            shared: base.cast(),
-            cells: cells.cast(),
-            payload,
-            pool,
-            cell_count,
-            payload_bytes,
-        }
-    }
-
-    /// The block of a pool that starts at `pool` and has this ring's sizes.
-    const fn block(&self, pool: NonNull<u8>, block: Block) -> NonNull<u8> {
-        // SAFETY: a block's index is below BLOCKS, and a pool has that many blocks (RingPlace::at; all pools are alike).
-        unsafe { pool.add((block.index as u32 * (self.block_bytes() + BLOCK_SLACK)) as usize) }
-    }
-
-    /// One past the last cell.
-    const fn end(&self) -> *mut Cell {
-        self.cells.as_ptr().wrapping_add(self.cell_count as usize)
-    }
-
-    /// Cells between the first one and `cursor`.
-    fn offset_of(&self, cursor: *const Cell) -> u32 {
-        ((cursor as usize - self.cells.as_ptr() as usize) / size_of::<Cell>()) as u32
-    }
-
-    /// Index, counted from the ring's first cell on and wrapping, of the cell at `cursor` in a lap.
-    fn index_of(&self, lap: u32, cursor: *const Cell) -> u32 {
-        lap.wrapping_sub(1)
-            .wrapping_mul(self.cell_count)
-            .wrapping_add(self.offset_of(cursor))
-    }
-
-    /// Cells before the one at `cursor` in a lap, from the ring's first one on; for counters, which may start anew after
-    /// 2^32 laps.
-    fn cells_before(&self, lap: u64, cursor: *const Cell) -> u64 {
-        lap.wrapping_sub(1)
-            .wrapping_mul(u64::from(self.cell_count))
-            .wrapping_add(u64::from(self.offset_of(cursor)))
-    }
-
-    fn shared(&self) -> &RingShared {
-        // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
-        unsafe { self.shared.as_ref() }
-    }
-}
 
 /// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
 /// place in a cache line, but not the same in a page.
@@ -670,100 +550,5 @@ impl RingReceiver {
     fn cell(&self) -> &Cell {
         // SAFETY: the cursor is inside the cells (advance); the mapping outlives the ring (RingPlace::at).
         unsafe { &*self.cursor }
-    }
-}
-
-/// Stores `bytes` bytes at `source` into a cell's data.
-///
-/// # Safety
-/// `source` is readable for `bytes` bytes, `bytes <= SHORT_BYTES`, and nobody else touches the cell's data meanwhile.
-#[cfg(not(loom))]
-#[inline(always)]
-unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise; atomics may be written through a shared reference, and here without a race.
-    unsafe { copy_small(source, words.as_ptr().cast_mut().cast(), bytes) };
-}
-
-/// Copies a cell's data to `target`.
-///
-/// # Safety
-/// `target` is writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and the cell is published and not consumed.
-#[cfg(not(loom))]
-#[inline(always)]
-unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { copy_small(words.as_ptr().cast(), target, bytes) };
-}
-
-/// [`store_data`] for the model checker, which must see every access: word by word.
-///
-/// # Safety
-/// As above.
-#[cfg(loom)]
-unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    let mut data = [0u64; SHORT_WORDS];
-    // SAFETY: the caller's promise.
-    unsafe { copy_small(source, data.as_mut_ptr().cast(), bytes) };
-    for (word, &value) in words.iter().zip(&data).take(bytes.div_ceil(8)) {
-        word.store(value, Ordering::Relaxed);
-    }
-}
-
-/// [`load_data`] for the model checker.
-///
-/// # Safety
-/// As above.
-#[cfg(loom)]
-unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    let mut data = [0u64; SHORT_WORDS];
-    for (value, word) in data.iter_mut().zip(words).take(bytes.div_ceil(8)) {
-        *value = word.load(Ordering::Relaxed);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
-}
-
-/// Copies up to [`SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
-///
-/// # Safety
-/// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
-#[inline(always)]
-unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
-    /// Copies one piece at `offset`.
-    #[inline(always)]
-    unsafe fn piece<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
-        // SAFETY: the caller chose an offset at which a `T` lies inside both.
-        unsafe {
-            target
-                .add(offset)
-                .cast::<T>()
-                .write_unaligned(source.add(offset).cast::<T>().read_unaligned());
-        }
-    }
-    // SAFETY: each piece lies inside the `bytes` bytes by the arm or branch it stands in.
-    unsafe {
-        // Compares, not a match: a jump table costs more than the commonest lengths need.
-        if bytes == 8 {
-            piece::<u64>(source, target, 0);
-        } else if bytes == 1 {
-            piece::<u8>(source, target, 0);
-        } else if bytes == 4 {
-            piece::<u32>(source, target, 0);
-        } else if bytes >= 16 {
-            piece::<[u64; 2]>(source, target, 0);
-            if bytes > 32 {
-                piece::<[u64; 2]>(source, target, 16);
-            }
-            piece::<[u64; 2]>(source, target, bytes - 16);
-        } else if bytes > 8 {
-            piece::<u64>(source, target, 0);
-            piece::<u64>(source, target, bytes - 8);
-        } else if bytes > 4 {
-            piece::<u32>(source, target, 0);
-            piece::<u32>(source, target, bytes - 4);
-        } else if bytes != 0 {
-            piece::<u16>(source, target, 0);
-            piece::<u8>(source, target, bytes - 1);
-        }
     }
 }

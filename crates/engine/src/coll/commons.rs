@@ -407,6 +407,15 @@ impl Meeting<'_> {
         }
     }
 
+    /// Wakes who needs what this member has posted: the root, or everybody if there is none.
+    pub(super) fn wake_for(&self, root: Option<u32>) {
+        match root {
+            None => self.wake_all(),
+            Some(root) if root != self.me => self.wake(root),
+            Some(_) => {}
+        }
+    }
+
     /// Wakes all others.
     pub(super) fn wake_all(&self) {
         for member in self.others() {

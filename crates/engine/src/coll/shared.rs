@@ -109,10 +109,7 @@ pub(super) async fn gather(
             )
             .await;
             if done > before {
-                match root {
-                    Some(root) => meeting.wake(root),
-                    None => meeting.wake_all(),
-                }
+                meeting.wake_for(root);
             }
         }
         if let Some(pieces) = receive.filter(|_| takes) {

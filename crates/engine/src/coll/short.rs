@@ -120,11 +120,7 @@ unsafe fn reduce<'a, R: Borrow<Reduction>, T>(
             return Some(Err(error));
         }
     }
-    match root {
-        None => meeting.wake_all(),
-        Some(root) if root != me => meeting.wake(root),
-        Some(_) => {}
-    }
+    meeting.wake_for(root);
     let (needs, rest) = match target {
         None => (Needs::Nobodys, Rest::Nothing),
         Some(target) => (
@@ -188,11 +184,7 @@ unsafe fn gather<'a, T>(
             return Some(Err(error));
         }
     }
-    match root {
-        None => meeting.wake_all(),
-        Some(root) if root != me => meeting.wake(root),
-        Some(_) => {}
-    }
+    meeting.wake_for(root);
     let (needs, rest) = match into {
         None => (Needs::Nobodys, Rest::Nothing),
         Some(all) => (

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The data of a short message on their way into a cell and out of it, without a call or a loop.
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use super::SHORT_WORDS;
+use crate::sync::AtomicU64;
+#[cfg(loom)]
+use crate::sync::Ordering;
+
+/// Stores `bytes` bytes at `source` into a cell's data.
+///
+/// # Safety
+/// `source` is readable for `bytes` bytes, `bytes <= SHORT_BYTES`, and nobody else touches the cell's data meanwhile.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise; atomics may be written through a shared reference, and here without a race.
+    unsafe { copy_small(source, words.as_ptr().cast_mut().cast(), bytes) };
+}
+
+/// Copies a cell's data to `target`.
+///
+/// # Safety
+/// `target` is writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and the cell is published and not consumed.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(words.as_ptr().cast(), target, bytes) };
+}
+
+/// [`store_data`] for the model checker, which must see every access: word by word.
+///
+/// # Safety
+/// As above.
+#[cfg(loom)]
+pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
+    let mut data = [0u64; SHORT_WORDS];
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(source, data.as_mut_ptr().cast(), bytes) };
+    for (word, &value) in words.iter().zip(&data).take(bytes.div_ceil(8)) {
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+/// [`load_data`] for the model checker.
+///
+/// # Safety
+/// As above.
+#[cfg(loom)]
+pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
+    let mut data = [0u64; SHORT_WORDS];
+    for (value, word) in data.iter_mut().zip(words).take(bytes.div_ceil(8)) {
+        *value = word.load(Ordering::Relaxed);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
+}
+
+/// Copies up to [`SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
+#[inline(always)]
+unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
+    /// Copies one piece at `offset`.
+    #[inline(always)]
+    unsafe fn piece<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
+        // SAFETY: the caller chose an offset at which a `T` lies inside both.
+        unsafe {
+            target
+                .add(offset)
+                .cast::<T>()
+                .write_unaligned(source.add(offset).cast::<T>().read_unaligned());
+        }
+    }
+    // SAFETY: each piece lies inside the `bytes` bytes by the arm or branch it stands in.
+    unsafe {
+        // Compares, not a match: a jump table costs more than the commonest lengths need.
+        if bytes == 8 {
+            piece::<u64>(source, target, 0);
+        } else if bytes == 1 {
+            piece::<u8>(source, target, 0);
+        } else if bytes == 4 {
+            piece::<u32>(source, target, 0);
+        } else if bytes >= 16 {
+            piece::<[u64; 2]>(source, target, 0);
+            if bytes > 32 {
+                piece::<[u64; 2]>(source, target, 16);
+            }
+            piece::<[u64; 2]>(source, target, bytes - 16);
+        } else if bytes > 8 {
+            piece::<u64>(source, target, 0);
+            piece::<u64>(source, target, bytes - 8);
+        } else if bytes > 4 {
+            piece::<u32>(source, target, 0);
+            piece::<u32>(source, target, bytes - 4);
+        } else if bytes != 0 {
+            piece::<u16>(source, target, 0);
+            piece::<u8>(source, target, bytes - 1);
+        }
+    }
+}

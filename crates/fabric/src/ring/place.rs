@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the parts of a ring lie, and what they hold.
+#![expect(unsafe_code, reason = "a ring is memory of the node segment")]
+
+use std::ptr::NonNull;
+
+use super::blocks::{BLOCKS, Block};
+use super::{BLOCK_SLACK, BLOCKS_AN_AREA, SHORT_WORDS};
+use crate::sync::{AtomicU32, AtomicU64};
+
+/// One message, or the description of one. One cache line.
+#[repr(C, align(64))]
+pub struct Cell {
+    /// Lap (32 bits), kind (8), length (8), auxiliary (16), from low to high.
+    pub(super) head: AtomicU64,
+    /// Context id and tag.
+    pub(super) match_word: AtomicU64,
+    /// Data, or arguments of the kind.
+    pub(super) words: [AtomicU64; SHORT_WORDS],
+}
+
+/// What the receiver tells the sender. One cache line, seldom written.
+#[repr(C, align(64))]
+pub struct RingShared {
+    /// Cells consumed (low half) and payload position consumed (high half), both wrapping.
+    pub(super) consumed: AtomicU64,
+    /// 1 while the receiver holds too many unexpected bytes of this sender.
+    pub(super) throttle: AtomicU32,
+    /// One bit for each block, flipped when the block goes back to the sender.
+    pub(super) returned: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<Cell>() == 64);
+    assert!(size_of::<RingShared>() == 64);
+};
+
+/// Where a ring lies and how large it is; the same for both sides.
+#[derive(Clone, Copy)]
+pub struct RingPlace {
+    /// The receiver's line.
+    pub shared: NonNull<RingShared>,
+    /// The first cell.
+    pub cells: NonNull<Cell>,
+    /// The payload area.
+    pub payload: NonNull<u8>,
+    /// The pool of blocks.
+    pub pool: NonNull<u8>,
+    /// Number of cells, a power of two.
+    pub cell_count: u32,
+    /// Bytes of the payload area, a power of two, at least eight lines.
+    pub payload_bytes: u32,
+}
+
+/// Where a piece lies: what a cell says of it.
+pub type PiecePlace = u64;
+
+impl RingPlace {
+    /// Bytes that a ring of these sizes needs.
+    pub const fn bytes(cell_count: u32, payload_bytes: u32) -> u64 {
+        let stride = Self::block_bytes_of(payload_bytes) as u64 + BLOCK_SLACK as u64;
+        let pool = BLOCKS as u64 * stride;
+        64 + 64 * cell_count as u64 + payload_bytes as u64 + pool
+    }
+
+    /// Bytes of a block of a ring whose payload area has `payload_bytes` bytes.
+    pub const fn block_bytes_of(payload_bytes: u32) -> u32 {
+        payload_bytes / BLOCKS_AN_AREA
+    }
+
+    /// Bytes of a block.
+    pub(super) const fn block_bytes(&self) -> u32 {
+        Self::block_bytes_of(self.payload_bytes)
+    }
+
+    /// The ring that starts at `base`.
+    ///
+    /// # Safety
+    /// `base` is line-aligned and starts [`RingPlace::bytes`] bytes that stay mapped while a side of the ring exists,
+    /// were zero when the ring was made, and are used by one sender and one receiver only.
+    pub const unsafe fn at(base: NonNull<u8>, cell_count: u32, payload_bytes: u32) -> Self {
+        // SAFETY: inside the range that the caller promises.
+        let (cells, payload) = unsafe { (base.add(64), base.add(64 + 64 * cell_count as usize)) };
+        // SAFETY: as above; the pool follows the payload area.
+        let pool = unsafe { payload.add(payload_bytes as usize) };
+        Self {
+            shared: base.cast(),
+            cells: cells.cast(),
+            payload,
+            pool,
+            cell_count,
+            payload_bytes,
+        }
+    }
+
+    /// The block of a pool that starts at `pool` and has this ring's sizes.
+    pub(super) const fn block(&self, pool: NonNull<u8>, block: Block) -> NonNull<u8> {
+        // SAFETY: a block's index is below BLOCKS, and a pool has that many blocks (RingPlace::at; all pools are alike).
+        unsafe { pool.add((block.index as u32 * (self.block_bytes() + BLOCK_SLACK)) as usize) }
+    }
+
+    /// One past the last cell.
+    pub(super) const fn end(&self) -> *mut Cell {
+        self.cells.as_ptr().wrapping_add(self.cell_count as usize)
+    }
+
+    /// Cells between the first one and `cursor`.
+    pub(super) fn offset_of(&self, cursor: *const Cell) -> u32 {
+        ((cursor as usize - self.cells.as_ptr() as usize) / size_of::<Cell>()) as u32
+    }
+
+    /// Index, counted from the ring's first cell on and wrapping, of the cell at `cursor` in a lap.
+    pub(super) fn index_of(&self, lap: u32, cursor: *const Cell) -> u32 {
+        lap.wrapping_sub(1)
+            .wrapping_mul(self.cell_count)
+            .wrapping_add(self.offset_of(cursor))
+    }
+
+    /// Cells before the one at `cursor` in a lap, from the ring's first one on; for counters, which may start anew after
+    /// 2^32 laps.
+    pub(super) fn cells_before(&self, lap: u64, cursor: *const Cell) -> u64 {
+        lap.wrapping_sub(1)
+            .wrapping_mul(u64::from(self.cell_count))
+            .wrapping_add(u64::from(self.offset_of(cursor)))
+    }
+
+    pub(super) fn shared(&self) -> &RingShared {
+        // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
+        unsafe { self.shared.as_ref() }
+    }
+}
