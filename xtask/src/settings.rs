@@ -11,3 +11,12 @@ use std::path::PathBuf;
 pub(crate) fn target_folder() -> Option<PathBuf> {
     std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from)
 }
+
+/// The package that cargo runs, if it does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn package_folder() -> Option<PathBuf> {
+    std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)
+}

@@ -12,9 +12,12 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(out, "{line}");
 }
 
-/// The root of the workspace.
+/// The root of the workspace: of the one that cargo runs this for, which may share its build folder with another one that this
+/// was compiled for.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package
         .parent()
         .map_or_else(PathBuf::new, Path::to_path_buf)
 }
