@@ -15,8 +15,8 @@ pub(crate) fn say(line: &str) {
 /// The root of the workspace: of the one that cargo runs this for, which may share its build folder with another one that this
 /// was compiled for.
 pub(crate) fn root() -> PathBuf {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let compiled_for = || PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = crate::settings::package_folder().unwrap_or_else(compiled_for);
     package
         .parent()
         .map_or_else(PathBuf::new, Path::to_path_buf)
