@@ -57,7 +57,7 @@ pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8
     unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
 }
 
-/// Copies up to [`SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
+/// Copies up to [`super::SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
 ///
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
