@@ -126,6 +126,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
     if handled {
         state.count_other_cell_received();
         state.incoming[index].ring.advance();
+        state.take_turns();
     }
     handled
 }
@@ -330,6 +331,7 @@ fn piece_at(state: &VciState, ring: usize, place: PiecePlace, bytes: u64) -> Opt
 
 /// Notes that an arrived piece has been copied out.
 fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u64) {
+    state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
     let way_back = &mut state.links[incoming.peer as usize].sender;
     incoming.ring.release_payload(place, bytes as u32, way_back);

@@ -16,7 +16,7 @@ use super::{
     release_piece, send_control, unpack,
 };
 use crate::vci::VciState;
-use crate::vci::link::CrossCopy;
+use crate::vci::link::{CrossCopy, Streams, TURN_BYTES};
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, Role};
 
@@ -228,21 +228,37 @@ pub(super) fn arrived_pull(state: &mut VciState, ring: usize) -> bool {
     let op = state.ops.op_mut(index);
     op.remote = receiver;
     op.position = 0;
-    state.streaming.push(index);
+    let known = state.streaming.iter_mut().find(|known| known.peer == peer);
+    match known {
+        Some(streams) => streams.queue.push_back(index),
+        None => state.streaming.push(Streams {
+            peer,
+            queue: [index].into(),
+        }),
+    }
     push_streams(state);
     true
 }
 
-/// Pushes pieces of all sends whose receivers wait, as far as the rings have room; returns the number of pieces.
+/// Pushes pieces of the sends whose receivers wait, to each peer as far as its ring has room and a turn goes; returns the
+/// number of pieces.
 pub(crate) fn push_streams(state: &mut VciState) -> usize {
     let mut pieces = 0;
     let mut slot = 0;
-    while let Some(&index) = state.streaming.get(slot) {
-        pieces += push_pieces(state, index);
-        let op = state.ops.op(index);
-        if op.position as u64 == op.record.bytes {
-            state.streaming.swap_remove(slot);
+    while let Some(streams) = state.streaming.get(slot) {
+        let is_only = state.streaming.len() == 1 && streams.queue.len() == 1;
+        let mut turn = TURN_BYTES;
+        while let Some(&index) = state.streaming[slot].queue.front() {
+            pieces += push_pieces(state, index, is_only, &mut turn);
+            let op = state.ops.op(index);
+            if (op.position as u64) < op.record.bytes {
+                break;
+            }
+            state.streaming[slot].queue.pop_front();
             state.complete(index);
+        }
+        if state.streaming[slot].queue.is_empty() {
+            state.streaming.swap_remove(slot);
         } else {
             slot += 1;
         }
@@ -259,19 +275,20 @@ fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
     most.min(growing).min(shrinking).min(many).min(rest)
 }
 
-fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
+/// Pushes pieces of one send until it is whole, the ring is full, or `turn`, in bytes, is used up.
+fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut usize) -> usize {
     let mut pieces = 0;
     loop {
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
         let rest = op.record.bytes as usize - op.position;
         let most = state.node.fragment_bytes as usize;
-        let bytes = if state.streaming.len() > 1 {
-            rest.min(most)
-        } else {
+        let bytes = if is_only {
             piece_bytes(op.position, rest, most)
+        } else {
+            rest.min(most)
         };
-        if bytes == 0 || link.backlogged {
+        if bytes == 0 || *turn == 0 || link.backlogged {
             return pieces;
         }
         let Some((target, place)) = link
@@ -291,6 +308,7 @@ fn push_pieces(state: &mut VciState, index: OpIndex) -> usize {
         state.count_other_cell_sent();
         state.ops.op_mut(index).position += bytes;
         pieces += 1;
+        *turn = turn.saturating_sub(bytes);
     }
 }
 

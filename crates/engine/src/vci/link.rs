@@ -248,3 +248,13 @@ pub(crate) struct Backlog {
     pub(crate) peer: u32,
     pub(crate) queue: VecDeque<Queued>,
 }
+
+/// The sends that one peer pulls piece by piece, in the order in which it asked.
+pub(crate) struct Streams {
+    pub(crate) peer: u32,
+    pub(crate) queue: VecDeque<OpIndex>,
+}
+
+/// Bytes that a rank sends or takes in at a stretch while it does both: what lies in the caches of both sides is less then
+/// than when each first fills all blocks and then empties all of them.
+pub(crate) const TURN_BYTES: usize = 64 << 10;

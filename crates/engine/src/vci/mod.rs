@@ -28,9 +28,9 @@ use crate::datatype::Heading;
 use crate::errors::Result;
 use crate::settings::Settings;
 use counts::Counts;
-use link::{Backlog, Incoming, Links};
+use link::{Backlog, Incoming, Links, Streams};
 use matching::{PostedQueue, UnexpectedQueue};
-use operations::{OpIndex, Operations};
+use operations::Operations;
 
 /// One stream: a lock and the state behind it.
 #[repr(align(64))]
@@ -63,7 +63,9 @@ pub(crate) struct VciState {
     pub(crate) accepted: u32,
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers asked for the data piece by piece.
-    pub(crate) streaming: Vec<OpIndex>,
+    pub(crate) streaming: Vec<Streams>,
+    /// Bytes of pieces taken in since this rank last pushed its own, while it has some.
+    pub(crate) taken_in: usize,
     /// Things that happened so far.
     pub(crate) events: u64,
     /// What the wait that goes on depends on, for the hang report.
@@ -211,6 +213,7 @@ impl Vci {
             accepted: 0,
             backlogs: Vec::new(),
             streaming: Vec::new(),
+            taken_in: 0,
             events: 0,
             awaited: None,
             counts: Counts::default(),

@@ -8,7 +8,7 @@ use fabric::doorbell;
 use fabric::sync::Ordering;
 
 use super::VciState;
-use super::link::{self, Backlog, Queued};
+use super::link::{self, Backlog, Queued, TURN_BYTES};
 use super::operations::{OpIndex, RequestId, flag};
 use crate::protocol;
 
@@ -71,6 +71,17 @@ impl VciState {
         doorbell::ring(asleep, sender_fences);
     }
 
+    /// Sends pieces of what waits after pieces have come in for a while.
+    pub(crate) fn take_turns(&mut self) {
+        if self.taken_in >= TURN_BYTES {
+            if !self.is_drained() {
+                self.events += self.push_out() as u64;
+            }
+            self.taken_in = 0;
+        }
+    }
+
+    /// Sends what waits, as far as there is room, at most a turn to each peer.
     #[cold]
     #[inline(never)]
     fn push_out(&mut self) -> usize {
@@ -88,19 +99,22 @@ impl VciState {
         events + protocol::rendezvous::push_streams(self)
     }
 
-    /// Sends what waits for one peer until its ring is full again.
+    /// Sends what waits for one peer until its ring is full again or a turn is over.
     fn flush(&mut self, backlog: &mut Backlog) -> usize {
-        let mut sent = 0;
+        let (mut sent, mut bytes) = (0, 0);
         self.links[backlog.peer as usize].sender.refresh();
         while let Some(next) = backlog.queue.front() {
             let gone = match *next {
-                Queued::Send(index) => match protocol::transmit(self, index) {
-                    Ok(gone) => gone,
-                    Err(error) => {
-                        self.fault = Some(error.to_string());
-                        false
+                Queued::Send(index) => {
+                    bytes += self.ops.record(index).bytes as usize;
+                    match protocol::transmit(self, index) {
+                        Ok(gone) => gone,
+                        Err(error) => {
+                            self.fault = Some(error.to_string());
+                            false
+                        }
                     }
-                },
+                }
                 Queued::Control { kind, words } => {
                     protocol::put_control(self, backlog.peer, kind, words)
                 }
@@ -110,6 +124,9 @@ impl VciState {
             }
             backlog.queue.pop_front();
             sent += 1;
+            if bytes >= TURN_BYTES {
+                break;
+            }
         }
         sent
     }

@@ -13,12 +13,13 @@
 
 use std::ptr::NonNull;
 
-/// Blocks in the pool of one ring.
-pub(super) const BLOCKS: u32 = if cfg!(loom) { 2 } else { 12 };
+/// Blocks in the pool of one ring. What a peer that answers does not keep of them is how far a sender runs ahead of its
+/// receiver: with too few of them each waits for the other in turns.
+pub(super) const BLOCKS: u32 = if cfg!(loom) { 2 } else { 24 };
 /// Blocks of the peer's pool that a side keeps at most; the rest of them stays with the one who can send more.
 pub(super) const KEPT: u32 = if cfg!(loom) { 1 } else { 8 };
 /// Blocks that go home with one write.
-pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 4 };
+pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 2 };
 // When the receiver keeps all that it may, the rest is enough for the last block under way to take the others home.
 const _: () = assert!(BLOCKS - KEPT >= RETURNED_TOGETHER);
 
