@@ -252,6 +252,9 @@ impl Scan {
         match self {
             Self::Shared => shared_operands(case)
                 .or_else(|| unless(case.bytes <= shared::area_bytes(case.ranks), LARGE)),
+            Self::SharedChain => shared_operands(case)
+                .or_else(|| own_grouping(case))
+                .or_else(|| unless(shared::elements(case).is_some(), LARGE)),
             Self::RecursiveDoubling | Self::Linear => own_grouping(case),
             Self::Direct => None,
         }

@@ -114,7 +114,7 @@ fn parts_down(rank: u32, bytes: u64, ranks: u32) -> Sent {
 /// What each rank sends; its rank is relative to the root. Ranks on several machines are on neighbouring ones, about as many on
 /// each, and the ranks of a machine share memory; the first of each sends what the library's rules have it send.
 pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sent {
-    if case.ranks < 2 || algorithm.name() == "shared" {
+    if case.ranks < 2 || algorithm.is_shared() {
         return Sent::default();
     }
     if algorithm.name() == "hierarchical" {
@@ -466,7 +466,7 @@ fn reduce_scatter(algorithm: ReduceScatter, parameter: u64, case: &Case, rank: u
 fn scan(algorithm: Scan, case: &Case, rank: u32) -> Sent {
     let above = case.ranks - 1 - rank;
     let count = match algorithm {
-        Scan::Shared => 0,
+        Scan::Shared | Scan::SharedChain => 0,
         // Distances 1, 2, 4... that do not lead beyond the last rank.
         Scan::RecursiveDoubling => u64::from(u32::BITS - above.leading_zeros()),
         Scan::Linear => u64::from(above > 0),
@@ -496,6 +496,10 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
     let (inner, outer) = (u64::from(folded.ranks.ilog2()), u64::from(folded.extra > 0));
     match (operation, algorithm.name()) {
         (_, "shared") => turns(operation, case),
+        (_, "shared_chain") => {
+            let turns = shared::elements(case).map_or(1, |turns| turns.count as u64);
+            turns + others - 1
+        }
         (_, "hierarchical") => {
             // One step within a machine before and after, at most.
             let (algorithm, parameter, case) = between(operation, case);

@@ -158,6 +158,7 @@ operations! {
     }
     Scan "scan" "MPI_Scan, MPI_Exscan: bytes of the vector", Direct {
         Shared "shared" "Every member shows its operand in shared memory.";
+        SharedChain "shared_chain" "From rank to rank in shared memory, in which those below run ahead.";
         RecursiveDoubling "recursive_doubling" "Ranks at distances 1, 2, 4... pass on what they have combined.";
         Linear "linear" "From rank to rank.";
         Direct "direct" "Every rank sends its operand to all above.";
@@ -206,6 +207,11 @@ impl Algorithm {
     /// The name in tables.
     pub fn name(self) -> &'static str {
         self.operation.rows()[self.index as usize].0
+    }
+
+    /// Whether it goes through memory that the members share, without messages.
+    pub fn is_shared(self) -> bool {
+        self.name().starts_with("shared")
     }
 
     /// What it does.

@@ -246,28 +246,30 @@ impl Table {
         verdicts
     }
 
-    /// The largest number of bytes up to `most` such that all cases from one byte to it, whether they commute or not, use
-    /// shared memory where the members have it; for a barrier, 0 if it does. `None` if there is none.
-    pub fn shared_up_to(
+    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether they commute or
+    /// not, use `algorithm` where the members have shared memory; for a barrier, 0 if it does. `None` if there is none.
+    pub fn always_up_to(
         &self,
-        operation: Operation,
+        algorithm: Algorithm,
         ranks: u32,
-        nodes: u32,
         most: usize,
+        reproducible: bool,
     ) -> Option<usize> {
+        let operation = algorithm.operation();
         let uses_shared = |bytes: usize| {
             [true, false].into_iter().all(|commutative| {
                 let case = Case {
                     commutative,
                     shared: true,
-                    ..Case::new(operation, ranks, bytes, nodes)
+                    reproducible,
+                    ..Case::new(operation, ranks, bytes, 1)
                 };
                 // A rule before it whose algorithm cannot do this case may be able to do another one of as many bytes.
                 let first = self.rules[operation as usize]
                     .iter()
                     .find(|rule| rule.matches(&case));
                 first.is_some_and(|rule| {
-                    rule.algorithm.name() == "shared" && rule.algorithm.obstacle(&case).is_none()
+                    rule.algorithm == algorithm && algorithm.obstacle(&case).is_none()
                 })
             })
         };
@@ -300,6 +302,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::Scan;
 
     /// What is asked at each call is what is explained.
     #[test]
@@ -332,7 +335,9 @@ mod tests {
         let limit = |text: &str, operation| {
             let (table, problems) = Table::with("test", text);
             assert_eq!(problems, []);
-            table.shared_up_to(operation, 3, 1, 2048)
+            let shared = Algorithm::of(operation).next().unwrap();
+            assert_eq!(shared.name(), "shared");
+            table.always_up_to(shared, 3, 2048, false)
         };
         assert_eq!(limit("", Operation::Reduce), Some(2048));
         assert_eq!(limit("reduce use=rabenseifner", Operation::Reduce), None);
@@ -344,5 +349,12 @@ mod tests {
         );
         assert_eq!(limit("", Operation::Barrier), Some(0));
         assert_eq!(limit("barrier use=tree", Operation::Barrier), None);
+        assert_eq!(limit("scan use=shared", Operation::Scan), Some(2048));
+        assert_eq!(limit("", Operation::Scan), None);
+        let chain = |reproducible| {
+            let chain = Scan::SharedChain.into();
+            Table::builtin().always_up_to(chain, 3, 2048, reproducible)
+        };
+        assert_eq!((chain(false), chain(true)), (Some(2048), None));
     }
 }

@@ -3,16 +3,20 @@
 //!
 //! Work goes in *turns*, numbered from 1; all members take the same turns. In turn `t` every member has a line (a stamp and
 //! a few bytes) and an area for more bytes; a further line and area, nobody's in particular, hold what one member computes
-//! for all. Turns share [`LINES`] lines and [`AREAS`] areas of each: turn `t` has number `t % LINES` and `t % AREAS`. Turns with little data use a
-//! part of their area each, so that as many of them as there are lines can be under way. A member *posts* in a turn: it writes its data and then the stamp with the number
+//! for all. Turns share [`lines`] lines and [`AREAS`] areas of each: turn `t` has number `t % lines` and `t % AREAS`. Turns with little data use a
+//! part of their area each, so that [`PART_TURNS`] of them can be under way. A member *posts* in a turn: it writes its data and then the stamp with the number
 //! of the turn; it *leaves* a turn when it needs nobody's data of it any more.
 //!
 //! Who writes what: member `m` alone writes the lines and areas of `m`; the common ones are written by the member that was
 //! counted in last. Invariant: data of turn `t` are written only when every member has left turn `t - AREAS` if
-//! they need a whole area; `t - LINES` if they need a line; and for a part of an area also the last turn before `t` that used
-//! whole areas ([`Turns::may_enter`]), so whoever has not left a turn finds the data of all members that have posted in it, unchanged.
+//! they need a whole area; `t - lines` if they need a line; `t - PART_TURNS` if they need a part of an area, and then also the last turn
+//! before `t` that used whole areas ([`Turns::may_enter`]), so whoever has not left a turn finds the data of all members that have posted in it,
+//! unchanged. Where one operation takes both turns `t` and `t - AREAS`, and one member alone looks at the data, that one alone need have left
+//! ([`Turns::may_pass`]).
 //! Which turns a member has left it says in a word of its own, and also in each stamp: whoever waits for all stamps of a turn
 //! anyway learns it for nothing.
+//!
+//! Each line goes with [`WIDE_BYTES`] bytes for data that are not much longer.
 //!
 //! A member that dies never posts or never leaves: the others wait, and the launcher ends the job. Stamps are compared and
 //! never used as addresses.
@@ -24,15 +28,27 @@ use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
-/// waits for nobody, such as the root of a broadcast, is seldom stopped.
-pub const LINES: u64 = if cfg!(loom) { 2 } else { 32 };
+/// Most turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
+/// waits for nobody, such as the root of a broadcast, is seldom stopped. Where ranks outnumber cores, a switch from one to the
+/// next costs some fifty times what such a turn does.
+const MOST_LINES: u64 = if cfg!(loom) { 2 } else { 128 };
+/// As many as there are with however many members.
+const LEAST_LINES: u64 = if cfg!(loom) { 2 } else { 32 };
+/// Bytes of all members' lines that are not exceeded for more than the least.
+const LINES_BYTES: u64 = 256 << 10;
 /// Turns with whole areas that can be under way at once.
-pub const AREAS: u64 = if cfg!(loom) { 2 } else { 4 };
+pub const AREAS: u64 = if cfg!(loom) { 1 } else { 4 };
+/// Turns with parts of areas that can be under way at once.
+pub const PART_TURNS: u64 = LEAST_LINES;
 /// Bytes of data beside a stamp, aligned to 16.
 pub const LINE_BYTES: usize = 48;
+/// Bytes of data that go with a line, aligned to a line.
+pub const WIDE_BYTES: usize = 128;
+/// Turns of which one member's lines lie one after the other, before those of the next: who runs ahead and who follows go through
+/// few pages, and so does who looks at all members in one turn.
+const GROUP: u64 = if cfg!(loom) { 1 } else { 8 };
 /// Parts of an area.
-pub const PARTS: u64 = LINES / AREAS;
+pub const PARTS: u64 = PART_TURNS / AREAS;
 /// What a member says it has left when it will never look into the commons again.
 const GONE: u64 = u64::MAX;
 
@@ -73,8 +89,21 @@ const _: () = {
     assert!(size_of::<Count>() == 64);
 };
 
-/// Bits of a stamp that tell how many turns the member has not left; fewer than [`LINES`].
-const BEHIND_BITS: u32 = 6;
+/// Bits of a stamp that tell how many turns the member has not left; fewer than there are lines.
+const BEHIND_BITS: u32 = 8;
+const _: () = assert!(MOST_LINES <= 1 << BEHIND_BITS && MOST_LINES <= u128::BITS as u64);
+
+/// Turns without areas that can be under way at once among so many members: a power of two.
+pub const fn lines(members: u32) -> u64 {
+    let fitting = LINES_BYTES / (size_of::<Line>() as u64 * (members as u64 + 1));
+    if fitting >= MOST_LINES {
+        MOST_LINES
+    } else if fitting <= LEAST_LINES {
+        LEAST_LINES
+    } else {
+        1 << fitting.ilog2()
+    }
+}
 
 /// Where the commons lie; the same for all members.
 #[derive(Clone, Copy)]
@@ -83,8 +112,11 @@ pub struct Commons {
     left: NonNull<Left>,
     counts: NonNull<Count>,
     lines: NonNull<Line>,
+    wides: NonNull<[u8; WIDE_BYTES]>,
     areas: NonNull<u8>,
     members: u32,
+    /// One less than [`lines`].
+    line_mask: u32,
     area_bytes: usize,
 }
 
@@ -99,7 +131,8 @@ impl Commons {
     pub const fn bytes(members: u32, area_bytes: usize) -> u64 {
         let places = members as u64 + 1;
         let areas = AREAS * places * area_bytes as u64;
-        64 + 64 * members as u64 + 64 * LINES + 64 * LINES * places + areas
+        let lines = lines(members);
+        64 + 64 * members as u64 + 64 * lines + (64 + WIDE_BYTES as u64) * lines * places + areas
     }
 
     /// The commons that start at `base`.
@@ -108,22 +141,36 @@ impl Commons {
     /// `base` is line-aligned and starts [`Commons::bytes`] bytes that stay mapped while the commons are used, were zero
     /// when the first member came, and are used by members of one group only.
     pub const unsafe fn at(base: NonNull<u8>, members: u32, area_bytes: usize) -> Self {
-        let lines = LINES as usize * (members as usize + 1);
+        let turns = lines(members) as usize;
+        let lines = turns * (members as usize + 1);
         // SAFETY: inside the range that the caller promises.
         unsafe {
             let left = base.add(64);
             let counts = left.add(64 * members as usize);
-            let first_line = counts.add(64 * LINES as usize);
+            let first_line = counts.add(64 * turns);
+            let wides = first_line.add(64 * lines);
             Self {
                 head: base.cast(),
                 left: left.cast(),
                 counts: counts.cast(),
                 lines: first_line.cast(),
-                areas: first_line.add(64 * lines),
+                wides: wides.cast(),
+                areas: wides.add(WIDE_BYTES * lines),
                 members,
+                line_mask: turns as u32 - 1,
                 area_bytes,
             }
         }
+    }
+
+    /// Turns without areas that can be under way at once.
+    const fn lines(&self) -> u64 {
+        self.line_mask as u64 + 1
+    }
+
+    /// What a turn is among those that share lines.
+    const fn number(&self, turn: u64) -> u64 {
+        turn & self.line_mask as u64
     }
 
     /// Where they start.
@@ -147,11 +194,16 @@ impl Commons {
         number as usize * (self.members as usize + 1) + member as usize
     }
 
-    fn line(&self, turn: u64, member: u32) -> &Line {
-        // SAFETY: `place` is below the number of lines (Commons::at).
-        unsafe { self.lines.add(self.place(turn % LINES, member)).as_ref() }
+    /// Which line a member has in a turn.
+    const fn line_index(&self, turn: u64, member: u32) -> usize {
+        let number = self.number(turn);
+        self.place(number / GROUP, member) * GROUP as usize + (number % GROUP) as usize
     }
 
+    fn line(&self, turn: u64, member: u32) -> &Line {
+        // SAFETY: the index is below the number of lines (Commons::at).
+        unsafe { self.lines.add(self.line_index(turn, member)).as_ref() }
+    }
     fn left(&self, member: u32) -> &AtomicU64 {
         assert!(member < self.members);
         // SAFETY: there are `members` of them (Commons::at).
@@ -159,8 +211,8 @@ impl Commons {
     }
 
     fn count(&self, turn: u64) -> &AtomicU64 {
-        // SAFETY: there are LINES of them (Commons::at).
-        unsafe { &self.counts.add((turn % LINES) as usize).as_ref().members }
+        // SAFETY: there is one for each number (Commons::at).
+        unsafe { &self.counts.add(self.number(turn) as usize).as_ref().members }
     }
 
     fn head(&self) -> &Head {
@@ -171,6 +223,12 @@ impl Commons {
     /// The short data of a member (or of nobody in particular) in a turn: [`LINE_BYTES`] bytes, aligned to 16.
     pub fn short(&self, turn: u64, member: u32) -> NonNull<u8> {
         NonNull::from(&self.line(turn, member).data).cast()
+    }
+
+    /// What goes with that: [`WIDE_BYTES`] bytes, aligned to a line.
+    pub const fn wide(&self, turn: u64, member: u32) -> NonNull<u8> {
+        // SAFETY: there are as many as lines (Commons::at).
+        unsafe { self.wides.add(self.line_index(turn, member)).cast() }
     }
 
     /// The area of a member (or of nobody in particular) in a turn: [`Self::area_bytes`] bytes, aligned to a line.
@@ -263,6 +321,15 @@ impl Commons {
             .unwrap_or((0, 0))
     }
 
+    /// The same for who waits with [`Turns::may_pass`].
+    pub fn reader_or_laggard(&self, turn: u64, reader: u32) -> (u32, u64) {
+        let left = self.left(reader).load(Ordering::Relaxed);
+        if left > turn - AREAS {
+            return self.laggard();
+        }
+        (reader, left)
+    }
+
     /// A word that changes when a member leaves a turn.
     pub fn left_word(&self, member: u32) -> &AtomicU64 {
         self.left(member)
@@ -276,7 +343,7 @@ impl Commons {
 
     /// Makes deserted commons as good as new.
     pub fn reset(&self) {
-        for turn in 0..LINES {
+        for turn in 0..self.lines() {
             for member in 0..=self.members {
                 self.line(turn, member).stamp.store(0, Ordering::Relaxed);
             }
@@ -301,7 +368,7 @@ pub struct Posted {
 /// Where the data of a turn go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Beside the stamp.
+    /// Beside the stamp, or into what goes with that line.
     Line,
     /// Into a part of the area. The last turn before this one that used whole areas; 0 if none did.
     Part {
@@ -318,7 +385,7 @@ pub struct Turns {
     /// All turns before this one are left.
     left_before: u64,
     /// Turns from `left_before` on that are left, one bit each.
-    left_after: u64,
+    left_after: u128,
     /// Every member has left all turns before this one.
     all_left_before: u64,
 }
@@ -347,12 +414,21 @@ impl Turns {
     /// Whether the data of a turn may be written: every member has left the turns that had the place before.
     #[inline]
     pub fn may_enter(&mut self, commons: &Commons, turn: u64, place: Place) -> bool {
+        let back = |turns| (turn + 1).saturating_sub(turns);
         let needed = match place {
-            Place::Line => (turn + 1).saturating_sub(LINES),
-            Place::Part { whole_before } => (turn + 1).saturating_sub(LINES).max(whole_before + 1),
-            Place::Area => (turn + 1).saturating_sub(AREAS),
+            Place::Line => back(commons.lines()),
+            Place::Part { whole_before } => back(PART_TURNS).max(whole_before + 1),
+            Place::Area => back(AREAS),
         };
         needed <= self.all_left_before || self.look(commons, needed)
+    }
+
+    /// The same for a whole area in an operation of which turn `turn - AREAS` is one, too, and in which `reader` alone looks at
+    /// what this member shows.
+    pub fn may_pass(&mut self, commons: &Commons, turn: u64, reader: u32) -> bool {
+        // PAIRS: commons.left
+        self.may_enter(commons, turn, Place::Line)
+            && commons.left(reader).load(Ordering::Acquire) > turn - AREAS
     }
 
     /// Whether every member has left all turns before `needed`.
@@ -371,13 +447,22 @@ impl Turns {
     /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.
     #[inline]
     pub fn leave(&mut self, commons: &Commons, me: u32, turn: u64) -> bool {
-        self.left_after |= 1 << (turn - self.left_before);
-        let done = self.left_after.trailing_ones();
-        self.left_before += u64::from(done);
-        self.left_after >>= done;
+        if turn == self.left_before && self.left_after == 0 {
+            self.left_before += 1;
+        } else {
+            self.leave_apart(turn);
+        }
         // PAIRS: commons.left
         commons.left(me).store(self.left_before, Ordering::Release);
         commons.head().awaited.load(Ordering::Relaxed) != 0
+    }
+
+    /// Leaves a turn after or before another one that is not left.
+    fn leave_apart(&mut self, turn: u64) {
+        self.left_after |= 1 << (turn - self.left_before);
+        let done = self.left_after.trailing_ones();
+        self.left_before += u64::from(done);
+        self.left_after = self.left_after.checked_shr(done).unwrap_or(0);
     }
 }
 
@@ -404,8 +489,12 @@ mod tests {
     #[test]
     fn places_are_free_when_all_have_left() {
         let part = Place::Part { whole_before: 0 };
-        for (place, reach) in [(Place::Line, LINES), (part, LINES), (Place::Area, AREAS)] {
-            let mut memory = vec![0; 1 << 12];
+        for (place, reach) in [
+            (Place::Line, lines(2)),
+            (part, PART_TURNS),
+            (Place::Area, AREAS),
+        ] {
+            let mut memory = vec![0; 1 << 14];
             let (commons, mut one) = member(&mut memory, 2);
             let mut other = Turns::new();
             for turn in 1..=reach {
@@ -432,7 +521,7 @@ mod tests {
 
     #[test]
     fn parts_wait_for_whole_areas() {
-        let mut memory = vec![0; 1 << 12];
+        let mut memory = vec![0; 1 << 14];
         let (commons, mut one) = member(&mut memory, 1);
         let place = Place::Part { whole_before: 3 };
         for turn in [1, 3] {
@@ -441,12 +530,69 @@ mod tests {
         }
         one.leave(&commons, 0, 2);
         assert!(one.may_enter(&commons, 7, place));
-        assert!(one.may_enter(&commons, LINES, place));
+        assert!(one.may_enter(&commons, PART_TURNS, place));
+    }
+
+    #[test]
+    fn more_members_have_fewer_lines() {
+        let of = [1, 2, 16, 30, 31, 32, 62, 63, 128].map(lines);
+        assert_eq!(of, [128, 128, 128, 128, 128, 64, 64, 64, 32]);
+        // Stamps tell every distance.
+        let mut memory = vec![0; 1 << 14];
+        let (commons, one) = member(&mut memory, 2);
+        for turn in 1..=lines(2) {
+            commons.post(&one, turn, 0, 7);
+            assert_eq!(commons.posted(turn, 0).map(|it| it.left_before), Some(1));
+        }
+    }
+
+    #[test]
+    fn who_passes_on_waits_for_its_reader_in_areas_and_for_all_in_lines() {
+        let mut memory = vec![0; 1 << 14];
+        let (commons, mut one) = member(&mut memory, 3);
+        let [mut reader, mut other] = [(); 2].map(|()| Turns::new());
+        let most = lines(3);
+        for turn in 1..=most {
+            if turn > AREAS {
+                assert!(!one.may_pass(&commons, turn, 1), "{turn}");
+                reader.leave(&commons, 1, turn - AREAS);
+                assert!(one.may_pass(&commons, turn, 1), "{turn}");
+            }
+            one.leave(&commons, 0, turn);
+        }
+        reader.leave(&commons, 1, most + 1 - AREAS);
+        assert!(!one.may_pass(&commons, most + 1, 1));
+        other.leave(&commons, 2, 1);
+        assert!(one.may_pass(&commons, most + 1, 1));
+    }
+
+    #[test]
+    fn lines_of_different_turns_and_members_do_not_overlap() {
+        let mut memory = vec![0; 1 << 14];
+        let (commons, _) = member(&mut memory, 3);
+        let all = || (1..=lines(3)).flat_map(|turn| [0, 1, 2, 3].map(|member| (turn, member)));
+        let short = all().map(|(turn, member)| (commons.short(turn, member), LINE_BYTES));
+        let wide = all().map(|(turn, member)| (commons.wide(turn, member), WIDE_BYTES));
+        let mut ranges: Vec<_> = short
+            .chain(wide)
+            .map(|(start, bytes)| (start.as_ptr() as usize, bytes))
+            .collect();
+        ranges.push((commons.area(0, 0).as_ptr() as usize, 0));
+        ranges.sort_unstable();
+        assert!(
+            ranges
+                .windows(2)
+                .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
+        );
+        assert_eq!(
+            ranges.last(),
+            Some(&(commons.area(0, 0).as_ptr() as usize, 0))
+        );
     }
 
     #[test]
     fn parts_of_different_turns_do_not_overlap() {
-        let mut memory = vec![0; 1 << 15];
+        let mut memory = vec![0; 1 << 16];
         let base = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: an address inside the memory, which is long enough for two members with areas of 8 lines.
         let commons = unsafe {
@@ -457,7 +603,7 @@ mod tests {
             Commons::at(base, 2, 512 * PARTS as usize)
         };
         assert_eq!(commons.part_bytes(), 512);
-        let mut starts: Vec<usize> = (1..=LINES)
+        let mut starts: Vec<usize> = (1..=PART_TURNS)
             .flat_map(|turn| [0, 1, 2].map(|member| commons.part(turn, member).as_ptr() as usize))
             .collect();
         starts.sort_unstable();
@@ -466,15 +612,17 @@ mod tests {
 
     #[test]
     fn a_member_may_leave_later_turns_first() {
-        let mut memory = vec![0; 1 << 12];
+        let mut memory = vec![0; 1 << 14];
         let (commons, mut one) = member(&mut memory, 1);
-        for turn in (2..=LINES).rev() {
+        let most = lines(1);
+        assert_eq!(most, MOST_LINES);
+        for turn in (2..=most).rev() {
             one.leave(&commons, 0, turn);
             assert_eq!(one.left_before(), 1);
         }
-        commons.post(&one, LINES, 0, 7);
-        assert_eq!(commons.posted(LINES, 0).map(|it| it.left_before), Some(1));
+        commons.post(&one, most, 0, 7);
+        assert_eq!(commons.posted(most, 0).map(|it| it.left_before), Some(1));
         one.leave(&commons, 0, 1);
-        assert_eq!(one.left_before(), LINES + 1);
+        assert_eq!(one.left_before(), most + 1);
     }
 }

@@ -140,7 +140,7 @@ impl Answer {
         let mut verdicts = table.examine(operation, &case);
         let chosen = verdicts.pop_if(|last| last.why_not.is_none());
         let rule = chosen.map(|verdict| verdict.rule);
-        let is_shared = rule.is_some_and(|rule| rule.algorithm.name() == "shared");
+        let is_shared = rule.is_some_and(|rule| rule.algorithm.is_shared());
         let before = is_shared.then(|| table.examine(operation, &case.without_shared()));
         let before = before.and_then(|mut verdicts| verdicts.pop());
         let entry = |algorithm: Algorithm| {

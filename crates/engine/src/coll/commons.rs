@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use std::task::Poll;
 
 use algorithms::shared::area_bytes;
-use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns};
+use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use fabric::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -82,7 +82,7 @@ impl Membership {
     /// Whether the own data of the turn that is drawn next could be written now.
     fn may_enter_next(&self, comm: &Comm, shared: &Shared, shown: usize, whole: bool) -> bool {
         let turn = self.drawn.load(Ordering::Relaxed) + 1;
-        let place = if shown <= LINE_BYTES {
+        let place = if shown <= WIDE_BYTES {
             Place::Line
         } else if whole {
             Place::Area
@@ -315,7 +315,7 @@ impl Meeting<'_> {
     /// Whether the own data of a turn, `bytes` bytes, can be written.
     pub(super) fn may_enter(&self, index: usize, bytes: usize) -> bool {
         let (commons, turn) = (&self.shared.commons, self.turn(index));
-        let place = if bytes <= LINE_BYTES {
+        let place = if bytes <= WIDE_BYTES {
             Place::Line
         } else {
             self.long
@@ -325,17 +325,35 @@ impl Meeting<'_> {
 
     /// Waits until the own data of a turn can be written.
     pub(super) async fn enter(&self, index: usize, bytes: usize) {
-        if self.may_enter(index, bytes) {
+        let look = || self.shared.commons.laggard();
+        self.enter_when(look, || self.may_enter(index, bytes)).await;
+    }
+
+    /// The same where member `reader` alone looks at what this one shows in this operation.
+    pub(super) async fn enter_for(&self, index: usize, bytes: usize, reader: u32) {
+        // Before that, the place had what other operations showed.
+        if self.long != Place::Area || index < AREAS as usize {
+            return self.enter(index, bytes).await;
+        }
+        let (commons, turn) = (&self.shared.commons, self.turn(index));
+        let look = || commons.reader_or_laggard(turn, reader);
+        let may_pass = || self.with_turns(|turns| turns.may_pass(commons, turn, reader));
+        self.enter_when(look, may_pass).await;
+    }
+
+    /// `look` names the member that is waited for, and what its word holds.
+    async fn enter_when(&self, look: impl Fn() -> (u32, u64), may_enter: impl Fn() -> bool) {
+        if may_enter() {
             return;
         }
         let commons = &self.shared.commons;
         let look = || {
-            let (member, left) = commons.laggard();
+            let (member, left) = look();
             (member, commons.left_word(member), left)
         };
         self.until(look, || {
             commons.set_awaited(true);
-            self.may_enter(index, bytes).then_some(())
+            may_enter().then_some(())
         })
         .await;
         commons.set_awaited(false);
@@ -346,6 +364,7 @@ impl Meeting<'_> {
         let (commons, turn) = (&self.shared.commons, self.turn(index));
         let place = match self.long {
             _ if bytes <= LINE_BYTES => commons.short(turn, member),
+            _ if bytes <= WIDE_BYTES => commons.wide(turn, member),
             Place::Area => {
                 assert!(bytes <= commons.area_bytes());
                 commons.area(turn, member)

@@ -19,6 +19,7 @@ mod gather;
 mod hierarchy;
 mod inter;
 pub mod neighbour;
+mod passing;
 mod primitives;
 mod purpose;
 mod reduce;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What members of commons do in a turn, and up to which sizes on the straight line.
 
-use algorithms::Operation;
+use algorithms::{
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Reduce,
+    ReduceScatter, Scan, Scatter,
+};
 
 use super::choose::SHORT_BYTES;
 use crate::process::Process;
@@ -13,11 +16,14 @@ pub(super) fn short_limits(process: &Process, members: u32) -> [usize; Purpose::
     if process.settings().check.collectives {
         return limits;
     }
-    let table = &process.settings().algorithms;
+    let settings = process.settings();
+    let reproducible = settings.reproducible != 0;
     for purpose in Purpose::ALL {
-        let operation = purpose.operation();
-        let upto = table.shared_up_to(operation, members, 1, SHORT_BYTES);
-        limits[purpose as usize] = match (upto, operation) {
+        let algorithm = purpose.algorithm();
+        let upto = settings
+            .algorithms
+            .always_up_to(algorithm, members, SHORT_BYTES, reproducible);
+        limits[purpose as usize] = match (upto, algorithm.operation()) {
             (None, _) => 0,
             // The bytes of all parts.
             (Some(bytes), Operation::ReduceScatter) => bytes * members as usize + 1,
@@ -40,10 +46,11 @@ pub(super) enum Purpose {
     Allreduce,
     ReduceScatter,
     Scan,
+    ScanChain,
 }
 
 impl Purpose {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Barrier,
         Self::Bcast,
         Self::Gather,
@@ -54,20 +61,22 @@ impl Purpose {
         Self::Allreduce,
         Self::ReduceScatter,
         Self::Scan,
+        Self::ScanChain,
     ];
 
-    const fn operation(self) -> Operation {
+    fn algorithm(self) -> Algorithm {
         match self {
-            Self::Barrier => Operation::Barrier,
-            Self::Bcast => Operation::Bcast,
-            Self::Gather => Operation::Gather,
-            Self::Scatter => Operation::Scatter,
-            Self::Allgather => Operation::Allgather,
-            Self::Alltoall => Operation::Alltoall,
-            Self::Reduce => Operation::Reduce,
-            Self::Allreduce => Operation::Allreduce,
-            Self::ReduceScatter => Operation::ReduceScatter,
-            Self::Scan => Operation::Scan,
+            Self::Barrier => Barrier::Shared.into(),
+            Self::Bcast => Bcast::Shared.into(),
+            Self::Gather => Gather::Shared.into(),
+            Self::Scatter => Scatter::Shared.into(),
+            Self::Allgather => Allgather::Shared.into(),
+            Self::Alltoall => Alltoall::Shared.into(),
+            Self::Reduce => Reduce::Shared.into(),
+            Self::Allreduce => Allreduce::Shared.into(),
+            Self::ReduceScatter => ReduceScatter::Shared.into(),
+            Self::Scan => Scan::Shared.into(),
+            Self::ScanChain => Scan::SharedChain.into(),
         }
     }
 

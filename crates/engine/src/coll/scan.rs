@@ -8,6 +8,7 @@ use algorithms::Scan;
 use super::check::{self, Call, Statement};
 use super::choose::{self, choose};
 use super::commons::{Purpose, meet};
+use super::passing;
 use super::primitives::{Block, Round};
 use super::reduce::{Image, combine};
 use super::shared;
@@ -67,10 +68,20 @@ async fn prefix(
         }
         choice = choose(&round, &case.without_shared());
     }
+    if choice.algorithm == Scan::SharedChain
+        && let Some(turns) = algorithms::shared::elements(&case)
+    {
+        let shown = turns.shown_elements(send.count, send.layout.size());
+        if let Some(meeting) = meet(&mut round, Purpose::ScanChain, bytes, shown).await {
+            let inclusive = kind == Prefix::Inclusive;
+            return passing::chain(meeting, &send, &receive, &op, inclusive, turns).await;
+        }
+        choice = choose(&round, &case.without_shared());
+    }
     match choice.algorithm {
         Scan::Direct => Box::pin(direct(&mut round, &send, &receive, &op, kind)).await,
         Scan::Linear => Box::pin(linear(&mut round, &send, &receive, &op, kind)).await,
-        Scan::RecursiveDoubling | Scan::Shared => {
+        Scan::RecursiveDoubling | Scan::Shared | Scan::SharedChain => {
             Box::pin(doubling(&mut round, &send, &receive, &op, kind)).await;
         }
     }

@@ -268,7 +268,7 @@ impl Meeting<'_> {
 }
 
 /// The elements that turn `index` moves, `most` a turn.
-fn elements_of(block: &Block, index: usize, most: usize) -> Block {
+pub(super) fn elements_of(block: &Block, index: usize, most: usize) -> Block {
     let (first, count) = range_of(index, most, block.count);
     block.part(first as i64, count)
 }

@@ -315,6 +315,23 @@ unsafe fn prefix<'a, R: Borrow<Reduction>, T>(
     then: impl Then<'a, R, T>,
 ) -> Option<Result<T>> {
     let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
+    if let Some(meeting) = meet_at_once(start, comm, Purpose::ScanChain, bytes, bytes) {
+        if let Start::Waiting(call) = start
+            && meeting.me + 1 < meeting.size
+            && let Err(error) = meeting.enter_now(call, bytes)
+        {
+            return Some(Err(error));
+        }
+        let needs = meeting.me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
+        let rest = Rest::PassOn {
+            op,
+            own: base,
+            target: receive.base,
+            shape: (count, bytes),
+            inclusive,
+        };
+        return Some(then(&meeting, needs, rest));
+    }
     let meeting = meet_at_once(start, comm, Purpose::Scan, bytes, bytes)?;
     let me = meeting.me;
     // SAFETY: the caller's promise.

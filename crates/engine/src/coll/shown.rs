@@ -8,6 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::commons::Meeting;
+use super::passing::Passing;
 use super::shared::fold;
 use crate::comm::{Comm, create};
 use crate::errors::Result;
@@ -21,7 +22,7 @@ use crate::vci::operations::RequestId;
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` bytes.
 #[inline(always)]
-unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         if bytes == size_of::<u64>() {
@@ -82,6 +83,15 @@ pub(super) enum Rest<R> {
         /// Elements, and their bytes.
         shape: (usize, usize),
         own: Option<*const u8>,
+    },
+    /// The elements of the rank below are combined with the own ones, and shown to the one above.
+    PassOn {
+        op: R,
+        own: *const u8,
+        target: *mut u8,
+        /// Elements, and their bytes.
+        shape: (usize, usize),
+        inclusive: bool,
     },
 }
 
@@ -186,6 +196,19 @@ impl<R: Borrow<Reduction>> Rest<R> {
                 target,
                 shape,
                 own,
+            },
+            Self::PassOn {
+                op,
+                own,
+                target,
+                shape,
+                inclusive,
+            } => Rest::PassOn {
+                op: op.borrow().clone(),
+                own,
+                target,
+                shape,
+                inclusive,
             },
         }
     }
@@ -292,6 +315,23 @@ impl Meeting<'_> {
                 };
                 // SAFETY: all have posted `shown` bytes; places are aligned for every type; the caller's promise.
                 unsafe { fold(op.borrow(), last, operand, target, shape) };
+            }
+            &Rest::PassOn {
+                ref op,
+                own,
+                target,
+                shape,
+                inclusive,
+            } => {
+                let passing = Passing {
+                    op: op.borrow(),
+                    own,
+                    target,
+                    shape,
+                    inclusive,
+                };
+                // SAFETY: the member below has posted, and the own place was entered (`prefix`); the caller's promise.
+                unsafe { self.pass_on(0, &passing) };
             }
         }
         self.leave(0);

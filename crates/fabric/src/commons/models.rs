@@ -2,8 +2,8 @@
 //! Models of the commons: members take turns, in more of them than there are lines.
 //!
 //! Data are shadowed by cells of the model checker, so that it sees who touches what when. Mutations that these models
-//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering one turn too
-//! early.
+//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering or passing on one
+//! turn too early.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Commons, Count, Head, LINES, Left, Line, Place, Turns};
+use super::{AREAS, Commons, Count, Head, Left, Line, MOST_LINES as LINES, Place, Turns};
 use crate::sync::{AtomicU32, AtomicU64};
 
 struct Memory {
@@ -19,7 +19,7 @@ struct Memory {
     left: Vec<Left>,
     counts: Vec<Count>,
     lines: Vec<Line>,
-    /// One for each line: what the checker watches.
+    /// One for each line, or area where these are looked at: what the checker watches.
     shadows: Vec<UnsafeCell<u64>>,
 }
 
@@ -59,8 +59,10 @@ impl Memory {
             left: NonNull::from(&self.left[0]),
             counts: NonNull::from(&self.counts[0]),
             lines: NonNull::from(&self.lines[0]),
+            wides: NonNull::dangling(),
             areas: NonNull::dangling(),
             members: self.left.len() as u32,
+            line_mask: LINES as u32 - 1,
             area_bytes: 0,
         }
     }
@@ -85,12 +87,16 @@ fn wait(mut until: impl FnMut() -> bool) {
 /// What a member does in each of its turns.
 type Work = fn(&Memory, &Commons, &mut Turns, u32, u64);
 
+/// Waits until a member can write its line.
+fn enter(commons: &Commons, turns: &mut Turns, turn: u64) {
+    wait(|| turns.may_enter(commons, turn, Place::Line));
+}
+
 fn run(members: u32, turns: u64, work: Work) {
     let memory = Memory::new(members as usize);
     let member = move |memory: &Memory, me| {
         let (commons, mut mine) = (memory.commons(), Turns::new());
         for turn in 1..=turns {
-            wait(|| mine.may_enter(&commons, turn, Place::Line));
             work(memory, &commons, &mut mine, me, turn);
             mine.leave(&commons, me, turn);
         }
@@ -109,6 +115,7 @@ fn run(members: u32, turns: u64, work: Work) {
 
 /// Everybody shows everybody a number.
 fn everyone(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    enter(commons, turns, turn);
     memory.write(commons.place(turn % LINES, me), turn);
     commons.post(turns, turn, me, 0);
     let mut learned = u64::MAX;
@@ -126,6 +133,7 @@ fn everyone(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn
 /// Member 0 shows the others a number.
 fn from_root(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
     if me == 0 {
+        enter(commons, turns, turn);
         memory.write(commons.place(turn % LINES, 0), turn);
         commons.post(turns, turn, 0, 0);
     } else {
@@ -136,6 +144,7 @@ fn from_root(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, tur
 
 /// Whoever comes last shows the others a sum.
 fn last_for_all(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    enter(commons, turns, turn);
     memory.write(commons.place(turn % LINES, me), turn);
     let members = commons.members();
     let common = commons.place(turn % LINES, members);
@@ -149,6 +158,27 @@ fn last_for_all(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, 
         wait(|| commons.posted(turn, members).is_some());
         assert_eq!(memory.read(common), turn * u64::from(members));
     }
+}
+
+/// In one operation of many turns each member adds to what it gets from the one below, and shows the sum to the one above.
+fn passed_on(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    let last = commons.members() - 1;
+    let mut sum = turn;
+    if me < last {
+        wait(|| match turn {
+            ..=AREAS => turns.may_enter(commons, turn, Place::Area),
+            _ => turns.may_pass(commons, turn, me + 1),
+        });
+    }
+    if me > 0 {
+        wait(|| commons.posted(turn, me - 1).is_some());
+        sum += memory.read(commons.place(turn % AREAS, me - 1));
+    }
+    if me < last {
+        memory.write(commons.place(turn % AREAS, me), sum);
+        commons.post(turns, turn, me, 0);
+    }
+    assert_eq!(sum, turn * u64::from(me + 1));
 }
 
 /// With three members, two that wait could let each other pass for ever: no preemptions then.
@@ -175,4 +205,10 @@ fn model_a_root_does_not_overtake_its_readers() {
 fn model_the_last_one_works_for_all() {
     bounded(3, 2, LINES + 2, last_for_all);
     bounded(0, 3, LINES + 1, last_for_all);
+}
+
+#[test]
+fn model_what_is_passed_on_waits_for_its_reader() {
+    bounded(3, 2, LINES + 2, passed_on);
+    bounded(0, 3, LINES + 2, passed_on);
 }

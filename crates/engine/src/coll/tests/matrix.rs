@@ -472,6 +472,13 @@ fn every_scan_covers_the_ranks_below() {
             let work = scan(world(process), mine.block(), result.block(), kind.op());
             forced.run::<Scan, _>(process, (case, rank), work);
             assert_eq!(result.values(), kind.result(0..rank + 1, count));
+            let mut both = Numbers::new(&kind.operand(rank, count), kind.holes);
+            let block = both.block();
+            now(
+                process,
+                scan(world(process), block.clone(), block, kind.op()),
+            );
+            assert_eq!(both.values(), kind.result(0..rank + 1, count));
             let mut result = Numbers::new(&vec![5; count], kind.holes);
             let work = exscan(world(process), mine.block(), result.block(), kind.op());
             forced.run::<Scan, _>(process, (case, rank), work);

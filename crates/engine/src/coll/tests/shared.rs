@@ -82,6 +82,55 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
     }
 }
 
+/// The same for what goes from member to member, of which those below run ahead: more turns than there are lines, with data
+/// beside the stamp and longer ones.
+#[test]
+fn straight_lines_and_futures_pass_on_the_same_turns() {
+    for size in [2, 3, 7] {
+        on_ranks(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            for number in 0..400_u32 {
+                let count = [1, 7, 40, 200][number as usize % 4];
+                let inclusive = number % 3 > 0;
+                let straight = (rank + number).is_multiple_of(2);
+                let mut mine = vector(rank + number, count);
+                let mut result = vec![-1i64; count];
+                let send = Memory::contiguous(mine.as_mut_ptr().cast(), 8 * count);
+                let receive = Memory::contiguous(result.as_mut_ptr().cast(), 8 * count);
+                let op = sum();
+                // SAFETY: both hold as many numbers.
+                let done = straight
+                    .then(|| unsafe {
+                        short::now::prefix("test", &comm, &send, &receive, count, &op, inclusive)
+                    })
+                    .flatten();
+                match done {
+                    Some(outcome) => outcome.unwrap(),
+                    None => {
+                        let datatype = long();
+                        // SAFETY: as above.
+                        let [send, receive] =
+                            [mine.as_mut_ptr(), result.as_mut_ptr()].map(|at| unsafe {
+                                Block::new(at.cast(), count, datatype.layout().clone())
+                            });
+                        if inclusive {
+                            now(process, scan(comm.clone(), send, receive, op));
+                        } else {
+                            now(process, exscan(comm.clone(), send, receive, op));
+                        }
+                    }
+                }
+                let below = rank + u32::from(inclusive);
+                let total = |index| match below {
+                    0 => -1,
+                    _ => (0..below).map(|r| value(r + number, index)).sum(),
+                };
+                assert!(result.iter().copied().eq((0..count).map(total)), "{number}");
+            }
+        });
+    }
+}
+
 #[test]
 fn members_that_disagree_are_told_so() {
     on_ranks_with(&Settings::default(), 3, |process| {
