@@ -171,8 +171,7 @@ impl Scatter {
         match self {
             Self::Linear => None,
             _ if !case.equal => Some(NOT_EQUAL),
-            Self::Shared => shared_data(case)
-                .or_else(|| unless(shared::parts(case.bytes, case.ranks).is_some(), LARGE)),
+            Self::Shared => shared_data(case),
             Self::Tree => None,
             Self::Hierarchical => data_between_nodes(case),
         }
@@ -238,7 +237,7 @@ impl ReduceScatter {
     pub(crate) fn why_not(self, case: &Case) -> Option<&'static str> {
         match self {
             Self::Shared => shared_operands(case)
-                .or_else(|| unless(case.total <= shared::area_bytes(case.ranks), LARGE)),
+                .or_else(|| unless(shared::element_parts(case).is_some(), LARGE)),
             Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
             Self::Ring => unless(case.commutative, ORDERED).or_else(|| own_grouping(case)),
             Self::RecursiveDoubling | Self::Pairwise => own_grouping(case),

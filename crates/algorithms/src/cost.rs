@@ -544,11 +544,12 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
 
 fn turns(operation: Operation, case: &Case) -> u64 {
     let turns = match operation {
-        Operation::Barrier | Operation::ReduceScatter | Operation::Scan => None,
-        Operation::Bcast | Operation::Gather | Operation::Allgather => {
+        Operation::Barrier | Operation::Scan => None,
+        Operation::Bcast | Operation::Gather | Operation::Scatter | Operation::Allgather => {
             Some(shared::pieces(case.bytes, case.ranks))
         }
-        Operation::Scatter | Operation::Alltoall => shared::parts(case.bytes, case.ranks),
+        Operation::Alltoall => shared::parts(case.bytes, case.ranks),
+        Operation::ReduceScatter => shared::element_parts(case),
         Operation::Reduce | Operation::Allreduce => shared::elements(case),
     };
     turns.map_or(1, |turns| turns.count as u64)

@@ -68,3 +68,21 @@ pub fn elements(case: &Case) -> Option<Turns> {
     let most = area_bytes(case.ranks) / size.max(1);
     (most > 0).then(|| Turns::of(case.elements, most))
 }
+
+/// The parts of a vector that is combined, as many as there are members: the whole vector in one turn if an area holds it, else
+/// whole elements of each part; `None` if that takes too many turns.
+pub fn element_parts(case: &Case) -> Option<Turns> {
+    let size = (case.total / case.elements.max(1)).max(1);
+    let count = case.bytes / size;
+    if case.total <= area_bytes(case.ranks) {
+        return Some(Turns {
+            count: 1,
+            most: count,
+        });
+    }
+    let room = area_bytes(case.ranks) / case.ranks as usize;
+    // Whole lines where elements allow it.
+    let most = room / 64 * 64 / size;
+    let turns = Turns::of(count, most);
+    (most > 0).then_some(turns)
+}

@@ -146,11 +146,6 @@ pub async fn reduce_scatter(
             .with_lists(counts.iter().copied());
         Box::pin(check::same(&mut round, statement)).await?;
     }
-    let first: i64 = counts[..round.rank as usize]
-        .iter()
-        .map(|&count| count as i64)
-        .sum();
-    let own = counts[round.rank as usize];
     if send.bytes() == 0 {
         return round.outcome();
     }
@@ -161,46 +156,67 @@ pub async fn reduce_scatter(
     };
     let bytes = send.bytes();
     let mut choice = choose::<ReduceScatter>(&round, &case);
-    if choice.algorithm == ReduceScatter::Shared {
-        let purpose = Purpose::ReduceScatter;
-        if let Some(meeting) = meet(&mut round, purpose, bytes, (1, bytes)).await {
-            return shared::reduce_scatter(meeting, &send, &receive, first as usize, &op).await;
+    if choice.algorithm == ReduceScatter::Shared
+        && let Some(turns) = algorithms::shared::element_parts(&case)
+    {
+        let shown = match turns.count {
+            1 => bytes,
+            _ => turns.most * size * counts.len(),
+        };
+        let shown = (turns.count, shown);
+        if let Some(meeting) = meet(&mut round, Purpose::ReduceScatter, bytes, shown).await {
+            return shared::reduce_scatter(meeting, &send, &receive, &counts, &op, turns).await;
         }
         choice = choose(&round, &case.without_shared());
     }
+    let data = (&send, &receive);
+    Box::pin(reduce_scatter_by_messages(
+        &mut round, choice, data, &counts, &op,
+    ))
+    .await;
+    round.outcome()
+}
+
+async fn reduce_scatter_by_messages(
+    round: &mut Round,
+    choice: Choice<ReduceScatter>,
+    (send, receive): (&Block, &Block),
+    counts: &[usize],
+    op: &Reduction,
+) {
+    let mine = part_of(send, counts, round.rank);
     let within = match choice.algorithm {
         ReduceScatter::RecursiveDoubling => Some(Within::Whole),
         ReduceScatter::Rabenseifner => Some(Within::Halves),
         _ => None,
     };
     if let Some(within) = within {
-        let image = Image::new(&send, send.count);
-        image.block().copy_from(&send);
-        Box::pin(folded(&mut round, image.block(), &op, within)).await;
-        receive.copy_from(&image.block().part(first, own));
+        let image = Image::new(send, send.count);
+        image.block().copy_from(send);
+        Box::pin(folded(round, image.block(), op, within)).await;
+        receive.copy_from(&part_of(image.block(), counts, round.rank));
     } else if choice.algorithm == ReduceScatter::Chain && round.size > 1 {
         let number = choice.parameter;
         Box::pin(chain::reduce_scatter(
-            &mut round, &send, &receive, &counts, &op, number,
+            round, send, receive, counts, op, number,
         ))
         .await;
     } else if choice.algorithm == ReduceScatter::Ring && round.size > 1 {
         let parts: Vec<_> = (0..round.size)
-            .map(|rank| part_of(&send, &counts, rank))
+            .map(|rank| part_of(send, counts, rank))
             .collect();
         let largest = counts.iter().max().map_or(0, |&count| count);
-        let images = [(); 2].map(|()| Image::new(&send, largest));
+        let images = [(); 2].map(|()| Image::new(send, largest));
         let spares = images.each_ref().map(|image| image.block().clone());
-        let result = Box::pin(ring::reduce_scatter(&mut round, &parts, spares, &op)).await;
+        let result = Box::pin(ring::reduce_scatter(round, &parts, spares, op)).await;
         receive.copy_from(&result);
     } else {
-        let images = [(); 3].map(|()| Image::new(&send, own));
+        let images = [(); 3].map(|()| Image::new(send, mine.count));
         let blocks = images.each_ref().map(|image| image.block().clone());
-        blocks[0].copy_from(&send.part(first, own));
-        let result = Box::pin(direct(&mut round, &send, &counts, blocks, &op)).await;
+        blocks[0].copy_from(&mine);
+        let result = Box::pin(direct(round, send, counts, blocks, op)).await;
         receive.copy_from(&result);
     }
-    round.outcome()
 }
 
 /// A rank's part of a vector whose parts have these counts.

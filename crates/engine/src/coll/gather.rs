@@ -238,13 +238,11 @@ pub async fn scatter(
         ..choose::case(&round, own, own * size as usize)
     };
     let mut choice = choose::<Scatter>(&round, &case);
-    if choice.algorithm == Scatter::Shared
-        && let Some(turns) = algorithms::shared::parts(own, size)
-    {
-        let (purpose, shown) = (Purpose::Scatter, turns.shown_pieces(size));
-        if let Some(meeting) = meet(&mut round, purpose, own, shown).await {
+    if choice.algorithm == Scatter::Shared {
+        let (turns, shown) = shared::scatter_turns(own, size);
+        if let Some(meeting) = meet(&mut round, Purpose::Scatter, own, shown).await {
             let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
-            return shared::scatter(meeting, pieces, receive, root, turns).await;
+            return shared::scatter(meeting, pieces, receive, (root, own), turns).await;
         }
         choice = choose(&round, &case.without_shared());
     }

@@ -7,7 +7,7 @@
 //! so before the operation first waits, so that several may be under way. An error of one level does not stop the next ones,
 //! for which others wait.
 
-use algorithms::shared::{Turns, elements, parts, pieces};
+use algorithms::shared::{Turns, elements, pieces};
 use algorithms::{
     Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
 };
@@ -198,9 +198,8 @@ impl Part<Gather> {
 impl Part<Scatter> {
     fn of_scatter(round: &Round, bytes: usize) -> Self {
         let case = choose::case(round, bytes, bytes * round.size as usize);
-        let cut = |turns: Turns| (turns, turns.shown_pieces(round.size));
-        let cut = parts(bytes, round.size).map(cut);
-        Self::new(round, &case, Scatter::Shared, cut)
+        let cut = shared::scatter_turns(bytes, round.size);
+        Self::new(round, &case, Scatter::Shared, Some(cut))
     }
 
     async fn scatter(
@@ -214,7 +213,7 @@ impl Part<Scatter> {
         if let Some((turn, turns)) = self.turns
             && let Some(meeting) = take(round, turn, Purpose::Scatter, bytes).await
         {
-            return shared::scatter(meeting, send, receive, root, turns).await;
+            return shared::scatter(meeting, send, receive, (root, bytes), turns).await;
         }
         let (send, receive) = (send.cloned(), receive.cloned());
         Box::pin(super::gather::scatter_by_messages(

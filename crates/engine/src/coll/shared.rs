@@ -6,7 +6,8 @@
 //! free. Operands are combined in rank order, from the right, so every member that computes a result gets the same bits.
 #![expect(unsafe_code, reason = "operands are memory images")]
 
-use fabric::commons::AREAS;
+use algorithms::shared::pieces;
+use fabric::commons::{AREAS, WIDE_BYTES};
 
 use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
 use super::commons::Meeting;
@@ -125,36 +126,82 @@ pub(super) async fn gather(
     meeting.outcome()
 }
 
-/// The root, or everybody, shows `most` bytes of each piece a turn; everybody takes its own.
+/// Whether the pieces of a scatter lie one after the other where the root shows its own data; else each lies at the place of its
+/// member, since nobody else shows anything in these turns.
+pub(super) const fn lie_together(bytes: usize, members: u32) -> bool {
+    bytes * members as usize <= WIDE_BYTES
+}
+
+/// The turns of a scatter, and the bytes that are shown at one place in one of them.
+pub(super) fn scatter_turns(bytes: usize, members: u32) -> (Turns, (usize, usize)) {
+    let turns = pieces(bytes, members);
+    if lie_together(bytes, members) {
+        return (turns, (turns.count, bytes * members as usize));
+    }
+    (turns, turns.shown(bytes))
+}
+
+/// The root shows the pieces, of `bytes` bytes each, at most an area of each a turn; everybody takes its own.
 pub(super) async fn scatter(
     meeting: Meeting<'_>,
     send: Option<&Pieces>,
     receive: Option<&Block>,
-    root: u32,
+    (root, bytes): (u32, usize),
     Turns { count: turns, most }: Turns,
 ) -> Result<()> {
-    let me = meeting.me;
+    let (me, size) = (meeting.me, meeting.size);
+    let together = lie_together(bytes, size);
     if me == root
         && let (Some(pieces), Some(block)) = (send, receive)
     {
         block.copy_from(pieces.piece(me));
     }
     for index in 0..turns {
+        let (start, length) = range_of(index, most, bytes);
         if me == root {
-            meeting.enter(index, most * meeting.size as usize).await;
+            let each = if together {
+                length * size as usize
+            } else {
+                length
+            };
+            meeting.enter(index, each).await;
             if let Some(pieces) = send {
-                show_pieces(&meeting, pieces, index, most);
+                for rank in meeting.others() {
+                    let place = meeting.place_of_piece(index, (me, rank), length);
+                    pieces.piece(rank).pack_range(start, place);
+                }
             }
             meeting.post(index);
             meeting.wake_all();
         } else if let Some(block) = receive {
             meeting.posted(index, root).await;
-            let (start, length) = range_of(index, most, block.bytes());
-            block.unpack_range(start, shown_piece(&meeting, root, index, most, length));
+            block.unpack_range(start, meeting.place_of_piece(index, (root, me), length));
         }
         meeting.leave(index);
     }
     meeting.outcome()
+}
+
+impl Meeting<'_> {
+    /// Where the root shows a member its piece of `bytes` bytes in a turn.
+    #[expect(clippy::mut_from_ref, reason = "memory that no other reference names")]
+    pub(super) fn place_of_piece(
+        &self,
+        index: usize,
+        (root, member): (u32, u32),
+        bytes: usize,
+    ) -> &mut [u8] {
+        let place = if lie_together(bytes, self.size) {
+            let all = bytes * self.size as usize;
+            let start = bytes * member as usize;
+            self.place(index, root, all).wrapping_add(start)
+        } else {
+            self.place(index, member, bytes)
+        };
+        // SAFETY: the root alone writes in the turns of a scatter, each piece at a place of its own, before it posts; and the member
+        // alone looks at its piece, after that and before it leaves.
+        unsafe { std::slice::from_raw_parts_mut(place, bytes) }
+    }
 }
 
 /// Writes a part of each piece into the own place of a turn, `most` bytes apart.
@@ -355,29 +402,68 @@ pub(super) async fn reduce(
     meeting.outcome()
 }
 
-/// Everybody shows its vector in one turn; each combines the elements from `first` on, which are its part.
+/// Everybody shows `most` elements of each part a turn; each combines those of its own. Where all fit, that is one turn with the
+/// whole vector. `receive` may overlap `send`: its elements of a turn lie where those of this or an earlier one were.
 pub(super) async fn reduce_scatter(
     meeting: Meeting<'_>,
     send: &Block,
     receive: &Block,
-    first: usize,
+    counts: &[usize],
     op: &Reduction,
+    Turns { count: turns, most }: Turns,
 ) -> Result<()> {
-    let bytes = send.bytes();
-    meeting.enter(0, bytes).await;
-    send.pack_range(0, meeting.own(0, bytes));
-    meeting.post(0);
-    meeting.wake_all();
-    meeting.all_posted(0).await;
-    let offset = first * send.layout.size();
-    let operand = |rank| {
-        let start = meeting.place(0, rank, bytes).cast_const();
-        start.wrapping_add(offset)
+    let (me, element) = (meeting.me as usize, send.layout.size());
+    let whole = turns == 1;
+    let turn_bytes = if whole {
+        send.bytes()
+    } else {
+        most * element * counts.len()
     };
-    let shape = (receive.count, receive.bytes());
-    // SAFETY: all have posted the vector, of which the part is `receive.count` elements from `first` on.
-    unsafe { fold(op, meeting.size - 1, operand, receive.base.0, shape) };
-    meeting.leave(0);
+    let mut done = 0;
+    for index in 0..turns {
+        let before = done;
+        post_ahead(&meeting, &mut done, (index, turns), turn_bytes, |turn| {
+            let place = meeting.own(turn, turn_bytes);
+            if whole {
+                send.pack_range(0, place);
+                return;
+            }
+            let mut first = 0;
+            for (&count, place) in counts.iter().zip(place.chunks_exact_mut(most * element)) {
+                let (start, length) = range_of(turn, most, count);
+                send.pack_range((first + start) * element, &mut place[..length * element]);
+                first += count;
+            }
+        })
+        .await;
+        if done > before {
+            meeting.wake_all();
+        }
+        meeting.all_posted(index).await;
+        let part = elements_of(receive, index, most);
+        let skip = if whole {
+            counts[..me].iter().sum()
+        } else {
+            me * most
+        };
+        let operand = |rank| {
+            let start = meeting.place(index, rank, turn_bytes).cast_const();
+            start.wrapping_add(skip * element)
+        };
+        if part.count > 0 {
+            // SAFETY: all have posted; from there on lie as many elements of the own part, which are dense.
+            unsafe {
+                fold(
+                    op,
+                    meeting.size - 1,
+                    operand,
+                    part.base.0,
+                    (part.count, part.bytes()),
+                );
+            }
+        }
+        meeting.leave(index);
+    }
     meeting.outcome()
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Borrow;
 
 use super::choose;
 use super::commons::{Meeting, Purpose, meet_at_once};
-use super::shared::usable_in_place;
+use super::shared::{lie_together, usable_in_place};
 use super::shown::{Begun, Needs, Rest, Start};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -264,19 +264,33 @@ unsafe fn scatter<'a, T>(
         (None, Some(memory)) => memory.bytes,
         (None, None) => return None,
     };
-    let all = bytes * size;
     let into = match receive {
         Some(memory) => Some(run(memory)?.0),
         None => None,
     };
-    if bytes == 0 || all > choose::SHORT_BYTES {
+    if bytes == 0 || bytes > choose::SHORT_BYTES {
         return None;
     }
-    let meeting = meet_at_once(start, comm, Purpose::Scatter, bytes, all)?;
+    let all = bytes * size;
+    let together = lie_together(bytes, size as u32);
+    let shown = if together { all } else { bytes };
+    let meeting = meet_at_once(start, comm, Purpose::Scatter, bytes, shown)?;
     let needs = match from {
         Some(pieces) => {
-            // SAFETY: the caller's promise.
-            if let Err(error) = unsafe { meeting.show(start, pieces.base, all) } {
+            // SAFETY: the caller's promise; the root's own piece goes straight to its target.
+            let outcome = unsafe {
+                if together {
+                    meeting.show(start, pieces.base, all)
+                } else {
+                    let own = into.map(|target| (target, pieces.base.add(bytes * me as usize)));
+                    meeting.show_each(start, pieces.base, bytes).inspect(|()| {
+                        if let Some((target, own)) = own {
+                            std::ptr::copy(own, target, bytes);
+                        }
+                    })
+                }
+            };
+            if let Err(error) = outcome {
                 return Some(Err(error));
             }
             meeting.wake_all();
@@ -287,10 +301,18 @@ unsafe fn scatter<'a, T>(
     let rest = match into {
         None => Rest::Nothing,
         // The root's own piece is in what it shows.
-        Some(target) => Rest::Copy {
+        Some(target) if together => Rest::Copy {
             member: root,
             shown: all,
             skip: bytes * me as usize,
+            target,
+            bytes,
+        },
+        Some(_) if from.is_some() => Rest::Nothing,
+        Some(target) => Rest::Copy {
+            member: me,
+            shown: bytes,
+            skip: 0,
             target,
             bytes,
         },

@@ -338,6 +338,28 @@ impl Meeting<'_> {
         self.outcome()
     }
 
+    /// Shows each other member `bytes` bytes from `source` on, at its own place in the only turn.
+    ///
+    /// # Safety
+    /// `source` is readable for as many bytes of each member.
+    pub(super) unsafe fn show_each(
+        &self,
+        start: Start,
+        source: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        if let Start::Waiting(call) = start {
+            self.enter_now(call, bytes)?;
+        }
+        for member in self.others() {
+            let from = source.wrapping_add(bytes * member as usize);
+            // SAFETY: places hold `bytes` bytes (meet_at_once), and nobody else shows anything in this turn.
+            unsafe { copy(from, self.place(0, member, bytes), bytes) };
+        }
+        self.post(0);
+        Ok(())
+    }
+
     /// Shows `bytes` bytes at `source` in the only turn.
     ///
     /// # Safety

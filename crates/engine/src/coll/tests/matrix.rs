@@ -448,7 +448,7 @@ fn every_reduce_scatter_gives_parts() {
                 let mut all = Numbers::new(&kind.operand(rank, total), kind.holes);
                 let mut mine = Numbers::new(&vec![0; own], kind.holes);
                 let (send, receive) = (all.block(), mine.block());
-                let work = reduce_scatter(world(process), send, receive, counts, kind.op());
+                let work = reduce_scatter(world(process), send, receive, counts.clone(), kind.op());
                 if equal {
                     forced.run::<ReduceScatter, _>(process, (case, rank), work);
                 } else {
@@ -456,6 +456,11 @@ fn every_reduce_scatter_gives_parts() {
                 }
                 assert_eq!(mine.values(), expected);
                 assert_eq!(all.values(), kind.operand(rank, total));
+                // In place: the part comes where the vector begins.
+                let (send, receive) = (all.block(), all.block().part(0, own));
+                let work = reduce_scatter(world(process), send, receive, counts, kind.op());
+                now(process, work);
+                assert_eq!(all.values()[..own], expected);
             }
         }
     });

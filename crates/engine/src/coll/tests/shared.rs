@@ -131,6 +131,45 @@ fn straight_lines_and_futures_pass_on_the_same_turns() {
     }
 }
 
+/// The same for pieces that a root shows together, and each at the place of its member.
+#[test]
+fn straight_lines_and_futures_scatter_in_the_same_turns() {
+    for size in [2, 3, 7] {
+        on_ranks(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            for number in 0..400_u32 {
+                let count = [1, 2, 7, 40, 200][number as usize % 5];
+                let root = number / 7 % size;
+                let whole = |of: u32| (0..size).flat_map(move |r| vector(r + of, count));
+                let mut pieces = Numbers::new(&whole(number).collect::<Vec<_>>(), false);
+                let mut mine = Numbers::new(&vec![0; count], false);
+                let bytes = 8 * count;
+                let (all, own) = (pieces.block(), mine.block());
+                let send = Memory::contiguous(all.base.0, bytes * size as usize);
+                let receive = Memory::contiguous(own.base.0, bytes);
+                let send = (rank == root).then_some(&send);
+                // SAFETY: both hold as many numbers.
+                let done = (rank + number)
+                    .is_multiple_of(2)
+                    .then(|| unsafe {
+                        short::now::scatter("test", &comm, send, Some(&receive), root)
+                    })
+                    .flatten();
+                match done {
+                    Some(outcome) => outcome.unwrap(),
+                    None => {
+                        let counts = vec![count; size as usize];
+                        let send = (rank == root).then(|| pieces.pieces(&counts));
+                        let work = scatter(comm.clone(), send, Some(own), root, Sizes::Equal);
+                        now(process, work);
+                    }
+                }
+                assert_eq!(mine.values(), vector(rank + number, count), "{number}");
+            }
+        });
+    }
+}
+
 #[test]
 fn members_that_disagree_are_told_so() {
     on_ranks_with(&Settings::default(), 3, |process| {
