@@ -194,7 +194,7 @@ fn general_memory(
     if knows_devices() && device::holds(buf.cast(), layout, elements)? {
         // With its layout, contiguous or not.
         memory.base = buf.cast_mut().cast();
-        memory.layout = Some((layout, elements));
+        memory.layout = Some((object.shared_layout(), elements));
     }
     if !checks_types() {
         return Ok(memory);
@@ -285,8 +285,10 @@ pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
     if let Some(row) = datatype.row() {
         return Ok(row.code as usize);
     }
-    let handle = DATATYPES.insert(datatype.clone())?;
-    datatype.handle.store(handle as u64, Ordering::Relaxed);
+    let handle = DATATYPES.insert(datatype)?;
+    if let Some(datatype) = DATATYPES.get(handle) {
+        datatype.handle.store(handle as u64, Ordering::Relaxed);
+    }
     Ok(handle)
 }
 

@@ -7,6 +7,8 @@
 //! memory: pages of slots that were never used cost nothing.
 
 use std::hint::cold_path;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +44,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     const CLASS: ErrorClass;
 
     /// The slots that may be reused.
-    fn free_list() -> &'static Mutex<FreeList>;
+    fn free_list() -> &'static FreeList;
 }
 
 /// The handles of one kind. All-zero when new, so that it costs no space in the library's file.
@@ -50,10 +52,68 @@ pub(crate) struct Table<T: 'static> {
     slots: [Slot<T>; SLOTS],
 }
 
+/// An object that its handle keeps alive: it must not be used after the handle was freed, like the handle itself.
+pub(crate) struct Borrowed<T>(ManuallyDrop<Arc<T>>);
+
+impl<T> Deref for Borrowed<T> {
+    type Target = Arc<T>;
+
+    fn deref(&self) -> &Arc<T> {
+        &self.0
+    }
+}
+
 /// Slots of freed handles with their next generation, and the number of slots that were ever used.
 pub(crate) struct FreeList {
+    /// The slot that was freed last, which programs that make and free in turn use again: (generation, index), 0 for none.
+    /// Whoever swaps it out owns it.
+    spare: AtomicU64,
+    rest: Mutex<Rest>,
+}
+
+struct Rest {
     reusable: Vec<(u32, u32)>,
     used: u32,
+}
+
+impl FreeList {
+    const fn new() -> Self {
+        Self {
+            spare: AtomicU64::new(0),
+            rest: Mutex::new(Rest {
+                reusable: Vec::new(),
+                used: 0,
+            }),
+        }
+    }
+
+    /// A slot and the generation of its next handle, unless all are taken.
+    fn take(&self) -> Option<(u32, u32)> {
+        if self.spare.load(Ordering::Relaxed) != 0 {
+            let spare = self.spare.swap(0, Ordering::Relaxed);
+            if spare != 0 {
+                return Some((spare as u32, (spare >> 32) as u32));
+            }
+        }
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = FIRST_DYNAMIC + rest.used;
+        let slot = rest.reusable.pop();
+        if slot.is_none() && (fresh as usize) < SLOTS {
+            rest.used += 1;
+            return Some((fresh, 0));
+        }
+        slot
+    }
+
+    /// The slot is free; the one that was freed before goes to the others.
+    fn give(&self, index: u32, generation: u32) {
+        let slot = u64::from(generation) << 32 | u64::from(index);
+        let before = self.spare.swap(slot, Ordering::Relaxed);
+        if before != 0 {
+            let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+            rest.reusable.push((before as u32, (before >> 32) as u32));
+        }
+    }
 }
 
 impl<T: Object> Table<T> {
@@ -136,22 +196,10 @@ impl<T: Object> Table<T> {
 
     /// Gives an object a handle.
     pub(crate) fn insert(&'static self, object: Arc<T>) -> Result<usize> {
-        let (index, generation) = {
-            let mut free = T::free_list()
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let fresh = FIRST_DYNAMIC + free.used;
-            match free.reusable.pop() {
-                Some(slot) => slot,
-                None if (fresh as usize) < SLOTS => {
-                    free.used += 1;
-                    (fresh, 0)
-                }
-                None => {
-                    let text = format!("{} objects of kind '{}' exist already", free.used, T::KIND);
-                    return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
-                }
-            }
+        let Some((index, generation)) = T::free_list().take() else {
+            let most = SLOTS - FIRST_DYNAMIC as usize;
+            let text = format!("{most} objects of kind '{}' exist already", T::KIND);
+            return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
         };
         let handle = T::TAG << 56 | u64::from(generation) << INDEX_BITS | u64::from(index);
         self.place(index as usize, handle, object);
@@ -181,22 +229,42 @@ impl<T: Object> Table<T> {
         }
     }
 
+    /// A handle's object as the slot owns it.
+    pub(crate) fn borrow(
+        &'static self,
+        handle: usize,
+        argument: &'static str,
+    ) -> Result<Borrowed<T>> {
+        let object: *const T = self.find(handle, argument)?;
+        // SAFETY: objects in slots come from Arc::into_raw; the slot keeps its count, this one is never dropped.
+        Ok(Borrowed(ManuallyDrop::new(unsafe {
+            Arc::from_raw(object)
+        })))
+    }
+
     /// Takes a handle out: it is stale from now on.
     pub(crate) fn remove(&'static self, handle: usize, argument: &'static str) -> Result<Arc<T>> {
-        let object = self.share(handle, argument)?;
+        self.find(handle, argument)?;
         let index = handle & (SLOTS - 1);
-        self.slots[index].handle.store(0, Ordering::Relaxed);
-        let raw = self.slots[index]
-            .object
-            .swap(std::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the slot's own count, from Arc::into_raw in `place`.
-        drop(unsafe { Arc::from_raw(raw) });
+        let slot = &self.slots[index];
+        // Of two threads that free one handle, which is an error of the program, one gets the object.
+        let word = handle as u64;
+        // PAIRS: handle.published
+        let order = (Ordering::Acquire, Ordering::Relaxed);
+        if slot
+            .handle
+            .compare_exchange(word, 0, order.0, order.1)
+            .is_err()
+        {
+            return Err(self.bad(handle, argument));
+        }
+        let raw = slot.object.load(Ordering::Relaxed);
+        slot.object.store(std::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the slot's own count, from Arc::into_raw in `place`; whoever takes the handle out takes it.
+        let object = unsafe { Arc::from_raw(raw) };
         if index as u32 >= FIRST_DYNAMIC {
-            let generation = ((handle as u64 >> INDEX_BITS) as u32 + 1) & 0xff_ffff;
-            let mut free = T::free_list()
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            free.reusable.push((index as u32, generation));
+            let generation = ((word >> INDEX_BITS) as u32 + 1) & 0xff_ffff;
+            T::free_list().give(index as u32, generation);
         }
         Ok(object)
     }
@@ -212,8 +280,8 @@ macro_rules! tables {
                 const KIND: &'static str = $kind;
                 const CLASS: ErrorClass = ErrorClass::$class;
 
-                fn free_list() -> &'static Mutex<FreeList> {
-                    static FREE: Mutex<FreeList> = Mutex::new(FreeList { reusable: Vec::new(), used: 0 });
+                fn free_list() -> &'static FreeList {
+                    static FREE: FreeList = FreeList::new();
                     &FREE
                 }
             }

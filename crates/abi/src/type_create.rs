@@ -3,39 +3,17 @@
 
 use std::sync::Arc;
 
+pub(crate) use engine::datatype::Argument as Address;
 use engine::datatype::array::Distribution;
 use engine::datatype::predefined::match_size;
-use engine::datatype::{Datatype, Width};
+use engine::datatype::{Datatype, Old, Width};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::datatype::publish;
 use crate::error::run;
-use crate::handle::DATATYPES;
-
-/// Strides and displacements in bytes: MPI_Aint in the small form, MPI_Count in the large one.
-pub(crate) trait Address: Copy {
-    fn to_i64(self) -> i64;
-}
-
-impl Address for isize {
-    fn to_i64(self) -> i64 {
-        self as i64
-    }
-}
-
-impl Address for i64 {
-    fn to_i64(self) -> i64 {
-        self
-    }
-}
-
-impl Address for i32 {
-    fn to_i64(self) -> i64 {
-        i64::from(self)
-    }
-}
+use crate::handle::{Borrowed, DATATYPES};
 
 /// Counts, which tell the two forms of a constructor apart.
 pub(crate) trait CountIn: Address {
@@ -64,23 +42,25 @@ fn make(
     })
 }
 
-fn old(handle: MPI_Datatype) -> Result<Arc<Datatype>> {
-    DATATYPES.share(handle, "oldtype")
+fn old(handle: MPI_Datatype) -> Result<Borrowed<Datatype>> {
+    DATATYPES.borrow(handle, "oldtype")
 }
 
-/// Reads `count` numbers of a C array.
+/// `count` numbers of a C array.
 ///
 /// # Safety
-/// The array has `count` entries, or is null.
-pub(crate) unsafe fn array<T: Copy, R>(
+/// The array has `count` entries that nobody writes meanwhile, or is null.
+unsafe fn slice<'a, T: Copy>(
     argument: &'static str,
     count: i64,
     values: *const T,
-    convert: impl Fn(T) -> R,
-) -> Result<Vec<R>> {
+) -> Result<&'a [T]> {
     let length = usize::try_from(count)
         .map_err(|_| Error::argument(ErrorClass::ERR_COUNT, "count", count, "0 or more"))?;
-    if length > 0 && values.is_null() {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if values.is_null() {
         return Err(Error::argument(
             ErrorClass::ERR_ARG,
             argument,
@@ -88,23 +68,23 @@ pub(crate) unsafe fn array<T: Copy, R>(
             format!("an array of {length} entries"),
         ));
     }
-    Ok((0..length)
-        // SAFETY: the array has `count` entries (caller).
-        .map(|index| convert(unsafe { *values.add(index) }))
-        .collect())
+    // SAFETY: the caller's promise; C arrays are aligned.
+    Ok(unsafe { std::slice::from_raw_parts(values, length) })
 }
 
-/// Reads `count` 64-bit numbers of a C array of any width.
+/// Reads `count` numbers of a C array.
 ///
 /// # Safety
-/// As for [`array()`].
-unsafe fn numbers<T: Address>(
+/// As for [`slice()`].
+pub(crate) unsafe fn array<T: Copy, R>(
     argument: &'static str,
     count: i64,
     values: *const T,
-) -> Result<Vec<i64>> {
+    convert: impl Fn(T) -> R,
+) -> Result<Vec<R>> {
     // SAFETY: passed on.
-    unsafe { array(argument, count, values, T::to_i64) }
+    let values = unsafe { slice(argument, count, values)? };
+    Ok(values.iter().copied().map(convert).collect())
 }
 
 pub(crate) unsafe fn MPI_Type_contiguous<C: CountIn>(
@@ -113,7 +93,7 @@ pub(crate) unsafe fn MPI_Type_contiguous<C: CountIn>(
     newtype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_contiguous", newtype, || {
-        Datatype::contiguous(count.to_i64(), &old(oldtype)?, C::WIDTH)
+        Datatype::contiguous(count.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -126,7 +106,7 @@ pub(crate) unsafe fn MPI_Type_vector<C: CountIn>(
 ) -> i32 {
     make("MPI_Type_vector", newtype, || {
         let (count, length) = (count.to_i64(), blocklength.to_i64());
-        Datatype::vector(count, length, stride.to_i64(), &old(oldtype)?, C::WIDTH)
+        Datatype::vector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -139,7 +119,7 @@ pub(crate) unsafe fn MPI_Type_create_hvector<C: CountIn>(
 ) -> i32 {
     make("MPI_Type_create_hvector", newtype, || {
         let (count, length) = (count.to_i64(), blocklength.to_i64());
-        Datatype::hvector(count, length, stride.to_i64(), &old(oldtype)?, C::WIDTH)
+        Datatype::hvector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -154,11 +134,11 @@ pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements) = unsafe {
             (
-                numbers("array_of_blocklengths", count.to_i64(), lengths)?,
-                numbers("array_of_displacements", count.to_i64(), displacements)?,
+                slice("array_of_blocklengths", count.to_i64(), lengths)?,
+                slice("array_of_displacements", count.to_i64(), displacements)?,
             )
         };
-        Datatype::indexed(&lengths, &displacements, &old(oldtype)?, C::WIDTH)
+        Datatype::indexed(lengths, displacements, &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -173,11 +153,11 @@ pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements) = unsafe {
             (
-                numbers("array_of_blocklengths", count.to_i64(), lengths)?,
-                numbers("array_of_displacements", count.to_i64(), displacements)?,
+                slice("array_of_blocklengths", count.to_i64(), lengths)?,
+                slice("array_of_displacements", count.to_i64(), displacements)?,
             )
         };
-        Datatype::hindexed(&lengths, &displacements, &old(oldtype)?, C::WIDTH)
+        Datatype::hindexed(lengths, displacements, &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -191,11 +171,11 @@ pub(crate) unsafe fn MPI_Type_create_indexed_block<C: CountIn>(
     make("MPI_Type_create_indexed_block", newtype, || {
         // SAFETY: the array has `count` entries (crate head).
         let displacements =
-            unsafe { numbers("array_of_displacements", count.to_i64(), displacements)? };
+            unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
         Datatype::indexed_block(
             blocklength.to_i64(),
-            &displacements,
-            &old(oldtype)?,
+            displacements,
+            &*old(oldtype)?,
             C::WIDTH,
         )
     })
@@ -211,11 +191,11 @@ pub(crate) unsafe fn MPI_Type_create_hindexed_block<C: CountIn>(
     make("MPI_Type_create_hindexed_block", newtype, || {
         // SAFETY: the array has `count` entries (crate head).
         let displacements =
-            unsafe { numbers("array_of_displacements", count.to_i64(), displacements)? };
+            unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
         Datatype::hindexed_block(
             blocklength.to_i64(),
-            &displacements,
-            &old(oldtype)?,
+            displacements,
+            &*old(oldtype)?,
             C::WIDTH,
         )
     })
@@ -233,16 +213,16 @@ pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements, handles) = unsafe {
             (
-                numbers("array_of_blocklengths", count, lengths)?,
-                numbers("array_of_displacements", count, displacements)?,
-                array("array_of_types", count, types, |handle| handle)?,
+                slice("array_of_blocklengths", count, lengths)?,
+                slice("array_of_displacements", count, displacements)?,
+                slice("array_of_types", count, types)?,
             )
         };
         let types = handles
-            .into_iter()
-            .map(|handle| DATATYPES.share(handle, "array_of_types"))
+            .iter()
+            .map(|&handle| Ok(Old::from(&*DATATYPES.borrow(handle, "array_of_types")?)))
             .collect::<Result<Vec<_>>>()?;
-        Datatype::structure(&lengths, &displacements, &types, C::WIDTH)
+        Datatype::structure_of(lengths, displacements, types, C::WIDTH)
     })
 }
 
@@ -253,7 +233,7 @@ pub(crate) unsafe fn MPI_Type_create_resized(
     newtype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_create_resized", newtype, || {
-        Datatype::resized(lb as i64, extent as i64, &old(oldtype)?, Width::Int)
+        Datatype::resized(lb as i64, extent as i64, &*old(oldtype)?, Width::Int)
     })
 }
 
@@ -264,7 +244,7 @@ pub(crate) unsafe fn MPI_Type_create_resized_c(
     newtype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_create_resized_c", newtype, || {
-        Datatype::resized(lb, extent, &old(oldtype)?, Width::Count)
+        Datatype::resized(lb, extent, &*old(oldtype)?, Width::Count)
     })
 }
 
@@ -282,12 +262,12 @@ pub(crate) unsafe fn MPI_Type_create_subarray<C: CountIn>(
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (sizes, subsizes, starts) = unsafe {
             (
-                numbers("array_of_sizes", dimensions, sizes)?,
-                numbers("array_of_subsizes", dimensions, subsizes)?,
-                numbers("array_of_starts", dimensions, starts)?,
+                slice("array_of_sizes", dimensions, sizes)?,
+                slice("array_of_subsizes", dimensions, subsizes)?,
+                slice("array_of_starts", dimensions, starts)?,
             )
         };
-        Datatype::subarray(&sizes, &subsizes, &starts, order, &old(oldtype)?, C::WIDTH)
+        Datatype::subarray(sizes, subsizes, starts, order, &*old(oldtype)?, C::WIDTH)
     })
 }
 
@@ -309,22 +289,22 @@ pub(crate) unsafe fn MPI_Type_create_darray<C: CountIn>(
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (global_sizes, distributions, arguments, process_sizes) = unsafe {
             (
-                numbers("array_of_gsizes", dimensions, gsizes)?,
-                array("array_of_distribs", dimensions, distribs, |n| n)?,
-                array("array_of_dargs", dimensions, dargs, |n| n)?,
-                array("array_of_psizes", dimensions, psizes, |n| n)?,
+                array("array_of_gsizes", dimensions, gsizes, C::to_i64)?,
+                slice("array_of_distribs", dimensions, distribs)?,
+                slice("array_of_dargs", dimensions, dargs)?,
+                slice("array_of_psizes", dimensions, psizes)?,
             )
         };
         let array = Distribution {
             size,
             rank,
             global_sizes: &global_sizes,
-            distributions: &distributions,
-            arguments: &arguments,
-            process_sizes: &process_sizes,
+            distributions,
+            arguments,
+            process_sizes,
             order,
         };
-        Datatype::darray(array, &old(oldtype)?, C::WIDTH)
+        Datatype::darray(array, &*old(oldtype)?, C::WIDTH)
     })
 }
 

@@ -2,6 +2,7 @@
 //! Life of datatypes and questions about them (MPI-5.0, section 5.1.5 to 5.1.13).
 
 use core::ffi::c_char;
+use std::sync::Arc;
 
 use engine::datatype::{Combiner, Datatype};
 use engine::{Error, ErrorClass, Result};
@@ -251,7 +252,7 @@ unsafe fn store_types(object: &Datatype, room: i64, target: *mut MPI_Datatype) -
     }?;
     for (index, datatype) in types.iter().enumerate() {
         // SAFETY: `store` has checked the room.
-        unsafe { *target.add(index) = publish(datatype.clone())? };
+        unsafe { *target.add(index) = publish(Arc::clone(datatype))? };
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! Copy and delete callbacks belong to the face that created the keyval (they take its handles); the engine keeps them as
 //! opaque boxed functions and says in which order they run: deletion in the reverse order of setting.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fabric::sync::Mutex;
 
@@ -28,8 +28,11 @@ pub struct Keyval {
 /// The attributes of one object, in the order in which they were set.
 #[derive(Default)]
 pub struct Attributes {
-    entries: Mutex<Vec<(Arc<Keyval>, usize)>>,
+    /// Most objects never have one.
+    entries: OnceLock<Box<Mutex<Entries>>>,
 }
+
+type Entries = Vec<(Arc<Keyval>, usize)>;
 
 fn callback_error(code: i32) -> Error {
     Error::new(
@@ -39,8 +42,8 @@ fn callback_error(code: i32) -> Error {
 }
 
 impl Attributes {
-    fn with<R>(&self, action: impl FnOnce(&mut Vec<(Arc<Keyval>, usize)>) -> R) -> R {
-        match self.entries.lock() {
+    fn with<R>(&self, action: impl FnOnce(&mut Entries) -> R) -> R {
+        match self.entries.get_or_init(Box::default).lock() {
             Ok(mut entries) => action(&mut entries),
             Err(poisoned) => action(&mut poisoned.into_inner()),
         }
@@ -48,6 +51,7 @@ impl Attributes {
 
     /// The value under a keyval.
     pub fn get(&self, keyval: i32) -> Option<usize> {
+        self.entries.get()?;
         self.with(|entries| {
             entries
                 .iter()
@@ -102,6 +106,9 @@ impl Attributes {
     /// # Errors
     /// The first callback's error; the rest stays.
     pub fn clear(&self, object: u64) -> Result<()> {
+        if self.entries.get().is_none() {
+            return Ok(());
+        }
         while let Some(keyval) = self.with(|entries| entries.last().map(|(key, _)| key.number)) {
             self.delete(object, keyval)?;
         }
@@ -113,6 +120,9 @@ impl Attributes {
     /// # Errors
     /// The first callback's error.
     pub fn copies(&self, object: u64) -> Result<Vec<(Arc<Keyval>, usize)>> {
+        if self.entries.get().is_none() {
+            return Ok(Vec::new());
+        }
         let entries = self.with(|entries| entries.clone());
         let mut copies = Vec::new();
         for (key, value) in entries {
@@ -127,6 +137,9 @@ impl Attributes {
 
     /// Takes over what [`Self::copies`] of another object gave.
     pub fn adopt(&self, copies: Vec<(Arc<Keyval>, usize)>) {
+        if copies.is_empty() {
+            return;
+        }
         self.with(|entries| entries.extend(copies));
     }
 }

@@ -4,7 +4,7 @@
 use crate::bounds::Bounds;
 use crate::error::{LayoutError, Result};
 use crate::form::{Block, Form};
-use crate::gather::Gather;
+use crate::gather::{Gather, equal_runs};
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, tell};
 
@@ -18,7 +18,7 @@ pub enum ArrayOrder {
 }
 
 /// One dimension of a subarray, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Elements of the whole array in this dimension.
     pub size: usize,
@@ -159,6 +159,55 @@ impl<'o, O: Observer> Builder<'o, O> {
             Some(block) if !O::WATCHES => self.runs(pieces.into_iter(), block, old),
             _ => self.structure(pieces.into_iter().map(|(at, length)| (at, length, old))),
         }
+    }
+
+    /// As [`Layout::equal_blocks`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn equal_blocks(
+        &mut self,
+        length: usize,
+        places: impl ExactSizeIterator<Item = i64> + Clone,
+        unit: i64,
+        old: &Layout,
+    ) -> Result<Layout> {
+        let is_dense = length == 1 || i64::try_from(old.size()) == Ok(old.extent());
+        let (low, high) = places
+            .clone()
+            .fold((i64::MAX, i64::MIN), |(low, high), at| {
+                (low.min(at), high.max(at))
+            });
+        // What lies between the ends in units does so in bytes.
+        let ends = if length == 0 || places.len() < 2 {
+            Some((0, 0))
+        } else {
+            low.checked_mul(unit).zip(high.checked_mul(unit))
+        };
+        let (first, last) = ends.ok_or(LayoutError::Overflow)?;
+        let block = old.form.single_block();
+        if let Some(block) = block
+            && places.len() > 1
+            && length > 0
+            && is_dense
+            && !O::WATCHES
+        {
+            let (bytes, far) = check_repeat(old, length, old.extent())?;
+            let run = Block { bytes, ..block };
+            let mut bounds = Bounds::default();
+            for end in [first.min(last), sum(first.max(last), far)?] {
+                bounds.add(old.bounds(), end)?;
+            }
+            let size = scaled_size(bytes, places.len())?;
+            if let Some(form) = equal_runs(places.clone(), unit, run)? {
+                return Layout::from_parts(form, size, bounds);
+            }
+        }
+        let scaled = |at: i64| at.checked_mul(unit).ok_or(LayoutError::Overflow);
+        if places.clone().any(|at| scaled(at).is_err()) {
+            return Err(LayoutError::Overflow);
+        }
+        self.hindexed(places.map(|at| (at.wrapping_mul(unit), length)), old)
     }
 
     /// As [`Self::structure`] for copies of one layout that is one run of bytes: bounds are looked at once, and most pieces

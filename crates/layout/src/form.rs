@@ -7,6 +7,8 @@
 //! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
 //! which has 63 bits: there are fewer than 64 of them.
 
+use std::sync::Arc;
+
 use crate::observe::{Observer, Rule, tell};
 
 /// Contiguous bytes at an offset from the element's base.
@@ -45,8 +47,8 @@ pub enum Form {
     Regular(Nest),
     /// Equal runs of bytes at these offsets, and dimensions around all of them, innermost first.
     List {
-        /// Bytes from the base address.
-        offsets: Vec<i64>,
+        /// Bytes from the base address. Types made of this one share them.
+        offsets: Arc<Vec<i64>>,
         /// Bytes of each run.
         bytes: usize,
         /// Innermost first.
@@ -54,10 +56,10 @@ pub enum Form {
     },
     /// Several nests, and dimensions around all of them, innermost first.
     Irregular {
-        /// In packing order.
-        nests: Vec<Nest>,
+        /// In packing order. Types made of this one share them.
+        nests: Arc<[Nest]>,
         /// Packed position of each nest.
-        packed_before: Vec<usize>,
+        packed_before: Arc<[usize]>,
         /// Innermost first.
         dimensions: Vec<Dimension>,
     },
@@ -124,7 +126,8 @@ impl Form {
     }
 
     /// Several nests, nothing simplified.
-    pub(crate) fn irregular(nests: Vec<Nest>) -> Self {
+    pub(crate) fn irregular(nests: impl Iterator<Item = Nest>) -> Self {
+        let nests: Arc<[Nest]> = nests.collect();
         let mut position = 0;
         let packed_before = nests
             .iter()
@@ -226,12 +229,12 @@ impl Form {
         match &mut self {
             Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
             Self::List { offsets, .. } => {
-                for offset in offsets {
+                for offset in Arc::make_mut(offsets) {
                     *offset = offset.checked_add(by)?;
                 }
             }
             Self::Irregular { nests, .. } => {
-                for nest in nests {
+                for nest in Arc::make_mut(nests) {
                     nest.block.offset = nest.block.offset.checked_add(by)?;
                 }
             }

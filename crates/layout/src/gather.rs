@@ -63,7 +63,7 @@ impl<'o, O: Observer> Gather<'o, O> {
                 bytes,
                 dimensions,
             } => repetitions(dimensions, at, |at| {
-                for &offset in offsets {
+                for &offset in offsets.iter() {
                     let block = Block {
                         offset,
                         bytes: *bytes,
@@ -148,10 +148,12 @@ impl<'o, O: Observer> Gather<'o, O> {
     pub(crate) fn finish(mut self) -> Result<Form> {
         let asked = std::mem::take(&mut self.asked);
         if asked.len() > 1 {
-            tell(self.observer, Rule::Pieces, || Form::irregular(asked));
+            tell(self.observer, Rule::Pieces, || {
+                Form::irregular(asked.into_iter())
+            });
             let seen = || {
                 let runs = self.runs.iter().map(|run| run.into_nest());
-                Form::irregular(runs.chain(self.nests.iter().cloned()).collect())
+                Form::irregular(runs.chain(self.nests.iter().cloned()))
             };
             if self.joined.0 {
                 tell(self.observer, Rule::Fold, seen);
@@ -168,22 +170,34 @@ impl<'o, O: Observer> Gather<'o, O> {
     }
 }
 
-/// What is gathered: runs, or nests.
-trait Piece: Sized {
-    /// Whether a piece is one run.
-    const IS_RUN: bool;
-
+/// What repeats or does not.
+trait Place: Sized {
     fn offset(&self) -> i64;
 
     /// Whether it is the same at another place.
     fn is_like(&self, other: &Self) -> bool;
+}
+
+/// What is gathered: runs, or nests.
+trait Piece: Place {
+    /// Whether a piece is one run.
+    const IS_RUN: bool;
 
     fn into_nest(self) -> Nest;
 }
 
-impl Piece for Block {
-    const IS_RUN: bool = true;
+/// The offset of one of equal runs.
+impl Place for i64 {
+    fn offset(&self) -> i64 {
+        *self
+    }
 
+    fn is_like(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Place for Block {
     fn offset(&self) -> i64 {
         self.offset
     }
@@ -191,6 +205,10 @@ impl Piece for Block {
     fn is_like(&self, other: &Self) -> bool {
         self.bytes == other.bytes
     }
+}
+
+impl Piece for Block {
+    const IS_RUN: bool = true;
 
     fn into_nest(self) -> Nest {
         Nest {
@@ -200,9 +218,7 @@ impl Piece for Block {
     }
 }
 
-impl Piece for Nest {
-    const IS_RUN: bool = false;
-
+impl Place for Nest {
     fn offset(&self) -> i64 {
         self.block.offset
     }
@@ -210,6 +226,10 @@ impl Piece for Nest {
     fn is_like(&self, other: &Self) -> bool {
         self.block.bytes == other.block.bytes && self.dimensions == other.dimensions
     }
+}
+
+impl Piece for Nest {
+    const IS_RUN: bool = false;
 
     fn into_nest(self) -> Nest {
         self
@@ -250,6 +270,67 @@ fn into_nests<P: Piece>(pieces: Vec<P>) -> Result<Vec<Nest>> {
     Ok(nests)
 }
 
+/// The simplest form of more than one equal run at places in units of so many bytes, which are below 63 bits; `None` if runs
+/// touch, so that they are not equal in the end.
+pub(crate) fn equal_runs(
+    places: impl ExactSizeIterator<Item = i64>,
+    unit: i64,
+    run: Block,
+) -> Result<Option<Form>> {
+    if places.len() > MAX_NESTS {
+        return Err(LayoutError::TooManyBlocks);
+    }
+    let mut offsets: Vec<i64> = Vec::new();
+    offsets
+        .try_reserve_exact(places.len())
+        .map_err(|_| LayoutError::TooManyBlocks)?;
+    offsets.extend(places.map(|at| at.wrapping_mul(unit).wrapping_add(run.offset)));
+    let touch = |pair: &[i64; 2]| pair[1].wrapping_sub(pair[0]) == run.bytes as i64;
+    if offsets.array_windows().any(touch) {
+        return Ok(None);
+    }
+    if let Some(steps) = steps(&offsets) {
+        let first = Block {
+            offset: offsets[0],
+            ..run
+        };
+        let mut nest = first.into_nest();
+        for &(count, stride) in &steps {
+            nest.repeat(count, stride);
+        }
+        return Ok(Some(Form::Regular(nest)));
+    }
+    let patterns = patterns(&mut offsets);
+    if !patterns.is_empty() {
+        offsets.shrink_to_fit();
+    }
+    Ok(Some(repeated_list(offsets, run.bytes, &patterns)))
+}
+
+/// Equal runs, along dimensions (counts and strides).
+fn repeated_list(offsets: Vec<i64>, bytes: usize, patterns: &[(usize, i64)]) -> Form {
+    let list = Form::List {
+        offsets: offsets.into(),
+        bytes,
+        dimensions: Vec::new(),
+    };
+    along(list, patterns)
+}
+
+/// A form along dimensions (counts and strides).
+fn along(mut form: Form, patterns: &[(usize, i64)]) -> Form {
+    let mut bytes = form.bytes();
+    for &(count, stride) in patterns {
+        form.repeat(Dimension {
+            count,
+            stride,
+            bytes,
+        });
+        bytes *= count;
+    }
+    form
+}
+
 /// The simplest form of pieces in packing order.
 fn simplest<P: Piece>(mut pieces: Vec<P>, observer: &mut impl Observer) -> Result<Form> {
     let Some(first) = pieces.first() else {
@@ -268,26 +349,16 @@ fn simplest<P: Piece>(mut pieces: Vec<P>, observer: &mut impl Observer) -> Resul
     }
     let patterns = patterns(&mut pieces);
     let are_equal_runs = are_equal && P::IS_RUN;
-    let mut form = if are_equal_runs {
-        let offsets = pieces.iter().map(Piece::offset).collect();
+    let form = if are_equal_runs {
+        let offsets = pieces.iter().map(Place::offset).collect();
         let run = pieces.swap_remove(0).into_nest().block;
-        Form::List {
-            offsets,
-            bytes: run.bytes,
-            dimensions: Vec::new(),
-        }
+        repeated_list(offsets, run.bytes, &patterns)
     } else {
-        Form::irregular(into_nests(pieces)?)
+        along(
+            Form::irregular(pieces.into_iter().map(Piece::into_nest)),
+            &patterns,
+        )
     };
-    let mut bytes = form.bytes();
-    for &(count, stride) in &patterns {
-        form.repeat(Dimension {
-            count,
-            stride,
-            bytes,
-        });
-        bytes *= count;
-    }
     if !patterns.is_empty() {
         tell(observer, Rule::Regular, || form.clone());
     } else if are_equal_runs {
@@ -340,7 +411,7 @@ impl Nest {
 }
 
 /// The dimensions (counts and strides, innermost first) along which the offsets of equal pieces are regular, if they are.
-fn steps<P: Piece>(pieces: &[P]) -> Option<Vec<(usize, i64)>> {
+fn steps<P: Place>(pieces: &[P]) -> Option<Vec<(usize, i64)>> {
     let offset = |index: usize| pieces[index].offset();
     let mut steps = Vec::new();
     // Every `unit`-th piece starts a repetition of what has been found.
@@ -370,7 +441,7 @@ fn steps<P: Piece>(pieces: &[P]) -> Option<Vec<(usize, i64)>> {
 
 /// Leaves the shortest pattern of which the pieces are repetitions at equal distances, and gives the dimensions along which
 /// it is repeated: counts and strides, innermost first.
-fn patterns<P: Piece>(pieces: &mut Vec<P>) -> Vec<(usize, i64)> {
+fn patterns<P: Place>(pieces: &mut Vec<P>) -> Vec<(usize, i64)> {
     let mut dimensions = Vec::new();
     while let Some(period) = period(pieces) {
         let stride = distance(pieces, period, period);
@@ -382,14 +453,14 @@ fn patterns<P: Piece>(pieces: &mut Vec<P>) -> Vec<(usize, i64)> {
 }
 
 /// Bytes from the piece that is `back` pieces before. Distances that wrap belong to types that are refused with their bounds.
-fn distance<P: Piece>(pieces: &[P], index: usize, back: usize) -> i64 {
+fn distance<P: Place>(pieces: &[P], index: usize, back: usize) -> i64 {
     let before = pieces[index - back].offset();
     pieces[index].offset().wrapping_sub(before)
 }
 
 /// The length of the shortest pattern, if there is one. Only divisors of the number of pieces can be, and what is irregular
 /// differs from its copy after few of them.
-fn period<P: Piece>(pieces: &[P]) -> Option<usize> {
+fn period<P: Place>(pieces: &[P]) -> Option<usize> {
     let repeats = |&period: &usize| {
         let stride = distance(pieces, period, period);
         (period..pieces.len()).all(|index| {

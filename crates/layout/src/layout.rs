@@ -133,6 +133,19 @@ impl Layout {
         Builder::new(&mut Silent).hindexed(pieces, old)
     }
 
+    /// Blocks of `length` elements at displacements in units of `unit` bytes (MPI_Type_create_indexed_block and relatives).
+    ///
+    /// # Errors
+    /// When a size or an offset exceeds 63 bits, or the blocks exceed memory.
+    pub fn equal_blocks(
+        length: usize,
+        places: impl ExactSizeIterator<Item = i64> + Clone,
+        unit: i64,
+        old: &Self,
+    ) -> Result<Self> {
+        Builder::new(&mut Silent).equal_blocks(length, places, unit, old)
+    }
+
     /// Pieces of `(displacement in bytes, elements, layout)` (MPI_Type_create_struct).
     ///
     /// # Errors

@@ -263,3 +263,35 @@ fn observers_are_told_of_each_rule() {
     let more = told(&|it| it.hindexed([(0, 1), (32, 1)], &pair));
     assert_eq!(more, [Rule::Pieces, Rule::Continue, Rule::Regular][..2]);
 }
+
+/// Equal blocks are looked at in one go; what comes out is what their list gives.
+#[test]
+fn equal_blocks_are_a_list() {
+    let tight = double();
+    let sparse = tight.resized(-8, 40).unwrap();
+    let pair = Layout::structure([(0, 1, &tight), (24, 1, &tight)]).unwrap();
+    let lists: [&[i64]; 9] = [
+        &[],
+        &[7],
+        &[0, 2, 4, 6],
+        &[0, 1, 5, 9],
+        &[3, 1, 90, -4],
+        &[0, 5, 7, 100, 105, 107],
+        &[4, 4, 4],
+        &[9, 8, 7, 6, 4],
+        &[i64::MAX / 8, 0],
+    ];
+    for old in [&tight, &sparse, &pair] {
+        for places in lists {
+            for (length, unit) in [(0, 8), (1, 8), (1, 40), (2, 8), (3, 1), (1, -16), (1, 64)] {
+                let made = Layout::equal_blocks(length, places.iter().copied(), unit, old);
+                let scaled: Option<Vec<i64>> =
+                    places.iter().map(|at| at.checked_mul(unit)).collect();
+                let listed = scaled.map_or(Err(layout::LayoutError::Overflow), |scaled| {
+                    Layout::hindexed(scaled.into_iter().map(|at| (at, length)), old)
+                });
+                assert_eq!(made, listed, "{places:?} of {length} every {unit}");
+            }
+        }
+    }
+}

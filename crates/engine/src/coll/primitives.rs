@@ -66,7 +66,7 @@ impl Block {
     /// That of [`Self::new`].
     pub unsafe fn of(base: *mut u8, count: usize, datatype: &Datatype) -> Self {
         // SAFETY: the caller's promise.
-        let block = unsafe { Self::new(base, count, datatype.layout().clone()) };
+        let block = unsafe { Self::new(base, count, datatype.shared_layout().clone()) };
         if check::is_signing() {
             return Self {
                 signature: datatype.signature(),

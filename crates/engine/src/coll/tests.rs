@@ -73,7 +73,7 @@ impl Numbers {
 
     fn layout(&self) -> SharedLayout {
         let datatype = if self.step == 1 { long() } else { sparse() };
-        datatype.layout().clone()
+        datatype.shared_layout().clone()
     }
 
     /// The test keeps the numbers until the collective is complete.

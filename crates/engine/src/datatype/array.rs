@@ -7,8 +7,8 @@ use layout::{ArrayOrder, Layout, Share, Slice};
 
 use super::construct::natural;
 use super::contents::{Combiner, Contents};
-use super::limits;
-use super::{Datatype, Width};
+use super::few::Few;
+use super::{Argument, Datatype, Width, limits};
 use crate::errors::{Error, ErrorClass, Result};
 
 const ORDER_C: i32 = 12;
@@ -65,10 +65,10 @@ impl Datatype {
     ///
     /// # Errors
     /// MPI_ERR_ARG when the box is not inside the array, or the type gets too large.
-    pub fn subarray(
-        sizes: &[i64],
-        subsizes: &[i64],
-        starts: &[i64],
+    pub fn subarray<N: Argument>(
+        sizes: &[N],
+        subsizes: &[N],
+        starts: &[N],
         order: i32,
         old: &Arc<Self>,
         width: Width,
@@ -83,10 +83,11 @@ impl Datatype {
                 expected,
             ));
         }
-        let mut slices = Vec::new();
+        let mut slices = Few::<Slice, 4>::new(Slice::default());
         for (index, ((&size, &subsize), &start)) in
             sizes.iter().zip(subsizes).zip(starts).enumerate()
         {
+            let (size, subsize, start) = (size.to_i64(), subsize.to_i64(), start.to_i64());
             if size < 1 {
                 return Err(bad_dimension(
                     "array_of_sizes",
@@ -111,7 +112,7 @@ impl Datatype {
         }
         let layout = Layout::subarray(&slices, array_order, old.layout())
             .map_err(|error| limits::of_sizes(error, "array_of_sizes", sizes, array_order, old))?;
-        let mut contents = Contents::new(Combiner::Subarray, std::slice::from_ref(old));
+        let mut contents = Contents::new(Combiner::Subarray, old);
         contents.integers.push(sizes.len() as i32);
         let mut contents = contents
             .numbers(width, sizes)
@@ -136,10 +137,10 @@ impl Datatype {
         let global = array.global_sizes;
         let layout = Layout::darray(&shares, order, old.layout())
             .map_err(|error| limits::of_sizes(error, "array_of_gsizes", global, order, old))?;
-        let mut contents = Contents::new(Combiner::Darray, std::slice::from_ref(old));
+        let mut contents = Contents::new(Combiner::Darray, old);
         contents
             .integers
-            .extend([array.size, array.rank, dimensions as i32]);
+            .extend_from_slice(&[array.size, array.rank, dimensions as i32]);
         let mut contents = contents.numbers(width, array.global_sizes);
         contents.integers.extend_from_slice(array.distributions);
         contents.integers.extend_from_slice(array.arguments);
@@ -342,8 +343,8 @@ mod tests {
         };
         let datatype = Datatype::darray(part, &int(), Width::Count).unwrap();
         assert_eq!(indices(&datatype), [2, 3, 6, 7, 10]);
-        assert_eq!(datatype.contents().integers, [2, 1, 1, 18, 2, 2, 12]);
-        assert_eq!(datatype.contents().counts, [11]);
+        assert_eq!(datatype.contents().integers[..], [2, 1, 1, 18, 2, 2, 12]);
+        assert_eq!(datatype.contents().counts[..], [11]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use layout::{Layout, LayoutError};
 
-use super::contents::{Combiner, Contents};
+use super::contents::{Combiner, Contents, Old, Olds};
 use super::predefined::{self, Predefined};
 use super::{Datatype, limits};
 use crate::errors::{Error, ErrorClass, Result};
@@ -22,30 +22,56 @@ pub enum Width {
     Count,
 }
 
+/// A number in an array of a C program: `int`, `MPI_Aint` or `MPI_Count`.
+pub trait Argument: Copy {
+    /// The number.
+    fn to_i64(self) -> i64;
+}
+
+impl Argument for i32 {
+    fn to_i64(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Argument for i64 {
+    fn to_i64(self) -> i64 {
+        self
+    }
+}
+
+impl Argument for isize {
+    fn to_i64(self) -> i64 {
+        self as i64
+    }
+}
+
+fn wide<N: Argument>(numbers: &[N]) -> impl ExactSizeIterator<Item = i64> + Clone {
+    numbers.iter().map(|number| number.to_i64())
+}
+
 impl Contents {
-    pub(super) fn new(combiner: Combiner, old: &[Arc<Datatype>]) -> Self {
+    pub(super) fn new(combiner: Combiner, old: &Arc<Datatype>) -> Self {
         Self {
-            types: old.to_vec(),
+            types: Olds::One(old.into()),
             ..Self::of(combiner)
         }
     }
 
     /// Notes counts, block lengths, and displacements in elements.
-    pub(super) fn numbers(mut self, width: Width, numbers: &[i64]) -> Self {
+    pub(super) fn numbers(mut self, width: Width, numbers: &[impl Argument]) -> Self {
         match width {
-            Width::Int => self
-                .integers
-                .extend(numbers.iter().map(|&number| number as i32)),
-            Width::Count => self.counts.extend_from_slice(numbers),
+            Width::Int => self.integers.extend(wide(numbers).map(|it| it as i32)),
+            Width::Count => self.counts.extend(wide(numbers)),
         }
         self
     }
 
     /// Notes displacements, strides and bounds in bytes.
-    fn bytes(mut self, width: Width, bytes: &[i64]) -> Self {
+    fn bytes(mut self, width: Width, bytes: &[impl Argument]) -> Self {
         match width {
-            Width::Int => self.addresses.extend_from_slice(bytes),
-            Width::Count => self.counts.extend_from_slice(bytes),
+            Width::Int => self.addresses.extend(wide(bytes)),
+            Width::Count => self.counts.extend(wide(bytes)),
         }
         self
     }
@@ -63,14 +89,23 @@ pub(super) fn natural(name: &'static str, value: i64) -> Result<usize> {
     })
 }
 
-fn naturals(name: &'static str, values: &[i64]) -> Result<Vec<usize>> {
-    let checked = |(index, &value): (usize, &i64)| {
-        usize::try_from(value).map_err(|_| {
-            let value = format!("{value} at index {index}");
-            Error::argument(ErrorClass::ERR_ARG, name, value, "0 or more")
-        })
-    };
-    values.iter().enumerate().map(checked).collect()
+/// Block lengths, none of which is negative.
+fn naturals<N: Argument>(
+    name: &'static str,
+    values: &[N],
+) -> Result<impl ExactSizeIterator<Item = usize> + Clone> {
+    if wide(values).any(|value| value < 0) {
+        return Err(negative(name, values));
+    }
+    Ok(wide(values).map(|value| value as usize))
+}
+
+#[cold]
+fn negative(name: &'static str, values: &[impl Argument]) -> Error {
+    let found = wide(values).enumerate().find(|&(_, value)| value < 0);
+    let (index, value) = found.unwrap_or_default();
+    let value = format!("{value} at index {index}");
+    Error::argument(ErrorClass::ERR_ARG, name, value, "0 or more")
 }
 
 fn same_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
@@ -85,12 +120,13 @@ fn same_length(name: &'static str, found: usize, expected: usize) -> Result<()> 
 impl Datatype {
     /// A derived type whose basic elements are `repeats` times those of its only old type.
     pub(super) fn derived(layout: Layout, contents: Contents) -> Result<Arc<Self>> {
-        let old = contents.types[0].clone();
+        let old = &contents.types[0];
         let elements = match old.size() {
             0 => Some(0),
             size => ((layout.size() / size) as u64).checked_mul(old.elements()),
         };
-        Self::finish(layout, contents, elements, old.element_bytes())
+        let each = old.element_bytes();
+        Self::finish(layout, contents, elements, each)
     }
 
     fn finish(
@@ -101,7 +137,7 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let elements = elements.ok_or_else(limits::too_many_elements)?;
         Ok(Arc::new(Self::new(
-            layout.into(),
+            layout,
             contents,
             elements,
             element_bytes,
@@ -114,7 +150,7 @@ impl Datatype {
     /// # Errors
     /// None at present.
     pub fn dup(old: &Arc<Self>) -> Result<Arc<Self>> {
-        let contents = Contents::new(Combiner::Dup, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Dup, old);
         let new = Self::new(
             old.layout().clone(),
             contents,
@@ -134,7 +170,7 @@ impl Datatype {
     pub fn contiguous(count: i64, old: &Arc<Self>, width: Width) -> Result<Arc<Self>> {
         let layout = Layout::contiguous(natural("count", count)?, old.layout());
         let layout = layout.map_err(|error| limits::of_argument(error, "count", count))?;
-        let contents = Contents::new(Combiner::Contiguous, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Contiguous, old);
         Self::derived(layout, contents.numbers(width, &[count]))
     }
 
@@ -152,7 +188,7 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::vector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let contents = Contents::new(Combiner::Vector, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Vector, old);
         Self::derived(layout, contents.numbers(width, &[count, length, stride]))
     }
 
@@ -170,7 +206,7 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::hvector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let contents = Contents::new(Combiner::Hvector, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Hvector, old);
         let contents = contents
             .numbers(width, &[count, length])
             .bytes(width, &[stride]);
@@ -181,16 +217,32 @@ impl Datatype {
     ///
     /// # Errors
     /// As for [`Self::vector`].
-    pub fn indexed(
-        lengths: &[i64],
-        displacements: &[i64],
+    pub fn indexed<N: Argument>(
+        lengths: &[N],
+        displacements: &[N],
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let layout = indexed_layout(sizes.iter().copied(), None, displacements, old)?;
-        let contents = Contents::new(Combiner::Indexed, std::slice::from_ref(old));
+        let extent = old.layout().extent();
+        let pieces = wide(displacements).zip(sizes.clone());
+        // A displacement that is too large in bytes is found again below.
+        let scaled = pieces.map(|(at, size)| (at.checked_mul(extent), size));
+        let layout = if scaled.clone().any(|(at, _)| at.is_none()) {
+            Err(LayoutError::Overflow)
+        } else {
+            Layout::hindexed(
+                scaled.map(|(at, size)| (at.unwrap_or(0), size)),
+                old.layout(),
+            )
+        };
+        let layout = layout.map_err(|error| {
+            let pieces = sizes.zip(wide(displacements));
+            let pieces = pieces.map(|(size, at)| (size, at, extent, old.layout()));
+            limits::of_pieces(error, None, pieces)
+        })?;
+        let contents = Contents::new(Combiner::Indexed, old);
         let contents = contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
@@ -203,24 +255,23 @@ impl Datatype {
     /// # Errors
     /// As for [`Self::vector`].
     pub fn hindexed(
-        lengths: &[i64],
-        displacements: &[i64],
+        lengths: &[impl Argument],
+        displacements: &[impl Argument],
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let pieces = displacements.iter().copied().zip(sizes.iter().copied());
+        let pieces = wide(displacements).zip(sizes.clone());
         let layout = Layout::hindexed(pieces, old.layout()).map_err(|error| {
-            let pieces = sizes.iter().zip(displacements);
-            let old = old.layout();
+            let pieces = sizes.zip(wide(displacements));
             limits::of_pieces(
                 error,
                 None,
-                pieces.map(|(&size, &at)| (size, at, 1, &**old)),
+                pieces.map(|(size, at)| (size, at, 1, old.layout())),
             )
         })?;
-        let contents = Contents::new(Combiner::Hindexed, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Hindexed, old);
         let contents = contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
@@ -234,13 +285,12 @@ impl Datatype {
     /// As for [`Self::vector`].
     pub fn indexed_block(
         length: i64,
-        displacements: &[i64],
+        displacements: &[impl Argument],
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
-        let size = natural("blocklength", length)?;
-        let layout = indexed_layout(std::iter::repeat(size), Some(size), displacements, old)?;
-        let contents = Contents::new(Combiner::IndexedBlock, std::slice::from_ref(old));
+        let layout = equal_blocks(length, displacements, old.layout().extent(), old)?;
+        let contents = Contents::new(Combiner::IndexedBlock, old);
         let contents = contents
             .numbers(width, &[displacements.len() as i64, length])
             .numbers(width, displacements);
@@ -253,19 +303,12 @@ impl Datatype {
     /// As for [`Self::vector`].
     pub fn hindexed_block(
         length: i64,
-        displacements: &[i64],
+        displacements: &[impl Argument],
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
-        let size = natural("blocklength", length)?;
-        let pieces = displacements.iter().map(|&at| (at, size));
-        let layout = Layout::hindexed(pieces, old.layout()).map_err(|error| {
-            let pieces = displacements
-                .iter()
-                .map(|&at| (size, at, 1, &**old.layout()));
-            limits::of_pieces(error, Some(size), pieces)
-        })?;
-        let contents = Contents::new(Combiner::HindexedBlock, std::slice::from_ref(old));
+        let layout = equal_blocks(length, displacements, 1, old)?;
+        let contents = Contents::new(Combiner::HindexedBlock, old);
         let contents = contents
             .numbers(width, &[displacements.len() as i64, length])
             .bytes(width, displacements);
@@ -277,31 +320,42 @@ impl Datatype {
     /// # Errors
     /// As for [`Self::vector`].
     pub fn structure(
-        lengths: &[i64],
-        displacements: &[i64],
+        lengths: &[impl Argument],
+        displacements: &[impl Argument],
         types: &[Arc<Self>],
+        width: Width,
+    ) -> Result<Arc<Self>> {
+        let types = types.iter().map(Old::from).collect();
+        Self::structure_of(lengths, displacements, types, width)
+    }
+
+    /// As [`Self::structure`], of types that are handed over.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn structure_of(
+        lengths: &[impl Argument],
+        displacements: &[impl Argument],
+        types: Vec<Old>,
         width: Width,
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         same_length("array_of_types", types.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let pieces = displacements
-            .iter()
-            .zip(&sizes)
-            .zip(types)
-            .map(|((&at, &length), old)| (at, length, &**old.layout()));
+        let pieces = wide(displacements)
+            .zip(sizes.clone())
+            .zip(&types)
+            .map(|((at, length), old)| (at, length, old.layout()));
         let layout = Layout::structure(pieces).map_err(|error| {
-            let pieces = sizes.iter().zip(displacements).zip(types);
-            let pieces = pieces.map(|((&size, &at), old)| (size, at, 1, &**old.layout()));
+            let pieces = sizes.clone().zip(wide(displacements)).zip(&types);
+            let pieces = pieces.map(|((size, at), old)| (size, at, 1, old.layout()));
             limits::of_pieces(error, None, pieces)
         })?;
         let parts = || {
-            sizes
-                .iter()
-                .zip(types)
-                .filter(|(length, part)| **length > 0 && part.size() > 0)
+            let parts = sizes.clone().zip(&types);
+            parts.filter(|(length, part)| *length > 0 && part.size() > 0)
         };
-        let elements = parts().try_fold(0u64, |sum, (&length, part)| {
+        let elements = parts().try_fold(0u64, |sum, (length, part)| {
             part.elements().checked_mul(length as u64)?.checked_add(sum)
         });
         let element_bytes = parts().next().and_then(|(_, first)| {
@@ -310,7 +364,9 @@ impl Datatype {
                 .all(|(_, part)| part.element_bytes() == Some(each))
                 .then_some(each)
         });
-        let contents = Contents::new(Combiner::Struct, types)
+        let mut contents = Contents::of(Combiner::Struct);
+        contents.types = Olds::Many(types);
+        let contents = contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
             .bytes(width, displacements);
@@ -329,7 +385,7 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let layout = old.layout().resized(lower_bound, extent);
         let layout = layout.map_err(|error| limits::of_argument(error, "extent", extent))?;
-        let contents = Contents::new(Combiner::Resized, std::slice::from_ref(old));
+        let contents = Contents::new(Combiner::Resized, old);
         Self::derived(layout, contents.bytes(width, &[lower_bound, extent]))
     }
 
@@ -381,26 +437,18 @@ pub(super) const VALUE_INDEX: [(u32, u32, u32); 9] = [
     ),
 ];
 
-/// Blocks at displacements in elements; `length` is that of all blocks if they have the same.
-fn indexed_layout(
-    lengths: impl Iterator<Item = usize> + Clone,
-    length: Option<usize>,
-    displacements: &[i64],
+/// Blocks of `length` elements at displacements in units of so many bytes.
+fn equal_blocks(
+    length: i64,
+    displacements: &[impl Argument],
+    unit: i64,
     old: &Datatype,
 ) -> Result<Layout> {
-    let extent = old.layout().extent();
-    let scaled = displacements
-        .iter()
-        .map(|at| at.checked_mul(extent).ok_or(LayoutError::Overflow))
-        .collect::<std::result::Result<Vec<_>, _>>();
-    scaled
-        .and_then(|bytes| Layout::hindexed(bytes.into_iter().zip(lengths.clone()), old.layout()))
-        .map_err(|error| {
-            let pieces = lengths.zip(displacements);
-            let old = old.layout();
-            let pieces = pieces.map(|(size, &at)| (size, at, extent, &**old));
-            limits::of_pieces(error, length, pieces)
-        })
+    let size = natural("blocklength", length)?;
+    Layout::equal_blocks(size, wide(displacements), unit, old.layout()).map_err(|error| {
+        let pieces = wide(displacements).map(|at| (size, at, unit, old.layout()));
+        limits::of_pieces(error, Some(size), pieces)
+    })
 }
 
 #[cfg(test)]
@@ -437,13 +485,13 @@ mod tests {
         for (datatype, (integers, addresses)) in made.into_iter().zip(expected) {
             let datatype = datatype.unwrap();
             let contents = datatype.contents();
-            assert_eq!(contents.integers, integers);
-            assert_eq!(contents.addresses, addresses);
+            assert_eq!(*contents.integers, *integers);
+            assert_eq!(*contents.addresses, *addresses);
             assert!(contents.counts.is_empty() && !contents.is_large());
             assert!(Arc::ptr_eq(&contents.types[0], &int));
         }
         let large = Datatype::hindexed(&[2, 1], &[20, 0], &int, Width::Count).unwrap();
-        assert_eq!(large.contents().counts, [2, 2, 1, 20, 0]);
+        assert_eq!(large.contents().counts[..], [2, 2, 1, 20, 0]);
         assert!(large.contents().integers.is_empty() && large.contents().addresses.is_empty());
     }
 

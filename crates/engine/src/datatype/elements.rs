@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counting basic elements (MPI-5.0, section 5.1.11): MPI_Get_count and MPI_Get_elements.
 
-use std::sync::Arc;
-
-use super::contents::Combiner;
+use super::contents::{Combiner, Old};
 use super::predefined::{Predefined, Shape};
 use super::{Contents, Datatype};
 
@@ -100,7 +98,7 @@ fn descend(
             break;
         }
     }
-    last.map(|part: &Arc<Datatype>| (found, rest, &**part))
+    last.map(|part: &Old| (found, rest, &***part))
 }
 
 impl Contents {
@@ -124,6 +122,8 @@ impl Contents {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::{Width, predefined};
     use super::*;
 

@@ -161,7 +161,7 @@ impl<F: FnMut(Form, usize, usize) -> Result<()>> Walk<'_, F> {
             }
             left.push((datatype, count - 1));
             let lengths = contents.block_lengths();
-            let parts = contents.types.iter().zip(lengths);
+            let parts = contents.types.iter().map(|old| &**old).zip(lengths);
             left.extend(parts.rev());
         }
         Ok(())
@@ -198,7 +198,7 @@ impl Datatype {
             if contents.combiner == Combiner::Struct {
                 let lengths = contents.block_lengths();
                 let parts = contents.types.iter().zip(lengths);
-                left.extend(parts.map(|(part, length)| (part, length * count)));
+                left.extend(parts.map(|(part, length)| (&**part, length * count)));
             } else if let Some(old) = contents.types.first().filter(|old| old.size() > 0) {
                 left.push((old, (datatype.size() / old.size()) as u64 * count));
             }

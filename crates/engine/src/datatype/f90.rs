@@ -78,15 +78,13 @@ fn f90(combiner: Combiner, arguments: &[i32], code: u32) -> Result<Arc<Datatype>
         Err(poisoned) => poisoned.into_inner(),
     };
     let same = |known: &&Arc<Datatype>| {
-        known.contents().combiner == combiner && known.contents().integers == arguments
+        known.contents().combiner == combiner && *known.contents().integers == *arguments
     };
     if let Some(known) = made.iter().find(same) {
         return Ok(known.clone());
     }
-    let contents = Contents {
-        integers: arguments.to_vec(),
-        ..Contents::of(combiner)
-    };
+    let mut contents = Contents::of(combiner);
+    contents.integers.extend_from_slice(arguments);
     let layout = row.datatype().layout().clone();
     let size = elements::basic_parts(row)[0];
     let datatype = Arc::new(Datatype::new(layout, contents, 1, Some(size)).reducing_as(row));

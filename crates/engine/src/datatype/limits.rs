@@ -3,7 +3,7 @@
 
 use layout::{ArrayOrder, Layout, LayoutError};
 
-use super::Datatype;
+use super::{Argument, Datatype};
 use crate::errors::{Error, ErrorClass};
 
 /// What is expected of the argument that is to blame.
@@ -121,7 +121,7 @@ pub(super) fn of_pieces<'a>(
 pub(super) fn of_sizes(
     error: LayoutError,
     name: &'static str,
-    sizes: &[i64],
+    sizes: &[impl Argument],
     order: ArrayOrder,
     old: &Datatype,
 ) -> Error {
@@ -134,9 +134,10 @@ pub(super) fn of_sizes(
             ArrayOrder::C => sizes.len() - 1 - step,
             ArrayOrder::Fortran => step,
         };
-        match stride.checked_mul(sizes[index]) {
+        let size = sizes[index].to_i64();
+        match stride.checked_mul(size) {
             Some(bytes) => stride = bytes,
-            None => return blame_entry(name, sizes[index], index),
+            None => return blame_entry(name, size, index),
         }
     }
     unblamed(error)
@@ -245,7 +246,7 @@ mod tests {
         let cube = cube.unwrap();
         assert_eq!(cube.size() as i64, 1 << 38);
         assert_eq!(cube.layout().true_lower_bound(), (5 << 20) + 7);
-        let far = Datatype::hindexed(&[1, 1], &[0, 1 << 50], &double, Width::Int).unwrap();
+        let far = Datatype::hindexed(&[1, 1], &[0, 1i64 << 50], &double, Width::Int).unwrap();
         assert_eq!(far.layout().true_extent(), (1 << 50) + 8);
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
-use layout::SharedLayout;
+use layout::{Layout, SharedLayout};
 
-use super::contents::{Combiner, Contents};
+use super::contents::{Combiner, Contents, Old, Olds};
 use super::predefined::Predefined;
 use super::sequence::Typed;
 use crate::attr::Attributes;
@@ -16,7 +16,9 @@ use crate::p2p::Memory;
 
 /// A datatype. Shared by reference: types made of it and operations under way keep it alive after MPI_Type_free.
 pub struct Datatype {
-    layout: SharedLayout,
+    layout: Layout,
+    /// The layout with owners of its own, once an operation has asked for it; as long as the program for predefined types.
+    shared: OnceLock<SharedLayout>,
     /// The row of a predefined type.
     row: Option<&'static Predefined>,
     /// The predefined type that reductions treat it as.
@@ -40,12 +42,14 @@ impl Datatype {
     pub(super) fn predefined(row: &'static Predefined) -> Arc<Self> {
         let parts = super::elements::basic_parts(row);
         let mut datatype = Self::new(
-            // One for each row of the table, for ever.
-            SharedLayout::Forever(Box::leak(Box::new(row.shape.layout()))),
+            row.shape.layout(),
             Contents::of(Combiner::Named),
             parts.len() as u64,
             (parts[0] == parts[parts.len() - 1]).then_some(parts[0]),
         );
+        // One for each row of the table, for ever.
+        let forever: &'static Layout = Box::leak(Box::new(row.shape.layout()));
+        datatype.shared = OnceLock::from(SharedLayout::Forever(forever));
         datatype.row = Some(row);
         datatype.reduces_as = Some(row);
         datatype.committed = AtomicBool::new(true);
@@ -55,13 +59,14 @@ impl Datatype {
     }
 
     pub(super) fn new(
-        layout: SharedLayout,
+        layout: Layout,
         contents: Contents,
         elements: u64,
         element_bytes: Option<usize>,
     ) -> Self {
         Self {
             layout,
+            shared: OnceLock::new(),
             row: None,
             reduces_as: None,
             elements,
@@ -83,8 +88,13 @@ impl Datatype {
     }
 
     /// Which bytes belong to an element.
-    pub const fn layout(&self) -> &SharedLayout {
+    pub const fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The same for operations, which may outlive the type.
+    pub fn shared_layout(&self) -> &SharedLayout {
+        self.shared.get_or_init(|| self.layout.clone().into())
     }
 
     /// Packed size of an element in bytes.
@@ -154,7 +164,8 @@ impl Datatype {
         if !self.is_committed() {
             return Err(uncommitted(self));
         }
-        Memory::laid_out(base, count, &self.layout).ok_or_else(|| too_large(self, count))
+        let shared = || self.shared_layout();
+        Memory::of_elements(base, count, &self.layout, shared).ok_or_else(|| too_large(self, count))
     }
 
     /// What to call the type in an error text.
@@ -203,10 +214,19 @@ impl fmt::Debug for Datatype {
 impl Drop for Datatype {
     /// Lets go of the types it was made of one by one: a chain of constructions may be longer than the stack is deep.
     fn drop(&mut self) {
-        let mut parts = std::mem::take(&mut self.contents.types);
-        while let Some(part) = parts.pop() {
+        let mut left = Vec::new();
+        let let_go = |types: &mut Olds, left: &mut Vec<Arc<Self>>| match std::mem::take(types) {
+            Olds::None | Olds::One(Old::Predefined(_)) => {}
+            Olds::One(Old::Derived(part)) => left.push(part),
+            Olds::Many(parts) => left.extend(parts.into_iter().filter_map(|part| match part {
+                Old::Predefined(_) => None,
+                Old::Derived(part) => Some(part),
+            })),
+        };
+        let_go(&mut self.contents.types, &mut left);
+        while let Some(part) = left.pop() {
             if let Some(mut last) = Arc::into_inner(part) {
-                parts.append(&mut last.contents.types);
+                let_go(&mut last.contents.types, &mut left);
             }
         }
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Datatype;
-use super::contents::Combiner;
+use super::contents::{Combiner, Old};
 use super::predefined::{Category, Number, PREDEFINED, Predefined, Shape};
 
 /// 2^31 - 1.
@@ -121,7 +121,7 @@ impl Datatype {
         let mut known: HashMap<*const Self, Signature> = HashMap::new();
         let mut open: Vec<&Self> = vec![self];
         while let Some(&datatype) = open.last() {
-            let missing = |part: &&Arc<Self>| !known.contains_key(&Arc::as_ptr(part));
+            let missing = |part: &&Old| !known.contains_key(&Arc::as_ptr(part));
             match datatype.contents().types.iter().find(missing) {
                 Some(part) => open.push(part),
                 None => {

@@ -34,7 +34,7 @@ impl Datatype {
         while let Some(&last) = stack.last() {
             if last.typed.get().is_none() {
                 let before = stack.len();
-                let parts = last.contents().types.iter().map(|part| &**part);
+                let parts = last.contents().types.iter().map(|part| &***part);
                 stack.extend(parts.filter(|part| part.typed.get().is_none()));
                 if stack.len() > before {
                     continue;

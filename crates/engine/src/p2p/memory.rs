@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a message consists of, as faces describe it, and where its bytes are staged if the processor cannot touch them.
 
-use layout::SharedLayout;
+use layout::{Layout, SharedLayout};
 
 use crate::datatype::Typed;
 use crate::device::Staged;
@@ -42,6 +42,16 @@ impl<'a> Memory<'a> {
 
     /// `count` elements of a layout at `base`; `None` when their size exceeds the address space.
     pub fn laid_out(base: *mut u8, count: usize, layout: &'a SharedLayout) -> Option<Self> {
+        Self::of_elements(base, count, layout, || layout)
+    }
+
+    /// As [`Self::laid_out`], of a layout that `shared` gives owners if the memory is not one run of bytes.
+    pub fn of_elements(
+        base: *mut u8,
+        count: usize,
+        layout: &Layout,
+        shared: impl FnOnce() -> &'a SharedLayout,
+    ) -> Option<Self> {
         let bytes = layout
             .size()
             .checked_mul(count)
@@ -56,7 +66,7 @@ impl<'a> Memory<'a> {
             None => Self {
                 base,
                 bytes,
-                layout: Some((layout, count)),
+                layout: Some((shared(), count)),
                 types: None,
             },
         })

@@ -70,7 +70,7 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
                         // SAFETY: as above.
                         let [send, receive] =
                             [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
-                                Block::new(at.cast(), 1, datatype.layout().clone())
+                                Block::new(at.cast(), 1, datatype.shared_layout().clone())
                             });
                         now(process, allreduce(comm.clone(), send, receive, sum()));
                     }
@@ -111,7 +111,7 @@ fn straight_lines_and_futures_pass_on_the_same_turns() {
                         // SAFETY: as above.
                         let [send, receive] =
                             [mine.as_mut_ptr(), result.as_mut_ptr()].map(|at| unsafe {
-                                Block::new(at.cast(), count, datatype.layout().clone())
+                                Block::new(at.cast(), count, datatype.shared_layout().clone())
                             });
                         if inclusive {
                             now(process, scan(comm.clone(), send, receive, op));
