@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask instructions [--fast] [--peers]`: instructions per call by callgrind, the write into the ring included.
+//! `cargo xtask instructions [--fast] [--peers] [--collectives]`: instructions per call by callgrind, the write into the ring
+//! included.
 //!
 //! The same program runs with two numbers of calls; the difference is free of what happens once.
+
+mod collectives;
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +47,7 @@ const SOURCE: &str = "tests/c/count_calls.c";
 
 /// A count: the call's name, instructions, and how many are allowed.
 pub(crate) struct Count {
-    pub(crate) call: &'static str,
+    pub(crate) call: String,
     pub(crate) profile: Profile,
     pub(crate) instructions: f64,
     pub(crate) budget: f64,
@@ -58,11 +61,14 @@ struct Counted {
     program: PathBuf,
 }
 
-/// Prints the counts of Rankpoint, with `--fast` those of the library without checks, with `--peers` those of others.
+/// Prints the counts of Rankpoint, with `--fast` those of the library without checks, with `--peers` those of others, with
+/// `--collectives` those of collectives.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let known = |word: &String| ["--fast", "--peers"].contains(&word.as_str());
+    let known = |word: &String| ["--fast", "--peers", "--collectives"].contains(&word.as_str());
     if !arguments.iter().all(known) {
-        return Err("instructions takes --fast, --peers and nothing else".to_owned());
+        return Err(
+            "instructions takes --fast, --peers, --collectives and nothing else".to_owned(),
+        );
     }
     let has = |name: &str| arguments.iter().any(|word| word == name);
     tools::need(&[tools::CC, tools::VALGRIND])?;
@@ -84,6 +90,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             library.print()?;
         }
     }
+    if has("--collectives") {
+        collectives::print()?;
+    }
     Ok(())
 }
 
@@ -92,27 +101,33 @@ fn print(name: &str, counts: impl Iterator<Item = f64>) {
     shell::say(&format!("{name:<24}{counts}"));
 }
 
-/// The counts of both libraries, one for each budget.
+/// The counts of both libraries, and of collectives, one for each budget.
 pub(crate) fn count() -> Result<Vec<Count>, String> {
     let mut counts = Vec::new();
     for profile in [Profile::Release, Profile::ReleaseFast] {
         let library = rankpoint(profile)?;
         for budget in BUDGETS {
             counts.push(Count {
-                call: budget.call,
+                call: format!("MPI_{}", budget.call),
                 profile,
                 instructions: library.per_call(budget.call)?,
                 budget: budget.of(profile),
             });
         }
     }
+    counts.extend(collectives::count()?);
     Ok(counts)
 }
 
 fn rankpoint(profile: Profile) -> Result<Counted, String> {
+    counted_library(profile, SOURCE, "count_calls")
+}
+
+/// Rankpoint, and a program that is compiled with it.
+fn counted_library(profile: Profile, source: &str, name: &str) -> Result<Counted, String> {
     let prefix = install::built_as(profile)?;
-    let program = shell::target().join("count_calls");
-    shell::compile(&prefix.join("bin/mpicc"), SOURCE, &program)?;
+    let program = shell::target().join(name);
+    shell::compile(&prefix.join("bin/mpicc"), source, &program)?;
     Ok(Counted {
         name: match profile {
             Profile::Release => "Rankpoint",

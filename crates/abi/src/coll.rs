@@ -12,10 +12,9 @@ use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll_buffers::{
-    all_pieces, block, both_apart, in_place, in_place_if, is_dense, misplaced, one_group,
-    own_apart, own_piece,
+    Piece, all_run, block, elements_apart, in_place, in_place_if, misplaced, one_group, own_apart,
+    own_piece, run_of, runs_apart, times,
 };
-use crate::datatype::host_memory as memory;
 use crate::handle::COMMS;
 use crate::type_create::Address;
 
@@ -73,24 +72,24 @@ pub(crate) use forms;
 
 /// Does a collective of little data on the straight line, or starts it there, if that is possible, and returns from the function
 /// around it. Else the collective is to go on as [`finish`] does, with what this gives: the plan that a persistent one has for later
-/// starts. `dense` says whether all its data are, without which plans could outlive layouts. The operation of a reduction is lent to
-/// a blocking call, and copied for another.
+/// starts. All its data are dense, else plans could outlive layouts. The operation of a reduction is lent to a blocking call, and copied for
+/// another.
 macro_rules! attempt {
     (
-        $call:ident, $found:ident, $ending:ident, $dense:expr,
+        $call:ident, $found:ident, $ending:ident,
         $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
     ) => {
         if matches!($ending, $crate::coll::Ending::Complete) {
             // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
             #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
             let outcome = unsafe {
-                engine::coll::short::now::$name($call, $found, $($argument,)* $(&$op $(, $more)*)?)
+                engine::coll::short::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
             };
             match outcome {
                 Some(outcome) => return outcome,
                 None => None,
             }
-        } else if $dense {
+        } else {
             $(let $op = $op.clone();)?
             // SAFETY: as above.
             #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
@@ -101,8 +100,6 @@ macro_rules! attempt {
                 Ok(outcome) => return outcome,
                 Err(plan) => plan,
             }
-        } else {
-            None
         }
     };
 }
@@ -125,6 +122,13 @@ pub(crate) fn start_or_plan(
         }
         Ending::Planned(_) => Err(Some(Box::new(start))),
     }
+}
+
+/// What a collective does that does not end on the straight line, apart from that.
+#[cold]
+#[inline(never)]
+pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    work()
 }
 
 /// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy, and the
@@ -172,16 +176,25 @@ pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
 pub(crate) fn partners(comm: &Comm) -> u32 {
-    comm.remote_size().unwrap_or_else(|| comm.size()) as u32
+    comm.partners()
 }
 
 /// The root that an argument names.
+#[inline(always)]
 pub(crate) fn root_of(comm: &Comm, root: i32) -> Result<Root> {
+    if (root as u32) < comm.partners() {
+        return Ok(Root::Rank(root as u32));
+    }
+    root_beyond(comm, root)
+}
+
+#[cold]
+#[inline(never)]
+fn root_beyond(comm: &Comm, root: i32) -> Result<Root> {
     let between = comm.remote_size().is_some();
     match root {
         MPI_ROOT if between => Ok(Root::Here),
         MPI_PROC_NULL if between => Ok(Root::Elsewhere),
-        rank if (0..partners(comm) as i32).contains(&rank) => Ok(Root::Rank(rank as u32)),
         rank => {
             let last = partners(comm) - 1;
             let expected = if between {
@@ -200,6 +213,7 @@ pub(crate) fn root_of(comm: &Comm, root: i32) -> Result<Root> {
 }
 
 /// Whether the arguments of the root are significant here.
+#[inline(always)]
 pub(crate) fn is_root(comm: &Comm, root: Root) -> bool {
     match root {
         Root::Rank(rank) => comm.remote_size().is_none() && rank == comm.rank() as u32,
@@ -260,12 +274,15 @@ pub(crate) fn refuse_null_arrays(ranks: usize, are_null: [bool; 2]) -> Result<()
     }
 }
 
+#[inline(always)]
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
-    let short = attempt!(call, found, ending, true, barrier());
-    let comm = COMMS.share(comm, "comm")?;
-    finish(call, comm, ending, short, (), |comm, ()| {
-        coll::barrier(comm)
+    let short = attempt!(call, found, ending, barrier());
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        finish(call, comm, ending, short, (), |comm, ()| {
+            coll::barrier(comm)
+        })
     })
 }
 
@@ -274,6 +291,7 @@ forms! {
     MPI_Barrier MPI_Ibarrier MPI_Barrier_init;
 }
 
+#[inline(always)]
 unsafe fn bcast(
     call: &'static str,
     ending: Ending,
@@ -286,29 +304,26 @@ unsafe fn bcast(
     let found = COMMS.find(comm, "comm")?;
     let (root, count) = (root_of(found, root)?, count.into());
     let mut short = None;
-    if let (None, Root::Rank(root)) = (found.remote_size(), root) {
-        let data = memory(buffer, count, datatype)?;
-        short = attempt!(
-            call,
-            found,
-            ending,
-            is_dense(Some(data)),
-            bcast(&data, root)
-        );
+    if let (None, Root::Rank(root)) = (found.remote_group(), root)
+        && let Some(data) = run_of(buffer, count, datatype)?
+    {
+        short = attempt!(call, found, ending, bcast(data, root));
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let block = match root {
-        Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
-        _ => block(buffer, count, datatype)?,
-    };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (block, root),
-        |comm, (block, root)| coll::bcast(comm, block, root),
-    )
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        let block = match root {
+            Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
+            _ => block(buffer, count, datatype)?,
+        };
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (block, root),
+            |comm, (block, root)| coll::bcast(comm, block, root),
+        )
+    })
 }
 
 forms! {
@@ -317,6 +332,7 @@ forms! {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn gather(
     call: &'static str,
     ending: Ending,
@@ -333,46 +349,52 @@ unsafe fn gather(
     let root = root_of(found, root)?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
-    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
+    if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let from = own_piece(is_root, "sendbuf", sendbuf, sendcount, sendtype)?;
-        let into = match is_root {
-            true => Some(all_pieces(found, recvbuf, count, recvtype)?),
-            false => None,
-        };
-        both_apart(from.as_ref(), into.as_ref())?;
-        short = attempt!(
-            call,
-            found,
-            ending,
-            is_dense(from) && is_dense(into),
-            gather(from.as_ref(), into.as_ref(), Some(rank))
-        );
+        let own = own_piece(is_root, "sendbuf", sendbuf, sendcount, sendtype)?;
+        if is_root {
+            let all = all_run(found, recvbuf, count, recvtype)?;
+            match (own, all) {
+                (Piece::Run(from), Some(into)) => runs_apart(from, into)?,
+                (Piece::InPlace, _) => {}
+                _ => elements_apart(
+                    (sendbuf, sendcount, sendtype),
+                    (recvbuf, times(found, count), recvtype),
+                )?,
+            }
+            if let (Some(from), Some(_)) = (own.dense(), all) {
+                short = attempt!(call, found, ending, gather(from, all, Some(rank)));
+            }
+        } else if let Some(from) = own.dense() {
+            short = attempt!(call, found, ending, gather(from, None, Some(rank)));
+        }
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-    let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
-        None
-    } else {
-        Some(block(sendbuf, sendcount, sendtype)?)
-    };
-    let receive = if is_root(&comm, root) {
-        Some(Pieces::equal(
-            &block(recvbuf, count, recvtype)?,
-            count as usize,
-            partners(&comm),
-        ))
-    } else {
-        None
-    };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, root, Sizes::Equal),
-        |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
-    )
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+        let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
+            None
+        } else {
+            Some(block(sendbuf, sendcount, sendtype)?)
+        };
+        let receive = if is_root(&comm, root) {
+            Some(Pieces::equal(
+                &block(recvbuf, count, recvtype)?,
+                count as usize,
+                partners(&comm),
+            ))
+        } else {
+            None
+        };
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, root, Sizes::Equal),
+            |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
+        )
+    })
 }
 
 forms! {
@@ -428,6 +450,7 @@ forms! {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn scatter(
     call: &'static str,
     ending: Ending,
@@ -444,46 +467,52 @@ unsafe fn scatter(
     let root = root_of(found, root)?;
     let (count, recvcount) = (sendcount.into(), recvcount.into());
     let mut short = None;
-    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
+    if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let into = own_piece(is_root, "recvbuf", recvbuf, recvcount, recvtype)?;
-        let from = match is_root {
-            true => Some(all_pieces(found, sendbuf, count, sendtype)?),
-            false => None,
-        };
-        both_apart(from.as_ref(), into.as_ref())?;
-        short = attempt!(
-            call,
-            found,
-            ending,
-            is_dense(from) && is_dense(into),
-            scatter(from.as_ref(), into.as_ref(), rank)
-        );
+        let own = own_piece(is_root, "recvbuf", recvbuf, recvcount, recvtype)?;
+        if is_root {
+            let all = all_run(found, sendbuf, count, sendtype)?;
+            match (all, own) {
+                (Some(from), Piece::Run(into)) => runs_apart(from, into)?,
+                (_, Piece::InPlace) => {}
+                _ => elements_apart(
+                    (sendbuf, times(found, count), sendtype),
+                    (recvbuf, recvcount, recvtype),
+                )?,
+            }
+            if let (Some(into), Some(_)) = (own.dense(), all) {
+                short = attempt!(call, found, ending, scatter(all, into, rank));
+            }
+        } else if let Some(into) = own.dense() {
+            short = attempt!(call, found, ending, scatter(None, into, rank));
+        }
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-    let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
-        None
-    } else {
-        Some(block(recvbuf, recvcount, recvtype)?)
-    };
-    let send = if is_root(&comm, root) {
-        Some(Pieces::equal(
-            &block(sendbuf, count, sendtype)?,
-            count as usize,
-            partners(&comm),
-        ))
-    } else {
-        None
-    };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, root, Sizes::Equal),
-        |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
-    )
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        let may_be_in_place = one_group(&comm) && is_root(&comm, root);
+        let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
+            None
+        } else {
+            Some(block(recvbuf, recvcount, recvtype)?)
+        };
+        let send = if is_root(&comm, root) {
+            Some(Pieces::equal(
+                &block(sendbuf, count, sendtype)?,
+                count as usize,
+                partners(&comm),
+            ))
+        } else {
+            None
+        };
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, root, Sizes::Equal),
+            |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
+        )
+    })
 }
 
 forms! {

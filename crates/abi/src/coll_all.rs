@@ -7,15 +7,16 @@ use engine::Result;
 use engine::coll::{self, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, attempt, finish, forms, partners, refuse_null_arrays, varying};
+use crate::coll::{Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying};
 use crate::coll_buffers::{
-    all_pieces, apart, block, both_apart, in_place, in_place_if, is_dense, one_group, own_apart,
-    own_piece,
+    Piece, all_run, block, elements_apart, in_place, in_place_if, one_group, own_apart, own_piece,
+    runs_apart, times,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn allgather(
     call: &'static str,
     ending: Ending,
@@ -30,37 +31,42 @@ unsafe fn allgather(
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
-    if found.remote_size().is_none() {
-        let from = own_piece(true, "sendbuf", sendbuf, sendcount, sendtype)?;
-        let all = all_pieces(found, recvbuf, count, recvtype)?;
-        both_apart(from.as_ref(), Some(&all))?;
-        short = attempt!(
-            call,
-            found,
-            ending,
-            is_dense(from) && is_dense(Some(all)),
-            gather(from.as_ref(), Some(&all), None)
-        );
+    if found.remote_group().is_none() {
+        let own = own_piece(true, "sendbuf", sendbuf, sendcount, sendtype)?;
+        let all = all_run(found, recvbuf, count, recvtype)?;
+        match (own, all) {
+            (Piece::Run(from), Some(into)) => runs_apart(from, into)?,
+            (Piece::InPlace, _) => {}
+            _ => elements_apart(
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, times(found, count), recvtype),
+            )?,
+        }
+        if let (Some(from), Some(_)) = (own.dense(), all) {
+            short = attempt!(call, found, ending, gather(from, all, None));
+        }
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
-        None
-    } else {
-        Some(block(sendbuf, sendcount, sendtype)?)
-    };
-    let pieces = Pieces::equal(
-        &block(recvbuf, count, recvtype)?,
-        count as usize,
-        partners(&comm),
-    );
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, pieces),
-        |comm, (send, pieces)| coll::allgather(comm, send, pieces),
-    )
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
+            None
+        } else {
+            Some(block(sendbuf, sendcount, sendtype)?)
+        };
+        let pieces = Pieces::equal(
+            &block(recvbuf, count, recvtype)?,
+            count as usize,
+            partners(&comm),
+        );
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, pieces),
+            |comm, (send, pieces)| coll::allgather(comm, send, pieces),
+        )
+    })
 }
 
 forms! {
@@ -109,6 +115,7 @@ forms! {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn alltoall(
     call: &'static str,
     ending: Ending,
@@ -123,38 +130,41 @@ unsafe fn alltoall(
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
-    if found.remote_size().is_none() && !in_place(sendbuf) {
-        let from = all_pieces(found, sendbuf, sendcount, sendtype)?;
-        let into = all_pieces(found, recvbuf, count, recvtype)?;
-        apart(&from, &into)?;
-        short = attempt!(
-            call,
-            found,
-            ending,
-            is_dense(Some(from)) && is_dense(Some(into)),
-            alltoall(&from, &into)
-        );
+    if found.remote_group().is_none() && !in_place(sendbuf) {
+        let from = all_run(found, sendbuf, sendcount, sendtype)?;
+        let into = all_run(found, recvbuf, count, recvtype)?;
+        if let (Some(from), Some(into)) = (from, into) {
+            runs_apart(from, into)?;
+            short = attempt!(call, found, ending, alltoall(from, into));
+        } else {
+            elements_apart(
+                (sendbuf, times(found, sendcount), sendtype),
+                (recvbuf, times(found, count), recvtype),
+            )?;
+        }
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let size = partners(&comm);
-    let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
-    let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
-        None
-    } else {
-        Some(Pieces::equal(
-            &block(sendbuf, sendcount, sendtype)?,
-            sendcount as usize,
-            size,
-        ))
-    };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, Sizes::Equal),
-        |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
-    )
+    rest(move || {
+        let comm = COMMS.share(comm, "comm")?;
+        let size = partners(&comm);
+        let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
+        let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
+            None
+        } else {
+            Some(Pieces::equal(
+                &block(sendbuf, sendcount, sendtype)?,
+                sendcount as usize,
+                size,
+            ))
+        };
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, Sizes::Equal),
+            |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
+        )
+    })
 }
 
 forms! {

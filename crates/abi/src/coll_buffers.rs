@@ -4,6 +4,7 @@
 
 use core::ffi::c_void;
 
+use engine::coll::short::Run;
 use engine::coll::{Block, Pieces};
 use engine::comm::Comm;
 use engine::p2p::Memory;
@@ -11,7 +12,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::host_memory as memory;
+use crate::datatype::{host_memory as memory, plain_run};
 use crate::handle::DATATYPES;
 
 /// Whether the data are in the other buffer.
@@ -48,29 +49,99 @@ pub(crate) fn one_group(comm: &Comm) -> bool {
     comm.remote_size().is_none()
 }
 
-/// The piece that a rank gives or gets; `None` when it is in place.
+/// A buffer that was checked: the run of bytes that it is, if it is one.
+#[inline(always)]
+pub(crate) fn run_of(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Option<Run>> {
+    match plain_run(buf, count, datatype) {
+        Some(run) => Ok(Some(run)),
+        None => general_run(buf, count, datatype),
+    }
+}
+
+#[inline(never)]
+fn general_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Option<Run>> {
+    Ok(memory(buf, count, datatype)?.run())
+}
+
+/// As [`run_of`] for a piece of each rank of an intracommunicator, one after the other.
+#[inline(always)]
+pub(crate) fn all_run(
+    comm: &Comm,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Option<Run>> {
+    let piece = plain_run(buf, count, datatype);
+    match piece.and_then(|piece| piece.times(comm.partners())) {
+        Some(all) => Ok(Some(all)),
+        None => general_all_run(comm, buf, count, datatype),
+    }
+}
+
+#[inline(never)]
+fn general_all_run(
+    comm: &Comm,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Option<Run>> {
+    Ok(all_pieces(comm, buf, count, datatype)?.run())
+}
+
+/// What a rank gives or gets.
+#[derive(Clone, Copy)]
+pub(crate) enum Piece {
+    /// It is in the other buffer.
+    InPlace,
+    /// One run of bytes.
+    Run(Run),
+    /// Something else.
+    Scattered,
+}
+
+impl Piece {
+    /// The run that it is, or nothing if it is in place; `None` if it is something else.
+    #[inline(always)]
+    pub(crate) const fn dense(self) -> Option<Option<Run>> {
+        match self {
+            Self::InPlace => Some(None),
+            Self::Run(run) => Some(Some(run)),
+            Self::Scattered => None,
+        }
+    }
+}
+
+/// The piece that a rank gives or gets.
+#[inline(always)]
 pub(crate) fn own_piece(
     allowed: bool,
     argument: &'static str,
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
-) -> Result<Option<Memory<'static>>> {
-    if in_place_if(allowed, argument, buf)? {
-        return Ok(None);
+) -> Result<Piece> {
+    if let Some(run) = plain_run(buf, count, datatype) {
+        return Ok(Piece::Run(run));
     }
-    memory(buf, count, datatype).map(Some)
+    if in_place_if(allowed, argument, buf)? {
+        return Ok(Piece::InPlace);
+    }
+    Ok(general_run(buf, count, datatype)?.map_or(Piece::Scattered, Piece::Run))
 }
 
 /// A piece of each rank of an intracommunicator, one after the other.
-pub(crate) fn all_pieces(
+fn all_pieces(
     comm: &Comm,
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
     memory(buf, count, datatype)?;
-    memory(buf, count.saturating_mul(i64::from(comm.size())), datatype)
+    memory(buf, times(comm, count), datatype)
 }
 
 /// Elements that a collective may keep.
@@ -81,16 +152,23 @@ pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> R
     Ok(unsafe { Block::of(buf.cast_mut().cast(), count as usize, datatype) })
 }
 
-/// Whether all of the memory is one run of bytes, or there is none.
-pub(crate) fn is_dense(memory: Option<Memory<'_>>) -> bool {
-    memory.is_none_or(|memory| memory.layout.is_none())
-}
-
-/// Refuses memory that is given and received into by the same call.
+/// Refuses memory that is given and received into by the same call, one run each.
 ///
 /// # Errors
 /// MPI_ERR_BUFFER.
 #[inline(always)]
+pub(crate) fn runs_apart(from: Run, into: Run) -> Result<()> {
+    if from.overlaps(into) {
+        return Err(aliased(
+            ["sendbuf", "recvbuf"],
+            &from.memory(),
+            &into.memory(),
+        ));
+    }
+    Ok(())
+}
+
+/// As [`runs_apart`], for elements of any layout.
 pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
     if from.overlaps(into) {
         return Err(aliased(["sendbuf", "recvbuf"], from, into));
@@ -98,13 +176,23 @@ pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As [`apart`], if both are there.
-#[inline(always)]
-pub(crate) fn both_apart(from: Option<&Memory<'_>>, into: Option<&Memory<'_>>) -> Result<()> {
-    match (from, into) {
-        (Some(from), Some(into)) => apart(from, into),
-        _ => Ok(()),
-    }
+/// As many elements for each rank of an intracommunicator.
+pub(crate) fn times(comm: &Comm, count: i64) -> i64 {
+    count.saturating_mul(i64::from(comm.size()))
+}
+
+/// A buffer, a count of elements and their type.
+pub(crate) type Elements = (*const c_void, i64, MPI_Datatype);
+
+/// As [`apart`], for what is not two runs.
+#[cold]
+#[inline(never)]
+pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
+    let (from, into) = (
+        memory(from.0, from.1, from.2)?,
+        memory(into.0, into.1, into.2)?,
+    );
+    apart(&from, &into)
 }
 
 /// As [`apart`], for what a rank of one group sends to itself and receives from itself.

@@ -4,19 +4,20 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
+use engine::coll::short::Run;
 use engine::coll::{self, Block, Root, ShortPlan};
 use engine::comm::Comm;
 use engine::op::Reduction;
-use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, root_of};
-use crate::coll_buffers::{all_pieces, apart, block, in_place, in_place_if, is_dense, one_group};
-use crate::datatype::host_memory as memory;
+use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, rest, root_of};
+use crate::coll_buffers::{
+    all_run, apart, block, elements_apart, in_place, in_place_if, one_group, run_of, runs_apart,
+};
 use crate::handle::COMMS;
-use crate::op::bind;
+use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -38,46 +39,51 @@ unsafe fn reduce(
         Root::Elsewhere => (0, MPI_BYTE, MPI_BOR),
         _ => (count.into(), datatype, op),
     };
-    let bound = bind(op, datatype)?;
+    let mut own = None;
+    let bound = bind_into(op, datatype, &mut own)?;
     let mut short = None;
-    if let (None, Root::Rank(rank)) = (found.remote_size(), root) {
-        let into = match is_root(found, root) {
-            true => Some(memory(recvbuf, count, datatype)?),
-            false => None,
-        };
-        let from = match into {
-            Some(into) if in_place(sendbuf) => into,
-            _ => memory(sendbuf, count, datatype)?,
-        };
-        if let Some(into) = &into
-            && !in_place(sendbuf)
-        {
-            apart(&from, into)?;
+    if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
+        let elements = count as usize;
+        if is_root(found, root) {
+            let vectors = Vectors {
+                sendbuf,
+                recvbuf,
+                count,
+                datatype,
+            };
+            if let Some((from, into)) = vectors.runs()? {
+                short = attempt!(call, found, ending, reduce(from, Some(into), elements; bound, Some(rank)));
+            }
+        } else if let Some(from) = run_of(sendbuf, count, datatype)? {
+            short = attempt!(call, found, ending, reduce(from, None, elements; bound, Some(rank)));
         }
-        let count = count as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(into), reduce(&from, into.as_ref(), count; bound, Some(rank)));
     }
-    let comm = COMMS.share(comm, "comm")?;
-    let receive = if is_root(&comm, root) {
-        Some(block(recvbuf, count, datatype)?)
-    } else {
-        None
-    };
-    let send = match &receive {
-        Some(receive) if !is_member(root) || in_place_if(one_group(&comm), "sendbuf", sendbuf)? => {
-            receive.clone()
-        }
-        None if !is_member(root) => block(core::ptr::null(), 0, datatype)?,
-        _ => block(sendbuf, count, datatype)?,
-    };
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, bound, root),
-        |comm, (send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
-    )
+    rest(move || {
+        let bound = bound.clone();
+        let comm = COMMS.share(comm, "comm")?;
+        let receive = if is_root(&comm, root) {
+            Some(block(recvbuf, count, datatype)?)
+        } else {
+            None
+        };
+        let send = match &receive {
+            Some(receive)
+                if !is_member(root) || in_place_if(one_group(&comm), "sendbuf", sendbuf)? =>
+            {
+                receive.clone()
+            }
+            None if !is_member(root) => block(core::ptr::null(), 0, datatype)?,
+            _ => block(sendbuf, count, datatype)?,
+        };
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, bound, root),
+            |comm, (send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
+        )
+    })
 }
 
 forms! {
@@ -95,16 +101,23 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// Both as the straight line takes them.
+    /// Both as the straight line takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
-    fn memories(&self) -> Result<(Memory<'static>, Memory<'static>)> {
-        let into = memory(self.recvbuf, self.count, self.datatype)?;
+    fn runs(&self) -> Result<Option<(Run, Run)>> {
+        let into = run_of(self.recvbuf, self.count, self.datatype)?;
         if in_place(self.sendbuf) {
-            return Ok((into, into));
+            return Ok(into.map(|into| (into, into)));
         }
-        let from = memory(self.sendbuf, self.count, self.datatype)?;
-        apart(&from, &into)?;
-        Ok((from, into))
+        let from = run_of(self.sendbuf, self.count, self.datatype)?;
+        if let (Some(from), Some(into)) = (from, into) {
+            runs_apart(from, into)?;
+            return Ok(Some((from, into)));
+        }
+        elements_apart(
+            (self.sendbuf, self.count, self.datatype),
+            (self.recvbuf, self.count, self.datatype),
+        )?;
+        Ok(None)
     }
 
     /// Both as messages take them.
@@ -119,6 +132,7 @@ impl Vectors {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn allreduce(
     call: &'static str,
     ending: Ending,
@@ -130,7 +144,8 @@ unsafe fn allreduce(
     comm: MPI_Comm,
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
-    let (count, bound) = (count.into(), bind(op, datatype)?);
+    let (count, mut own) = (count.into(), None);
+    let bound = bind_into(op, datatype, &mut own)?;
     let vectors = Vectors {
         sendbuf,
         recvbuf,
@@ -138,22 +153,26 @@ unsafe fn allreduce(
         datatype,
     };
     let mut short = None;
-    if found.remote_size().is_none() {
-        let (from, into) = vectors.memories()?;
+    if found.remote_group().is_none()
+        && let Some((from, into)) = vectors.runs()?
+    {
         let count = count as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce(&from, Some(&into), count; bound, None));
+        short = attempt!(call, found, ending, reduce(from, Some(into), count; bound, None));
     }
-    let comm = COMMS.share(comm, "comm")?;
-    in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
-    let (send, receive) = vectors.blocks()?;
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, bound),
-        |comm, (send, receive, bound)| coll::allreduce(comm, send, receive, bound),
-    )
+    rest(move || {
+        let bound = bound.clone();
+        let comm = COMMS.share(comm, "comm")?;
+        in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
+        let (send, receive) = vectors.blocks()?;
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, bound),
+            |comm, (send, receive, bound)| coll::allreduce(comm, send, receive, bound),
+        )
+    })
 }
 
 forms! {
@@ -171,24 +190,29 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
     inclusive: bool,
     work: impl Fn(Arc<Comm>, Block, Block, Reduction) -> W + 'static,
 ) -> Result<()> {
-    let bound = bind(op, vectors.datatype)?;
+    let mut own = None;
+    let bound = bind_into(op, vectors.datatype, &mut own)?;
     let found = COMMS.find(comm, "comm")?;
     let mut short = None;
-    if found.remote_size().is_none() {
-        let (from, into) = vectors.memories()?;
+    if found.remote_group().is_none()
+        && let Some((from, into)) = vectors.runs()?
+    {
         let count = vectors.count as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), prefix(&from, &into, count; bound, inclusive));
+        short = attempt!(call, found, ending, prefix(from, into, count; bound, inclusive));
     }
-    let comm = intra(comm)?;
-    let (send, receive) = vectors.blocks()?;
-    finish(
-        call,
-        comm,
-        ending,
-        short,
-        (send, receive, bound),
-        move |comm, (send, receive, bound)| work(comm, send, receive, bound),
-    )
+    rest(move || {
+        let bound = bound.clone();
+        let comm = intra(comm)?;
+        let (send, receive) = vectors.blocks()?;
+        finish(
+            call,
+            comm,
+            ending,
+            short,
+            (send, receive, bound),
+            move |comm, (send, receive, bound)| work(comm, send, receive, bound),
+        )
+    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -318,6 +342,7 @@ forms! {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn reduce_scatter_block(
     call: &'static str,
     ending: Ending,
@@ -331,24 +356,29 @@ unsafe fn reduce_scatter_block(
     let found = COMMS.find(comm, "comm")?;
     let recvcount = recvcount.into();
     let mut short = None;
-    if found.remote_size().is_none() {
-        let bound = bind(op, datatype)?;
+    if found.remote_group().is_none() {
+        let mut own = None;
+        let bound = bind_into(op, datatype, &mut own)?;
         let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
-        let from = all_pieces(found, whole, recvcount, datatype)?;
-        let into = memory(recvbuf, recvcount, datatype)?;
-        if !in_place(sendbuf) {
-            apart(&from, &into)?;
+        let from = all_run(found, whole, recvcount, datatype)?;
+        let into = run_of(recvbuf, recvcount, datatype)?;
+        if let (Some(from), Some(into)) = (from, into) {
+            if !in_place(sendbuf) {
+                runs_apart(from, into)?;
+            }
+            let count = recvcount as usize;
+            short = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));
         }
-        let count = recvcount as usize;
-        short = attempt!(call, found, ending, is_dense(Some(from)) && is_dense(Some(into)), reduce_scatter(&from, &into, count; bound));
     }
-    let counts = vec![recvcount; found.size() as usize];
-    // SAFETY: passed on.
-    unsafe {
-        reduce_parts(
-            call, ending, sendbuf, recvbuf, counts, datatype, op, comm, short,
-        )
-    }
+    rest(move || {
+        let counts = vec![recvcount; found.size() as usize];
+        // SAFETY: passed on.
+        unsafe {
+            reduce_parts(
+                call, ending, sendbuf, recvbuf, counts, datatype, op, comm, short,
+            )
+        }
+    })
 }
 
 forms! {

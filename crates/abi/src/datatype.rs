@@ -6,6 +6,7 @@ use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::coll::short::Run;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::datatype::{Datatype, Typed};
 use engine::device;
@@ -200,6 +201,21 @@ fn general_memory(
         return Ok(memory);
     }
     Ok(memory.typed(Some((object.typed(), elements))))
+}
+
+/// The run of bytes that so many elements of a predefined type are; `None` where more has to be found out.
+#[inline(always)]
+pub(crate) fn plain_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Run> {
+    if datatype >= 1024 || buf as usize <= MPI_IN_PLACE || count as u64 >= 1 << 54 {
+        cold_path();
+        return None;
+    }
+    let size = SIZES[datatype].load(Ordering::Relaxed);
+    if size == 255 {
+        cold_path();
+        return None;
+    }
+    Run::new(buf.cast_mut().cast(), count as usize * size as usize)
 }
 
 /// As [`memory`], for calls that read and write their buffers with the processor.

@@ -43,7 +43,7 @@ pub(crate) fn define_predefined() {
 }
 
 /// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
-#[inline]
+#[inline(always)]
 pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Result<()>) -> i32 {
     if !env::is_active() {
         return inactive(call);

@@ -15,6 +15,7 @@ use crate::coll_buffers::{aliased, in_place_if};
 use crate::datatype::{host_memory as memory, lend_handle};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
+use crate::sync::AtomicPtr;
 
 pub(crate) fn define_predefined() {
     for row in OPERATORS {
@@ -40,6 +41,60 @@ pub(crate) fn bind(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reduction> {
             &DATATYPES.share(datatype, "datatype")?,
         ),
     }
+}
+
+/// Operations that were joined with a predefined type: they stay, because there are few of each.
+static KNOWN: [AtomicPtr<Reduction>; OP_HANDLES * TYPE_HANDLES] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; OP_HANDLES * TYPE_HANDLES];
+
+/// The handles of predefined operations, and how many there may be.
+const FIRST_OP: usize = 0x20;
+const OP_HANDLES: usize = 0x20;
+/// The same of types.
+const FIRST_TYPE: usize = 0x200;
+const TYPE_HANDLES: usize = 0x100;
+
+/// As [`bind`], lent: what was joined before is found at once, and `own` keeps what is not kept otherwise.
+#[inline(always)]
+pub(crate) fn bind_into(
+    op: MPI_Op,
+    datatype: MPI_Datatype,
+    own: &mut Option<Reduction>,
+) -> Result<&Reduction> {
+    let (row, column) = (op.wrapping_sub(FIRST_OP), datatype.wrapping_sub(FIRST_TYPE));
+    if row < OP_HANDLES && column < TYPE_HANDLES {
+        let slot = &KNOWN[row * TYPE_HANDLES + column];
+        // PAIRS: op.known
+        let known = slot.load(Ordering::Acquire);
+        // SAFETY: null, or what `learn` left there for ever.
+        if let Some(known) = unsafe { known.as_ref() } {
+            return Ok(known);
+        }
+        return learn(op, datatype, slot);
+    }
+    bind_other(op, datatype, own)
+}
+
+#[cold]
+#[inline(never)]
+fn learn<'a>(
+    op: MPI_Op,
+    datatype: MPI_Datatype,
+    slot: &AtomicPtr<Reduction>,
+) -> Result<&'a Reduction> {
+    let known = Box::leak(Box::new(bind(op, datatype)?));
+    // PAIRS: op.known. If two threads learn the same, both are right.
+    slot.store(known, Ordering::Release);
+    Ok(known)
+}
+
+#[inline(never)]
+fn bind_other(
+    op: MPI_Op,
+    datatype: MPI_Datatype,
+    own: &mut Option<Reduction>,
+) -> Result<&Reduction> {
+    Ok(own.insert(bind(op, datatype)?))
 }
 
 fn create(call: &'static str, function: Box<UserFunction>, commute: i32, op: *mut MPI_Op) -> i32 {

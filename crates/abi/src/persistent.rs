@@ -4,9 +4,10 @@
 use core::ffi::c_void;
 
 use engine::p2p::{Mode, persistent};
+use engine::vci::operations::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
-use crate::env::{is_active, require_process};
+use crate::env::{is_active, process, require_process};
 use crate::error::{inactive, raise, run};
 use crate::p2p::decode;
 use crate::request::{comm_handle, slice};
@@ -58,6 +59,15 @@ pub(crate) unsafe fn MPI_Recv_init(
 }
 
 pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
+    if is_active()
+        && let Some(process) = process()
+    {
+        // SAFETY: the handle is readable (crate head).
+        let id = RequestId(unsafe { *request } as u64);
+        if let Some(Ok(())) = persistent::start_at_once(process.vci(), id) {
+            return 0;
+        }
+    }
     // SAFETY: passed on.
     unsafe { start("MPI_Start", 1, request) }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use engine::p2p::persistent::end_at_once;
 use engine::request::{self, Any, Status};
 use engine::vci::Vci;
 use engine::vci::operations::RequestId;
@@ -86,7 +87,7 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
         store_single(status, Status::EMPTY);
         return 0;
     }
-    if is_active() && process().is_some_and(|process| request::end_collective(process.vci(), *id)) {
+    if is_active() && process().is_some_and(|process| end_at_once(process.vci(), *id)) {
         store_single(status, Status::EMPTY);
         return 0;
     }

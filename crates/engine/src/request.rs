@@ -94,7 +94,9 @@ fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Statu
         text = std::mem::take(&mut extra.error_text);
     }
     if state.ops.op(index).has(flag::PERSISTENT) {
-        state.ops.record_mut(index).kind = record_kind::INACTIVE;
+        let op = state.ops.op_mut(index);
+        op.record.kind = record_kind::INACTIVE;
+        op.error = 0;
     } else {
         state.retire(index);
         *id = RequestId::NULL;
@@ -183,27 +185,6 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
         return Ok(Status::EMPTY);
     }
     wait_active(vci, id, call)
-}
-
-/// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
-/// another one, about which nothing is done.
-// TIER: short
-#[inline(always)]
-pub fn end_collective(vci: &Vci, id: RequestId) -> bool {
-    let mut guard = vci.enter();
-    let Some(index) = guard.ops.find(id) else {
-        return false;
-    };
-    let op = guard.ops.op_mut(index);
-    if op.record.flags != flag::PERSISTENT || op.record.kind != record_kind::COMPLETE {
-        return false;
-    }
-    let planned = op.extra.as_ref().is_some_and(|extra| extra.plan.is_some());
-    if !planned || op.error != 0 {
-        return false;
-    }
-    op.record.kind = record_kind::INACTIVE;
-    true
 }
 
 #[inline(never)]

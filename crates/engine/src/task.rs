@@ -14,10 +14,11 @@ use std::task::{Context, Poll, Waker};
 use fabric::board::kind as record_kind;
 use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
+use crate::coll::ShortPlan;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::request::{self, Status};
-use crate::vci::operations::{RequestId, Role, flag};
+use crate::vci::operations::{Op, RequestId, Role, flag};
 use crate::vci::{Vci, Watch};
 
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
@@ -179,10 +180,7 @@ impl Vci {
             match outcome {
                 Ok(None) => {}
                 Ok(status) => op.extra.get_or_insert_default().status = status,
-                Err(error) => {
-                    op.error = error.class().0;
-                    op.extra.get_or_insert_default().error_text = error.to_string();
-                }
+                Err(error) => fail(op, &error),
             }
             guard.complete(index);
         }
@@ -236,8 +234,22 @@ pub fn spawn(
     Ok(request)
 }
 
-/// What starts a persistent operation that has this request: how it went if it is complete, else nothing.
-pub(crate) type Plan = Box<dyn Fn(RequestId) -> Option<Result<()>>>;
+/// What starts a persistent collective.
+pub(crate) struct Plan {
+    /// Its straight line, if it has one.
+    pub(crate) short: Option<ShortPlan>,
+    /// The same as a future.
+    pub(crate) again: Box<dyn Fn() -> Boxed>,
+}
+
+/// Notes how an operation went wrong.
+#[cold]
+pub(crate) fn fail(op: &mut Op, error: &Error) {
+    op.error = error.class().0;
+    let extra = op.extra.get_or_insert_default();
+    extra.error_text = error.to_string();
+    extra.status = None;
+}
 
 /// A persistent request of a collective.
 ///

@@ -23,10 +23,13 @@
 
 #[cfg(all(test, loom))]
 mod models;
+mod row;
 
 use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+pub use row::Row;
 
 /// Most turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
 /// waits for nobody, such as the root of a broadcast, is seldom stopped. Where ranks outnumber cores, a switch from one to the
@@ -60,6 +63,30 @@ struct Line {
     /// What the member does in this turn, for the others to compare.
     purpose: AtomicU64,
     data: [AtomicU64; LINE_BYTES / 8],
+}
+
+impl Line {
+    #[inline(always)]
+    fn post(&self, turn: u64, behind: u64, purpose: u64) {
+        self.purpose.store(purpose, Ordering::Relaxed);
+        // PAIRS: commons.stamp. The data, and that the poster has left earlier turns.
+        self.stamp
+            .store(turn << BEHIND_BITS | behind, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn posted(&self, turn: u64) -> Option<Posted> {
+        // PAIRS: commons.stamp
+        let stamp = self.stamp.load(Ordering::Acquire);
+        if stamp >> BEHIND_BITS != turn {
+            return None;
+        }
+        let behind = stamp & ((1 << BEHIND_BITS) - 1);
+        Some(Posted {
+            purpose: self.purpose.load(Ordering::Relaxed),
+            left_before: turn.saturating_sub(behind),
+        })
+    }
 }
 
 /// What all members share. One line of words that are seldom written, and one that is written when members count.
@@ -117,6 +144,8 @@ pub struct Commons {
     members: u32,
     /// One less than [`lines`].
     line_mask: u32,
+    /// From the lines of all members in some turns to those in the next.
+    group_bytes: usize,
     area_bytes: usize,
 }
 
@@ -158,6 +187,7 @@ impl Commons {
                 areas: wides.add(WIDE_BYTES * lines),
                 members,
                 line_mask: turns as u32 - 1,
+                group_bytes: size_of::<Line>() * GROUP as usize * (members as usize + 1),
                 area_bytes,
             }
         }
@@ -204,6 +234,8 @@ impl Commons {
         // SAFETY: the index is below the number of lines (Commons::at).
         unsafe { self.lines.add(self.line_index(turn, member)).as_ref() }
     }
+
+    #[inline(always)]
     fn left(&self, member: u32) -> &AtomicU64 {
         assert!(member < self.members);
         // SAFETY: there are `members` of them (Commons::at).
@@ -257,28 +289,14 @@ impl Commons {
     /// last.
     #[inline]
     pub fn post(&self, turns: &Turns, turn: u64, member: u32, purpose: u64) {
-        let line = self.line(turn, member);
-        line.purpose.store(purpose, Ordering::Relaxed);
-        let behind = turn.saturating_sub(turns.left_before);
-        // PAIRS: commons.stamp. The data, and that the poster has left earlier turns.
-        line.stamp
-            .store(turn << BEHIND_BITS | behind, Ordering::Release);
+        self.line(turn, member)
+            .post(turn, turns.behind(turn), purpose);
     }
 
     /// What a member has posted in a turn, once it has.
     #[inline]
     pub fn posted(&self, turn: u64, member: u32) -> Option<Posted> {
-        let line = self.line(turn, member);
-        // PAIRS: commons.stamp
-        let stamp = line.stamp.load(Ordering::Acquire);
-        if stamp >> BEHIND_BITS != turn {
-            return None;
-        }
-        let behind = stamp & ((1 << BEHIND_BITS) - 1);
-        Some(Posted {
-            purpose: line.purpose.load(Ordering::Relaxed),
-            left_before: turn.saturating_sub(behind),
-        })
+        self.line(turn, member).posted(turn)
     }
 
     /// A word that changes when a member posts in a turn.
@@ -405,6 +423,12 @@ impl Turns {
         self.left_before
     }
 
+    /// Turns before this one that this member has not left.
+    #[inline(always)]
+    pub const fn behind(&self, turn: u64) -> u64 {
+        turn.saturating_sub(self.left_before)
+    }
+
     /// Every member is known to have left all turns before this one.
     #[inline]
     pub fn learn(&mut self, all_left_before: u64) {
@@ -416,6 +440,7 @@ impl Turns {
     pub fn may_enter(&mut self, commons: &Commons, turn: u64, place: Place) -> bool {
         let back = |turns| (turn + 1).saturating_sub(turns);
         let needed = match place {
+            Place::Line if turn < self.all_left_before + commons.lines() => return true,
             Place::Line => back(commons.lines()),
             Place::Part { whole_before } => back(PART_TURNS).max(whole_before + 1),
             Place::Area => back(AREAS),
@@ -444,6 +469,26 @@ impl Turns {
         needed <= self.all_left_before
     }
 
+    /// As [`Self::learn`] and [`Self::leave`], where that is simple: `None` where it is not, and nothing has been done. All members
+    /// have left the turns before this one if `all_left`.
+    #[inline(always)]
+    pub fn leave_in_order(
+        &mut self,
+        commons: &Commons,
+        me: u32,
+        turn: u64,
+        all_left: bool,
+    ) -> Option<bool> {
+        if turn != self.left_before || self.left_after != 0 {
+            return None;
+        }
+        if all_left {
+            self.all_left_before = turn;
+        }
+        self.left_before = turn + 1;
+        Some(self.say_left(commons, me))
+    }
+
     /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.
     #[inline]
     pub fn leave(&mut self, commons: &Commons, me: u32, turn: u64) -> bool {
@@ -452,6 +497,11 @@ impl Turns {
         } else {
             self.leave_apart(turn);
         }
+        self.say_left(commons, me)
+    }
+
+    #[inline(always)]
+    fn say_left(&self, commons: &Commons, me: u32) -> bool {
         // PAIRS: commons.left
         commons.left(me).store(self.left_before, Ordering::Release);
         commons.head().awaited.load(Ordering::Relaxed) != 0
@@ -608,6 +658,53 @@ mod tests {
             .collect();
         starts.sort_unstable();
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 512));
+    }
+
+    #[test]
+    fn turns_are_left_in_order_or_one_by_one() {
+        let mut memory = vec![0; 1 << 14];
+        let (commons, mut one) = member(&mut memory, 1);
+        assert_eq!(one.leave_in_order(&commons, 0, 1, true), Some(false));
+        assert_eq!(one.left_before(), 2);
+        assert_eq!(commons.left(0).load(Ordering::Relaxed), 2);
+        one.leave(&commons, 0, 3);
+        assert_eq!(one.leave_in_order(&commons, 0, 2, true), None);
+        assert_eq!(one.leave_in_order(&commons, 0, 4, true), None);
+        assert_eq!(one.left_before(), 2);
+        commons.set_awaited(true);
+        assert!(one.leave(&commons, 0, 2));
+        assert_eq!(one.left_before(), 4);
+        assert_eq!(one.leave_in_order(&commons, 0, 4, false), Some(true));
+    }
+
+    #[test]
+    fn rows_are_the_lines_of_a_turn() {
+        let mut memory = vec![0; 1 << 14];
+        let (commons, one) = member(&mut memory, 2);
+        for turn in 1..=lines(2) + 3 {
+            for member in [0, 1] {
+                let row = commons.row(turn);
+                // SAFETY: there are two members.
+                unsafe {
+                    let offset = Row::STRIDE * member as usize;
+                    assert_eq!(row.data().add(offset), commons.short(turn, member).as_ptr());
+                    let offset = Row::WIDE_STRIDE * member as usize;
+                    let wide = commons.wide(turn, 0).as_ptr().add(offset);
+                    assert_eq!(wide, commons.wide(turn, member).as_ptr());
+                    row.post(member, turn, 0, 7);
+                    assert_eq!(row.posted(member, turn), commons.posted(turn, member));
+                    assert!(row.posted_in_order(member, turn, 7));
+                    assert!(!row.posted_in_order(member, turn, 8));
+                    row.post(member, turn, 1, 7);
+                    assert!(!row.posted_in_order(member, turn, 7));
+                    assert_eq!(
+                        row.posted(member, turn).map(|it| it.left_before),
+                        Some(turn - 1)
+                    );
+                }
+                assert_eq!(one.left_before(), 1);
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "the traits promise facts about memory")]
 
 use engine::coll::Block;
+use engine::coll::short::Run;
 use engine::datatype::{Predefined, Typed, checks_types};
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
@@ -97,6 +98,15 @@ impl Region {
     /// Packed length in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The run of bytes that it is, if it is one: as short collectives take it.
+    #[inline(always)]
+    pub(crate) fn dense(&self) -> Option<Run> {
+        match self.layout {
+            None => Run::new(self.base, self.bytes),
+            Some(_) => None,
+        }
     }
 
     /// As point-to-point operations take it.

@@ -146,7 +146,9 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let (root, region) = (this.root(root)?, data.region_mut()?);
             // SAFETY: the buffer is borrowed exclusively until this returns.
-            let tried = unsafe { now::bcast(call, this.comm(), &region.memory(), root) };
+            let tried = region
+                .dense()
+                .and_then(|data| unsafe { now::bcast(call, this.comm(), data, root) });
             this.finish(call, tried, |comm| coll::bcast(comm, block(region), root))
         })
     }
@@ -168,20 +170,12 @@ impl<T: Threads> Communicator<'_, T> {
             let mut result = (this.rank() == root as usize).then(|| zeros::<V>(data.len()));
             let (from, count) = (data.region()?, data.len());
             let into = result.as_deref_mut().map(<[V]>::region_mut).transpose()?;
-            let into = into.as_ref().map(Region::memory);
+            let into = into.as_ref().and_then(Region::dense);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
+            let tried = from.dense().and_then(|from| unsafe {
                 let comm = this.comm();
-                now::reduce(
-                    call,
-                    comm,
-                    &from.memory(),
-                    into.as_ref(),
-                    count,
-                    &reduction,
-                    Some(root),
-                )
-            };
+                now::reduce(call, comm, from, into, count, &reduction, Some(root))
+            });
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), count, &datatype);
                 let receive = result
@@ -212,12 +206,11 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             let (reduction, datatype) = op.reduction()?;
             let (region, count) = (data.region_mut()?, data.len());
-            let memory = region.memory();
             // SAFETY: the buffer is borrowed exclusively until this returns.
-            let tried = unsafe {
+            let tried = region.dense().and_then(|data| unsafe {
                 let comm = this.comm();
-                now::reduce(call, comm, &memory, Some(&memory), count, &reduction, None)
-            };
+                now::reduce(call, comm, data, Some(data), count, &reduction, None)
+            });
             this.finish(call, tried, |comm| {
                 let block = elements(data.as_mut_ptr(), count, &datatype);
                 coll::allreduce(comm, block.clone(), block, reduction)
@@ -258,18 +251,13 @@ impl<T: Threads> Communicator<'_, T> {
         let (from, count) = (data.region()?, data.len());
         let into = result[..].region_mut()?;
         // SAFETY: both buffers are borrowed or owned until this returns.
-        let tried = unsafe {
-            let (from, into) = (from.memory(), into.memory());
-            now::prefix(
-                call,
-                self.comm(),
-                &from,
-                &into,
-                count,
-                &reduction,
-                inclusive,
-            )
-        };
+        let tried = from
+            .dense()
+            .zip(into.dense())
+            .and_then(|(from, into)| unsafe {
+                let comm = self.comm();
+                now::prefix(call, comm, from, into, count, &reduction, inclusive)
+            });
         self.finish(call, tried, |comm| {
             let send = elements(data.as_ptr(), count, &datatype);
             let receive = elements(result.as_mut_ptr(), count, &datatype);
@@ -290,12 +278,11 @@ impl<T: Threads> Communicator<'_, T> {
                 (this.rank() == root as usize).then(|| zeros::<V>(data.len() * this.size()));
             let from = data.region()?;
             let into = all.as_mut().map(|all| all[..].region_mut()).transpose()?;
-            let room = into.as_ref().map(Region::memory);
+            let room = into.as_ref().and_then(Region::dense);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
-                let (comm, send) = (this.comm(), Some(&from.memory()));
-                now::gather(call, comm, send, room.as_ref(), Some(root))
-            };
+            let tried = from.dense().and_then(|from| unsafe {
+                now::gather(call, this.comm(), Some(from), room, Some(root))
+            });
             this.finish(call, tried, |comm| {
                 let pieces = into.map(|into| this.equal_pieces(&block(into)));
                 coll::gather(comm, Some(block(from)), pieces, root, Sizes::Equal)
@@ -328,12 +315,11 @@ impl<T: Threads> Communicator<'_, T> {
                 ));
             }
             let (from, into) = (data.map(<[V]>::region).transpose()?, part.region_mut()?);
-            let whole = from.as_ref().map(Region::memory);
+            let whole = from.as_ref().and_then(Region::dense);
             // SAFETY: both buffers are borrowed until this returns.
-            let tried = unsafe {
-                let (comm, receive) = (this.comm(), Some(&into.memory()));
-                now::scatter(call, comm, whole.as_ref(), receive, root)
-            };
+            let tried = into.dense().and_then(|into| unsafe {
+                now::scatter(call, this.comm(), whole, Some(into), root)
+            });
             this.finish(call, tried, |comm| {
                 let pieces = from.map(|from| this.equal_pieces(&block(from)));
                 coll::scatter(comm, pieces, Some(block(into)), root, Sizes::Equal)
@@ -351,10 +337,9 @@ impl<T: Threads> Communicator<'_, T> {
             let mut all = zeros::<V>(data.len() * this.size());
             let (from, into) = (data.region()?, all[..].region_mut()?);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
-                let (comm, send) = (this.comm(), Some(&from.memory()));
-                now::gather(call, comm, send, Some(&into.memory()), None)
-            };
+            let tried = from.dense().and_then(|from| unsafe {
+                now::gather(call, this.comm(), Some(from), into.dense(), None)
+            });
             this.finish(call, tried, |comm| {
                 let pieces = this.equal_pieces(&block(into));
                 coll::allgather(comm, Some(block(from)), pieces)
@@ -398,7 +383,10 @@ impl<T: Threads> Communicator<'_, T> {
             let mut result = zeros::<V>(data.len());
             let (from, into) = (data.region()?, result[..].region_mut()?);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe { now::alltoall(call, this.comm(), &from.memory(), &into.memory()) };
+            let tried = from
+                .dense()
+                .zip(into.dense())
+                .and_then(|(from, into)| unsafe { now::alltoall(call, this.comm(), from, into) });
             this.finish(call, tried, |comm| {
                 let send = this.equal_pieces(&block(from));
                 let receive = this.equal_pieces(&block(into));

@@ -181,10 +181,12 @@ impl<T: Threads> Communicator<'_, T> {
             let mut result = zeros::<V>(count);
             let (from, into) = (data.region()?, result[..].region_mut()?);
             // SAFETY: both buffers are borrowed or owned until this returns.
-            let tried = unsafe {
-                let (from, into) = (from.memory(), into.memory());
-                now::reduce_scatter(call, this.comm(), &from, &into, count, &reduction)
-            };
+            let tried = from
+                .dense()
+                .zip(into.dense())
+                .and_then(|(from, into)| unsafe {
+                    now::reduce_scatter(call, this.comm(), from, into, count, &reduction)
+                });
             this.finish(call, tried, |comm| {
                 let send = elements(data.as_ptr(), data.len(), &datatype);
                 let receive = elements(result.as_mut_ptr(), count, &datatype);

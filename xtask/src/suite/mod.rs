@@ -198,7 +198,7 @@ fn instruction_counts() -> Result<Found, String> {
     let counts = instructions::count()?;
     let told = |count: &instructions::Count| {
         format!(
-            "MPI_{} {:.1} of {:?} (at most {})",
+            "{} {:.1} of {:?} (at most {})",
             count.call, count.instructions, count.profile, count.budget
         )
     };

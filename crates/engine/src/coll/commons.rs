@@ -12,6 +12,8 @@
     reason = "data in the commons are reached through addresses"
 )]
 
+mod encounter;
+
 use std::cell::UnsafeCell;
 use std::future::poll_fn;
 use std::slice;
@@ -22,19 +24,19 @@ use algorithms::shared::area_bytes;
 use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::choose::is_eligible;
 use super::primitives::{Block, Round};
 pub(super) use super::purpose::Purpose;
 use super::purpose::short_limits;
 use super::reuse::make;
-use super::shown::Start;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
-use crate::task::{self, block_on};
+use crate::task;
 use crate::vci::Watch;
+pub(super) use encounter::{Encounter, goes_along, meet_at_once};
 
 /// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
 /// communicators that are used once do without.
@@ -42,6 +44,10 @@ const FIRST: u32 = 1;
 /// The commons of a communicator.
 #[derive(Default)]
 pub(crate) struct Membership {
+    /// `shared` where it may be used without a guard, else null.
+    open: AtomicPtr<Shared>,
+    /// Whether there is one member, who needs nobody.
+    alone: bool,
     /// `None` inside: the members have none and will have none.
     shared: OnceLock<Option<Shared>>,
     /// Turns that were given to operations so far.
@@ -59,6 +65,11 @@ struct Shared {
     failed: AtomicUsize,
     /// For each purpose, fewer bytes than this go along the straight line.
     short: [usize; Purpose::ALL.len() + 1],
+    /// This member.
+    me: u32,
+    /// What tells of each member whether it sleeps.
+    doorbells: Box<[&'static AtomicU32]>,
+    sender_fences: &'static AtomicU32,
 }
 
 // SAFETY: `turns` is touched under the guard only; `Commons` is Sync.
@@ -67,6 +78,21 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Membership {
+    /// Of a communicator with so many members, in one group or two.
+    pub(crate) fn new(process: &Process, members: u32, of_one_group: bool) -> Self {
+        Self {
+            // What is checked is compared on a single rank, too.
+            alone: members == 1 && of_one_group && !process.settings().check.collectives,
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is one member, for whom collectives are copies.
+    #[inline(always)]
+    pub(super) const fn is_alone(&self) -> bool {
+        self.alone
+    }
+
     /// Gives turns to an operation: the first of them, and the last turn before it that uses whole areas. Collectives of a
     /// communicator are called one after the other.
     fn draw(&self, turns: u64, whole: bool) -> (u64, u64) {
@@ -77,23 +103,6 @@ impl Membership {
             self.last_whole.store(drawn + turns, Ordering::Relaxed);
         }
         (drawn + 1, whole_before)
-    }
-
-    /// Whether the own data of the turn that is drawn next could be written now.
-    fn may_enter_next(&self, comm: &Comm, shared: &Shared, shown: usize, whole: bool) -> bool {
-        let turn = self.drawn.load(Ordering::Relaxed) + 1;
-        let place = if shown <= WIDE_BYTES {
-            Place::Line
-        } else if whole {
-            Place::Area
-        } else {
-            Place::Part {
-                whole_before: self.last_whole.load(Ordering::Relaxed),
-            }
-        };
-        let _guard = comm.vci.enter();
-        // SAFETY: under the guard.
-        unsafe { &mut *shared.turns.get() }.may_enter(&shared.commons, turn, place)
     }
 
     /// This member will not use the commons again. The first rank keeps them for another communicator.
@@ -108,10 +117,10 @@ impl Membership {
 }
 
 impl Shared {
-    fn attach(process: &Process, offset: u64, members: u32) -> Option<Self> {
-        let area_bytes = area_bytes(members);
-        let base = process
-            .segment()
+    fn attach(comm: &Comm, offset: u64, members: u32) -> Option<Self> {
+        let (process, area_bytes) = (comm.process, area_bytes(members));
+        let segment = process.segment();
+        let base = segment
             .address(offset, Commons::bytes(members, area_bytes))
             .filter(|_| offset != 0)?;
         // SAFETY: the first member took the range for these commons, fresh or reset (`make`); the segment stays mapped.
@@ -122,6 +131,11 @@ impl Shared {
             failures: Mutex::default(),
             failed: AtomicUsize::new(0),
             short: short_limits(process, members),
+            me: comm.rank() as u32,
+            doorbells: (0..members)
+                .map(|member| &segment.board(comm.peer(member)).asleep)
+                .collect(),
+            sender_fences: segment.sender_fences(),
         })
     }
 }
@@ -228,43 +242,6 @@ pub(super) async fn take(
     })
 }
 
-/// The turn of a blocking operation whose data fit into an area, if the members have commons already. Without threads only:
-/// what it does is done under no guard. Each shows `shown` bytes.
-#[inline(always)]
-pub(super) fn meet_at_once(
-    start: Start,
-    comm: &Comm,
-    purpose: Purpose,
-    bytes: usize,
-    shown: usize,
-) -> Option<Meeting<'_>> {
-    let shared = comm.membership.shared.get()?.as_ref()?;
-    if comm.vci.is_threaded() || bytes >= shared.short[purpose as usize] {
-        return None;
-    }
-    let whole = shown > shared.commons.part_bytes();
-    if matches!(start, Start::AtOnce) && !comm.membership.may_enter_next(comm, shared, shown, whole)
-    {
-        return None;
-    }
-    let (first, whole_before) = comm.membership.draw(1, whole);
-    comm.next_collective();
-    comm.vci.enter().count(Counter::SharedTurns);
-    Some(Meeting {
-        comm,
-        shared,
-        first,
-        long: if whole {
-            Place::Area
-        } else {
-            Place::Part { whole_before }
-        },
-        word: (purpose as u64) << 56 | bytes as u64,
-        me: comm.rank() as u32,
-        size: shared.commons.members(),
-    })
-}
-
 /// Agrees on the commons of a communicator.
 async fn found(round: &mut Round) {
     let process = round.comm.process;
@@ -273,9 +250,16 @@ async fn found(round: &mut Round) {
         words[0] = make(process, round.size);
     }
     round.bcast_words(&mut words, 0).await;
-    let shared = Shared::attach(process, words[0], round.size);
+    let shared = Shared::attach(&round.comm, words[0], round.size);
+    let membership = &round.comm.membership;
     // Only this operation sets it.
-    let _ = round.comm.membership.shared.set(shared);
+    let _ = membership.shared.set(shared);
+    if let Some(Some(shared)) = membership.shared.get()
+        && !round.comm.vci.is_threaded()
+    {
+        let address = std::ptr::from_ref(shared).cast_mut();
+        membership.open.store(address, Ordering::Relaxed);
+    }
     // Who waits for it looks again.
     round.comm.vci.enter().events += 1;
 }
@@ -469,78 +453,10 @@ impl Meeting<'_> {
         posted.left_before
     }
 
-    /// Whether a member has posted in the only turn.
-    #[inline(always)]
-    pub(super) fn has_posted(&self, member: u32) -> bool {
-        self.shared.commons.posted(self.turn(0), member).is_some()
-    }
-
-    /// Notes whether a member that has posted in the only turn did so for the same operation.
-    pub(super) fn check(&self, member: u32) -> u64 {
-        match self.shared.commons.posted(self.turn(0), member) {
-            Some(posted) => {
-                if posted.purpose != self.word {
-                    self.note_mismatch(member, posted.purpose);
-                }
-                posted.left_before
-            }
-            None => 0,
-        }
-    }
-
-    /// As [`Self::check`] for all members but this one.
-    pub(super) fn check_others(&self) {
-        let left = self.others().map(|member| self.check(member)).min();
-        self.with_turns(|turns| turns.learn(left.unwrap_or(0).min(turns.left_before())));
-    }
-
     /// All members but this one.
     pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let me = self.me;
         (0..self.size).filter(move |&member| member != me)
-    }
-
-    /// As [`Self::enter`] for the only turn of a blocking call.
-    #[inline]
-    pub(super) fn enter_now(&self, call: &'static str, bytes: usize) -> Result<()> {
-        if self.may_enter(0, bytes) {
-            return Ok(());
-        }
-        block_on(self.comm.vci, call, async {
-            self.enter(0, bytes).await;
-            Ok(())
-        })
-    }
-
-    /// As [`Self::posted`] for the only turn of a blocking call.
-    #[inline]
-    pub(super) fn posted_now(&self, call: &'static str, member: u32) -> Result<u64> {
-        let (commons, turn) = (&self.shared.commons, self.turn(0));
-        for _ in 0..self.comm.vci.short_polls() {
-            if let Some(posted) = commons.posted(turn, member) {
-                if posted.purpose != self.word {
-                    self.note_mismatch(member, posted.purpose);
-                }
-                return Ok(posted.left_before);
-            }
-        }
-        block_on(self.comm.vci, call, async {
-            Ok(self.posted(0, member).await)
-        })
-    }
-
-    /// As [`Self::all_posted`] for the only turn of a blocking call.
-    #[inline]
-    pub(super) fn all_posted_now(&self, call: &'static str) -> Result<()> {
-        let mut left = u64::MAX;
-        for member in 0..self.size {
-            if member != self.me {
-                left = left.min(self.posted_now(call, member)?);
-            }
-        }
-        // The own earlier turns are left: calls that block come one after the other.
-        self.with_turns(|turns| turns.learn(left.min(turns.left_before())));
-        Ok(())
     }
 
     /// Waits until all members have posted.
@@ -569,15 +485,29 @@ impl Meeting<'_> {
         }
     }
 
-    #[cold]
     fn note_mismatch(&self, member: u32, word: u64) {
+        self.shared
+            .note_mismatch(self.first, self.word, member, word);
+    }
+
+    /// How it went.
+    pub(super) fn outcome(&self) -> Result<()> {
+        self.shared.outcome(self.first)
+    }
+}
+
+impl Shared {
+    /// Notes that a member does something else in an operation than this one, by what both say.
+    #[cold]
+    #[inline(never)]
+    fn note_mismatch(&self, first: u64, own: u64, member: u32, word: u64) {
         let bytes = |word: u64| word & ((1 << 56) - 1);
-        let (mine, theirs) = (Purpose::of(self.word), Purpose::of(word));
+        let (mine, theirs) = (Purpose::of(own), Purpose::of(word));
         let (class, text) = if mine == theirs {
             let text = format!(
                 "rank {member} takes part with {} bytes, this rank with {}",
                 bytes(word),
-                bytes(self.word)
+                bytes(own)
             );
             (ErrorClass::ERR_TRUNCATE, text)
         } else {
@@ -585,32 +515,32 @@ impl Meeting<'_> {
                 format!("rank {member} is in another collective ({theirs:?}) than this rank");
             (ErrorClass::ERR_OTHER, text)
         };
-        if let Ok(mut failures) = self.shared.failures.lock() {
+        if let Ok(mut failures) = self.failures.lock() {
             // The first one is told.
-            if failures.iter().all(|(first, _)| *first != self.first) {
-                failures.push((self.first, Error::new(class, text)));
-                self.shared.failed.store(failures.len(), Ordering::Relaxed);
+            if failures.iter().all(|(noted, _)| *noted != first) {
+                failures.push((first, Error::new(class, text)));
+                self.failed.store(failures.len(), Ordering::Relaxed);
             }
         }
     }
 
-    /// How it went.
+    /// How the operation went whose first turn this was.
     #[inline(always)]
-    pub(super) fn outcome(&self) -> Result<()> {
-        if self.shared.failed.load(Ordering::Relaxed) == 0 {
+    fn outcome(&self, first: u64) -> Result<()> {
+        if self.failed.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        self.failure()
+        self.failure(first)
     }
 
     #[cold]
-    fn failure(&self) -> Result<()> {
-        let Ok(mut failures) = self.shared.failures.lock() else {
+    fn failure(&self, first: u64) -> Result<()> {
+        let Ok(mut failures) = self.failures.lock() else {
             return Ok(());
         };
-        let mine = failures.iter().position(|(first, _)| *first == self.first);
+        let mine = failures.iter().position(|(noted, _)| *noted == first);
         let outcome = mine.map_or(Ok(()), |index| Err(failures.swap_remove(index).1));
-        self.shared.failed.store(failures.len(), Ordering::Relaxed);
+        self.failed.store(failures.len(), Ordering::Relaxed);
         outcome
     }
 }

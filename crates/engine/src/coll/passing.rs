@@ -24,44 +24,45 @@ pub(super) struct Passing<'a> {
     pub(super) inclusive: bool,
 }
 
-impl Meeting<'_> {
-    /// Combines what the member below shows in a turn with the own operand, and shows that to the one above.
-    ///
-    /// # Safety
-    /// The member below has posted; the own place was entered unless this is the last member; the operand is readable and the
-    /// target writable.
-    #[inline(always)]
-    pub(super) unsafe fn pass_on(&self, index: usize, passing: &Passing<'_>) {
-        let &Passing {
-            op,
-            own,
-            target,
-            shape,
-            inclusive,
-        } = passing;
-        let bytes = shape.1;
-        let below = self.me.checked_sub(1);
-        let below = below.map(|below| self.place(index, below, bytes).cast_const());
-        let passes_on = self.me + 1 < self.size;
-        let shown = passes_on.then(|| self.place(index, self.me, bytes));
-        // SAFETY: the caller's promise; nobody writes what the member below shows before this one has left the turn, and
-        // nobody but this one the own place.
-        unsafe {
-            if let Some(shown) = shown {
-                match below {
-                    Some(below) => op.apply_into(below, own, shown, shape),
-                    None => copy(own, shown, bytes),
-                }
-                self.post(index);
-                self.wake(self.me + 1);
+/// Combines what the member below shows with the own operand, and shows that to the one above. `place` gives the place of a member's
+/// data, and `show` says that the own ones are there.
+///
+/// # Safety
+/// The member below has posted; the own place was entered unless this is the last member; the operand is readable and the
+/// target writable.
+#[inline(always)]
+pub(super) unsafe fn pass_on(
+    (me, size): (u32, u32),
+    passing: &Passing<'_>,
+    place: impl Fn(u32) -> *mut u8,
+    show: impl FnOnce(),
+) {
+    let &Passing {
+        op,
+        own,
+        target,
+        shape,
+        inclusive,
+    } = passing;
+    let bytes = shape.1;
+    let below = me.checked_sub(1).map(|below| place(below).cast_const());
+    let shown = (me + 1 < size).then(|| place(me));
+    // SAFETY: the caller's promise; nobody writes what the member below shows before this one has left the turn, and
+    // nobody but this one the own place.
+    unsafe {
+        if let Some(shown) = shown {
+            match below {
+                Some(below) => op.apply_into(below, own, shown, shape),
+                None => copy(own, shown, bytes),
             }
-            match (inclusive, below, shown) {
-                (true, None, _) => copy(own, target, bytes),
-                (true, Some(_), Some(shown)) => copy(shown, target, bytes),
-                (true, Some(below), None) => op.apply_into(below, own, target, shape),
-                (false, Some(below), _) => copy(below, target, bytes),
-                (false, None, _) => {}
-            }
+            show();
+        }
+        match (inclusive, below, shown) {
+            (true, None, _) => copy(own, target, bytes),
+            (true, Some(_), Some(shown)) => copy(shown, target, bytes),
+            (true, Some(below), None) => op.apply_into(below, own, target, shape),
+            (false, Some(below), _) => copy(below, target, bytes),
+            (false, None, _) => {}
         }
     }
 }
@@ -97,7 +98,13 @@ pub(super) async fn chain(
             inclusive,
         };
         // SAFETY: entered and posted; blocks are valid while the collective runs, and dense.
-        unsafe { meeting.pass_on(index, &passing) };
+        unsafe {
+            let place = |member| meeting.place(index, member, passing.shape.1);
+            pass_on((me, size), &passing, place, || {
+                meeting.post(index);
+                meeting.wake(me + 1);
+            });
+        }
         meeting.leave(index);
     }
     meeting.outcome()

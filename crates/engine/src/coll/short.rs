@@ -4,46 +4,115 @@
 //! They do what [`super::shared`] does, for data that are contiguous and fit into an area, when the members have commons
 //! and no other thread is inside MPI; else they answer `None` and have done nothing. Each shows its own data at once and
 //! goes on with what is left to do ([`Rest`]): a blocking call waits for the others and does it, a nonblocking one keeps
-//! it ([`Begun`]) unless the others have come already.
+//! it ([`Begun`]) unless the others have come already. Where there is one member, they are copies.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
+use std::ptr::NonNull;
 
 use super::choose;
-use super::commons::{Meeting, Purpose, meet_at_once};
+use super::commons::{Encounter, Purpose, goes_along, meet_at_once};
 use super::shared::{lie_together, usable_in_place};
-use super::shown::{Begun, Needs, Rest, Start};
+use super::shown::{Begun, Needs, Rest, Start, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::p2p::Memory;
 
 /// What a member gives to or takes from a collective: a run of bytes.
-fn run(memory: &Memory<'_>) -> Option<(*mut u8, usize)> {
-    let short = memory.layout.is_none() && memory.bytes <= choose::SHORT_BYTES;
-    short.then_some((memory.base, memory.bytes))
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    base: NonNull<u8>,
+    bytes: usize,
 }
 
-/// What a call does when its own data are shown.
-trait Then<'a, R, T>: FnOnce(&Meeting<'a>, Needs, Rest<R>) -> Result<T> {}
+impl Run {
+    /// `bytes` bytes at `base`; `None` at the address null.
+    #[inline(always)]
+    pub fn new(base: *mut u8, bytes: usize) -> Option<Self> {
+        NonNull::new(base).map(|base| Self { base, bytes })
+    }
 
-impl<'a, R, T, F: FnOnce(&Meeting<'a>, Needs, Rest<R>) -> Result<T>> Then<'a, R, T> for F {}
+    /// As many bytes for each of so many ranks; `None` where these are too many to say so at once.
+    #[inline(always)]
+    pub const fn times(self, ranks: u32) -> Option<Self> {
+        if self.bytes >> 32 != 0 {
+            return None;
+        }
+        let bytes = self.bytes * ranks as usize;
+        Some(Self { bytes, ..self })
+    }
+
+    /// Whether two runs share a byte.
+    #[inline(always)]
+    pub fn overlaps(self, other: Self) -> bool {
+        let after = (other.base.as_ptr() as usize).wrapping_sub(self.base.as_ptr() as usize);
+        // From the end of one to the start of the other there is room, seen from either side.
+        let room = self.bytes.wrapping_add(other.bytes).wrapping_neg();
+        after.wrapping_sub(self.bytes) > room && self.overlaps_closely(other)
+    }
+
+    #[cold]
+    #[inline(never)]
+    const fn overlaps_closely(self, other: Self) -> bool {
+        // An empty one may lie anywhere.
+        self.bytes > 0 && other.bytes > 0
+    }
+
+    /// As memory.
+    pub const fn memory(self) -> Memory<'static> {
+        Memory::contiguous(self.base(), self.bytes)
+    }
+
+    const fn base(self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+}
+
+impl Memory<'_> {
+    /// The memory as a run of bytes, if it is one.
+    #[inline(always)]
+    pub fn run(&self) -> Option<Run> {
+        match self.layout {
+            None => Run::new(self.base, self.bytes),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Copies what a rank alone gives to itself.
+///
+/// # Safety
+/// `from` is readable and `into` writable, and both have the bytes of `from`.
+#[inline(always)]
+unsafe fn copy_alone(from: Run, into: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { copy(from.base(), into, from.bytes) };
+}
+
+/// What a call does when its own data are shown; without anything to do its result is the default.
+trait Then<'a, R, T: Default>: FnOnce(Encounter<'a>, Needs, Rest<R>) -> Result<T> {}
+
+impl<'a, R, T: Default, F: FnOnce(Encounter<'a>, Needs, Rest<R>) -> Result<T>> Then<'a, R, T>
+    for F
+{
+}
 
 /// Nobody leaves before everybody entered.
 #[inline(always)]
-fn barrier<'a, T>(
+fn barrier<'a, T: Default>(
     start: Start,
     comm: &'a Comm,
     then: impl Then<'a, Reduction, T>,
 ) -> Option<Result<T>> {
-    let meeting = meet_at_once(start, comm, Purpose::Barrier, 0, 0)?;
-    // SAFETY: no bytes.
-    let shown = unsafe { meeting.show(start, std::ptr::null(), 0) };
-    if let Err(error) = shown {
-        return Some(Err(error));
+    if comm.membership.is_alone() {
+        return Some(Ok(T::default()));
     }
-    meeting.wake_all();
-    Some(then(&meeting, Needs::All, Rest::Nothing))
+    meet_at_once(start, comm, Purpose::Barrier, 0, (0, true), |encounter| {
+        encounter.post();
+        encounter.wake_all();
+        then(encounter, Needs::All, Rest::Nothing)
+    })
 }
 
 /// Copies the root's bytes to everyone.
@@ -51,35 +120,40 @@ fn barrier<'a, T>(
 /// # Safety
 /// The memory is readable at the root, writable elsewhere, until the operation is complete.
 #[inline(always)]
-unsafe fn bcast<'a, T>(
+unsafe fn bcast<'a, T: Default>(
     start: Start,
     comm: &'a Comm,
-    memory: &Memory<'_>,
+    data: Run,
     root: u32,
     then: impl Then<'a, Reduction, T>,
 ) -> Option<Result<T>> {
-    let (base, bytes) = run(memory).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(start, comm, Purpose::Bcast, bytes, bytes)?;
-    if meeting.me == root {
-        // SAFETY: the caller's promise.
-        let shown = unsafe { meeting.show(start, base, bytes) };
-        if let Err(error) = shown {
-            return Some(Err(error));
-        }
-        meeting.wake_all();
-        return Some(then(&meeting, Needs::Nobodys, Rest::Nothing));
+    if comm.membership.is_alone() {
+        return Some(Ok(T::default()));
     }
-    Some(then(
-        &meeting,
-        Needs::One(root),
-        Rest::Copy {
-            member: root,
-            shown: bytes,
-            skip: 0,
-            target: base,
-            bytes,
-        },
-    ))
+    let (base, bytes) = (data.base(), data.bytes);
+    if bytes == 0 {
+        return None;
+    }
+    let shows = comm.rank() as u32 == root;
+    let purpose = Purpose::Bcast;
+    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
+        if shows {
+            // SAFETY: the caller's promise.
+            unsafe { encounter.show(base, bytes) };
+            encounter.wake_all();
+            return then(encounter, Needs::Nobodys, Rest::Nothing);
+        }
+        then(
+            encounter,
+            Needs::One(root),
+            Rest::Copy {
+                member: root,
+                skip: 0,
+                target: base,
+                bytes,
+            },
+        )
+    })
 }
 
 /// Combines every rank's elements everywhere, or at the root if there is one. In place: `send` is `receive`.
@@ -89,54 +163,60 @@ unsafe fn bcast<'a, T>(
 /// `receive` is not used but at the root.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
-unsafe fn reduce<'a, R: Borrow<Reduction>, T>(
+unsafe fn reduce<'a, R: Borrow<Reduction>, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: &Memory<'_>,
-    receive: Option<&Memory<'_>>,
+    send: Run,
+    receive: Option<Run>,
     count: usize,
     op: R,
     root: Option<u32>,
     then: impl Then<'a, R, T>,
 ) -> Option<Result<T>> {
-    let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let size = comm.size() as usize;
-    if size > 2 && bytes * size > choose::EACH_FOR_ITSELF_BYTES {
+    let (base, bytes) = (send.base(), send.bytes);
+    if comm.membership.is_alone() {
+        // SAFETY: the caller's promise.
+        unsafe { copy_alone(send, receive?.base()) };
+        return Some(Ok(T::default()));
+    }
+    if bytes == 0 {
         return None;
     }
-    let purpose = if root.is_some() {
-        Purpose::Reduce
-    } else {
-        Purpose::Allreduce
-    };
-    let meeting = meet_at_once(start, comm, purpose, bytes, bytes)?;
-    let me = meeting.me;
-    let target = receive.filter(|_| root.is_none_or(|root| root == me));
-    let lies_well = target
-        .is_none_or(|target| target.base != base || usable_in_place(op.borrow(), me, meeting.size));
-    if root != Some(me) || !lies_well {
-        // SAFETY: the caller's promise.
-        if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
-            return Some(Err(error));
-        }
+    let (me, size) = (comm.rank() as u32, comm.peers);
+    if size > 2 && bytes * size as usize > choose::EACH_FOR_ITSELF_BYTES {
+        return None;
     }
-    meeting.wake_for(root);
-    let (needs, rest) = match target {
-        None => (Needs::Nobodys, Rest::Nothing),
-        Some(target) => (
-            Needs::All,
-            Rest::Fold {
-                op,
-                last: meeting.size - 1,
-                shown: bytes,
-                skip: 0,
-                target: target.base,
-                shape: (count, bytes),
-                own: lies_well.then_some(base.cast_const()),
-            },
-        ),
+    let purpose = match root {
+        Some(_) => Purpose::Reduce,
+        None => Purpose::Allreduce,
     };
-    Some(then(&meeting, needs, rest))
+    let takes = root.is_none_or(|root| root == me);
+    let target = receive.filter(|_| takes);
+    if takes && target.is_none() {
+        return None;
+    }
+    let lies_well =
+        target.is_none_or(|target| target.base() != base || usable_in_place(op.borrow(), me, size));
+    let shows = root != Some(me) || !lies_well;
+    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
+        if shows {
+            // SAFETY: the caller's promise.
+            unsafe { encounter.show(base, bytes) };
+        }
+        encounter.wake_for(root);
+        let Some(target) = target else {
+            return then(encounter, Needs::Nobodys, Rest::Nothing);
+        };
+        let rest = Rest::Fold {
+            op,
+            last: encounter.size - 1,
+            skip: 0,
+            target: target.base(),
+            shape: (count, bytes),
+            own: lies_well.then_some(base.cast_const()),
+        };
+        then(encounter, Needs::All, rest)
+    })
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
@@ -146,59 +226,73 @@ unsafe fn reduce<'a, R: Borrow<Reduction>, T>(
 /// `send` is readable, and `receive` writable for a piece of each rank, until the operation is complete; `receive` is not used
 /// but at the root.
 #[inline(always)]
-unsafe fn gather<'a, T>(
+unsafe fn gather<'a, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: Option<&Memory<'_>>,
-    receive: Option<&Memory<'_>>,
+    send: Option<Run>,
+    receive: Option<Run>,
     root: Option<u32>,
     then: impl Then<'a, Reduction, T>,
 ) -> Option<Result<T>> {
-    let (size, me) = (comm.size() as usize, comm.rank() as u32);
+    let me = comm.rank() as u32;
     let takes = root.is_none_or(|root| root == me);
-    let into = match receive.filter(|_| takes) {
-        None => None,
-        Some(memory) if memory.layout.is_none() => Some(memory),
-        Some(_) => return None,
-    };
+    let into = receive.filter(|_| takes);
+    if takes && into.is_none() {
+        return None;
+    }
+    if comm.membership.is_alone() {
+        // SAFETY: the caller's promise.
+        return unsafe { alone(send, into) };
+    }
     let (base, bytes) = match (send, into) {
-        (Some(memory), _) => run(memory)?,
+        (Some(own), _) => (own.base(), own.bytes),
         (None, Some(all)) => {
-            let bytes = all.bytes / size;
-            (all.base.wrapping_add(bytes * me as usize), bytes)
+            let bytes = all.bytes / comm.peers as usize;
+            (all.base().wrapping_add(bytes * me as usize), bytes)
         }
         (None, None) => return None,
     };
-    if bytes == 0 || bytes > choose::SHORT_BYTES {
+    if bytes == 0 || into.is_some_and(|all| all.bytes != bytes * comm.peers as usize) {
         return None;
     }
-    let purpose = if root.is_some() {
-        Purpose::Gather
-    } else {
-        Purpose::Allgather
+    let purpose = match root {
+        Some(_) => Purpose::Gather,
+        None => Purpose::Allgather,
     };
-    let meeting = meet_at_once(start, comm, purpose, bytes, bytes)?;
-    if root != Some(me) {
-        // SAFETY: the caller's promise.
-        if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
-            return Some(Err(error));
+    let shows = root != Some(me);
+    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
+        if shows {
+            // SAFETY: the caller's promise.
+            unsafe { encounter.show(base, bytes) };
         }
+        encounter.wake_for(root);
+        let Some(all) = into else {
+            return then(encounter, Needs::Nobodys, Rest::Nothing);
+        };
+        let rest = Rest::CopyAll {
+            skip: 0,
+            target: all.base(),
+            bytes,
+            own: Some(base.cast_const()),
+        };
+        then(encounter, Needs::All, rest)
+    })
+}
+
+/// What a rank alone gives itself; `None` where it does not get as much as it gives.
+///
+/// # Safety
+/// `from` is readable and `into` writable.
+#[inline(always)]
+unsafe fn alone<T: Default>(from: Option<Run>, into: Option<Run>) -> Option<Result<T>> {
+    if let (Some(from), Some(into)) = (from, into) {
+        if from.bytes != into.bytes {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { copy_alone(from, into.base()) };
     }
-    meeting.wake_for(root);
-    let (needs, rest) = match into {
-        None => (Needs::Nobodys, Rest::Nothing),
-        Some(all) => (
-            Needs::All,
-            Rest::CopyAll {
-                shown: bytes,
-                skip: 0,
-                target: all.base,
-                bytes,
-                own: Some(base.cast_const()),
-            },
-        ),
-    };
-    Some(then(&meeting, needs, rest))
+    Some(Ok(T::default()))
 }
 
 /// Piece `i` of every rank goes to rank `i`, one after the other.
@@ -206,37 +300,48 @@ unsafe fn gather<'a, T>(
 /// # Safety
 /// `send` is readable and `receive` writable for a piece of each rank, until the operation is complete; they do not overlap.
 #[inline(always)]
-unsafe fn alltoall<'a, T>(
+unsafe fn alltoall<'a, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: &Memory<'_>,
-    receive: &Memory<'_>,
+    send: Run,
+    receive: Run,
     then: impl Then<'a, Reduction, T>,
 ) -> Option<Result<T>> {
-    let (from, all) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    if receive.layout.is_some() || receive.bytes != all {
+    let all = send.bytes;
+    if receive.bytes != all {
         return None;
     }
-    let bytes = all / comm.size() as usize;
-    let meeting = meet_at_once(start, comm, Purpose::Alltoall, bytes, all)?;
-    // SAFETY: the caller's promise.
-    let shown = unsafe { meeting.show(start, from, all) };
-    if let Err(error) = shown {
-        return Some(Err(error));
+    if comm.membership.is_alone() {
+        // SAFETY: the caller's promise.
+        return unsafe { alone(Some(send), Some(receive)) };
     }
-    meeting.wake_all();
-    let skip = bytes * meeting.me as usize;
-    Some(then(
-        &meeting,
-        Needs::All,
-        Rest::CopyAll {
-            shown: all,
-            skip,
-            target: receive.base,
-            bytes,
-            own: None,
-        },
-    ))
+    if all == 0 {
+        return None;
+    }
+    let bytes = match comm.peers as usize {
+        2 => all / 2,
+        size => all / size,
+    };
+    let purpose = Purpose::Alltoall;
+    if all > choose::SHORT_BYTES {
+        return None;
+    }
+    meet_at_once(start, comm, purpose, bytes, (all, true), |encounter| {
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(send.base(), all) };
+        encounter.wake_all();
+        let skip = bytes * encounter.me as usize;
+        then(
+            encounter,
+            Needs::All,
+            Rest::CopyAll {
+                skip,
+                target: receive.base(),
+                bytes,
+                own: None,
+            },
+        )
+    })
 }
 
 /// The root's pieces to every rank, one after the other; `receive` is `None` for a root whose piece stays where it is.
@@ -245,79 +350,65 @@ unsafe fn alltoall<'a, T>(
 /// `send` is readable for a piece of each rank, and not used but at the root; `receive` is writable; until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn scatter<'a, T>(
+unsafe fn scatter<'a, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: Option<&Memory<'_>>,
-    receive: Option<&Memory<'_>>,
+    send: Option<Run>,
+    receive: Option<Run>,
     root: u32,
     then: impl Then<'a, Reduction, T>,
 ) -> Option<Result<T>> {
-    let (size, me) = (comm.size() as usize, comm.rank() as u32);
-    let from = match send.filter(|_| me == root) {
-        None => None,
-        Some(memory) if memory.layout.is_none() => Some(memory),
-        Some(_) => return None,
-    };
-    let bytes = match (from, receive) {
-        (Some(all), _) => all.bytes / size,
-        (None, Some(memory)) => memory.bytes,
+    let me = comm.rank() as u32;
+    let from = send.filter(|_| me == root);
+    if me == root && from.is_none() {
+        return None;
+    }
+    if comm.membership.is_alone() {
+        // SAFETY: the caller's promise.
+        return unsafe { alone(from, receive) };
+    }
+    let size = comm.peers as usize;
+    let (bytes, all) = match (from, receive) {
+        (Some(all), Some(own)) if own.bytes * size == all.bytes => (own.bytes, all.bytes),
+        (Some(_), Some(_)) => return None,
+        (Some(all), None) => (all.bytes / size, all.bytes),
+        (None, Some(own)) => (own.bytes, own.bytes * size),
         (None, None) => return None,
-    };
-    let into = match receive {
-        Some(memory) => Some(run(memory)?.0),
-        None => None,
     };
     if bytes == 0 || bytes > choose::SHORT_BYTES {
         return None;
     }
-    let all = bytes * size;
-    let together = lie_together(bytes, size as u32);
-    let shown = if together { all } else { bytes };
-    let meeting = meet_at_once(start, comm, Purpose::Scatter, bytes, shown)?;
-    let needs = match from {
-        Some(pieces) => {
+    let together = lie_together(bytes, comm.peers);
+    let (purpose, shown) = (Purpose::Scatter, if together { all } else { bytes });
+    let shows = from.is_some();
+    meet_at_once(start, comm, purpose, bytes, (shown, shows), |encounter| {
+        let own = bytes * me as usize;
+        if let Some(pieces) = from {
             // SAFETY: the caller's promise; the root's own piece goes straight to its target.
-            let outcome = unsafe {
+            unsafe {
                 if together {
-                    meeting.show(start, pieces.base, all)
+                    encounter.show(pieces.base(), all);
                 } else {
-                    let own = into.map(|target| (target, pieces.base.add(bytes * me as usize)));
-                    meeting.show_each(start, pieces.base, bytes).inspect(|()| {
-                        if let Some((target, own)) = own {
-                            std::ptr::copy(own, target, bytes);
-                        }
-                    })
+                    encounter.show_each(pieces.base(), bytes);
                 }
-            };
-            if let Err(error) = outcome {
-                return Some(Err(error));
+                encounter.wake_all();
+                if let Some(into) = receive {
+                    copy(pieces.base().add(own), into.base(), bytes);
+                }
             }
-            meeting.wake_all();
-            Needs::Nobodys
+            return then(encounter, Needs::Nobodys, Rest::Nothing);
         }
-        None => Needs::One(root),
-    };
-    let rest = match into {
-        None => Rest::Nothing,
-        // The root's own piece is in what it shows.
-        Some(target) if together => Rest::Copy {
-            member: root,
-            shown: all,
-            skip: bytes * me as usize,
-            target,
+        let Some(into) = receive else {
+            return then(encounter, Needs::One(root), Rest::Nothing);
+        };
+        let rest = Rest::Copy {
+            member: if together { root } else { me },
+            skip: if together { own } else { 0 },
+            target: into.base(),
             bytes,
-        },
-        Some(_) if from.is_some() => Rest::Nothing,
-        Some(target) => Rest::Copy {
-            member: me,
-            shown: bytes,
-            skip: 0,
-            target,
-            bytes,
-        },
-    };
-    Some(then(&meeting, needs, rest))
+        };
+        then(encounter, Needs::One(root), rest)
+    })
 }
 
 /// Combines the elements of the ranks up to this one, or below it.
@@ -326,64 +417,71 @@ unsafe fn scatter<'a, T>(
 /// As for [`reduce`].
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
-unsafe fn prefix<'a, R: Borrow<Reduction>, T>(
+unsafe fn prefix<'a, R: Borrow<Reduction>, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: &Memory<'_>,
-    receive: &Memory<'_>,
+    send: Run,
+    receive: Run,
     count: usize,
     op: R,
     inclusive: bool,
     then: impl Then<'a, R, T>,
 ) -> Option<Result<T>> {
-    let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    if let Some(meeting) = meet_at_once(start, comm, Purpose::ScanChain, bytes, bytes) {
-        if let Start::Waiting(call) = start
-            && meeting.me + 1 < meeting.size
-            && let Err(error) = meeting.enter_now(call, bytes)
-        {
-            return Some(Err(error));
+    let bytes = send.bytes;
+    if comm.membership.is_alone() {
+        if inclusive {
+            // SAFETY: the caller's promise.
+            unsafe { copy_alone(send, receive.base()) };
         }
-        let needs = meeting.me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
-        let rest = Rest::PassOn {
-            op,
-            own: base,
-            target: receive.base,
-            shape: (count, bytes),
-            inclusive,
-        };
-        return Some(then(&meeting, needs, rest));
+        return Some(Ok(T::default()));
     }
-    let meeting = meet_at_once(start, comm, Purpose::Scan, bytes, bytes)?;
-    let me = meeting.me;
-    // SAFETY: the caller's promise.
-    if let Err(error) = unsafe { meeting.show(start, base, bytes) } {
-        return Some(Err(error));
+    if bytes == 0 {
+        return None;
     }
-    for rank in me + 1..meeting.size {
-        meeting.wake(rank);
-    }
-    let below = if inclusive {
-        Some(me)
-    } else {
-        me.checked_sub(1)
+    let is_chain = goes_along(comm, Purpose::ScanChain, bytes);
+    let (purpose, shows) = match is_chain {
+        true => (Purpose::ScanChain, comm.rank() as u32 + 1 < comm.peers),
+        false => (Purpose::Scan, true),
     };
-    let (needs, rest) = match below {
-        None => (Needs::Nobodys, Rest::Nothing),
-        Some(last) => (
-            Needs::Lower,
-            Rest::Fold {
+    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
+        let me = encounter.me;
+        if is_chain {
+            let needs = me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
+            let rest = Rest::PassOn {
                 op,
-                last,
-                shown: bytes,
-                skip: 0,
-                target: receive.base,
+                own: send.base(),
+                target: receive.base(),
                 shape: (count, bytes),
-                own: None,
-            },
-        ),
-    };
-    Some(then(&meeting, needs, rest))
+                inclusive,
+            };
+            return then(encounter, needs, rest);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(send.base(), bytes) };
+        for rank in me + 1..encounter.size {
+            encounter.wake(rank);
+        }
+        let below = if inclusive {
+            Some(me)
+        } else {
+            me.checked_sub(1)
+        };
+        let (needs, rest) = match below {
+            None => (Needs::Nobodys, Rest::Nothing),
+            Some(last) => (
+                Needs::Lower,
+                Rest::Fold {
+                    op,
+                    last,
+                    skip: 0,
+                    target: receive.base(),
+                    shape: (count, bytes),
+                    own: None,
+                },
+            ),
+        };
+        then(encounter, needs, rest)
+    })
 }
 
 /// Combines vectors of a part for each rank, all equally long; each rank gets its part. `receive` may lie in `send`.
@@ -392,38 +490,42 @@ unsafe fn prefix<'a, R: Borrow<Reduction>, T>(
 /// `send` is readable and `receive` writable, for `count` elements of the operation's type a part, until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn reduce_scatter<'a, R: Borrow<Reduction>, T>(
+unsafe fn reduce_scatter<'a, R: Borrow<Reduction>, T: Default>(
     start: Start,
     comm: &'a Comm,
-    send: &Memory<'_>,
-    receive: &Memory<'_>,
+    send: Run,
+    receive: Run,
     count: usize,
     op: R,
     then: impl Then<'a, R, T>,
 ) -> Option<Result<T>> {
-    let (base, bytes) = run(send).filter(|&(_, bytes)| bytes > 0)?;
-    let meeting = meet_at_once(start, comm, Purpose::ReduceScatter, bytes, bytes)?;
-    let part = bytes / meeting.size as usize;
-    // SAFETY: the caller's promise.
-    let shown = unsafe { meeting.show(start, base, bytes) };
-    if let Err(error) = shown {
-        return Some(Err(error));
+    let (bytes, part) = (send.bytes, receive.bytes);
+    if comm.membership.is_alone() {
+        // SAFETY: the caller's promise.
+        return unsafe { alone(Some(send), Some(receive)) };
     }
-    meeting.wake_all();
-    let (skip, last) = (part * meeting.me as usize, meeting.size - 1);
-    Some(then(
-        &meeting,
-        Needs::All,
-        Rest::Fold {
-            op,
-            last,
-            shown: bytes,
-            skip,
-            target: receive.base,
-            shape: (count, part),
-            own: None,
-        },
-    ))
+    if bytes == 0 || bytes > choose::SHORT_BYTES || part * comm.peers as usize != bytes {
+        return None;
+    }
+    let purpose = Purpose::ReduceScatter;
+    meet_at_once(start, comm, purpose, bytes, (bytes, true), |encounter| {
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(send.base(), bytes) };
+        encounter.wake_all();
+        let (skip, last) = (part * encounter.me as usize, encounter.size - 1);
+        then(
+            encounter,
+            Needs::All,
+            Rest::Fold {
+                op,
+                last,
+                skip,
+                target: receive.base(),
+                shape: (count, part),
+                own: None,
+            },
+        )
+    })
 }
 
 /// Writes both forms of the operations: to their ends, and with what is left as the result.
@@ -431,7 +533,7 @@ macro_rules! forms {
     ($($name:ident($($argument:ident: $kind:ty),* $(; $op:ident $(, $more:ident: $sort:ty)*)?);)*) => {
         /// The blocking forms, each a function of its own: whoever calls them has much else to do, and few registers to spare.
         pub mod now {
-            use super::{Comm, Memory, Reduction, Result, Start};
+            use super::{Comm, Reduction, Result, Run};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
@@ -446,30 +548,61 @@ macro_rules! forms {
                 ) -> Option<Result<()>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Start::Waiting(call), comm, $($argument,)* $($op, $($more,)*)? |meeting, needs, rest| {
-                            meeting.wait_and_act(call, needs, &rest)
-                        })
+                        super::here::$name(call, comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
 
             /// Nobody leaves before everybody entered.
             pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
-                super::barrier(Start::Waiting(call), comm, |meeting, needs, rest| {
-                    meeting.wait_and_act(call, needs, &rest)
+                super::here::barrier(call, comm)
+            }
+        }
+
+        /// The same in the function that calls it.
+        pub mod here {
+            use super::{Comm, Reduction, Result, Run, Start};
+
+            $(
+                #[doc = concat!("`", stringify!($name), "` to its end.")]
+                ///
+                /// # Safety
+                /// What is sent is readable, what is received is writable, until it returns.
+                #[inline(always)]
+                pub unsafe fn $name(
+                    call: &'static str,
+                    comm: &Comm,
+                    $($argument: $kind,)*
+                    $($op: &Reduction, $($more: $sort,)*)?
+                ) -> Option<Result<()>> {
+                    // SAFETY: passed on.
+                    unsafe {
+                        super::$name(Start::Waiting(call), comm, $($argument,)* $($op, $($more,)*)? |encounter, needs, rest| {
+                            encounter.wait_and_act(call, needs, rest)
+                        })
+                    }
+                }
+            )*
+
+            /// Nobody leaves before everybody entered.
+            #[inline(always)]
+            pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
+                super::barrier(Start::Waiting(call), comm, |encounter, needs, rest| {
+                    encounter.wait_and_act(call, needs, rest)
                 })
             }
         }
 
         /// The forms that do not wait: what is left to do is the result, if anything is.
         pub mod at_once {
-            use super::{Begun, Comm, Memory, Reduction, Result, Start};
+            use super::{Begun, Comm, Reduction, Result, Run, Start};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` started.")]
                 ///
                 /// # Safety
                 /// What is sent is readable, what is received is writable, until the rest is done.
+                #[inline(always)]
                 pub unsafe fn $name<'a>(
                     comm: &'a Comm,
                     $($argument: $kind,)*
@@ -477,17 +610,18 @@ macro_rules! forms {
                 ) -> Option<Result<Begun<'a>>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Start::AtOnce, comm, $($argument,)* $($op, $($more,)*)? |meeting, needs, rest| {
-                            meeting.begin(needs, rest)
+                        super::$name(Start::AtOnce, comm, $($argument,)* $($op, $($more,)*)? |encounter, needs, rest| {
+                            encounter.begin(needs, rest)
                         })
                     }
                 }
             )*
 
             /// Nobody leaves before everybody entered.
+            #[inline(always)]
             pub fn barrier(comm: &Comm) -> Option<Result<Begun<'_>>> {
-                super::barrier(Start::AtOnce, comm, |meeting, needs, rest| {
-                    meeting.begin(needs, rest)
+                super::barrier(Start::AtOnce, comm, |encounter, needs, rest| {
+                    encounter.begin(needs, rest)
                 })
             }
         }
@@ -495,11 +629,11 @@ macro_rules! forms {
 }
 
 forms! {
-    bcast(memory: &Memory<'_>, root: u32);
-    reduce(send: &Memory<'_>, receive: Option<&Memory<'_>>, count: usize; op, root: Option<u32>);
-    gather(send: Option<&Memory<'_>>, receive: Option<&Memory<'_>>, root: Option<u32>);
-    alltoall(send: &Memory<'_>, receive: &Memory<'_>);
-    scatter(send: Option<&Memory<'_>>, receive: Option<&Memory<'_>>, root: u32);
-    prefix(send: &Memory<'_>, receive: &Memory<'_>, count: usize; op, inclusive: bool);
-    reduce_scatter(send: &Memory<'_>, receive: &Memory<'_>, count: usize; op);
+    bcast(memory: Run, root: u32);
+    reduce(send: Run, receive: Option<Run>, count: usize; op, root: Option<u32>);
+    gather(send: Option<Run>, receive: Option<Run>, root: Option<u32>);
+    alltoall(send: Run, receive: Run);
+    scatter(send: Option<Run>, receive: Option<Run>, root: u32);
+    prefix(send: Run, receive: Run, count: usize; op, inclusive: bool);
+    reduce_scatter(send: Run, receive: Run, count: usize; op);
 }

@@ -7,14 +7,14 @@ use std::borrow::Borrow;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::commons::Meeting;
-use super::passing::Passing;
+use super::commons::Encounter;
+use super::passing::{Passing, pass_on};
 use super::shared::fold;
 use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::request::Status;
-use crate::task::{self, Waiting, new_request};
+use crate::task::{self, Boxed, Plan, Waiting, new_request};
 use crate::vci::operations::RequestId;
 
 /// Copies bytes that may be a single word.
@@ -59,14 +59,12 @@ pub(super) enum Rest<R> {
     /// `bytes` bytes, `skip` bytes into what a member shows, go to `target`.
     Copy {
         member: u32,
-        shown: usize,
         skip: usize,
         target: *mut u8,
         bytes: usize,
     },
     /// A piece of every member, one after the other, go to `target`.
     CopyAll {
-        shown: usize,
         skip: usize,
         target: *mut u8,
         bytes: usize,
@@ -77,7 +75,6 @@ pub(super) enum Rest<R> {
     Fold {
         op: R,
         last: u32,
-        shown: usize,
         skip: usize,
         target: *mut u8,
         /// Elements, and their bytes.
@@ -97,7 +94,7 @@ pub(super) enum Rest<R> {
 
 /// A collective of which the own data are shown: what it waits for, and what is to be done then.
 pub struct Shown<'a, R = Reduction> {
-    pub(super) meeting: Meeting<'a>,
+    pub(super) encounter: Encounter<'a>,
     pub(super) needs: Needs,
     pub(super) rest: Rest<R>,
 }
@@ -107,11 +104,20 @@ pub type Begun<'a> = Option<Box<Shown<'a>>>;
 
 impl Waiting for Shown<'_> {
     fn is_ready(&self) -> bool {
-        self.meeting.is_ready(self.needs)
+        self.encounter.look(self.needs).is_some()
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        self.meeting.end(self.needs, &self.rest)
+        let Self {
+            encounter,
+            needs,
+            rest,
+        } = *self;
+        match encounter.look(needs) {
+            Some(left) => encounter.finish(needs, left, &rest),
+            // It was there (is_ready).
+            None => Ok(()),
+        }
     }
 }
 
@@ -120,7 +126,7 @@ impl Shown<'_> {
     ///
     /// # Safety
     /// The communicator outlives it.
-    unsafe fn keep(self: Box<Self>) -> Box<Shown<'static>> {
+    pub(crate) unsafe fn keep(self: Box<Self>) -> Box<Shown<'static>> {
         // SAFETY: lifetimes only; the caller's promise.
         unsafe { std::mem::transmute::<Box<Self>, Box<Shown<'static>>>(self) }
     }
@@ -130,19 +136,27 @@ impl Shown<'_> {
 /// a request could be made.
 const LINGER: u32 = 32;
 
-impl<'a> Meeting<'a> {
+impl<'a> Encounter<'a> {
     /// Does what is left if the others' data are there, or come at once; else that is the result.
     #[inline(always)]
     pub(super) fn begin<R: Borrow<Reduction>>(
-        &self,
+        self,
         needs: Needs,
         rest: Rest<R>,
     ) -> Result<Begun<'a>> {
-        if (0..LINGER).any(|_| self.is_ready(needs)) {
-            return self.end(needs, &rest).map(|()| None);
+        if self.is_simple(needs) {
+            return self.finish_simply(needs, &rest).map(|()| None);
+        }
+        self.linger(needs, rest)
+    }
+
+    #[inline(never)]
+    fn linger<R: Borrow<Reduction>>(self, needs: Needs, rest: Rest<R>) -> Result<Begun<'a>> {
+        if let Some(left) = (0..LINGER).find_map(|_| self.look(needs)) {
+            return self.finish(needs, left, &rest).map(|()| None);
         }
         Ok(Some(Box::new(Shown {
-            meeting: *self,
+            encounter: self,
             needs,
             rest: rest.owned(),
         })))
@@ -156,25 +170,21 @@ impl<R: Borrow<Reduction>> Rest<R> {
             Self::Nothing => Rest::Nothing,
             Self::Copy {
                 member,
-                shown,
                 skip,
                 target,
                 bytes,
             } => Rest::Copy {
                 member,
-                shown,
                 skip,
                 target,
                 bytes,
             },
             Self::CopyAll {
-                shown,
                 skip,
                 target,
                 bytes,
                 own,
             } => Rest::CopyAll {
-                shown,
                 skip,
                 target,
                 bytes,
@@ -183,7 +193,6 @@ impl<R: Borrow<Reduction>> Rest<R> {
             Self::Fold {
                 op,
                 last,
-                shown,
                 skip,
                 target,
                 shape,
@@ -191,7 +200,6 @@ impl<R: Borrow<Reduction>> Rest<R> {
             } => Rest::Fold {
                 op: op.borrow().clone(),
                 last,
-                shown,
                 skip,
                 target,
                 shape,
@@ -214,77 +222,60 @@ impl<R: Borrow<Reduction>> Rest<R> {
     }
 }
 
-impl Meeting<'_> {
-    /// Whether the data are there that an operation needs.
-    #[inline(always)]
-    fn is_ready(&self, needs: Needs) -> bool {
-        match needs {
-            Needs::Nobodys => true,
-            Needs::One(member) => self.has_posted(member),
-            Needs::All => self.others().all(|member| self.has_posted(member)),
-            Needs::Lower => (0..self.me).all(|member| self.has_posted(member)),
-        }
-    }
-
-    /// Does what is left when the data are there.
-    #[inline(always)]
-    fn end<R: Borrow<Reduction>>(&self, needs: Needs, rest: &Rest<R>) -> Result<()> {
-        match needs {
-            Needs::Nobodys => {}
-            Needs::One(member) => {
-                self.check(member);
-            }
-            Needs::All => self.check_others(),
-            Needs::Lower => {
-                for member in 0..self.me {
-                    self.check(member);
-                }
-            }
-        }
-        self.act(rest)
-    }
-
+impl Encounter<'_> {
     /// Waits for the others' data and does what is left.
     #[inline(always)]
     pub(super) fn wait_and_act<R: Borrow<Reduction>>(
-        &self,
+        self,
         call: &'static str,
         needs: Needs,
-        rest: &Rest<R>,
+        rest: Rest<R>,
     ) -> Result<()> {
-        match needs {
-            Needs::Nobodys => {}
-            Needs::One(member) => {
-                self.posted_now(call, member)?;
-            }
-            Needs::All => self.all_posted_now(call)?,
-            Needs::Lower => {
-                for rank in 0..self.me {
-                    self.posted_now(call, rank)?;
-                }
-            }
+        if self.is_simple(needs) {
+            return self.finish_simply(needs, &rest);
         }
-        self.act(rest)
+        self.wait_and_finish(call, needs, rest)
     }
 
-    /// Does what is left when all data are there.
+    #[inline(never)]
+    fn wait_and_finish<R: Borrow<Reduction>>(
+        self,
+        call: &'static str,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<()> {
+        let left = self.wait(call, needs)?;
+        self.finish(needs, left, &rest)
+    }
+
+    /// Does what is left when all data are there and tell nothing new ([`Self::is_simple`]).
     #[inline(always)]
-    pub(super) fn act<R: Borrow<Reduction>>(&self, rest: &Rest<R>) -> Result<()> {
+    fn finish_simply<R: Borrow<Reduction>>(self, needs: Needs, rest: &Rest<R>) -> Result<()> {
+        self.act(rest);
+        self.end_simply(needs)
+    }
+
+    /// The same if they are of members that have left all turns before `left`.
+    fn finish<R: Borrow<Reduction>>(self, needs: Needs, left: u64, rest: &Rest<R>) -> Result<()> {
+        self.act(rest);
+        self.end(needs, left)
+    }
+
+    #[inline(always)]
+    fn act<R: Borrow<Reduction>>(self, rest: &Rest<R>) {
         match rest {
             Rest::Nothing => {}
             &Rest::Copy {
                 member,
-                shown,
                 skip,
                 target,
                 bytes,
             } => {
-                let source = self.place(0, member, shown).wrapping_add(skip);
+                let source = self.place(member).wrapping_add(skip);
                 // SAFETY: the member shows `shown` bytes; `target` is writable (caller of what started this).
                 unsafe { copy(source, target, bytes) };
             }
             &Rest::CopyAll {
-                shown,
                 skip,
                 target,
                 bytes,
@@ -293,7 +284,7 @@ impl Meeting<'_> {
                 for member in 0..self.size {
                     let source = match own.filter(|_| member == self.me) {
                         Some(own) => own,
-                        None => self.place(0, member, shown).wrapping_add(skip),
+                        None => self.place(member).wrapping_add(skip),
                     };
                     let target = target.wrapping_add(bytes * member as usize);
                     // SAFETY: as above; `target` holds a piece of each.
@@ -303,7 +294,6 @@ impl Meeting<'_> {
             &Rest::Fold {
                 ref op,
                 last,
-                shown,
                 skip,
                 target,
                 shape,
@@ -311,7 +301,7 @@ impl Meeting<'_> {
             } => {
                 let operand = |rank| match own.filter(|_| rank == self.me) {
                     Some(own) => own,
-                    None => self.place(0, rank, shown).wrapping_add(skip).cast_const(),
+                    None => self.place(rank).wrapping_add(skip).cast_const(),
                 };
                 // SAFETY: all have posted `shown` bytes; places are aligned for every type; the caller's promise.
                 unsafe { fold(op.borrow(), last, operand, target, shape) };
@@ -331,48 +321,40 @@ impl Meeting<'_> {
                     inclusive,
                 };
                 // SAFETY: the member below has posted, and the own place was entered (`prefix`); the caller's promise.
-                unsafe { self.pass_on(0, &passing) };
+                unsafe {
+                    let place = |member| self.place(member);
+                    pass_on((self.me, self.size), &passing, place, || {
+                        self.post();
+                        self.wake(self.me + 1);
+                    });
+                }
             }
         }
-        self.leave(0);
-        self.outcome()
     }
 
-    /// Shows each other member `bytes` bytes from `source` on, at its own place in the only turn.
+    /// Shows each other member `bytes` bytes from `source` on, at its own place, for which there is room.
     ///
     /// # Safety
     /// `source` is readable for as many bytes of each member.
-    pub(super) unsafe fn show_each(
-        &self,
-        start: Start,
-        source: *const u8,
-        bytes: usize,
-    ) -> Result<()> {
-        if let Start::Waiting(call) = start {
-            self.enter_now(call, bytes)?;
-        }
-        for member in self.others() {
+    #[inline(never)]
+    pub(super) unsafe fn show_each(self, source: *const u8, bytes: usize) {
+        for member in (0..self.size).filter(|&member| member != self.me) {
             let from = source.wrapping_add(bytes * member as usize);
             // SAFETY: places hold `bytes` bytes (meet_at_once), and nobody else shows anything in this turn.
-            unsafe { copy(from, self.place(0, member, bytes), bytes) };
+            unsafe { copy(from, self.place(member), bytes) };
         }
-        self.post(0);
-        Ok(())
+        self.post();
     }
 
-    /// Shows `bytes` bytes at `source` in the only turn.
+    /// Shows `bytes` bytes at `source`, for which there is a place.
     ///
     /// # Safety
-    /// `source` is readable for `bytes` bytes.
+    /// `source` is readable for `bytes` bytes, which are as many as the turn was drawn for.
     #[inline(always)]
-    pub(super) unsafe fn show(&self, start: Start, source: *const u8, bytes: usize) -> Result<()> {
-        if let Start::Waiting(call) = start {
-            self.enter_now(call, bytes)?;
-        }
+    pub(super) unsafe fn show(self, source: *const u8, bytes: usize) {
         // SAFETY: the own place holds `bytes` bytes (meet_at_once), which nobody reads before they are posted.
-        unsafe { copy(source, self.place(0, self.me, bytes), bytes) };
-        self.post(0);
-        Ok(())
+        unsafe { copy(source, self.place(self.me), bytes) };
+        self.post();
     }
 }
 
@@ -409,21 +391,12 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
 ) -> Result<RequestId> {
     let own = create::hidden(comm, call)?;
     let home = own.clone();
-    let start = move |request| {
-        match short.as_ref().and_then(|short| short(&home)) {
-            Some(Ok(None)) => return Some(Ok(())),
-            Some(Err(error)) => return Some(Err(error)),
-            // SAFETY: the plan holds the communicator, and the request, active until this is done, holds the plan.
-            Some(Ok(Some(shown))) => home.vci.start_waiting(request, unsafe { shown.keep() }),
-            None => {
-                let work = again(home.clone());
-                let future = Box::pin(async move { work.await.map(|()| Status::EMPTY) });
-                home.vci.start_task(request, future);
-            }
-        }
-        None
+    let again = move || -> Boxed {
+        let work = again(home.clone());
+        Box::pin(async move { work.await.map(|()| Status::EMPTY) })
     };
-    let request = task::plan_collective(&own, Box::new(start));
+    let again = Box::new(again);
+    let request = task::plan_collective(&own, Plan { short, again });
     // The request counts as pending on it.
     own.free();
     request

@@ -212,6 +212,7 @@ impl Comm {
         owns_context: bool,
     ) -> Arc<Self> {
         let (remote_group, local) = remote.unzip();
+        let membership = Membership::new(process, group.size(), remote_group.is_none());
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let map = RankMap::new(addressed.members());
         let comm = Arc::new(Self {
@@ -227,7 +228,7 @@ impl Comm {
             remote_group,
             local,
             collectives: AtomicU32::new(0),
-            membership: Membership::default(),
+            membership,
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),
@@ -282,6 +283,12 @@ impl Comm {
     /// Number of processes of the remote group; `None` for an intracommunicator.
     pub fn remote_size(&self) -> Option<i32> {
         self.remote_group.as_ref().map(|group| group.size() as i32)
+    }
+
+    /// Number of ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
+    #[inline(always)]
+    pub const fn partners(&self) -> u32 {
+        self.peers
     }
 
     /// The (local) group.
@@ -404,6 +411,14 @@ impl Comm {
     /// A tag for the next collective operation; all members draw the same sequence.
     pub(crate) fn next_collective(&self) -> u32 {
         self.draw(&self.collectives) & 0x7fff_ffff
+    }
+
+    /// As [`Self::next_collective`] without threads, for operations that need no tag.
+    #[inline(always)]
+    pub(crate) fn count_collective(&self) {
+        let drawn = self.collectives.load(Ordering::Relaxed);
+        self.collectives
+            .store(drawn.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Counts one more; what it was before. Collectives of a communicator are called one after the other, and without

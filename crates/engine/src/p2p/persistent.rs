@@ -6,12 +6,14 @@ use fabric::board::kind as record_kind;
 use super::{
     Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
 };
+use crate::coll::{Begun, ShortPlan};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
+use crate::task::fail;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, RequestId, Role, flag};
+use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 use crate::vci::{Guard, Vci};
 
 /// Describes a send that [`start`] starts.
@@ -110,7 +112,8 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     op.error = 0;
     op.record.flags &= !flag::CANCELLED;
     if op.role() == Role::Task {
-        return start_collective(guard, index, id);
+        drop(guard);
+        return start_collective(vci, id);
     }
     if op.role() == Role::Receive {
         let (word, peer, capacity) = op
@@ -145,30 +148,99 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     started
 }
 
-/// Starts a collective by its plan, which nobody else needs meanwhile.
-fn start_collective(mut guard: Guard<'_>, index: OpIndex, id: RequestId) -> Result<()> {
-    let vci = guard.vci();
+/// The states of a persistent collective.
+const INACTIVE: u32 = Op::state_of(record_kind::INACTIVE, Role::Task, flag::PERSISTENT);
+const ACTIVE: u32 = Op::state_of(record_kind::OTHER, Role::Task, flag::PERSISTENT);
+const COMPLETE: u32 = Op::state_of(record_kind::COMPLETE, Role::Task, flag::PERSISTENT);
+
+/// Starts a persistent collective on its straight line: how that went, or `None` if it has none, and then nothing has been done.
+// TIER: short
+#[inline(always)]
+pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
+    let mut guard = vci.enter();
+    let index = guard.ops.find(id)?;
     let op = guard.ops.op_mut(index);
+    if op.state() != INACTIVE {
+        return None;
+    }
+    let short: *const ShortPlan = op.extra.as_ref()?.plan.as_ref()?.short.as_ref()?;
     op.record.kind = record_kind::OTHER;
-    let extra = op.extra.get_or_insert_default();
-    extra.status = None;
-    let plan = extra.plan.take().ok_or_else(|| request::stale(id))?;
-    // It starts messages, which takes the guard, and may call functions of the program, which may free the request.
+    let comm = op.comm;
+    // It starts messages, which takes the guard, and may call functions of the program.
     drop(guard);
-    let outcome = plan(id);
+    // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
+    // of the program frees it meanwhile, it is released when it is complete, below.
+    let begun = unsafe { (*short)(&*comm) };
+    let mut guard = vci.enter();
+    let op = guard.ops.op_mut(index);
+    if matches!(begun, Some(Ok(None))) && op.state() == ACTIVE {
+        op.record.kind = record_kind::COMPLETE;
+        return Some(Ok(()));
+    }
+    drop(guard);
+    Some(go_on(vci, id, begun))
+}
+
+/// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
+/// another one, about which nothing is done.
+// TIER: short
+#[inline(always)]
+pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     let mut guard = vci.enter();
     let Some(index) = guard.ops.find(id) else {
-        return Ok(());
+        return false;
     };
     let op = guard.ops.op_mut(index);
-    let extra = op.extra.get_or_insert_default();
-    extra.plan = Some(plan);
-    if let Some(outcome) = outcome {
-        if let Err(error) = outcome {
-            extra.error_text = error.to_string();
-            op.error = error.class().0;
+    if op.state() != COMPLETE || op.error != 0 {
+        return false;
+    }
+    op.record.kind = record_kind::INACTIVE;
+    true
+}
+
+/// Starts a collective by its plan.
+fn start_collective(vci: &Vci, id: RequestId) -> Result<()> {
+    match start_at_once(vci, id) {
+        Some(outcome) => outcome,
+        None => {
+            let mut guard = vci.enter();
+            if let Some(index) = guard.ops.find(id) {
+                guard.ops.record_mut(index).kind = record_kind::OTHER;
+            }
+            drop(guard);
+            go_on(vci, id, None)
         }
-        guard.complete(index);
+    }
+}
+
+/// What becomes of a collective whose straight line gave this.
+#[inline(never)]
+fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Result<()> {
+    let mut guard = vci.enter();
+    let index = guard.ops.find(id).ok_or_else(|| request::stale(id))?;
+    match begun {
+        Some(Ok(None)) => guard.complete(index),
+        Some(Err(error)) => {
+            fail(guard.ops.op_mut(index), &error);
+            guard.complete(index);
+        }
+        Some(Ok(Some(shown))) => {
+            drop(guard);
+            // SAFETY: the request, active until this is done, counts as pending on the communicator.
+            vci.start_waiting(id, unsafe { shown.keep() });
+        }
+        None => {
+            let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+            // Nobody else needs it meanwhile.
+            let plan = extra.plan.take().ok_or_else(|| request::stale(id))?;
+            drop(guard);
+            // It may call functions of the program, which may free the request.
+            vci.start_task(id, (plan.again)());
+            let mut guard = vci.enter();
+            if let Some(index) = guard.ops.find(id) {
+                guard.ops.op_mut(index).extra.get_or_insert_default().plan = Some(plan);
+            }
+        }
     }
     Ok(())
 }

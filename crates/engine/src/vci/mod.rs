@@ -294,13 +294,6 @@ pub(crate) struct Guard<'a> {
     vci: &'a Vci,
 }
 
-impl<'a> Guard<'a> {
-    /// The VCI.
-    pub(crate) const fn vci(&self) -> &'a Vci {
-        self.vci
-    }
-}
-
 impl Deref for Guard<'_> {
     type Target = VciState;
 

@@ -180,6 +180,18 @@ impl Op {
         }
     }
 
+    /// The record's kind, role and flags in one word, for comparing them at once with [`Op::state_of`].
+    #[inline(always)]
+    pub(crate) const fn state(&self) -> u32 {
+        let record = &self.record;
+        u32::from_ne_bytes([record.kind, record.role, record.flags, record.extra])
+    }
+
+    /// The state of an operation of this kind and role with these flags.
+    pub(crate) const fn state_of(record_kind: u8, role: Role, flags: u8) -> u32 {
+        u32::from_ne_bytes([record_kind, role as u8, flags, 0])
+    }
+
     /// Whether a bit of [`flag`] is set.
     #[inline(always)]
     pub(crate) const fn has(&self, flag: u8) -> bool {

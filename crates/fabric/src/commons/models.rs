@@ -63,6 +63,7 @@ impl Memory {
             areas: NonNull::dangling(),
             members: self.left.len() as u32,
             line_mask: LINES as u32 - 1,
+            group_bytes: size_of::<Line>() * (self.left.len() + 1),
             area_bytes: 0,
         }
     }

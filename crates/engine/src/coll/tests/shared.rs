@@ -5,7 +5,7 @@
 use fabric::sync::Ordering;
 
 use super::*;
-use crate::p2p::Memory;
+use crate::coll::short::Run;
 
 /// More turns than there are places, of roots that run ahead and of members that meet.
 #[test]
@@ -55,12 +55,12 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
                 let straight = (rank + number).is_multiple_of(2);
                 let mut mine = [value(rank, number as usize)];
                 let mut all = [0i64];
-                let send = Memory::contiguous(mine.as_mut_ptr().cast(), 8);
-                let receive = Memory::contiguous(all.as_mut_ptr().cast(), 8);
+                let send = Run::new(mine.as_mut_ptr().cast(), 8).unwrap();
+                let receive = Run::new(all.as_mut_ptr().cast(), 8);
                 // SAFETY: both hold one number.
                 let done = straight
                     .then(|| unsafe {
-                        short::now::reduce("test", &comm, &send, Some(&receive), 1, &sum(), None)
+                        short::now::reduce("test", &comm, send, receive, 1, &sum(), None)
                     })
                     .flatten();
                 match done {
@@ -95,13 +95,13 @@ fn straight_lines_and_futures_pass_on_the_same_turns() {
                 let straight = (rank + number).is_multiple_of(2);
                 let mut mine = vector(rank + number, count);
                 let mut result = vec![-1i64; count];
-                let send = Memory::contiguous(mine.as_mut_ptr().cast(), 8 * count);
-                let receive = Memory::contiguous(result.as_mut_ptr().cast(), 8 * count);
+                let send = Run::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
+                let receive = Run::new(result.as_mut_ptr().cast(), 8 * count).unwrap();
                 let op = sum();
                 // SAFETY: both hold as many numbers.
                 let done = straight
                     .then(|| unsafe {
-                        short::now::prefix("test", &comm, &send, &receive, count, &op, inclusive)
+                        short::now::prefix("test", &comm, send, receive, count, &op, inclusive)
                     })
                     .flatten();
                 match done {
@@ -145,15 +145,13 @@ fn straight_lines_and_futures_scatter_in_the_same_turns() {
                 let mut mine = Numbers::new(&vec![0; count], false);
                 let bytes = 8 * count;
                 let (all, own) = (pieces.block(), mine.block());
-                let send = Memory::contiguous(all.base.0, bytes * size as usize);
-                let receive = Memory::contiguous(own.base.0, bytes);
-                let send = (rank == root).then_some(&send);
+                let send = Run::new(all.base.0, bytes * size as usize);
+                let receive = Run::new(own.base.0, bytes);
+                let send = send.filter(|_| rank == root);
                 // SAFETY: both hold as many numbers.
                 let done = (rank + number)
                     .is_multiple_of(2)
-                    .then(|| unsafe {
-                        short::now::scatter("test", &comm, send, Some(&receive), root)
-                    })
+                    .then(|| unsafe { short::now::scatter("test", &comm, send, receive, root) })
                     .flatten();
                 match done {
                     Some(outcome) => outcome.unwrap(),

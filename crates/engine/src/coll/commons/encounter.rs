@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The only turn of an operation of little data, on the straight line: below MPI_THREAD_MULTIPLE, and with nothing on the way that
+//! was not found out before. Every call here is inlined but for the cold ones; budgets are in `cargo xtask instructions`.
+#![expect(
+    unsafe_code,
+    reason = "data in the commons are reached through addresses"
+)]
+
+use fabric::commons::{LINE_BYTES, Place, Row, Turns, WIDE_BYTES};
+use fabric::counters::Counter;
+use fabric::doorbell;
+use fabric::sync::Ordering;
+
+use super::{Meeting, Purpose, Shared};
+use crate::coll::shown::{Needs, Start};
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::task::block_on;
+
+/// A turn that was drawn. Calls that are not inlined get it by value, so that it needs no memory before.
+#[derive(Clone, Copy)]
+pub(in crate::coll) struct Encounter<'a> {
+    comm: &'a Comm,
+    shared: &'a Shared,
+    turn: u64,
+    word: u64,
+    row: Row,
+    /// The data of rank 0, and how far those of the next rank are.
+    places: *mut u8,
+    stride: usize,
+    /// This member's rank.
+    pub(in crate::coll) me: u32,
+    /// The number of members.
+    pub(in crate::coll) size: u32,
+}
+
+/// Draws the turn of an operation, if the members have commons already, in which each member that `shows` anything has `shown` bytes
+/// there, and goes on with it. For those the place is free then. `None` when nothing has been done.
+#[inline(always)]
+pub(in crate::coll) fn meet_at_once<'a, T>(
+    start: Start,
+    comm: &'a Comm,
+    purpose: Purpose,
+    bytes: usize,
+    (shown, shows): (usize, bool),
+    then: impl FnOnce(Encounter<'a>) -> Result<T>,
+) -> Option<Result<T>> {
+    let membership = &comm.membership;
+    // SAFETY: null, or the commons in the same membership, which stay (found).
+    let shared = unsafe { membership.open.load(Ordering::Relaxed).as_ref() }?;
+    if bytes >= shared.short[purpose as usize] {
+        return None;
+    }
+    let turn = membership.drawn.load(Ordering::Relaxed) + 1;
+    let row = shared.commons.row(turn);
+    // SAFETY: the commons stay mapped.
+    let line = (unsafe { row.data() }, Row::STRIDE);
+    let (place, whole, (places, stride)) = if shown <= LINE_BYTES {
+        (Place::Line, false, line)
+    } else {
+        shared.long_places(turn, shown, membership.last_whole.load(Ordering::Relaxed))
+    };
+    let encounter = Encounter {
+        comm,
+        shared,
+        turn,
+        word: (purpose as u64) << 56 | bytes as u64,
+        row,
+        places,
+        stride,
+        me: shared.me,
+        size: shared.commons.members(),
+    };
+    let is_free = !shows || shared.turns_alone().may_enter(&shared.commons, turn, place);
+    if !is_free && matches!(start, Start::AtOnce) {
+        return None;
+    }
+    membership.drawn.store(turn, Ordering::Relaxed);
+    if whole {
+        membership.last_whole.store(turn, Ordering::Relaxed);
+    }
+    comm.count_collective();
+    comm.vci.enter_alone().count(Counter::SharedTurns);
+    if !is_free
+        && let Start::Waiting(call) = start
+        && let Err(error) = encounter.enter(call, place, shown)
+    {
+        return Some(Err(error));
+    }
+    Some(then(encounter))
+}
+
+/// Whether an operation of so many bytes takes the straight line for a purpose, if it takes one.
+#[inline(always)]
+pub(in crate::coll) fn goes_along(comm: &Comm, purpose: Purpose, bytes: usize) -> bool {
+    // SAFETY: as in `meet_at_once`.
+    let shared = unsafe { comm.membership.open.load(Ordering::Relaxed).as_ref() };
+    shared.is_some_and(|shared| bytes < shared.short[purpose as usize])
+}
+
+impl Shared {
+    /// What members know about turns, below MPI_THREAD_MULTIPLE.
+    #[inline(always)]
+    #[expect(clippy::mut_from_ref, reason = "one thread at a time, for a moment")]
+    fn turns_alone(&self) -> &mut Turns {
+        // SAFETY: no other thread is inside MPI (`Membership::open`), and nobody keeps what this gives.
+        unsafe { &mut *self.turns.get() }
+    }
+
+    /// Where data of a turn lie that are too long for a line, whether they use whole areas, and the address and the distance of
+    /// what members show.
+    #[cold]
+    #[inline(never)]
+    fn long_places(
+        &self,
+        turn: u64,
+        shown: usize,
+        whole_before: u64,
+    ) -> (Place, bool, (*mut u8, usize)) {
+        let commons = &self.commons;
+        if shown <= WIDE_BYTES {
+            let wide = commons.wide(turn, 0).as_ptr();
+            return (Place::Line, false, (wide, Row::WIDE_STRIDE));
+        }
+        let stride = commons.area_bytes();
+        assert!(shown <= stride);
+        if shown > commons.part_bytes() {
+            (Place::Area, true, (commons.area(turn, 0).as_ptr(), stride))
+        } else {
+            let place = Place::Part { whole_before };
+            (place, false, (commons.part(turn, 0).as_ptr(), stride))
+        }
+    }
+}
+
+impl Encounter<'_> {
+    /// The data that a member shows.
+    #[inline(always)]
+    pub(in crate::coll) const fn place(self, member: u32) -> *mut u8 {
+        self.places.wrapping_add(self.stride * member as usize)
+    }
+
+    /// Says that the own data are in their place.
+    #[inline(always)]
+    pub(in crate::coll) fn post(self) {
+        let behind = self.shared.turns_alone().behind(self.turn);
+        // SAFETY: this member is one, and the commons stay mapped.
+        unsafe { self.row.post(self.me, self.turn, behind, self.word) };
+    }
+
+    /// Wakes a member that may sleep until this one has posted.
+    #[inline(always)]
+    pub(in crate::coll) fn wake(self, member: u32) {
+        let fences = self.shared.sender_fences.load(Ordering::Relaxed) != 0;
+        self.wake_one(member, fences);
+    }
+
+    #[inline(always)]
+    fn wake_one(self, member: u32, fences: bool) {
+        // SAFETY: there is one for each member.
+        let asleep = unsafe { self.shared.doorbells.get_unchecked(member as usize) };
+        if doorbell::ring(asleep, fences) {
+            self.comm.vci.enter_alone().count(Counter::Wakes);
+        }
+    }
+
+    /// Wakes who needs what this member has posted: the root, or everybody if there is none.
+    #[inline(always)]
+    pub(in crate::coll) fn wake_for(self, root: Option<u32>) {
+        match root {
+            None => self.wake_all(),
+            Some(root) if root != self.me => self.wake(root),
+            Some(_) => {}
+        }
+    }
+
+    /// Wakes all others.
+    #[inline(always)]
+    pub(in crate::coll) fn wake_all(self) {
+        let fences = self.shared.sender_fences.load(Ordering::Relaxed) != 0;
+        for member in 0..self.size {
+            if member != self.me {
+                self.wake_one(member, fences);
+            }
+        }
+    }
+
+    /// Whose data an operation needs, this member among them or not.
+    #[inline(always)]
+    const fn needed(self, needs: Needs) -> (u32, u32) {
+        match needs {
+            Needs::Nobodys => (0, 0),
+            Needs::One(member) => (member, member + 1),
+            Needs::All => (0, self.size),
+            Needs::Lower => (0, self.me),
+        }
+    }
+
+    /// Whether the data are there that an operation needs, for the same purpose, and of members that have left all turns before.
+    #[inline(always)]
+    pub(in crate::coll) fn is_simple(self, needs: Needs) -> bool {
+        let (first, end) = self.needed(needs);
+        for member in first..end {
+            if member == self.me {
+                continue;
+            }
+            // SAFETY: there is such a member (`needed`), and the commons stay mapped.
+            if !unsafe { self.row.posted_in_order(member, self.turn, self.word) } {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// If the data are there that an operation needs: the turn before which those who show them have left all.
+    pub(in crate::coll) fn look(self, needs: Needs) -> Option<u64> {
+        let (first, end) = self.needed(needs);
+        let mut left = u64::MAX;
+        for member in (first..end).filter(|&member| member != self.me) {
+            left = left.min(self.look_at(member)?);
+        }
+        Some(left)
+    }
+
+    fn look_at(self, member: u32) -> Option<u64> {
+        // SAFETY: there is such a member (callers), and the commons stay mapped.
+        let posted = unsafe { self.row.posted(member, self.turn) }?;
+        if posted.purpose != self.word {
+            self.shared
+                .note_mismatch(self.turn, self.word, member, posted.purpose);
+        }
+        Some(posted.left_before)
+    }
+
+    /// As [`Self::look`] until they are there.
+    pub(in crate::coll) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
+        let (first, end) = self.needed(needs);
+        let mut left = u64::MAX;
+        for member in (first..end).filter(|&member| member != self.me) {
+            left = left.min(self.wait_for(call, member)?);
+        }
+        Ok(left)
+    }
+
+    fn wait_for(self, call: &'static str, member: u32) -> Result<u64> {
+        for _ in 0..self.comm.vci.short_polls() {
+            if let Some(left) = self.look_at(member) {
+                return Ok(left);
+            }
+        }
+        let meeting = self.meeting(Place::Line);
+        block_on(self.comm.vci, call, async {
+            Ok(meeting.posted(0, member).await)
+        })
+    }
+
+    /// Waits until the own data can be written.
+    #[cold]
+    #[inline(never)]
+    fn enter(self, call: &'static str, place: Place, shown: usize) -> Result<()> {
+        let meeting = self.meeting(place);
+        block_on(self.comm.vci, call, async {
+            meeting.enter(0, shown).await;
+            Ok(())
+        })
+    }
+
+    /// The same for futures.
+    const fn meeting(&self, long: Place) -> Meeting<'_> {
+        Meeting {
+            comm: self.comm,
+            shared: self.shared,
+            first: self.turn,
+            long,
+            word: self.word,
+            me: self.me,
+            size: self.size,
+        }
+    }
+
+    /// This member needs nobody's data any more, and neither what it needed told anything new ([`Self::is_simple`]); how it went.
+    #[inline(always)]
+    pub(in crate::coll) fn end_simply(self, needs: Needs) -> Result<()> {
+        let turns = self.shared.turns_alone();
+        let all_left = matches!(needs, Needs::All);
+        let left = turns.leave_in_order(&self.shared.commons, self.me, self.turn, all_left);
+        match left {
+            Some(false) => self.shared.outcome(self.turn),
+            _ => self.end_slowly(left, needs),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_slowly(self, left: Option<bool>, needs: Needs) -> Result<()> {
+        if left.is_some() {
+            self.wake_all();
+            return self.shared.outcome(self.turn);
+        }
+        self.end(needs, self.turn)
+    }
+
+    /// This member needs nobody's data any more; those whose data it needed have left all turns before `left`. How it went.
+    pub(in crate::coll) fn end(self, needs: Needs, left: u64) -> Result<()> {
+        let (shared, turns) = (self.shared, self.shared.turns_alone());
+        if matches!(needs, Needs::All) {
+            turns.learn(left.min(turns.left_before()));
+        }
+        if turns.leave(&shared.commons, self.me, self.turn) {
+            self.wake_all();
+        }
+        shared.outcome(self.turn)
+    }
+}
