@@ -157,6 +157,7 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     ] {
         comm.handle.store(handle as u64, Ordering::Relaxed);
         COMMS.define(handle, comm.clone());
+        error::begin_with_handler(comm, process.settings().initial_errhandler);
     }
     WORLD.store(ACTIVE, Ordering::Relaxed);
     0

@@ -42,6 +42,17 @@ pub(crate) fn define_predefined() {
     });
 }
 
+/// Gives a predefined communicator, and calls that belong to none, the handler that the program was started with.
+pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
+    let handler = match choice {
+        1 => MPI_ERRORS_ABORT,
+        2 => MPI_ERRORS_RETURN,
+        _ => MPI_ERRORS_ARE_FATAL,
+    };
+    comm.error_handler.store(handler as u64, Ordering::Relaxed);
+    SELF_HANDLER.store(handler as u64, Ordering::Relaxed);
+}
+
 /// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
 #[inline(always)]
 pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Result<()>) -> i32 {

@@ -206,6 +206,8 @@ settings! {
         "whether a thread of each process makes progress while the program computes; calls then cost the locks of MPI_THREAD_MULTIPLE";
     gpu, "GPU", 1, 0..=2, "choice",
         "whether buffers may be in the memory of a GPU: 0 never, 1 if the process has loaded the driver before it initialises MPI, 2 always, and no GPU is an error (docs/gpu.md)";
+    initial_errhandler, "INITIAL_ERRHANDLER", 0, 0..=2, "choice",
+        "error handler that MPI_COMM_WORLD and MPI_COMM_SELF begin with, as of mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
     sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest time that a sleeping rank trusts to be woken before it looks by itself";
 }

@@ -209,6 +209,10 @@ impl Reading {
                 None => self.ignored.push(shown),
             },
             Effect::Timeout => self.plan.timeout = Some(settings::seconds("--timeout", &text)?),
+            Effect::InitialHandler => {
+                let choice = initial_handler(&text)?;
+                self.section.environment.set.push(choice);
+            }
             Effect::Stats => self.plan.talk.stats = true,
             Effect::Verbose => self.plan.talk.verbose = true,
             Effect::Bindings => self.plan.talk.bindings = true,
@@ -305,6 +309,23 @@ fn binding(text: &str) -> Result<Option<Binding>, LaunchError> {
     }
 }
 
+/// What tells the library of an error handler.
+fn initial_handler(text: &str) -> Result<(OsString, OsString), LaunchError> {
+    let names = [
+        "mpi_errors_are_fatal",
+        "mpi_errors_abort",
+        "mpi_errors_return",
+    ];
+    let choice = names.iter().position(|&name| name == text).ok_or_else(|| {
+        LaunchError::usage(format!(
+            "--initial-errhandler wants {}, but got '{text}'",
+            names.join(", ")
+        ))
+    })?;
+    let name = settings::INITIAL_ERRHANDLER_VARIABLE.into();
+    Ok((name, choice.to_string().into()))
+}
+
 /// `-x NAME` and `-x NAME=VALUE`. A name that is not set passes nothing on.
 fn exported(value: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = value.as_bytes();
@@ -361,6 +382,15 @@ mod tests {
     }
 
     #[test]
+    fn programs_have_their_own_initial_error_handler() {
+        let (plan, _) = job("--initial-errhandler mpi_errors_return a.out : b.out");
+        let given = |program: usize| plan.programs[program].environment.set.clone();
+        let name = settings::INITIAL_ERRHANDLER_VARIABLE;
+        assert_eq!(given(0), [(name.into(), "2".into())]);
+        assert_eq!(given(1), []);
+    }
+
+    #[test]
     fn flags_of_other_launchers_make_one_notice() {
         let (plan, notice) = job(
             "--allow-run-as-root --oversubscribe --mca btl self,sm -ppn 4 --map-by core --bind-to socket -np 2 -genvall \
@@ -392,6 +422,7 @@ mod tests {
         assert!(error("-n 2 -stdin 2 a.out").contains("the job has 2"));
         assert!(error("--bind-to elbow a.out").contains("--bind-to wants core"));
         assert!(error("--timeout -1 a.out").contains("--timeout wants"));
+        assert!(error("--initial-errhandler x a.out").contains("wants mpi_errors_are_fatal,"));
         assert!(error("-n 2 a.out :").contains("no program"));
         assert!(error("-hosts localhost,faraway.example a.out").contains("faraway.example"));
         assert!(error("--label=yes a.out").contains("takes no value"));

@@ -14,6 +14,7 @@ pub(crate) enum Effect {
     Stdin,
     BindTo,
     Timeout,
+    InitialHandler,
     Stats,
     Verbose,
     Quiet,
@@ -67,6 +68,7 @@ flags! {
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, all or none (default 0)";
     "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
+    "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
     "stats", [], Stats, "print each rank's counters at the end";
     "v" | "verbose", [], Verbose, "say what is done";
     "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";

@@ -14,6 +14,8 @@ pub const SIZE_VARIABLE: &str = "RANKPOINT_LAUNCH_SIZE";
 pub const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
 /// As [`SIZE_VARIABLE`] for this machine, under the name that other launchers use.
 pub const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
+/// Set for the ranks of a program for which `--initial-errhandler` is given; the library reads it.
+pub const INITIAL_ERRHANDLER_VARIABLE: &str = "RANKPOINT_INITIAL_ERRHANDLER";
 /// Read: milliseconds between asking the ranks to end and killing them.
 pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
 /// Read: seconds after which the job is ended, as for `--timeout`; the name that other launchers use.
