@@ -105,8 +105,23 @@ fn start_dup(
     request: *mut MPI_Request,
 ) -> i32 {
     run(call, comm, || {
-        let (made, id) = create::idup(&COMMS.share(comm, "comm")?)?;
-        publish(Some(made), newcomm)?;
+        let parent = COMMS.share(comm, "comm")?;
+        // Its handle comes first: what is under way cannot be taken back where there is none left.
+        let mut handle = None;
+        let started = create::idup_announced(&parent, |made| {
+            publish(Some(made.clone()), newcomm)?;
+            // SAFETY: the result is writable (crate head).
+            handle = Some(unsafe { *newcomm });
+            Ok(())
+        });
+        let (_, id) = match (started, handle) {
+            (Ok(started), _) => started,
+            (Err(error), Some(handle)) => {
+                COMMS.remove(handle, "newcomm")?;
+                return Err(error);
+            }
+            (Err(error), None) => return Err(error),
+        };
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())

@@ -117,8 +117,21 @@ pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
 /// # Errors
 /// As for [`dup`].
 pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
+    idup_announced(parent, |_| Ok(()))
+}
+
+/// As [`idup`]; the communicator is shown to `announce` before anything of it is under way.
+///
+/// # Errors
+/// As for [`idup`], and those of `announce`.
+pub fn idup_announced(
+    parent: &Arc<Comm>,
+    announce: impl FnOnce(&Arc<Comm>) -> Result<()>,
+) -> Result<(Arc<Comm>, RequestId)> {
     let (comm, agreement) = start_dup(parent)?;
-    Ok((comm, spawn_collective(parent, agreement)?))
+    announce(&comm)?;
+    let id = spawn_collective(parent, agreement)?;
+    Ok((comm, id))
 }
 
 /// A colour and a key as one word.
