@@ -43,7 +43,8 @@ def build(prefix, folder):
     pip("download", "--no-deps", "--no-binary", "mpi4py", "--dest", str(folder), f"mpi4py=={VERSION}")
     archive = folder / f"mpi4py-{VERSION}.tar.gz"
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        # Debian 12's Python has no filters.
+        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     pip(
         "install", "--upgrade", "--no-deps", "--no-binary", "mpi4py", "--target", str(site), str(archive),
         MPICC=str(prefix / "bin/mpicc"),

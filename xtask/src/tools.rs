@@ -24,6 +24,17 @@ pub(crate) const VALGRIND: Tool = Tool {
     probe: &["valgrind", "--version"],
     package: "valgrind",
 };
+pub(crate) const MAKE: Tool = Tool {
+    name: "make",
+    probe: &["make", "--version"],
+    package: "make",
+};
+/// With the module that unpacks archives.
+pub(crate) const PYTHON: Tool = Tool {
+    name: "Python",
+    probe: &["python3", "-c", "import lzma"],
+    package: "python3",
+};
 pub(crate) const PIP: Tool = Tool {
     name: "Python's pip",
     probe: &["python3", "-m", "pip", "--version"],

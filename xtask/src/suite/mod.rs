@@ -2,15 +2,15 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`python`] runs Python's tests, [`tune`] has a table of rules made, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`tune`] has a table of rules made, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
 mod gpu;
 mod memory;
+mod others;
 mod profiling;
 mod programs;
-mod python;
 mod tune;
 mod wrappers;
 
@@ -94,17 +94,25 @@ const STEPS: &[Step] = &[
     ("abi", abi::header_agrees),
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
-    ("python", python::bindings),
+    ("python", others::python),
+    ("mpich", others::mpich),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("memory", memory::budgets),
 ];
 
-/// Runs the steps that the arguments name, or all.
+/// Steps that take so long that only those who name them run them.
+const NAMED: &[Step] = &[("mpich-whole", others::mpich_whole)];
+
+/// Runs the steps that the arguments name, or all but the long ones.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+    let known = || STEPS.iter().chain(NAMED);
+    let names: Vec<&str> = known().map(|(name, _)| *name).collect();
     if arguments.iter().any(|word| word == "--list") {
-        shell::say(&names.join("\n"));
+        STEPS.iter().for_each(|(name, _)| shell::say(name));
+        for (name, _) in NAMED {
+            shell::say(&format!("{name} (only if named)"));
+        }
         return Ok(());
     }
     if let Some(unknown) = arguments
@@ -116,10 +124,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             names.join(", ")
         ));
     }
-    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|word| word == name);
+    let steps: Vec<&Step> = if arguments.is_empty() {
+        STEPS.iter().collect()
+    } else {
+        known()
+            .filter(|(name, _)| arguments.iter().any(|word| word == name))
+            .collect()
+    };
     let mut rows = Vec::new();
     let (mut all_passed, mut all_failed, mut all_skipped) = (0, 0, 0);
-    for (name, action) in STEPS.iter().filter(|(name, _)| wanted(name)) {
+    for (name, action) in steps {
         shell::say(&format!("== {name}"));
         let start = Instant::now();
         let (passed, failed, skipped, text) = match action() {

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Builds MPICH's own test suite with our mpicc and runs what expected.txt names of it.
+
+usage: run.py PREFIX FOLDER [--whole] [--times] [DIRECTORY[/PROGRAM]...]
+
+PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of the suite is kept. expected.txt says which
+directories are run, which of their programs cannot be built, which tests fail, and why: a test that fails unexpectedly is an
+error, and so is one that passes unexpectedly. --whole runs the long tests too, --times prints what each took, and names
+of directories or programs run only those. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY"
+and the exit status 77 where the suite cannot be had.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import build
+import expected
+
+AT_ONCE = 2
+LIMIT_S = 240
+WHOLE_LIMIT_S = 600
+NO_ERRORS = re.compile(r"\s*No [Ee]rrors\s*")
+# What may not become of a test.
+WRONG = ["fails", "passes", "is built", "is not built"]
+# Ends that no listed failure may have: mpiexec says that a rank died or that its time was up.
+DISORDER = re.compile(r"^mpiexec: .*(was killed by signal|time of .* is up)", re.MULTILINE)
+
+
+def available_gibibytes():
+    """Memory that programs may still have."""
+    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / 1024**2
+    return 0.0
+
+
+def passes(test, printed, status):
+    """Whether a test did what it should: by MPICH's own rules, nothing else may be printed."""
+    lines = [line for line in printed.splitlines() if line.strip()]
+    clean = bool(lines) and all(NO_ERRORS.fullmatch(line) for line in lines)
+    return {
+        "no errors": clean and status == 0,
+        "no errors, error": clean and status != 0,
+        "error": status not in (0, 124) and not DISORDER.search(printed),
+        "status": status == 0,
+    }[test.judge]
+
+
+def run(prefix, suite, whole, test):
+    """The word for what became of a test, what it printed, and the seconds that it took."""
+    program = suite / test.name
+    if test.verdict == "never" or (test.verdict == "long" and not whole):
+        return "skipped", "", 0.0
+    if not program.exists() or test.verdict == "unbuilt":
+        words = {(False, True): "as listed", (True, True): "is built", (False, False): "is not built"}
+        return words[program.exists(), test.verdict == "unbuilt"], "", 0.0
+    if test.gibibytes > available_gibibytes():
+        return "too large", "", 0.0
+    limit = WHOLE_LIMIT_S if whole else LIMIT_S
+    command = [prefix / "bin/mpiexec", "--timeout", str(limit), "-n", str(test.ranks), program, *test.arguments]
+    start = time.monotonic()
+    done = subprocess.run(
+        command, cwd=program.parent, env={**os.environ, **test.settings}, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    seconds = time.monotonic() - start
+    passed = passes(test, done.stdout, done.returncode)
+    if test.verdict != "fails":
+        return "passed" if passed else "fails", done.stdout, seconds
+    if passed:
+        return "passes", done.stdout, seconds
+    return "fails" if DISORDER.search(done.stdout) else "as listed", done.stdout, seconds
+
+
+def main():
+    options = [word for word in sys.argv[1:] if word.startswith("--")]
+    prefix, folder, *names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    prefix, folder = Path(prefix).resolve(), Path(folder).resolve()
+    whole = "--whole" in options
+    lines = expected.rules(Path(__file__).with_name("expected.txt"))
+    directories = [rule.name for rule in lines if rule.verb == "directory"]
+    try:
+        suite = build.programs(prefix, folder, directories)
+    except build.Unavailable as why:
+        print(f"skipped: {why}")
+        sys.exit(77)
+    tests = expected.tests(suite, lines)
+    if names:
+        tests = [test for test in tests if test.name in names or str(Path(test.name).parent) in names]
+    if not tests:
+        sys.exit(f"no test is called {' or '.join(names)}")
+    results = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for test, result in zip(tests, pool.map(lambda test: run(prefix, suite, whole, test), tests)):
+            results.append((test, result))
+            report(test, *result, times="--times" in options)
+    count = lambda words, chosen: sum(word in words for test, (word, *_) in results if chosen in (None, parent(test)))
+    passed, listed, left = ["passed"], ["as listed"], ["skipped", "too large"]
+    for name in dict.fromkeys(parent(test) for test in tests):
+        total = sum(parent(test) == name for test in tests)
+        print(f"  {name:16}{count(passed, name):4} of {total} pass, {count(listed, name)} as listed, {count(left, name)} not run")
+    print(f"{count(listed, None)} fail or do not build as listed in expected.txt, {count(left, None)} were not run")
+    wrong = len(results) - count(passed + listed + left, None)
+    print(f"{count(passed, None)} passed, {wrong} failed, {count(listed + left, None)} skipped")
+    sys.exit(wrong != 0)
+
+
+def report(test, word, printed, seconds, times):
+    """Says what became of a test, if that is to be said."""
+    if times:
+        print(f"{seconds:8.2f} s  {word:9}  {test}", flush=True)
+    if word in WRONG:
+        listed = f" (listed as {test.verdict}: {test.why})" if test.verdict else ""
+        print(f"{test} {word}{listed}\n{printed[-3000:]}", flush=True)
+
+
+def parent(test):
+    """The directory of a test."""
+    return str(Path(test.name).parent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Others' test suites on Rankpoint: those of Python's MPI bindings and of MPICH, each built and run by a script of `tests`.
+
+use super::Found;
+use crate::tools::{self, Tool};
+use crate::{install, shell};
+
+/// A suite of tests and the script that runs it. The script takes the prefix and a folder to work in; its last line is
+/// `N passed, N failed, N skipped`, or `skipped: WHY` with an exit status of its own.
+struct Suite {
+    /// In the summary.
+    name: &'static str,
+    script: &'static str,
+    arguments: &'static [&'static str],
+    needs: &'static [Tool],
+    /// Seconds that all of it may take.
+    limit_s: u32,
+}
+
+/// The exit status of a script that could not get its suite.
+const UNAVAILABLE: i32 = 77;
+
+/// What building C programs of others takes.
+const BUILD_TOOLS: &[Tool] = &[tools::CC, tools::MAKE, tools::PYTHON];
+
+/// mpi4py's.
+pub(super) fn python() -> Result<Found, String> {
+    let suite = Suite {
+        name: "mpi4py",
+        script: "tests/mpi4py/run.py",
+        arguments: &[],
+        needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
+        limit_s: 900,
+    };
+    suite.run()
+}
+
+/// MPICH's, without its long tests.
+pub(super) fn mpich() -> Result<Found, String> {
+    let suite = Suite {
+        name: "MPICH",
+        script: "tests/mpich/run.py",
+        arguments: &[],
+        needs: BUILD_TOOLS,
+        limit_s: 1200,
+    };
+    suite.run()
+}
+
+/// All of MPICH's.
+pub(super) fn mpich_whole() -> Result<Found, String> {
+    let suite = Suite {
+        name: "MPICH",
+        script: "tests/mpich/run.py",
+        arguments: &["--whole"],
+        needs: BUILD_TOOLS,
+        limit_s: 5400,
+    };
+    suite.run()
+}
+
+impl Suite {
+    fn run(&self) -> Result<Found, String> {
+        let script = shell::root().join(self.script);
+        if let Err(why) = tools::need(self.needs) {
+            return Ok(Found::Skipped(why));
+        }
+        let prefix = install::into_target()?;
+        let folder = shell::target().join(self.name.to_lowercase());
+        let mut command = shell::command("timeout");
+        command.args(["-k", "10", &self.limit_s.to_string(), "python3"]);
+        command.arg(&script).arg(&prefix).arg(&folder);
+        let output = shell::output(command.args(self.arguments))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            shell::say(&format!("{text}\n{errors}"));
+        }
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        self.judge(last.unwrap_or(""), output.status)
+    }
+
+    /// What the script's last line and its exit status mean.
+    fn judge(&self, last: &str, status: std::process::ExitStatus) -> Result<Found, String> {
+        if let (Some(why), Some(UNAVAILABLE)) = (last.strip_prefix("skipped: "), status.code()) {
+            return Ok(Found::Skipped(why.to_owned()));
+        }
+        let numbers: Vec<usize> = last
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        match numbers[..] {
+            [passed, failed, skipped]
+                if passed + failed > 0 && (failed > 0 || status.success()) =>
+            {
+                Ok(Found::Tests {
+                    passed,
+                    failed,
+                    skipped,
+                    what: format!("tests of {}", self.name),
+                })
+            }
+            _ => Err(format!(
+                "{} ended with {status} and said '{last}'",
+                self.script
+            )),
+        }
+    }
+}
