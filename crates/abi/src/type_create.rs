@@ -218,10 +218,10 @@ pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
                 slice("array_of_types", count, types)?,
             )
         };
-        let types = handles
-            .iter()
-            .map(|&handle| Ok(Old::from(&*DATATYPES.borrow(handle, "array_of_types")?)))
-            .collect::<Result<Vec<_>>>()?;
+        let mut types = Vec::with_capacity(handles.len());
+        for &handle in handles {
+            types.push(Old::from(&*DATATYPES.borrow(handle, "array_of_types")?));
+        }
         Datatype::structure_of(lengths, displacements, types, C::WIDTH)
     })
 }

@@ -53,6 +53,7 @@ impl Bounds {
     }
 
     /// Takes in the type map `part` at offset `at`.
+    #[inline]
     pub(crate) fn add(&mut self, part: &Self, at: i64) -> Result<()> {
         if let Some(data) = part.data {
             widen(&mut self.data, shifted(data, at)?);
@@ -65,6 +66,7 @@ impl Bounds {
     }
 
     /// The lower bound and the extent.
+    #[inline]
     pub(crate) fn span(&self) -> Result<(i64, i64)> {
         if let Some((low, high)) = self.markers {
             return Ok((low, high.checked_sub(low).ok_or(LayoutError::Overflow)?));

@@ -264,10 +264,9 @@ impl<'o, O: Observer> Builder<'o, O> {
         &mut self,
         pieces: impl IntoIterator<Item = (i64, usize, &'a Layout)>,
     ) -> Result<Layout> {
-        let mut pieces = pieces
-            .into_iter()
-            .filter(|&(_, length, _)| length > 0)
-            .peekable();
+        let pieces = pieces.into_iter();
+        let expected = pieces.size_hint().0;
+        let mut pieces = pieces.filter(|&(_, length, _)| length > 0).peekable();
         let Some((at, length, old)) = pieces.next() else {
             return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
         };
@@ -277,6 +276,7 @@ impl<'o, O: Observer> Builder<'o, O> {
         }
         let (mut bounds, mut size) = (Bounds::default(), 0usize);
         let mut gather = Gather::new(self.observer);
+        gather.expect_runs(expected);
         for (at, length, old) in std::iter::once((at, length, old)).chain(pieces) {
             let (part_size, far) = check_repeat(old, length, old.extent())?;
             bounds.add(old.bounds(), at)?;
@@ -333,6 +333,9 @@ impl<'o, O: Observer> Builder<'o, O> {
 
     /// As [`Self::repeated`], of a layout that is not used otherwise.
     fn repeat(&mut self, count: usize, stride: i64, old: Layout) -> Result<Layout> {
+        if count == 1 && !O::WATCHES {
+            return Ok(old);
+        }
         if count == 0 {
             return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
         }

@@ -7,6 +7,8 @@
 //! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
 //! which has 63 bits: there are fewer than 64 of them.
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::observe::{Observer, Rule, tell};
@@ -31,13 +33,87 @@ pub struct Dimension {
     pub bytes: usize,
 }
 
+/// Dimensions, innermost first. The only one of a vector needs no memory of its own.
+#[derive(Clone)]
+pub struct Dimensions(Room);
+
+#[derive(Clone)]
+enum Room {
+    One(Dimension),
+    Any(Vec<Dimension>),
+}
+
+impl Dimensions {
+    /// None.
+    pub const NONE: Self = Self(Room::Any(Vec::new()));
+
+    /// All of them.
+    pub const fn as_slice(&self) -> &[Dimension] {
+        match &self.0 {
+            Room::One(dimension) => std::slice::from_ref(dimension),
+            Room::Any(dimensions) => dimensions.as_slice(),
+        }
+    }
+
+    /// Adds one around the others.
+    pub(crate) fn push(&mut self, outer: Dimension) {
+        match &mut self.0 {
+            Room::One(inner) => self.0 = Room::Any(vec![*inner, outer]),
+            Room::Any(none) if none.is_empty() => self.0 = Room::One(outer),
+            Room::Any(dimensions) => dimensions.push(outer),
+        }
+    }
+
+    fn last_mut(&mut self) -> Option<&mut Dimension> {
+        match &mut self.0 {
+            Room::One(dimension) => Some(dimension),
+            Room::Any(dimensions) => dimensions.last_mut(),
+        }
+    }
+
+    /// The outermost one is repeated so often.
+    pub(crate) fn set_last_count(&mut self, count: usize) {
+        if let Some(last) = self.last_mut() {
+            last.count = count;
+        }
+    }
+}
+
+impl Default for Dimensions {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl Deref for Dimensions {
+    type Target = [Dimension];
+
+    fn deref(&self) -> &[Dimension] {
+        self.as_slice()
+    }
+}
+
+impl PartialEq for Dimensions {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Dimensions {}
+
+impl fmt::Debug for Dimensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
 /// One block repeated along dimensions, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nest {
     /// The first repetition's block.
     pub block: Block,
     /// Innermost first.
-    pub dimensions: Vec<Dimension>,
+    pub dimensions: Dimensions,
 }
 
 /// The bytes of one element, in packing order.
@@ -52,7 +128,7 @@ pub enum Form {
         /// Bytes of each run.
         bytes: usize,
         /// Innermost first.
-        dimensions: Vec<Dimension>,
+        dimensions: Dimensions,
     },
     /// Several nests, and dimensions around all of them, innermost first.
     Irregular {
@@ -61,7 +137,7 @@ pub enum Form {
         /// Packed position of each nest.
         packed_before: Arc<[usize]>,
         /// Innermost first.
-        dimensions: Vec<Dimension>,
+        dimensions: Dimensions,
     },
 }
 
@@ -72,7 +148,7 @@ pub(crate) const MAX_DIMENSIONS: usize = 64;
 pub(crate) const FEW: usize = 4;
 
 /// Adds a dimension around others; whether it was joined with the outermost of them.
-fn add_dimension(dimensions: &mut Vec<Dimension>, outer: Dimension) -> bool {
+fn add_dimension(dimensions: &mut Dimensions, outer: Dimension) -> bool {
     if let Some(last) = dimensions.last_mut()
         && last.end() == Some(outer.stride)
     {
@@ -121,7 +197,7 @@ impl Form {
     pub(crate) const fn run(bytes: usize) -> Self {
         Self::Regular(Nest {
             block: Block { offset: 0, bytes },
-            dimensions: Vec::new(),
+            dimensions: Dimensions::NONE,
         })
     }
 
@@ -139,14 +215,14 @@ impl Form {
         Self::Irregular {
             nests,
             packed_before,
-            dimensions: Vec::new(),
+            dimensions: Dimensions::NONE,
         }
     }
 
     /// The only block of a form without holes.
     pub(crate) const fn single_block(&self) -> Option<Block> {
         match self {
-            Self::Regular(nest) if nest.dimensions.is_empty() => Some(nest.block),
+            Self::Regular(nest) if nest.dimensions.as_slice().is_empty() => Some(nest.block),
             _ => None,
         }
     }
@@ -187,7 +263,7 @@ impl Form {
             .fold(inside, |bytes, outer| bytes * outer.count)
     }
 
-    fn dimensions_mut(&mut self) -> &mut Vec<Dimension> {
+    fn dimensions_mut(&mut self) -> &mut Dimensions {
         match self {
             Self::Regular(Nest { dimensions, .. })
             | Self::List { dimensions, .. }

@@ -2,7 +2,7 @@
 //! Pieces at displacements, and the simplest form of the whole.
 
 use crate::error::{LayoutError, Result};
-use crate::form::{Block, Dimension, Form, Nest};
+use crate::form::{Block, Dimension, Dimensions, Form, Nest};
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, Silent, tell};
 
@@ -213,7 +213,7 @@ impl Piece for Block {
     fn into_nest(self) -> Nest {
         Nest {
             block: self,
-            dimensions: Vec::new(),
+            dimensions: Dimensions::NONE,
         }
     }
 }
@@ -312,7 +312,7 @@ fn repeated_list(offsets: Vec<i64>, bytes: usize, patterns: &[(usize, i64)]) -> 
     let list = Form::List {
         offsets: offsets.into(),
         bytes,
-        dimensions: Vec::new(),
+        dimensions: Dimensions::NONE,
     };
     along(list, patterns)
 }
@@ -396,7 +396,7 @@ impl Nest {
             {
                 Some(mine.count)
             }
-            _ => (nest.dimensions == inner).then_some(1),
+            _ => (*nest.dimensions == *inner).then_some(1),
         };
         let (mine, theirs) = (count(self)?, count(next)?);
         let end = i64::try_from(mine).ok()?.checked_mul(outer.stride)?;
@@ -405,7 +405,7 @@ impl Nest {
         }
         let mut joined = self.clone();
         joined.dimensions = deep.dimensions.clone();
-        joined.dimensions.last_mut()?.count = mine + theirs;
+        joined.dimensions.set_last_count(mine + theirs);
         Some(joined)
     }
 }

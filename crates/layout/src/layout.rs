@@ -176,11 +176,13 @@ impl Layout {
     ///
     /// # Errors
     /// When the upper bound exceeds 63 bits.
+    #[inline]
     pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
         self.clone().into_resized(lower_bound, extent)
     }
 
     /// As [`Self::resized`], of a layout that is not used otherwise.
+    #[inline]
     pub(crate) fn into_resized(self, lower_bound: i64, extent: i64) -> Result<Self> {
         let upper_bound = lower_bound
             .checked_add(extent)
@@ -202,6 +204,7 @@ impl Layout {
     }
 
     /// A layout of these parts, whose bounds are looked at here.
+    #[inline]
     pub(crate) fn from_parts(form: Form, size: usize, bounds: Bounds) -> Result<Self> {
         let (lower_bound, extent) = bounds.span()?;
         let (low, high) = bounds.data();

@@ -36,7 +36,7 @@ mod walk;
 
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
-pub use form::{Block, Dimension, Form, Nest};
+pub use form::{Block, Dimension, Dimensions, Form, Nest};
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
 pub use observe::{Observer, Rule, Silent};

@@ -114,7 +114,7 @@ impl Datatype {
             .map_err(|error| limits::of_sizes(error, "array_of_sizes", sizes, array_order, old))?;
         let mut contents = Contents::new(Combiner::Subarray, old);
         contents.integers.push(sizes.len() as i32);
-        let mut contents = contents
+        contents
             .numbers(width, sizes)
             .numbers(width, subsizes)
             .numbers(width, starts);
@@ -141,7 +141,7 @@ impl Datatype {
         contents
             .integers
             .extend_from_slice(&[array.size, array.rank, dimensions as i32]);
-        let mut contents = contents.numbers(width, array.global_sizes);
+        contents.numbers(width, array.global_sizes);
         contents.integers.extend_from_slice(array.distributions);
         contents.integers.extend_from_slice(array.arguments);
         contents.integers.extend_from_slice(array.process_sizes);

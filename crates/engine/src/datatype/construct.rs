@@ -59,7 +59,7 @@ impl Contents {
     }
 
     /// Notes counts, block lengths, and displacements in elements.
-    pub(super) fn numbers(mut self, width: Width, numbers: &[impl Argument]) -> Self {
+    pub(super) fn numbers(&mut self, width: Width, numbers: &[impl Argument]) -> &mut Self {
         match width {
             Width::Int => self.integers.extend(wide(numbers).map(|it| it as i32)),
             Width::Count => self.counts.extend(wide(numbers)),
@@ -68,7 +68,7 @@ impl Contents {
     }
 
     /// Notes displacements, strides and bounds in bytes.
-    fn bytes(mut self, width: Width, bytes: &[impl Argument]) -> Self {
+    fn bytes(&mut self, width: Width, bytes: &[impl Argument]) -> &mut Self {
         match width {
             Width::Int => self.addresses.extend(wide(bytes)),
             Width::Count => self.counts.extend(wide(bytes)),
@@ -170,8 +170,9 @@ impl Datatype {
     pub fn contiguous(count: i64, old: &Arc<Self>, width: Width) -> Result<Arc<Self>> {
         let layout = Layout::contiguous(natural("count", count)?, old.layout());
         let layout = layout.map_err(|error| limits::of_argument(error, "count", count))?;
-        let contents = Contents::new(Combiner::Contiguous, old);
-        Self::derived(layout, contents.numbers(width, &[count]))
+        let mut contents = Contents::new(Combiner::Contiguous, old);
+        contents.numbers(width, &[count]);
+        Self::derived(layout, contents)
     }
 
     /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
@@ -188,8 +189,9 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::vector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let contents = Contents::new(Combiner::Vector, old);
-        Self::derived(layout, contents.numbers(width, &[count, length, stride]))
+        let mut contents = Contents::new(Combiner::Vector, old);
+        contents.numbers(width, &[count, length, stride]);
+        Self::derived(layout, contents)
     }
 
     /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
@@ -206,8 +208,8 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::hvector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let contents = Contents::new(Combiner::Hvector, old);
-        let contents = contents
+        let mut contents = Contents::new(Combiner::Hvector, old);
+        contents
             .numbers(width, &[count, length])
             .bytes(width, &[stride]);
         Self::derived(layout, contents)
@@ -242,8 +244,8 @@ impl Datatype {
             let pieces = pieces.map(|(size, at)| (size, at, extent, old.layout()));
             limits::of_pieces(error, None, pieces)
         })?;
-        let contents = Contents::new(Combiner::Indexed, old);
-        let contents = contents
+        let mut contents = Contents::new(Combiner::Indexed, old);
+        contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
             .numbers(width, displacements);
@@ -271,8 +273,8 @@ impl Datatype {
                 pieces.map(|(size, at)| (size, at, 1, old.layout())),
             )
         })?;
-        let contents = Contents::new(Combiner::Hindexed, old);
-        let contents = contents
+        let mut contents = Contents::new(Combiner::Hindexed, old);
+        contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
             .bytes(width, displacements);
@@ -290,8 +292,8 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let layout = equal_blocks(length, displacements, old.layout().extent(), old)?;
-        let contents = Contents::new(Combiner::IndexedBlock, old);
-        let contents = contents
+        let mut contents = Contents::new(Combiner::IndexedBlock, old);
+        contents
             .numbers(width, &[displacements.len() as i64, length])
             .numbers(width, displacements);
         Self::derived(layout, contents)
@@ -308,8 +310,8 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let layout = equal_blocks(length, displacements, 1, old)?;
-        let contents = Contents::new(Combiner::HindexedBlock, old);
-        let contents = contents
+        let mut contents = Contents::new(Combiner::HindexedBlock, old);
+        contents
             .numbers(width, &[displacements.len() as i64, length])
             .bytes(width, displacements);
         Self::derived(layout, contents)
@@ -366,7 +368,7 @@ impl Datatype {
         });
         let mut contents = Contents::of(Combiner::Struct);
         contents.types = Olds::Many(types);
-        let contents = contents
+        contents
             .numbers(width, &[lengths.len() as i64])
             .numbers(width, lengths)
             .bytes(width, displacements);
@@ -385,8 +387,9 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let layout = old.layout().resized(lower_bound, extent);
         let layout = layout.map_err(|error| limits::of_argument(error, "extent", extent))?;
-        let contents = Contents::new(Combiner::Resized, old);
-        Self::derived(layout, contents.bytes(width, &[lower_bound, extent]))
+        let mut contents = Contents::new(Combiner::Resized, old);
+        contents.bytes(width, &[lower_bound, extent]);
+        Self::derived(layout, contents)
     }
 
     /// The pair type of a value and an index type, for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); `None` when
