@@ -12,8 +12,7 @@ use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll_buffers::{
-    Piece, all_run, block, elements_apart, in_place, in_place_if, misplaced, one_group, own_apart,
-    own_piece, run_of, runs_apart, times,
+    block, in_place, in_place_if, misplaced, one_group, own_and_all, own_apart, own_piece, run_of,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -351,22 +350,15 @@ unsafe fn gather(
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let own = own_piece(is_root, "sendbuf", sendbuf, sendcount, sendtype)?;
-        if is_root {
-            let all = all_run(found, recvbuf, count, recvtype)?;
-            match (own, all) {
-                (Piece::Run(from), Some(into)) => runs_apart(from, into)?,
-                (Piece::InPlace, _) => {}
-                _ => elements_apart(
-                    (sendbuf, sendcount, sendtype),
-                    (recvbuf, times(found, count), recvtype),
-                )?,
-            }
-            if let (Some(from), Some(_)) = (own.dense(), all) {
-                short = attempt!(call, found, ending, gather(from, all, Some(rank)));
-            }
-        } else if let Some(from) = own.dense() {
-            short = attempt!(call, found, ending, gather(from, None, Some(rank)));
+        let own = (sendbuf, sendcount, sendtype);
+        let runs = if is_root {
+            let all = (recvbuf.cast_const(), count, recvtype);
+            own_and_all(found, ("sendbuf", own), all, true)?.map(|(own, all)| (own, Some(all)))
+        } else {
+            own_piece(false, "sendbuf", own)?.map(|own| (own, None))
+        };
+        if let Some((from, into)) = runs {
+            short = attempt!(call, found, ending, gather(from, into, Some(rank)));
         }
     }
     rest(move || {
@@ -469,22 +461,15 @@ unsafe fn scatter(
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let own = own_piece(is_root, "recvbuf", recvbuf, recvcount, recvtype)?;
-        if is_root {
-            let all = all_run(found, sendbuf, count, sendtype)?;
-            match (all, own) {
-                (Some(from), Piece::Run(into)) => runs_apart(from, into)?,
-                (_, Piece::InPlace) => {}
-                _ => elements_apart(
-                    (sendbuf, times(found, count), sendtype),
-                    (recvbuf, recvcount, recvtype),
-                )?,
-            }
-            if let (Some(into), Some(_)) = (own.dense(), all) {
-                short = attempt!(call, found, ending, scatter(all, into, rank));
-            }
-        } else if let Some(into) = own.dense() {
-            short = attempt!(call, found, ending, scatter(None, into, rank));
+        let own = (recvbuf.cast_const(), recvcount, recvtype);
+        let runs = if is_root {
+            let all = (sendbuf, count, sendtype);
+            own_and_all(found, ("recvbuf", own), all, false)?.map(|(own, all)| (own, Some(all)))
+        } else {
+            own_piece(false, "recvbuf", own)?.map(|own| (own, None))
+        };
+        if let Some((into, from)) = runs {
+            short = attempt!(call, found, ending, scatter(from, into, rank));
         }
     }
     rest(move || {

@@ -9,8 +9,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying};
 use crate::coll_buffers::{
-    Piece, all_run, block, elements_apart, in_place, in_place_if, one_group, own_apart, own_piece,
-    runs_apart, times,
+    all_and_all, block, in_place, in_place_if, one_group, own_and_all, own_apart,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -32,18 +31,10 @@ unsafe fn allgather(
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if found.remote_group().is_none() {
-        let own = own_piece(true, "sendbuf", sendbuf, sendcount, sendtype)?;
-        let all = all_run(found, recvbuf, count, recvtype)?;
-        match (own, all) {
-            (Piece::Run(from), Some(into)) => runs_apart(from, into)?,
-            (Piece::InPlace, _) => {}
-            _ => elements_apart(
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, times(found, count), recvtype),
-            )?,
-        }
-        if let (Some(from), Some(_)) = (own.dense(), all) {
-            short = attempt!(call, found, ending, gather(from, all, None));
+        let own = (sendbuf, sendcount, sendtype);
+        let all = (recvbuf.cast_const(), count, recvtype);
+        if let Some((own, all)) = own_and_all(found, ("sendbuf", own), all, true)? {
+            short = attempt!(call, found, ending, gather(own, Some(all), None));
         }
     }
     rest(move || {
@@ -131,16 +122,12 @@ unsafe fn alltoall(
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if found.remote_group().is_none() && !in_place(sendbuf) {
-        let from = all_run(found, sendbuf, sendcount, sendtype)?;
-        let into = all_run(found, recvbuf, count, recvtype)?;
-        if let (Some(from), Some(into)) = (from, into) {
-            runs_apart(from, into)?;
+        let (send, receive) = (
+            (sendbuf, sendcount, sendtype),
+            (recvbuf.cast_const(), count, recvtype),
+        );
+        if let Some((from, into)) = all_and_all(found, send, receive)? {
             short = attempt!(call, found, ending, alltoall(from, into));
-        } else {
-            elements_apart(
-                (sendbuf, times(found, sendcount), sendtype),
-                (recvbuf, times(found, count), recvtype),
-            )?;
         }
     }
     rest(move || {

@@ -75,15 +75,19 @@ pub(crate) fn all_run(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Option<Run>> {
-    let piece = plain_run(buf, count, datatype);
-    match piece.and_then(|piece| piece.times(comm.partners())) {
+    match plain_all(comm, buf, count, datatype) {
         Some(all) => Ok(Some(all)),
-        None => general_all_run(comm, buf, count, datatype),
+        None => general_all(comm, buf, count, datatype),
     }
 }
 
+#[inline(always)]
+fn plain_all(comm: &Comm, buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Run> {
+    plain_run(buf, count, datatype)?.times(comm.partners())
+}
+
 #[inline(never)]
-fn general_all_run(
+fn general_all(
     comm: &Comm,
     buf: *const c_void,
     count: i64,
@@ -92,45 +96,101 @@ fn general_all_run(
     Ok(all_pieces(comm, buf, count, datatype)?.run())
 }
 
-/// What a rank gives or gets.
-#[derive(Clone, Copy)]
-pub(crate) enum Piece {
-    /// It is in the other buffer.
-    InPlace,
-    /// One run of bytes.
-    Run(Run),
-    /// Something else.
-    Scattered,
-}
-
-impl Piece {
-    /// The run that it is, or nothing if it is in place; `None` if it is something else.
-    #[inline(always)]
-    pub(crate) const fn dense(self) -> Option<Option<Run>> {
-        match self {
-            Self::InPlace => Some(None),
-            Self::Run(run) => Some(Some(run)),
-            Self::Scattered => None,
-        }
-    }
-}
-
-/// The piece that a rank gives or gets.
+/// The piece that a rank gives or gets as a run of bytes, checked; `None` inside if it is in place, and outside if it is no run.
 #[inline(always)]
 pub(crate) fn own_piece(
     allowed: bool,
     argument: &'static str,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Piece> {
-    if let Some(run) = plain_run(buf, count, datatype) {
-        return Ok(Piece::Run(run));
+    piece: Elements,
+) -> Result<Option<Option<Run>>> {
+    match plain_run(piece.0, piece.1, piece.2) {
+        Some(run) => Ok(Some(Some(run))),
+        None => general_piece(allowed, argument, piece),
     }
-    if in_place_if(allowed, argument, buf)? {
-        return Ok(Piece::InPlace);
+}
+
+#[inline(never)]
+fn general_piece(
+    allowed: bool,
+    argument: &'static str,
+    piece: Elements,
+) -> Result<Option<Option<Run>>> {
+    if in_place_if(allowed, argument, piece.0)? {
+        return Ok(Some(None));
     }
-    Ok(general_run(buf, count, datatype)?.map_or(Piece::Scattered, Piece::Run))
+    Ok(general_run(piece.0, piece.1, piece.2)?.map(Some))
+}
+
+/// The own piece ([`own_piece`]), which may be in place, and one of each rank, which `all` describes with the elements of one; `None` if
+/// they are not two runs of bytes. They lie apart. `own_first` says which comes first in the call.
+#[inline(always)]
+pub(crate) fn own_and_all(
+    comm: &Comm,
+    (argument, own): (&'static str, Elements),
+    all: Elements,
+    own_first: bool,
+) -> Result<Option<(Option<Run>, Run)>> {
+    let runs = (
+        plain_run(own.0, own.1, own.2),
+        plain_all(comm, all.0, all.1, all.2),
+    );
+    let (Some(one), Some(every)) = runs else {
+        return general_own_and_all(comm, (argument, own), all, own_first);
+    };
+    match own_first {
+        true => runs_apart(one, every)?,
+        false => runs_apart(every, one)?,
+    }
+    Ok(Some((Some(one), every)))
+}
+
+#[inline(never)]
+fn general_own_and_all(
+    comm: &Comm,
+    (argument, own): (&'static str, Elements),
+    all: Elements,
+    own_first: bool,
+) -> Result<Option<(Option<Run>, Run)>> {
+    let piece = general_piece(true, argument, own)?;
+    let every = general_all(comm, all.0, all.1, all.2)?;
+    if !in_place(own.0) {
+        let all = (all.0, times(comm, all.1), all.2);
+        match own_first {
+            true => elements_apart(own, all)?,
+            false => elements_apart(all, own)?,
+        }
+    }
+    Ok(piece.zip(every))
+}
+
+/// A piece of each rank that is given, and one that is got, each described with the elements of one; `None` if they are not two runs of
+/// bytes. They lie apart.
+#[inline(always)]
+pub(crate) fn all_and_all(
+    comm: &Comm,
+    from: Elements,
+    into: Elements,
+) -> Result<Option<(Run, Run)>> {
+    let runs = (
+        plain_all(comm, from.0, from.1, from.2),
+        plain_all(comm, into.0, into.1, into.2),
+    );
+    let (Some(given), Some(got)) = runs else {
+        return general_all_and_all(comm, from, into);
+    };
+    runs_apart(given, got)?;
+    Ok(Some((given, got)))
+}
+
+#[inline(never)]
+fn general_all_and_all(comm: &Comm, from: Elements, into: Elements) -> Result<Option<(Run, Run)>> {
+    let given = general_all(comm, from.0, from.1, from.2)?;
+    let got = general_all(comm, into.0, into.1, into.2)?;
+    elements_apart(
+        (from.0, times(comm, from.1), from.2),
+        (into.0, times(comm, into.1), into.2),
+    )?;
+    Ok(given.zip(got))
 }
 
 /// A piece of each rank of an intracommunicator, one after the other.
@@ -177,7 +237,7 @@ pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
 }
 
 /// As many elements for each rank of an intracommunicator.
-pub(crate) fn times(comm: &Comm, count: i64) -> i64 {
+fn times(comm: &Comm, count: i64) -> i64 {
     count.saturating_mul(i64::from(comm.size()))
 }
 
@@ -185,7 +245,6 @@ pub(crate) fn times(comm: &Comm, count: i64) -> i64 {
 pub(crate) type Elements = (*const c_void, i64, MPI_Datatype);
 
 /// As [`apart`], for what is not two runs.
-#[cold]
 #[inline(never)]
 pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
     let (from, into) = (

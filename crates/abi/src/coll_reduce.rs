@@ -16,6 +16,7 @@ use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, res
 use crate::coll_buffers::{
     all_run, apart, block, elements_apart, in_place, in_place_if, one_group, run_of, runs_apart,
 };
+use crate::datatype::plain_run;
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
@@ -104,20 +105,29 @@ impl Vectors {
     /// Both as the straight line takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
     fn runs(&self) -> Result<Option<(Run, Run)>> {
+        let runs = (
+            plain_run(self.sendbuf, self.count, self.datatype),
+            plain_run(self.recvbuf, self.count, self.datatype),
+        );
+        let (Some(from), Some(into)) = runs else {
+            return (*self).general_runs();
+        };
+        runs_apart(from, into)?;
+        Ok(Some((from, into)))
+    }
+
+    #[inline(never)]
+    fn general_runs(self) -> Result<Option<(Run, Run)>> {
         let into = run_of(self.recvbuf, self.count, self.datatype)?;
         if in_place(self.sendbuf) {
             return Ok(into.map(|into| (into, into)));
         }
         let from = run_of(self.sendbuf, self.count, self.datatype)?;
-        if let (Some(from), Some(into)) = (from, into) {
-            runs_apart(from, into)?;
-            return Ok(Some((from, into)));
-        }
         elements_apart(
             (self.sendbuf, self.count, self.datatype),
             (self.recvbuf, self.count, self.datatype),
         )?;
-        Ok(None)
+        Ok(from.zip(into))
     }
 
     /// Both as messages take them.

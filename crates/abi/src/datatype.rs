@@ -215,7 +215,8 @@ pub(crate) fn plain_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) 
         cold_path();
         return None;
     }
-    Run::new(buf.cast_mut().cast(), count as usize * size as usize)
+    // SAFETY: it is above MPI_IN_PLACE.
+    Some(unsafe { Run::at(buf.cast_mut().cast(), count as usize * size as usize) })
 }
 
 /// As [`memory`], for calls that read and write their buffers with the processor.

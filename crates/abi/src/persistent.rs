@@ -64,8 +64,10 @@ pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
     {
         // SAFETY: the handle is readable (crate head).
         let id = RequestId(unsafe { *request } as u64);
-        if let Some(Ok(())) = persistent::start_at_once(process.vci(), id) {
-            return 0;
+        match persistent::start_at_once(process.vci(), id) {
+            Some(Ok(())) => return 0,
+            Some(Err(error)) => return raise("MPI_Start", comm_handle(id), error),
+            None => {}
         }
     }
     // SAFETY: passed on.
@@ -78,6 +80,7 @@ pub(crate) unsafe fn MPI_Startall(count: i32, requests: *mut MPI_Request) -> i32
 }
 
 /// Starts requests; what is wrong with one of them belongs to its communicator.
+#[inline(never)]
 unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i32 {
     if !is_active() {
         return inactive(call);

@@ -82,15 +82,30 @@ pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let id = unsafe { &mut *request.cast::<RequestId>() };
-    if *id == RequestId::SENT {
+    let is_done = if *id == RequestId::SENT {
         *id = RequestId::NULL;
-        store_single(status, Status::EMPTY);
-        return 0;
+        true
+    } else {
+        is_active() && process().is_some_and(|process| end_at_once(process.vci(), *id))
+    };
+    if !is_done {
+        return wait_longer(id, status);
     }
-    if is_active() && process().is_some_and(|process| end_at_once(process.vci(), *id)) {
-        store_single(status, Status::EMPTY);
-        return 0;
+    if !status.is_null() {
+        store_empty(status);
     }
+    0
+}
+
+/// Apart, so that a short wait needs no registers.
+#[inline(never)]
+fn store_empty(status: *mut MPI_Status) {
+    store_single(status, Status::EMPTY);
+}
+
+/// A wait for what is not complete, or needs more to end.
+#[inline(never)]
+fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
     let before = *id;
     run("MPI_Wait", comm_handle(before), || {
         let done = request::wait(vci()?, id, "MPI_Wait")?;

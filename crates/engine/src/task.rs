@@ -265,7 +265,8 @@ pub(crate) fn plan_collective(comm: &Comm, plan: Plan) -> Result<RequestId> {
     guard.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = guard.ops.op_mut(index);
     op.record.flags |= flag::PERSISTENT;
-    op.extra.get_or_insert_default().plan = Some(plan);
+    let extra = op.extra.get_or_insert_default();
+    (extra.short, extra.again) = (plan.short, Some(plan.again));
     Ok(request)
 }
 

@@ -36,7 +36,7 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
 use crate::task;
 use crate::vci::Watch;
-pub(super) use encounter::{Encounter, goes_along, meet_at_once};
+pub(super) use encounter::{Encounter, next, open};
 
 /// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
 /// communicators that are used once do without.
@@ -56,7 +56,7 @@ pub(crate) struct Membership {
     last_whole: AtomicU64,
 }
 
-struct Shared {
+pub(super) struct Shared {
     commons: Commons,
     /// Touched under the guard of the communicator's VCI only.
     turns: UnsafeCell<Turns>,

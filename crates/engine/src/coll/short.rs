@@ -7,13 +7,12 @@
 //! it ([`Begun`]) unless the others have come already. Where there is one member, they are copies.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
-use std::borrow::Borrow;
 use std::ptr::NonNull;
 
 use super::choose;
-use super::commons::{Encounter, Purpose, goes_along, meet_at_once};
+use super::commons::{Purpose, next, open};
 use super::shared::{lie_together, usable_in_place};
-use super::shown::{Begun, Needs, Rest, Start, copy};
+use super::shown::{AtOnce, Begun, Ending, Needs, Rest, Waiting, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -31,6 +30,17 @@ impl Run {
     #[inline(always)]
     pub fn new(base: *mut u8, bytes: usize) -> Option<Self> {
         NonNull::new(base).map(|base| Self { base, bytes })
+    }
+
+    /// `bytes` bytes at an address that is not null.
+    ///
+    /// # Safety
+    /// That.
+    #[inline(always)]
+    pub const unsafe fn at(base: *mut u8, bytes: usize) -> Self {
+        // SAFETY: the caller's promise.
+        let base = unsafe { NonNull::new_unchecked(base) };
+        Self { base, bytes }
     }
 
     /// As many bytes for each of so many ranks; `None` where these are too many to say so at once.
@@ -90,29 +100,31 @@ unsafe fn copy_alone(from: Run, into: *mut u8) {
     unsafe { copy(from.base(), into, from.bytes) };
 }
 
-/// What a call does when its own data are shown; without anything to do its result is the default.
-trait Then<'a, R, T: Default>: FnOnce(Encounter<'a>, Needs, Rest<R>) -> Result<T> {}
-
-impl<'a, R, T: Default, F: FnOnce(Encounter<'a>, Needs, Rest<R>) -> Result<T>> Then<'a, R, T>
-    for F
-{
+/// The turn of an operation, drawn, or a return from the function around it: with `None` where nothing has been done.
+macro_rules! meet {
+    ($ending:ident, $comm:ident, $purpose:expr, $bytes:expr, ($shown:expr, $shows:expr)) => {{
+        let shared = open($comm, $purpose, $bytes)?;
+        let next = next($comm, shared, $purpose, $bytes, $shown);
+        if let Err(error) = next.draw($ending.call(), $shows)? {
+            return Some(Err(error));
+        }
+        next.encounter
+    }};
 }
+
+/// What is left where nothing is combined.
+const NOTHING: Rest<&Reduction> = Rest::Nothing;
 
 /// Nobody leaves before everybody entered.
 #[inline(always)]
-fn barrier<'a, T: Default>(
-    start: Start,
-    comm: &'a Comm,
-    then: impl Then<'a, Reduction, T>,
-) -> Option<Result<T>> {
+fn barrier<'a, E: Ending<'a>>(ending: E, comm: &'a Comm) -> Option<Result<E::Gives>> {
     if comm.membership.is_alone() {
-        return Some(Ok(T::default()));
+        return Some(Ok(E::Gives::default()));
     }
-    meet_at_once(start, comm, Purpose::Barrier, 0, (0, true), |encounter| {
-        encounter.post();
-        encounter.wake_all();
-        then(encounter, Needs::All, Rest::Nothing)
-    })
+    let encounter = meet!(ending, comm, Purpose::Barrier, 0, (0, true));
+    encounter.post();
+    encounter.wake_all();
+    Some(ending.go(encounter, Needs::All, NOTHING))
 }
 
 /// Copies the root's bytes to everyone.
@@ -120,15 +132,14 @@ fn barrier<'a, T: Default>(
 /// # Safety
 /// The memory is readable at the root, writable elsewhere, until the operation is complete.
 #[inline(always)]
-unsafe fn bcast<'a, T: Default>(
-    start: Start,
+unsafe fn bcast<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     data: Run,
     root: u32,
-    then: impl Then<'a, Reduction, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     if comm.membership.is_alone() {
-        return Some(Ok(T::default()));
+        return Some(Ok(E::Gives::default()));
     }
     let (base, bytes) = (data.base(), data.bytes);
     if bytes == 0 {
@@ -136,24 +147,20 @@ unsafe fn bcast<'a, T: Default>(
     }
     let shows = comm.rank() as u32 == root;
     let purpose = Purpose::Bcast;
-    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
-        if shows {
-            // SAFETY: the caller's promise.
-            unsafe { encounter.show(base, bytes) };
-            encounter.wake_all();
-            return then(encounter, Needs::Nobodys, Rest::Nothing);
-        }
-        then(
-            encounter,
-            Needs::One(root),
-            Rest::Copy {
-                member: root,
-                skip: 0,
-                target: base,
-                bytes,
-            },
-        )
-    })
+    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
+    if shows {
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(base, bytes) };
+        encounter.wake_all();
+        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
+    }
+    let rest = Rest::Copy::<&Reduction> {
+        member: root,
+        skip: 0,
+        target: base,
+        bytes,
+    };
+    Some(ending.go(encounter, Needs::One(root), rest))
 }
 
 /// Combines every rank's elements everywhere, or at the root if there is one. In place: `send` is `receive`.
@@ -162,22 +169,20 @@ unsafe fn bcast<'a, T: Default>(
 /// `send` is readable and `receive` writable, for `count` elements of the operation's type, until the operation is complete;
 /// `receive` is not used but at the root.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
-unsafe fn reduce<'a, R: Borrow<Reduction>, T: Default>(
-    start: Start,
+unsafe fn reduce<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Run,
     receive: Option<Run>,
     count: usize,
-    op: R,
+    op: &Reduction,
     root: Option<u32>,
-    then: impl Then<'a, R, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     let (base, bytes) = (send.base(), send.bytes);
     if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         unsafe { copy_alone(send, receive?.base()) };
-        return Some(Ok(T::default()));
+        return Some(Ok(E::Gives::default()));
     }
     if bytes == 0 {
         return None;
@@ -196,27 +201,26 @@ unsafe fn reduce<'a, R: Borrow<Reduction>, T: Default>(
         return None;
     }
     let lies_well =
-        target.is_none_or(|target| target.base() != base || usable_in_place(op.borrow(), me, size));
+        target.is_none_or(|target| target.base() != base || usable_in_place(op, me, size));
     let shows = root != Some(me) || !lies_well;
-    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
-        if shows {
-            // SAFETY: the caller's promise.
-            unsafe { encounter.show(base, bytes) };
-        }
-        encounter.wake_for(root);
-        let Some(target) = target else {
-            return then(encounter, Needs::Nobodys, Rest::Nothing);
-        };
-        let rest = Rest::Fold {
-            op,
-            last: encounter.size - 1,
-            skip: 0,
-            target: target.base(),
-            shape: (count, bytes),
-            own: lies_well.then_some(base.cast_const()),
-        };
-        then(encounter, Needs::All, rest)
-    })
+    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
+    if shows {
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(base, bytes) };
+    }
+    encounter.wake_for(root);
+    let Some(target) = target else {
+        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
+    };
+    let rest = Rest::Fold {
+        op,
+        last: encounter.size - 1,
+        skip: 0,
+        target: target.base(),
+        shape: (count, bytes),
+        own: lies_well.then_some(base.cast_const()),
+    };
+    Some(ending.go(encounter, Needs::All, rest))
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
@@ -226,14 +230,13 @@ unsafe fn reduce<'a, R: Borrow<Reduction>, T: Default>(
 /// `send` is readable, and `receive` writable for a piece of each rank, until the operation is complete; `receive` is not used
 /// but at the root.
 #[inline(always)]
-unsafe fn gather<'a, T: Default>(
-    start: Start,
+unsafe fn gather<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Option<Run>,
     receive: Option<Run>,
     root: Option<u32>,
-    then: impl Then<'a, Reduction, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     let me = comm.rank() as u32;
     let takes = root.is_none_or(|root| root == me);
     let into = receive.filter(|_| takes);
@@ -260,23 +263,22 @@ unsafe fn gather<'a, T: Default>(
         None => Purpose::Allgather,
     };
     let shows = root != Some(me);
-    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
-        if shows {
-            // SAFETY: the caller's promise.
-            unsafe { encounter.show(base, bytes) };
-        }
-        encounter.wake_for(root);
-        let Some(all) = into else {
-            return then(encounter, Needs::Nobodys, Rest::Nothing);
-        };
-        let rest = Rest::CopyAll {
-            skip: 0,
-            target: all.base(),
-            bytes,
-            own: Some(base.cast_const()),
-        };
-        then(encounter, Needs::All, rest)
-    })
+    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
+    if shows {
+        // SAFETY: the caller's promise.
+        unsafe { encounter.show(base, bytes) };
+    }
+    encounter.wake_for(root);
+    let Some(all) = into else {
+        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
+    };
+    let rest = Rest::CopyAll::<&Reduction> {
+        skip: 0,
+        target: all.base(),
+        bytes,
+        own: Some(base.cast_const()),
+    };
+    Some(ending.go(encounter, Needs::All, rest))
 }
 
 /// What a rank alone gives itself; `None` where it does not get as much as it gives.
@@ -300,13 +302,12 @@ unsafe fn alone<T: Default>(from: Option<Run>, into: Option<Run>) -> Option<Resu
 /// # Safety
 /// `send` is readable and `receive` writable for a piece of each rank, until the operation is complete; they do not overlap.
 #[inline(always)]
-unsafe fn alltoall<'a, T: Default>(
-    start: Start,
+unsafe fn alltoall<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Run,
     receive: Run,
-    then: impl Then<'a, Reduction, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     let all = send.bytes;
     if receive.bytes != all {
         return None;
@@ -326,22 +327,18 @@ unsafe fn alltoall<'a, T: Default>(
     if all > choose::SHORT_BYTES {
         return None;
     }
-    meet_at_once(start, comm, purpose, bytes, (all, true), |encounter| {
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(send.base(), all) };
-        encounter.wake_all();
-        let skip = bytes * encounter.me as usize;
-        then(
-            encounter,
-            Needs::All,
-            Rest::CopyAll {
-                skip,
-                target: receive.base(),
-                bytes,
-                own: None,
-            },
-        )
-    })
+    let encounter = meet!(ending, comm, purpose, bytes, (all, true));
+    // SAFETY: the caller's promise.
+    unsafe { encounter.show(send.base(), all) };
+    encounter.wake_all();
+    let skip = bytes * encounter.me as usize;
+    let rest = Rest::CopyAll::<&Reduction> {
+        skip,
+        target: receive.base(),
+        bytes,
+        own: None,
+    };
+    Some(ending.go(encounter, Needs::All, rest))
 }
 
 /// The root's pieces to every rank, one after the other; `receive` is `None` for a root whose piece stays where it is.
@@ -350,14 +347,13 @@ unsafe fn alltoall<'a, T: Default>(
 /// `send` is readable for a piece of each rank, and not used but at the root; `receive` is writable; until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn scatter<'a, T: Default>(
-    start: Start,
+unsafe fn scatter<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Option<Run>,
     receive: Option<Run>,
     root: u32,
-    then: impl Then<'a, Reduction, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     let me = comm.rank() as u32;
     let from = send.filter(|_| me == root);
     if me == root && from.is_none() {
@@ -381,34 +377,33 @@ unsafe fn scatter<'a, T: Default>(
     let together = lie_together(bytes, comm.peers);
     let (purpose, shown) = (Purpose::Scatter, if together { all } else { bytes });
     let shows = from.is_some();
-    meet_at_once(start, comm, purpose, bytes, (shown, shows), |encounter| {
-        let own = bytes * me as usize;
-        if let Some(pieces) = from {
-            // SAFETY: the caller's promise; the root's own piece goes straight to its target.
-            unsafe {
-                if together {
-                    encounter.show(pieces.base(), all);
-                } else {
-                    encounter.show_each(pieces.base(), bytes);
-                }
-                encounter.wake_all();
-                if let Some(into) = receive {
-                    copy(pieces.base().add(own), into.base(), bytes);
-                }
+    let encounter = meet!(ending, comm, purpose, bytes, (shown, shows));
+    let own = bytes * me as usize;
+    if let Some(pieces) = from {
+        // SAFETY: the caller's promise; the root's own piece goes straight to its target.
+        unsafe {
+            if together {
+                encounter.show(pieces.base(), all);
+            } else {
+                encounter.show_each(pieces.base(), bytes);
             }
-            return then(encounter, Needs::Nobodys, Rest::Nothing);
+            encounter.wake_all();
+            if let Some(into) = receive {
+                copy(pieces.base().add(own), into.base(), bytes);
+            }
         }
-        let Some(into) = receive else {
-            return then(encounter, Needs::One(root), Rest::Nothing);
-        };
-        let rest = Rest::Copy {
-            member: if together { root } else { me },
-            skip: if together { own } else { 0 },
-            target: into.base(),
-            bytes,
-        };
-        then(encounter, Needs::One(root), rest)
-    })
+        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
+    }
+    let Some(into) = receive else {
+        return Some(ending.go(encounter, Needs::One(root), NOTHING));
+    };
+    let rest = Rest::Copy::<&Reduction> {
+        member: if together { root } else { me },
+        skip: if together { own } else { 0 },
+        target: into.base(),
+        bytes,
+    };
+    Some(ending.go(encounter, Needs::One(root), rest))
 }
 
 /// Combines the elements of the ranks up to this one, or below it.
@@ -416,72 +411,69 @@ unsafe fn scatter<'a, T: Default>(
 /// # Safety
 /// As for [`reduce`].
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a reduction has as many")]
-unsafe fn prefix<'a, R: Borrow<Reduction>, T: Default>(
-    start: Start,
+unsafe fn prefix<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Run,
     receive: Run,
     count: usize,
-    op: R,
+    op: &Reduction,
     inclusive: bool,
-    then: impl Then<'a, R, T>,
-) -> Option<Result<T>> {
+) -> Option<Result<E::Gives>> {
     let bytes = send.bytes;
     if comm.membership.is_alone() {
         if inclusive {
             // SAFETY: the caller's promise.
             unsafe { copy_alone(send, receive.base()) };
         }
-        return Some(Ok(T::default()));
+        return Some(Ok(E::Gives::default()));
     }
     if bytes == 0 {
         return None;
     }
-    let is_chain = goes_along(comm, Purpose::ScanChain, bytes);
+    let is_chain = open(comm, Purpose::ScanChain, bytes).is_some();
     let (purpose, shows) = match is_chain {
         true => (Purpose::ScanChain, comm.rank() as u32 + 1 < comm.peers),
         false => (Purpose::Scan, true),
     };
-    meet_at_once(start, comm, purpose, bytes, (bytes, shows), |encounter| {
-        let me = encounter.me;
-        if is_chain {
-            let needs = me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
-            let rest = Rest::PassOn {
+    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
+    let me = encounter.me;
+    if is_chain {
+        let needs = me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
+        let rest = Rest::PassOn {
+            op,
+            own: send.base(),
+            target: receive.base(),
+            shape: (count, bytes),
+            inclusive,
+        };
+        return Some(ending.go(encounter, needs, rest));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { encounter.show(send.base(), bytes) };
+    for rank in me + 1..encounter.size {
+        encounter.wake(rank);
+    }
+    let below = if inclusive {
+        Some(me)
+    } else {
+        me.checked_sub(1)
+    };
+    let (needs, rest) = match below {
+        None => (Needs::Nobodys, Rest::Nothing),
+        Some(last) => (
+            Needs::Lower,
+            Rest::Fold {
                 op,
-                own: send.base(),
+                last,
+                skip: 0,
                 target: receive.base(),
                 shape: (count, bytes),
-                inclusive,
-            };
-            return then(encounter, needs, rest);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(send.base(), bytes) };
-        for rank in me + 1..encounter.size {
-            encounter.wake(rank);
-        }
-        let below = if inclusive {
-            Some(me)
-        } else {
-            me.checked_sub(1)
-        };
-        let (needs, rest) = match below {
-            None => (Needs::Nobodys, Rest::Nothing),
-            Some(last) => (
-                Needs::Lower,
-                Rest::Fold {
-                    op,
-                    last,
-                    skip: 0,
-                    target: receive.base(),
-                    shape: (count, bytes),
-                    own: None,
-                },
-            ),
-        };
-        then(encounter, needs, rest)
-    })
+                own: None,
+            },
+        ),
+    };
+    Some(ending.go(encounter, needs, rest))
 }
 
 /// Combines vectors of a part for each rank, all equally long; each rank gets its part. `receive` may lie in `send`.
@@ -490,15 +482,14 @@ unsafe fn prefix<'a, R: Borrow<Reduction>, T: Default>(
 /// `send` is readable and `receive` writable, for `count` elements of the operation's type a part, until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn reduce_scatter<'a, R: Borrow<Reduction>, T: Default>(
-    start: Start,
+unsafe fn reduce_scatter<'a, E: Ending<'a>>(
+    ending: E,
     comm: &'a Comm,
     send: Run,
     receive: Run,
     count: usize,
-    op: R,
-    then: impl Then<'a, R, T>,
-) -> Option<Result<T>> {
+    op: &Reduction,
+) -> Option<Result<E::Gives>> {
     let (bytes, part) = (send.bytes, receive.bytes);
     if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
@@ -508,24 +499,20 @@ unsafe fn reduce_scatter<'a, R: Borrow<Reduction>, T: Default>(
         return None;
     }
     let purpose = Purpose::ReduceScatter;
-    meet_at_once(start, comm, purpose, bytes, (bytes, true), |encounter| {
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(send.base(), bytes) };
-        encounter.wake_all();
-        let (skip, last) = (part * encounter.me as usize, encounter.size - 1);
-        then(
-            encounter,
-            Needs::All,
-            Rest::Fold {
-                op,
-                last,
-                skip,
-                target: receive.base(),
-                shape: (count, part),
-                own: None,
-            },
-        )
-    })
+    let encounter = meet!(ending, comm, purpose, bytes, (bytes, true));
+    // SAFETY: the caller's promise.
+    unsafe { encounter.show(send.base(), bytes) };
+    encounter.wake_all();
+    let (skip, last) = (part * encounter.me as usize, encounter.size - 1);
+    let rest = Rest::Fold {
+        op,
+        last,
+        skip,
+        target: receive.base(),
+        shape: (count, part),
+        own: None,
+    };
+    Some(ending.go(encounter, Needs::All, rest))
 }
 
 /// Writes both forms of the operations: to their ends, and with what is left as the result.
@@ -561,7 +548,7 @@ macro_rules! forms {
 
         /// The same in the function that calls it.
         pub mod here {
-            use super::{Comm, Reduction, Result, Run, Start};
+            use super::{Comm, Reduction, Result, Run, Waiting};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
@@ -577,9 +564,7 @@ macro_rules! forms {
                 ) -> Option<Result<()>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Start::Waiting(call), comm, $($argument,)* $($op, $($more,)*)? |encounter, needs, rest| {
-                            encounter.wait_and_act(call, needs, rest)
-                        })
+                        super::$name(Waiting(call), comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
@@ -587,15 +572,13 @@ macro_rules! forms {
             /// Nobody leaves before everybody entered.
             #[inline(always)]
             pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
-                super::barrier(Start::Waiting(call), comm, |encounter, needs, rest| {
-                    encounter.wait_and_act(call, needs, rest)
-                })
+                super::barrier(Waiting(call), comm)
             }
         }
 
         /// The forms that do not wait: what is left to do is the result, if anything is.
         pub mod at_once {
-            use super::{Begun, Comm, Reduction, Result, Run, Start};
+            use super::{AtOnce, Begun, Comm, Reduction, Result, Run};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` started.")]
@@ -610,9 +593,7 @@ macro_rules! forms {
                 ) -> Option<Result<Begun<'a>>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Start::AtOnce, comm, $($argument,)* $($op, $($more,)*)? |encounter, needs, rest| {
-                            encounter.begin(needs, rest)
-                        })
+                        super::$name(AtOnce, comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
@@ -620,9 +601,7 @@ macro_rules! forms {
             /// Nobody leaves before everybody entered.
             #[inline(always)]
             pub fn barrier(comm: &Comm) -> Option<Result<Begun<'_>>> {
-                super::barrier(Start::AtOnce, comm, |encounter, needs, rest| {
-                    encounter.begin(needs, rest)
-                })
+                super::barrier(AtOnce, comm)
             }
         }
     };

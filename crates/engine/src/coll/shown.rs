@@ -14,7 +14,7 @@ use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::request::Status;
-use crate::task::{self, Boxed, Plan, Waiting, new_request};
+use crate::task::{self, Boxed, Plan, new_request};
 use crate::vci::operations::RequestId;
 
 /// Copies bytes that may be a single word.
@@ -34,13 +34,83 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     }
 }
 
-/// How far a call may go before it returns.
+/// How a call goes on when its own data are shown.
+pub(super) trait Ending<'a>: Copy {
+    /// What it gives; the default where nothing is left.
+    type Gives: Default;
+
+    /// The name of the MPI call, for the hang report, if it may wait before its own data are shown.
+    fn call(self) -> Option<&'static str>;
+
+    /// Goes on.
+    fn go<R: Borrow<Reduction>>(
+        self,
+        encounter: Encounter<'a>,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<Self::Gives>;
+}
+
+/// It waits for the others: the name of the MPI call.
 #[derive(Clone, Copy)]
-pub(super) enum Start {
-    /// It may wait: the name of the MPI call, for the hang report.
-    Waiting(&'static str),
-    /// It answers `None` where it would have to wait before its own data are shown.
-    AtOnce,
+pub(super) struct Waiting(pub(super) &'static str);
+
+/// It gives what is left to do, and nothing has been done where it would have to wait before its own data are shown.
+#[derive(Clone, Copy)]
+pub(super) struct AtOnce;
+
+impl<'a> Ending<'a> for Waiting {
+    type Gives = ();
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        Some(self.0)
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>>(
+        self,
+        encounter: Encounter<'a>,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<()> {
+        if encounter.is_simple(needs) {
+            return encounter.finish_simply(needs, &rest);
+        }
+        let shown = Shown {
+            encounter,
+            needs,
+            rest,
+        };
+        shown.wait_and_finish(self.0)
+    }
+}
+
+impl<'a> Ending<'a> for AtOnce {
+    type Gives = Begun<'a>;
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>>(
+        self,
+        encounter: Encounter<'a>,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<Begun<'a>> {
+        if encounter.is_simple(needs) {
+            return encounter.finish_simply(needs, &rest).map(|()| None);
+        }
+        let shown = Shown {
+            encounter,
+            needs,
+            rest,
+        };
+        shown.linger()
+    }
 }
 
 /// Whose data an operation needs.
@@ -102,7 +172,7 @@ pub struct Shown<'a, R = Reduction> {
 /// A collective that has been started: what is left of it, or nothing if it is complete.
 pub type Begun<'a> = Option<Box<Shown<'a>>>;
 
-impl Waiting for Shown<'_> {
+impl task::Waiting for Shown<'_> {
     fn is_ready(&self) -> bool {
         self.encounter.look(self.needs).is_some()
     }
@@ -136,27 +206,27 @@ impl Shown<'_> {
 /// a request could be made.
 const LINGER: u32 = 32;
 
-impl<'a> Encounter<'a> {
-    /// Does what is left if the others' data are there, or come at once; else that is the result.
-    #[inline(always)]
-    pub(super) fn begin<R: Borrow<Reduction>>(
-        self,
-        needs: Needs,
-        rest: Rest<R>,
-    ) -> Result<Begun<'a>> {
-        if self.is_simple(needs) {
-            return self.finish_simply(needs, &rest).map(|()| None);
-        }
-        self.linger(needs, rest)
+impl<'a, R: Borrow<Reduction>> Shown<'a, R> {
+    /// Waits for the others' data and does what is left.
+    #[inline(never)]
+    fn wait_and_finish(&self, call: &'static str) -> Result<()> {
+        let left = self.encounter.wait(call, self.needs)?;
+        self.encounter.finish(self.needs, left, &self.rest)
     }
 
+    /// Does what is left if the others' data come at once; else that is the result.
     #[inline(never)]
-    fn linger<R: Borrow<Reduction>>(self, needs: Needs, rest: Rest<R>) -> Result<Begun<'a>> {
-        if let Some(left) = (0..LINGER).find_map(|_| self.look(needs)) {
-            return self.finish(needs, left, &rest).map(|()| None);
+    fn linger(self) -> Result<Begun<'a>> {
+        let Self {
+            encounter,
+            needs,
+            rest,
+        } = self;
+        if let Some(left) = (0..LINGER).find_map(|_| encounter.look(needs)) {
+            return encounter.finish(needs, left, &rest).map(|()| None);
         }
         Ok(Some(Box::new(Shown {
-            encounter: self,
+            encounter,
             needs,
             rest: rest.owned(),
         })))
@@ -223,31 +293,6 @@ impl<R: Borrow<Reduction>> Rest<R> {
 }
 
 impl Encounter<'_> {
-    /// Waits for the others' data and does what is left.
-    #[inline(always)]
-    pub(super) fn wait_and_act<R: Borrow<Reduction>>(
-        self,
-        call: &'static str,
-        needs: Needs,
-        rest: Rest<R>,
-    ) -> Result<()> {
-        if self.is_simple(needs) {
-            return self.finish_simply(needs, &rest);
-        }
-        self.wait_and_finish(call, needs, rest)
-    }
-
-    #[inline(never)]
-    fn wait_and_finish<R: Borrow<Reduction>>(
-        self,
-        call: &'static str,
-        needs: Needs,
-        rest: Rest<R>,
-    ) -> Result<()> {
-        let left = self.wait(call, needs)?;
-        self.finish(needs, left, &rest)
-    }
-
     /// Does what is left when all data are there and tell nothing new ([`Self::is_simple`]).
     #[inline(always)]
     fn finish_simply<R: Borrow<Reduction>>(self, needs: Needs, rest: &Rest<R>) -> Result<()> {
@@ -362,10 +407,16 @@ impl Encounter<'_> {
 ///
 /// # Errors
 /// When no operation is free.
+#[inline(always)]
 pub fn keep(comm: &Comm, begun: Begun<'_>) -> Result<RequestId> {
-    let Some(shown) = begun else {
-        return Ok(RequestId::SENT);
-    };
+    match begun {
+        None => Ok(RequestId::SENT),
+        Some(shown) => keep_rest(comm, shown),
+    }
+}
+
+#[inline(never)]
+fn keep_rest(comm: &Comm, shown: Box<Shown<'_>>) -> Result<RequestId> {
     let request = new_request(comm)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });

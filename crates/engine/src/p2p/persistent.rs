@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
+use std::mem::ManuallyDrop;
+
 use fabric::board::kind as record_kind;
 
 use super::{
@@ -157,28 +159,29 @@ const COMPLETE: u32 = Op::state_of(record_kind::COMPLETE, Role::Task, flag::PERS
 // TIER: short
 #[inline(always)]
 pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
-    let mut guard = vci.enter();
-    let index = guard.ops.find(id)?;
-    let op = guard.ops.op_mut(index);
-    if op.state() != INACTIVE {
+    if vci.is_threaded() {
         return None;
     }
-    let short: *const ShortPlan = op.extra.as_ref()?.plan.as_ref()?.short.as_ref()?;
-    op.record.kind = record_kind::OTHER;
-    let comm = op.comm;
-    // It starts messages, which takes the guard, and may call functions of the program.
-    drop(guard);
+    let (op, short, comm) = {
+        let mut guard = vci.enter_alone();
+        let op = guard.ops.named(id)?;
+        if op.state() != INACTIVE {
+            return None;
+        }
+        let short: *const ShortPlan = op.extra.as_ref()?.short.as_ref()?;
+        op.record.kind = record_kind::OTHER;
+        let comm = op.comm;
+        (std::ptr::from_mut(op), short, comm)
+    };
+    // What starts messages and may call functions of the program enters again.
     // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
-    // of the program frees it meanwhile, it is released when it is complete, below.
-    let begun = unsafe { (*short)(&*comm) };
-    let mut guard = vci.enter();
-    let op = guard.ops.op_mut(index);
-    if matches!(begun, Some(Ok(None))) && op.state() == ACTIVE {
+    // of the program frees it meanwhile, it is released when it is complete, below. Entries never move, and nobody refers to this one now.
+    let (begun, op) = unsafe { (ManuallyDrop::new((*short)(&*comm)), &mut *op) };
+    if matches!(*begun, Some(Ok(None))) && op.state() == ACTIVE {
         op.record.kind = record_kind::COMPLETE;
         return Some(Ok(()));
     }
-    drop(guard);
-    Some(go_on(vci, id, begun))
+    Some(go_on(vci, id, ManuallyDrop::into_inner(begun)))
 }
 
 /// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
@@ -186,11 +189,13 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
 // TIER: short
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
-    let mut guard = vci.enter();
-    let Some(index) = guard.ops.find(id) else {
+    if vci.is_threaded() {
+        return false;
+    }
+    let mut guard = vci.enter_alone();
+    let Some(op) = guard.ops.named(id) else {
         return false;
     };
-    let op = guard.ops.op_mut(index);
     if op.state() != COMPLETE || op.error != 0 {
         return false;
     }
@@ -232,13 +237,14 @@ fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Result<(
         None => {
             let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
             // Nobody else needs it meanwhile.
-            let plan = extra.plan.take().ok_or_else(|| request::stale(id))?;
+            let again = extra.again.take().ok_or_else(|| request::stale(id))?;
             drop(guard);
             // It may call functions of the program, which may free the request.
-            vci.start_task(id, (plan.again)());
+            vci.start_task(id, again());
             let mut guard = vci.enter();
             if let Some(index) = guard.ops.find(id) {
-                guard.ops.op_mut(index).extra.get_or_insert_default().plan = Some(plan);
+                let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+                extra.again = Some(again);
             }
         }
     }

@@ -154,8 +154,9 @@ pub(crate) struct Extra {
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// What a task ended with.
     pub(crate) status: Option<crate::request::Status>,
-    /// What a persistent task is started by.
-    pub(crate) plan: Option<crate::task::Plan>,
+    /// What a persistent collective is started by: on its straight line, if it has one, and as a future.
+    pub(crate) short: Option<crate::coll::ShortPlan>,
+    pub(crate) again: Option<Box<dyn Fn() -> crate::task::Boxed>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
 }
@@ -352,6 +353,18 @@ impl Operations {
         }
         let index = OpIndex(index);
         (self.id(index) == id && self.record(index).kind != kind::FREE).then_some(index)
+    }
+
+    /// The entry that `id` names or named: one that is free has another id than any that was given out.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
+        let index = id.0 as u32;
+        if index.wrapping_sub(FIRST_INDEX) >= self.high - FIRST_INDEX {
+            return None;
+        }
+        let op = self.op_mut(OpIndex(index));
+        (op.id == id).then_some(op)
     }
 
     /// The id of the live entry with this index.

@@ -12,12 +12,12 @@ use fabric::doorbell;
 use fabric::sync::Ordering;
 
 use super::{Meeting, Purpose, Shared};
-use crate::coll::shown::{Needs, Start};
+use crate::coll::shown::Needs;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
 
-/// A turn that was drawn. Calls that are not inlined get it by value, so that it needs no memory before.
+/// A turn that was drawn.
 #[derive(Clone, Copy)]
 pub(in crate::coll) struct Encounter<'a> {
     comm: &'a Comm,
@@ -34,23 +34,37 @@ pub(in crate::coll) struct Encounter<'a> {
     pub(in crate::coll) size: u32,
 }
 
-/// Draws the turn of an operation, if the members have commons already, in which each member that `shows` anything has `shown` bytes
-/// there, and goes on with it. For those the place is free then. `None` when nothing has been done.
+/// An encounter for calls that are not inlined: in memory of its own, so that the other one needs none.
+struct Apart<'a> {
+    encounter: Encounter<'a>,
+}
+
+/// The turn that an operation would draw.
+pub(in crate::coll) struct Next<'a> {
+    pub(in crate::coll) encounter: Encounter<'a>,
+    place: Place,
+    whole: bool,
+    shown: usize,
+}
+
+/// The commons of a communicator, if an operation may take its turn in them at once.
 #[inline(always)]
-pub(in crate::coll) fn meet_at_once<'a, T>(
-    start: Start,
+pub(in crate::coll) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<&Shared> {
+    // SAFETY: null, or the commons in the same membership, which stay (found).
+    let shared = unsafe { comm.membership.open.load(Ordering::Relaxed).as_ref() }?;
+    (bytes < shared.short[purpose as usize]).then_some(shared)
+}
+
+/// The next turn, in which each member that shows anything has `shown` bytes there.
+#[inline(always)]
+pub(in crate::coll) fn next<'a>(
     comm: &'a Comm,
+    shared: &'a Shared,
     purpose: Purpose,
     bytes: usize,
-    (shown, shows): (usize, bool),
-    then: impl FnOnce(Encounter<'a>) -> Result<T>,
-) -> Option<Result<T>> {
+    shown: usize,
+) -> Next<'a> {
     let membership = &comm.membership;
-    // SAFETY: null, or the commons in the same membership, which stay (found).
-    let shared = unsafe { membership.open.load(Ordering::Relaxed).as_ref() }?;
-    if bytes >= shared.short[purpose as usize] {
-        return None;
-    }
     let turn = membership.drawn.load(Ordering::Relaxed) + 1;
     let row = shared.commons.row(turn);
     // SAFETY: the commons stay mapped.
@@ -71,31 +85,50 @@ pub(in crate::coll) fn meet_at_once<'a, T>(
         me: shared.me,
         size: shared.commons.members(),
     };
-    let is_free = !shows || shared.turns_alone().may_enter(&shared.commons, turn, place);
-    if !is_free && matches!(start, Start::AtOnce) {
-        return None;
+    Next {
+        encounter,
+        place,
+        whole,
+        shown,
     }
-    membership.drawn.store(turn, Ordering::Relaxed);
-    if whole {
-        membership.last_whole.store(turn, Ordering::Relaxed);
-    }
-    comm.count_collective();
-    comm.vci.enter_alone().count(Counter::SharedTurns);
-    if !is_free
-        && let Start::Waiting(call) = start
-        && let Err(error) = encounter.enter(call, place, shown)
-    {
-        return Some(Err(error));
-    }
-    Some(then(encounter))
 }
 
-/// Whether an operation of so many bytes takes the straight line for a purpose, if it takes one.
-#[inline(always)]
-pub(in crate::coll) fn goes_along(comm: &Comm, purpose: Purpose, bytes: usize) -> bool {
-    // SAFETY: as in `meet_at_once`.
-    let shared = unsafe { comm.membership.open.load(Ordering::Relaxed).as_ref() };
-    shared.is_some_and(|shared| bytes < shared.short[purpose as usize])
+impl Next<'_> {
+    /// Draws the turn. If this member `shows` anything its place is free then; who may not wait for that, having no name of its call,
+    /// gets `None`, and nothing has been done.
+    #[inline(always)]
+    pub(in crate::coll) fn draw(
+        &self,
+        call: Option<&'static str>,
+        shows: bool,
+    ) -> Option<Result<()>> {
+        let Encounter {
+            comm, shared, turn, ..
+        } = self.encounter;
+        let is_free = !shows
+            || shared
+                .turns_alone()
+                .may_enter(&shared.commons, turn, self.place);
+        if !is_free && call.is_none() {
+            return None;
+        }
+        let membership = &comm.membership;
+        membership.drawn.store(turn, Ordering::Relaxed);
+        if self.whole {
+            membership.last_whole.store(turn, Ordering::Relaxed);
+        }
+        comm.count_collective();
+        comm.vci.enter_alone().count(Counter::SharedTurns);
+        match call {
+            Some(call) if !is_free => {
+                let apart = Apart {
+                    encounter: self.encounter,
+                };
+                Some(apart.enter(call, self.place, self.shown))
+            }
+            _ => Some(Ok(())),
+        }
+    }
 }
 
 impl Shared {
@@ -254,18 +287,7 @@ impl Encounter<'_> {
         })
     }
 
-    /// Waits until the own data can be written.
-    #[cold]
-    #[inline(never)]
-    fn enter(self, call: &'static str, place: Place, shown: usize) -> Result<()> {
-        let meeting = self.meeting(place);
-        block_on(self.comm.vci, call, async {
-            meeting.enter(0, shown).await;
-            Ok(())
-        })
-    }
-
-    /// The same for futures.
+    /// This turn for futures.
     const fn meeting(&self, long: Place) -> Meeting<'_> {
         Meeting {
             comm: self.comm,
@@ -286,18 +308,8 @@ impl Encounter<'_> {
         let left = turns.leave_in_order(&self.shared.commons, self.me, self.turn, all_left);
         match left {
             Some(false) => self.shared.outcome(self.turn),
-            _ => self.end_slowly(left, needs),
+            _ => Apart { encounter: self }.end_slowly(left, needs),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn end_slowly(self, left: Option<bool>, needs: Needs) -> Result<()> {
-        if left.is_some() {
-            self.wake_all();
-            return self.shared.outcome(self.turn);
-        }
-        self.end(needs, self.turn)
     }
 
     /// This member needs nobody's data any more; those whose data it needed have left all turns before `left`. How it went.
@@ -310,5 +322,30 @@ impl Encounter<'_> {
             self.wake_all();
         }
         shared.outcome(self.turn)
+    }
+}
+
+impl Apart<'_> {
+    /// Waits until the own data can be written.
+    #[cold]
+    #[inline(never)]
+    fn enter(&self, call: &'static str, place: Place, shown: usize) -> Result<()> {
+        let meeting = self.encounter.meeting(place);
+        block_on(self.encounter.comm.vci, call, async {
+            meeting.enter(0, shown).await;
+            Ok(())
+        })
+    }
+
+    /// As [`Encounter::end_simply`] where that is not simple, or somebody waits for it.
+    #[cold]
+    #[inline(never)]
+    fn end_slowly(&self, left: Option<bool>, needs: Needs) -> Result<()> {
+        let encounter = self.encounter;
+        if left.is_some() {
+            encounter.wake_all();
+            return encounter.shared.outcome(encounter.turn);
+        }
+        encounter.end(needs, encounter.turn)
     }
 }
