@@ -33,6 +33,8 @@ counters! {
     SendsShort, "sends_short", "messages", "sent inside one cell of a ring";
     SendsEager, "sends_eager", "messages", "sent through a ring's payload area without asking the receiver";
     SendsRendezvous, "sends_rendezvous", "messages", "announced first and moved when the receiver was ready";
+    SendsBegun, "sends_begun", "messages", "announced with their first pieces, because the way was idle";
+    SendsBegunInVain, "sends_begun_in_vain", "messages", "of those whose receiver was late and dropped the pieces";
     SendsQueued, "sends_queued", "messages", "that waited in order behind a full ring";
     BytesSent, "bytes_sent", "bytes", "of message data sent";
     ReceivesPosted, "receives_posted", "messages", "that found their receive posted";

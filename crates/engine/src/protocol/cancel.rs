@@ -9,7 +9,7 @@
 
 use fabric::board::kind as record_kind;
 
-use super::{cell, eager, named_by_peer, send_control};
+use super::{cell, eager, early, named_by_peer, send_control};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
 use crate::vci::operations::{OpIndex, Role, flag};
@@ -86,6 +86,7 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
     let named = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
     match named {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+            early::note_answer(state, index, false);
             end(state, index)
         }
         _ => {

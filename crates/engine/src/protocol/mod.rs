@@ -7,6 +7,7 @@
 //! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
 //! | with types to be checked | HEADING first, then as longer ones, however short |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
+//! | the same where the way is idle | BEGUN and EARLY bring the first pieces unasked, CONTINUE asks for the others ([`early`]) |
 //!
 //! A message that nobody has taken yet can be called back ([`cancel`]).
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod eager;
+mod early;
 pub(crate) mod rendezvous;
 #[cfg(test)]
 mod tests;
@@ -54,6 +56,12 @@ pub(crate) mod cell {
     pub(crate) const RECALL: u8 = 8;
     /// The receiver has forgotten a message that nobody had taken: words = sender's id.
     pub(crate) const RECALLED: u8 = 9;
+    /// A message that is described, with its first piece: words = bytes of all, sender's id, position, bytes.
+    pub(crate) const BEGUN: u8 = 10;
+    /// The next piece of a BEGUN message, before the receiver asked: words = position, bytes.
+    pub(crate) const EARLY: u8 = 11;
+    /// The receiver takes the early pieces and asks for the others: words = sender's id, receiver's id.
+    pub(crate) const CONTINUE: u8 = 12;
 }
 
 /// Auxiliary bits of a cell whose message has a heading.
@@ -106,7 +114,10 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
         cell::EAGER => eager::arrived_eager(state, index),
         cell::MORE => eager::arrived_more(state, index),
         cell::REQUEST => rendezvous::arrived_request(state, index),
-        cell::PULL => rendezvous::arrived_pull(state, index),
+        cell::PULL => rendezvous::arrived_pull(state, index, false),
+        cell::CONTINUE => rendezvous::arrived_pull(state, index, true),
+        cell::BEGUN => early::arrived_begun(state, index),
+        cell::EARLY => early::arrived_early(state, index),
         cell::PIECE => rendezvous::arrived_piece(state, index),
         cell::DONE => rendezvous::arrived_done(state, index),
         cell::HEADING => arrived_heading(state, index),

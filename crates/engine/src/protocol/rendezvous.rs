@@ -3,7 +3,8 @@
 //!
 //! The sender describes its message (REQUEST). The receiver then takes the shortest way that exists: it copies straight out of
 //! the node segment when the data lie there (`MPI_Alloc_mem`), reads the sender's private memory where the kernel allows it,
-//! or asks for pieces through the ring (PULL), which both sides copy at the same time. Either way the sender learns that its
+//! or asks for pieces through the ring (PULL), which both sides copy at the same time. Some pieces may come unasked
+//! ([`super::early`]). Either way the sender learns that its
 //! buffer is free from DONE, or from having pushed the last piece.
 
 use fabric::board::kind as record_kind;
@@ -12,8 +13,8 @@ use fabric::cross_copy::{self, Remote};
 use fabric::sync::Ordering;
 
 use super::{
-    cell, copy, eager, first_aux, is_contiguous, named_by_peer, note_message, pack, piece_at,
-    release_piece, send_control, unpack,
+    cell, copy, eager, early, first_aux, is_contiguous, named_by_peer, note_message, pack,
+    piece_at, release_piece, send_control, unpack,
 };
 use crate::vci::VciState;
 use crate::vci::link::{CrossCopy, Streams, TURN_BYTES};
@@ -29,7 +30,7 @@ const LAST_PIECE: usize = 16 << 10;
 /// Pieces of a message that are enough for both sides to copy at the same time most of the time.
 const MANY: usize = 32;
 
-/// Describes a send to its receiver; false when the ring has no room.
+/// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
 pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
@@ -41,6 +42,13 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
             .segment
             .offset_of(op.base, op.record.bytes as usize)
     };
+    if shared.is_none()
+        && early::should_begin(state, index, peer)
+        && early::transmit_begun(state, index, peer, word)
+    {
+        return true;
+    }
+    let op = state.ops.op(index);
     let aux = first_aux(op);
     let proof: *const u64 = &raw const *state.node.proof;
     let words = [
@@ -212,8 +220,8 @@ fn fetch_across(
     true
 }
 
-/// Handles a PULL cell: the receiver wants the data in pieces.
-pub(super) fn arrived_pull(state: &mut VciState, ring: usize) -> bool {
+/// Handles a PULL or CONTINUE cell: the receiver wants the data in pieces, all of them or those that are not on their way.
+pub(super) fn arrived_pull(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
     let known = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
@@ -225,9 +233,12 @@ pub(super) fn arrived_pull(state: &mut VciState, ring: usize) -> bool {
         ));
         return true;
     };
+    early::note_answer(state, index, goes_on);
     let op = state.ops.op_mut(index);
     op.remote = receiver;
-    op.position = 0;
+    if !goes_on {
+        op.position = 0;
+    }
     let known = state.streaming.iter_mut().find(|known| known.peer == peer);
     match known {
         Some(streams) => streams.queue.push_back(index),
@@ -268,7 +279,7 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
 
 /// Length of the piece after `done` bytes, with `rest` bytes to go. The first ones and the last ones are shorter, because
 /// nothing is copied on the other side meanwhile.
-fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
+pub(super) fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
     let growing = done.max(FIRST_PIECE);
     let shrinking = rest.div_ceil(2).next_multiple_of(64).max(LAST_PIECE);
     let many = ((done + rest) / MANY).next_multiple_of(64).max(LAST_PIECE);
@@ -315,11 +326,17 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
 /// Handles a PIECE cell. Pieces beyond what a truncated receive wants are dropped.
 pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let peer = incoming.peer;
-    let [id, bytes, place] = std::array::from_fn(|index| incoming.ring.word(index));
+    let words = std::array::from_fn(|index| incoming.ring.word(index));
+    take_piece(state, ring, words);
+    true
+}
+
+/// Copies a piece, given the receive's id, the piece's bytes and its place, to the next free part of the receive.
+pub(super) fn take_piece(state: &mut VciState, ring: usize, [id, bytes, place]: [u64; 3]) {
+    let peer = state.incoming[ring].peer;
     let Some(payload) = piece_at(state, ring, place, bytes) else {
         state.fault = Some(format!("rank {peer} described a piece outside its ring"));
-        return true;
+        return;
     };
     let active = named_by_peer(state, id).filter(|&index| {
         let record = state.ops.record(index);
@@ -327,7 +344,7 @@ pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
     });
     let Some(index) = active else {
         release_piece(state, ring, place, bytes);
-        return true;
+        return;
     };
     let op = state.ops.op_mut(index);
     let fitting = (bytes as usize).min(op.wanted - op.position);
@@ -338,7 +355,6 @@ pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
         state.complete(index);
     }
     release_piece(state, ring, place, bytes);
-    true
 }
 
 /// Handles a DONE cell: the receiver has all it wants.
@@ -347,6 +363,7 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+            early::note_answer(state, index, true);
             state.complete(index)
         }
         _ => {

@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) backlogged: bool,
     /// What is known about reading the peer's memory.
     pub(crate) cross_copy: CrossCopy,
+    /// Whether the next long message may begin before it is asked for: 0, or for how many messages not (`protocol::early`).
+    pub(crate) early: u8,
 }
 
 /// Whether a peer's private memory can be read.
@@ -181,6 +183,8 @@ pub(crate) struct Incoming {
     pub(crate) throttled: bool,
     /// Bytes of the short messages that found their receive posted.
     pub(crate) short_bytes: u64,
+    /// Id of the receive that gets the early pieces of the message begun last; 0 for none.
+    pub(crate) early: u64,
     /// The message whose pieces are arriving.
     pub(crate) arriving: Option<Arriving>,
     /// What the next message consists of, where that is checked.
@@ -228,6 +232,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             held_bytes: 0,
             throttled: false,
             short_bytes: 0,
+            early: 0,
             arriving: None,
             heading: None,
         });

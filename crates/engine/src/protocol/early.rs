@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Long messages whose first pieces travel before the receiver has asked for them.
+//!
+//! A sender whose way to the receiver is idle does not wait for an answer: BEGUN describes the message and brings its first
+//! piece, EARLY cells bring a few more. A receiver that waits for the message copies them at once and answers CONTINUE, upon
+//! which the rest follows as PIECEs: the answer travels while both sides copy. A receiver that does not wait drops the data and
+//! keeps the description; it asks with PULL for all of the message when a receive comes. So nothing is stored for a
+//! late receiver, and what is lost is one copy of at most [`EARLY_BYTES`] by a sender that would have waited anyway.
+//!
+//! One message to a peer is begun like this at a time, and after one was begun in vain the next ones are only described.
+
+#[cfg(test)]
+mod tests;
+
+use fabric::board::kind as record_kind;
+use fabric::counters::Counter;
+
+use super::rendezvous::{piece_bytes, take_piece};
+use super::{cell, first_aux, is_contiguous, note_message, pack, send_control};
+use crate::vci::VciState;
+use crate::vci::matching::Key;
+use crate::vci::operations::{OpIndex, Role};
+
+/// Bytes that a sender sends before it is asked: what takes it about as long as the answer takes to come, and some.
+const EARLY_BYTES: usize = 64 << 10;
+/// Messages that are only described after one was begun in vain.
+const DESCRIBED_AFTER_WASTE: u8 = 16;
+/// `Link::early` while a begun message is not answered.
+const UNANSWERED: u8 = u8::MAX;
+
+/// Whether a message of this operation to `peer` should be begun: nothing else is on its way, and the receiver will want pieces.
+pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
+    let (op, node) = (state.ops.op(index), &state.node);
+    let bytes = op.record.bytes;
+    let is_read_by_receiver =
+        node.cross_copy && is_contiguous(op) && bytes >= node.cross_copy_bytes;
+    let link = &mut state.links[peer as usize];
+    if peer == node.me || is_read_by_receiver || link.backlogged || !state.streaming.is_empty() {
+        return false;
+    }
+    match link.early {
+        0 => !link.sender.is_throttled(),
+        UNANSWERED => false,
+        _ => {
+            link.early -= 1;
+            false
+        }
+    }
+}
+
+/// Describes a message and sends its first pieces; false, with nothing sent, when the ring has no room for the first.
+pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
+    let total = state.ops.record(index).bytes as usize;
+    let sender = state.ops.id(index).0;
+    let most = state.node.fragment_bytes as usize;
+    loop {
+        let op = state.ops.op_mut(index);
+        let link = &mut state.links[peer as usize];
+        let start = op.position;
+        let bytes = piece_bytes(start, total - start, most);
+        let room = (start < EARLY_BYTES && bytes != 0)
+            .then(|| {
+                link.sender
+                    .reserve(bytes as u32, op.base.wrapping_add(start))
+            })
+            .flatten();
+        let Some((target, place)) = room else {
+            return start != 0;
+        };
+        // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
+        unsafe { pack(op, start, target.as_ptr(), bytes) };
+        let sent = if start == 0 {
+            link.early = UNANSWERED;
+            let words = [total as u64, sender, place, bytes as u64];
+            link.sender
+                .put_words(cell::BEGUN, first_aux(op), word, &words)
+        } else {
+            link.sender
+                .put_words(cell::EARLY, 0, 0, &[place, bytes as u64])
+        };
+        debug_assert!(sent, "a reservation comes with a cell");
+        op.position = start + bytes;
+        link.ring_doorbell();
+        state.count_other_cell_sent();
+        if start == 0 {
+            state.count(Counter::SendsBegun);
+        }
+    }
+}
+
+/// Notes the answer to a message that may have been begun.
+pub(super) fn note_answer(state: &mut VciState, index: OpIndex, was_wanted: bool) {
+    let op = state.ops.op(index);
+    if op.position == 0 {
+        return;
+    }
+    let link = &mut state.links[op.target as usize];
+    link.early = if was_wanted { 0 } else { DESCRIBED_AFTER_WASTE };
+    if !was_wanted {
+        state.count(Counter::SendsBegunInVain);
+    }
+}
+
+/// Handles a BEGUN cell; false when the slab is full.
+pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let [total, sender, place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let receive = state.posted.take(&mut state.ops, key);
+    let taker = if let Some(receive) = receive {
+        state.count(Counter::ReceivesPosted);
+        accept(state, receive, key, total, sender)
+    } else {
+        let Some(message) = super::eager::keep(state, Role::Described, key, total) else {
+            return false;
+        };
+        let op = state.ops.op_mut(message);
+        op.inline = [total, sender, 0, 0, 0, 0];
+        op.remote = sender;
+        0
+    };
+    state.incoming[ring].early = taker;
+    take_piece(state, ring, [taker, bytes, place]);
+    true
+}
+
+/// Starts a receive of a begun message; returns its id, or 0 when it wants no data.
+fn accept(state: &mut VciState, receive: OpIndex, key: Key, total: u64, sender: u64) -> u64 {
+    let wanted = note_message(state, receive, key, total);
+    state.count_many(Counter::BytesReceived, wanted as u64);
+    if wanted == 0 {
+        send_control(state, key.peer, cell::DONE, [sender, 0]);
+        state.complete(receive);
+        return 0;
+    }
+    let id = state.ops.id(receive).0;
+    let op = state.ops.op_mut(receive);
+    (op.position, op.wanted, op.remote) = (0, wanted, sender);
+    state.ops.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
+    send_control(state, key.peer, cell::CONTINUE, [sender, id]);
+    id
+}
+
+/// Handles an EARLY cell.
+pub(super) fn arrived_early(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let [place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    take_piece(state, ring, [incoming.early, bytes, place]);
+    true
+}
