@@ -9,6 +9,7 @@ use syn::{Data, DataStruct, DeriveInput, Error, Member, Result, Type, parse_quot
 pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
     let (name, data) = (&input.ident, checked(input, "Datatype")?);
     let types = types(data);
+    let basics = basics(input, &types);
     let members: Vec<Member> = data.fields.members().collect();
     let fields = quote! {
         &[#((
@@ -41,6 +42,10 @@ pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
             fn unit() -> ::rankpoint::data::Unit {
                 #unit
             }
+
+            fn basics() -> ::core::option::Option<::rankpoint::data::Typed> {
+                #basics
+            }
         }
     })
 }
@@ -53,6 +58,7 @@ pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
     }
     let (name, data) = (&input.ident, checked(input, "Plain")?);
     let types = types(data);
+    let basics = basics(input, &types);
     Ok(quote! {
         const _: () = {
             const fn is_plain<T: ::rankpoint::Plain>() {}
@@ -70,11 +76,23 @@ pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
             fn unit() -> ::rankpoint::data::Unit {
                 ::rankpoint::data::Unit::dense::<Self>()
             }
+
+            fn basics() -> ::core::option::Option<::rankpoint::data::Typed> {
+                #basics
+            }
         }
         // SAFETY: as above.
         #[allow(unsafe_code, clippy::allow_attributes, reason = "the assertions above keep the promise")]
         unsafe impl ::rankpoint::Plain for #name {}
     })
+}
+
+/// The basic types of a struct, field by field.
+fn basics(input: &DeriveInput, types: &[&Type]) -> TokenStream {
+    let name = input.ident.to_string();
+    quote! {
+        ::rankpoint::data::struct_basics(#name, &[#(<#types as ::rankpoint::Datatype>::basics),*])
+    }
 }
 
 fn types(data: &DataStruct) -> Vec<&Type> {

@@ -13,7 +13,7 @@ use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, LayoutError, SharedLayout};
 
-use crate::data::{Datatype, is_dense};
+use crate::data::{Datatype, is_dense, value_types};
 
 /// Which bytes of memory a message consists of.
 #[derive(Debug)]
@@ -22,8 +22,33 @@ pub struct Region {
     bytes: usize,
     /// Layout and number of elements, where the data are not one run from `base` on.
     layout: Option<(SharedLayout, usize)>,
-    /// The predefined type that all of it is, where it is known.
-    basic: Option<u32>,
+    types: Basics,
+}
+
+/// Which basic types a region consists of: looked up only where that is checked.
+#[derive(Debug)]
+pub(crate) enum Basics {
+    /// Nobody has said.
+    Unknown,
+    /// Elements of the predefined type with this number.
+    Predefined(u32),
+    /// Values whose types are told by this function.
+    Values(fn() -> Option<Values>),
+    /// These, once.
+    Made(Box<Typed>),
+}
+
+/// The basic types of a value, and its bytes of data.
+pub(crate) type Values = (&'static Typed, usize);
+
+impl Basics {
+    /// Of values of a type.
+    pub(crate) const fn of<T: Datatype>() -> Self {
+        match T::BASIC {
+            Some(code) => Self::Predefined(code),
+            None => Self::Values(value_types::<T>),
+        }
+    }
 }
 
 static BYTE: Layout = Layout::named(1, 1);
@@ -36,8 +61,14 @@ impl Region {
             base,
             bytes,
             layout: None,
-            basic: None,
+            types: Basics::Unknown,
         }
+    }
+
+    /// The same memory, of these basic types.
+    #[inline(always)]
+    pub(crate) fn typed(self, types: Basics) -> Self {
+        Self { types, ..self }
     }
 
     /// `count` elements of a layout.
@@ -52,7 +83,7 @@ impl Region {
                 base,
                 bytes,
                 layout: Some((layout, count)),
-                basic: None,
+                types: Basics::Unknown,
             },
         })
     }
@@ -63,18 +94,13 @@ impl Region {
         if const { is_dense::<T>() } {
             // What values occupy fits into an address.
             let bytes = count.wrapping_mul(size_of::<T>());
-            return Ok(Self {
-                basic: T::BASIC,
-                ..Self::run(base.cast_mut().cast(), bytes)
-            });
+            return Ok(Self::run(base.cast_mut().cast(), bytes).typed(const { Basics::of::<T>() }));
         }
         let unit = T::unit();
         let layout = SharedLayout::Forever(unit.layout);
-        Self::laid_out(
-            base.cast_mut().cast(),
-            count.wrapping_mul(unit.repeat),
-            layout,
-        )
+        let elements = count.wrapping_mul(unit.repeat);
+        let region = Self::laid_out(base.cast_mut().cast(), elements, layout)?;
+        Ok(region.typed(const { Basics::of::<T>() }))
     }
 
     /// Address and length, where the data are one run of bytes.
@@ -116,19 +142,30 @@ impl Region {
             base: self.base,
             bytes: self.bytes,
             layout: self.layout.as_ref().map(|(layout, count)| (layout, *count)),
-            types: match self.basic {
-                Some(code) if checks_types() => self.types(code),
+            types: match self.types {
+                Basics::Unknown => None,
+                _ if checks_types() => self.types(),
                 _ => None,
             },
         }
     }
 
-    /// The predefined type and the number of its elements.
+    /// The basic types of an element, and the number of elements, where they are known.
     #[cold]
     #[inline(never)]
-    fn types(&self, code: u32) -> Option<(&'static Typed, usize)> {
-        let datatype = Predefined::find(code)?.datatype();
-        Some((datatype.typed(), self.bytes / datatype.size()))
+    fn types(&self) -> Option<(&Typed, usize)> {
+        match &self.types {
+            Basics::Unknown => None,
+            Basics::Predefined(code) => {
+                let datatype = Predefined::find(*code)?.datatype();
+                Some((datatype.typed(), self.bytes / datatype.size()))
+            }
+            Basics::Values(types) => {
+                let (typed, bytes) = types()?;
+                Some((typed, self.bytes.checked_div(bytes)?))
+            }
+            Basics::Made(typed) => Some((typed, 1)),
+        }
     }
 
     /// As collectives take it.

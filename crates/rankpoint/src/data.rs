@@ -9,9 +9,11 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use engine::datatype::predefined;
+pub use engine::datatype::Typed;
+use engine::datatype::{Predefined, predefined};
 use layout::Layout;
 
+use crate::buffer::Values;
 use crate::p2p::give_up;
 
 /// Data that messages can hold: their type says which bytes are data, and any bytes are a value (MPI-5.0, chapter 5).
@@ -76,6 +78,13 @@ pub unsafe trait Datatype: Copy + Send + 'static {
     /// Which bytes they are.
     #[doc(hidden)]
     fn unit() -> Unit;
+
+    /// Which basic types they are, where that is known.
+    #[doc(hidden)]
+    fn basics() -> Option<Typed> {
+        let datatype = Predefined::find(Self::BASIC?)?.datatype();
+        Some(datatype.typed().clone())
+    }
 }
 
 /// Data that are nothing but their bytes: no padding, every bit pattern is a value, no addresses.
@@ -169,6 +178,24 @@ pub fn generic_unit<T: 'static>(fields: &[(usize, Unit)]) -> Unit {
     Unit { layout, repeat: 1 }
 }
 
+/// The basic types of a struct with these fields, in their order.
+#[doc(hidden)]
+pub fn struct_basics(name: &str, fields: &[fn() -> Option<Typed>]) -> Option<Typed> {
+    let known: Option<Vec<_>> = fields.iter().map(|field| Some((1, field()?))).collect();
+    Some(Typed::of_parts(name, known?.into_iter()))
+}
+
+/// The basic types of a value and its bytes of data, kept for the life of the program.
+pub(crate) fn value_types<T: Datatype>() -> Option<Values> {
+    static KNOWN: Mutex<Option<HashMap<TypeId, Option<&'static Typed>>>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let typed = *known
+        .get_or_insert_default()
+        .entry(TypeId::of::<T>())
+        .or_insert_with(|| T::basics().map(|typed| &*Box::leak(Box::new(typed))));
+    Some((typed?, T::PACKED_BYTES))
+}
+
 fn struct_layout<T>(fields: &[(usize, Unit)]) -> Layout {
     let pieces = fields
         .iter()
@@ -229,6 +256,12 @@ unsafe impl<T: Datatype, const N: usize> Datatype for [T; N] {
             repeat: one.repeat * N,
             ..one
         }
+    }
+
+    fn basics() -> Option<Typed> {
+        let one = T::basics()?;
+        let name = format!("{} x {N}", one.name());
+        Some(Typed::of_parts(&name, std::iter::once((N as u64, one))))
     }
 }
 

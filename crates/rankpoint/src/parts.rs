@@ -11,10 +11,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use engine::datatype::{Typed, checks_types};
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, SharedLayout};
 
-use crate::buffer::{Buffer, BufferMut, Incoming, Outgoing, Region, lend, unfit};
+use crate::buffer::{Basics, Buffer, BufferMut, Incoming, Outgoing, Region, lend, unfit};
 use crate::data::Datatype;
 
 /// Blocks of a slice, in any order; a block may occur more than once (MPI_Type_indexed).
@@ -47,6 +48,8 @@ pub struct IndexedMut<'a, T> {
 struct Blocks {
     base: *mut u8,
     layout: SharedLayout,
+    /// Which basic types an element consists of.
+    types: fn() -> Basics,
 }
 
 // SAFETY: the views are as references to their elements.
@@ -74,11 +77,12 @@ impl Blocks {
         Ok(Self {
             base: base.cast(),
             layout: layout.into(),
+            types: Basics::of::<T>,
         })
     }
 
     fn region(&self) -> Result<Region> {
-        Region::laid_out(self.base, 1, self.layout.clone())
+        Ok(Region::laid_out(self.base, 1, self.layout.clone())?.typed((self.types)()))
     }
 }
 
@@ -189,9 +193,12 @@ pub struct PartsMut<'a> {
     parts: PhantomData<&'a mut ()>,
 }
 
-/// Addresses, numbers of elements and their layouts.
+/// Addresses, numbers of elements and their layouts; and the basic types of each part, where they are checked and known.
 #[derive(Clone, Default)]
-struct List(Vec<(*mut u8, usize, SharedLayout)>);
+struct List {
+    parts: Vec<(*mut u8, usize, SharedLayout)>,
+    types: Vec<Option<(u64, Typed)>>,
+}
 
 // SAFETY: parts are data (Datatype: Send) behind references that were given.
 unsafe impl Send for PartsMut<'_> {}
@@ -199,26 +206,40 @@ unsafe impl Send for PartsMut<'_> {}
 impl List {
     fn add(&mut self, region: Region) {
         if region.bytes() > 0 {
+            if checks_types() {
+                let types = region.memory().types;
+                let types = types.map(|(typed, count)| (count as u64, typed.clone()));
+                self.types.push(types);
+            }
             let part = region.into_parts();
             // The message is addressed from its first part; the others' memory is reached through these addresses.
             let _ = part.0.expose_provenance();
-            self.0.push(part);
+            self.parts.push(part);
         }
     }
 
     fn region(&self) -> Result<Region> {
-        let Some(first) = self.0.first() else {
+        let Some(first) = self.parts.first() else {
             return Ok(Region::run(std::ptr::dangling_mut(), 0));
         };
         let base = first.0.addr();
-        let pieces = self.0.iter().map(|(start, count, layout)| {
+        let pieces = self.parts.iter().map(|(start, count, layout)| {
             let distance = start.addr().wrapping_sub(base) as i64;
             let layout: &Layout = layout;
             (distance, *count, layout)
         });
         let layout = Layout::structure(pieces).map_err(unfit)?;
         let base = std::ptr::with_exposed_provenance_mut(base);
-        Region::laid_out(base, 1, layout.into())
+        let region = Region::laid_out(base, 1, layout.into())?;
+        // Parts that were added before anything was checked have said nothing.
+        let known: Option<Vec<_>> = self.types.iter().cloned().collect();
+        Ok(match known {
+            Some(types) if types.len() == self.parts.len() => {
+                let typed = Typed::of_parts("parts", types.into_iter());
+                region.typed(Basics::Made(Box::new(typed)))
+            }
+            _ => region,
+        })
     }
 }
 

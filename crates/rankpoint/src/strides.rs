@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use engine::Result;
 use layout::{Layout, LayoutError, SharedLayout};
 
-use crate::buffer::{Region, unfit};
+use crate::buffer::{Basics, Region, unfit};
 use crate::data::{Datatype, is_dense};
 
 /// Layouts that a thread keeps.
@@ -121,7 +121,7 @@ pub(crate) fn region<T: Datatype>(
         return Ok(Region::run(base, 0));
     }
     if let (Run::Bytes(bytes), ONE) = (run, kept[0]) {
-        return Ok(Region::run(base, bytes));
+        return Ok(Region::run(base, bytes).typed(const { Basics::of::<T>() }));
     }
     let describe = || {
         let all = kept.iter().filter(|kept| **kept != ONE).chain(&dimensions);
@@ -139,7 +139,7 @@ pub(crate) fn region<T: Datatype>(
     } else {
         describe()?
     };
-    Region::laid_out(base, 1, layout)
+    Ok(Region::laid_out(base, 1, layout)?.typed(const { Basics::of::<T>() }))
 }
 
 /// The layout of a view, described now unless that was done lately.

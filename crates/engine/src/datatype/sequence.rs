@@ -145,6 +145,21 @@ pub struct Typed {
     pub(super) name: Arc<str>,
 }
 
+impl Typed {
+    /// What the type is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One type after the other, each so many times, under a name.
+    pub fn of_parts(name: &str, parts: impl Iterator<Item = (u64, Self)>) -> Self {
+        Self {
+            sequence: Sequence::of_parts(parts.map(|(count, part)| (count, part.sequence))),
+            name: name.into(),
+        }
+    }
+}
+
 /// What a send or a receive consists of.
 pub(crate) struct Types {
     typed: Typed,
