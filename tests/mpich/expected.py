@@ -23,6 +23,7 @@ class Test:
     settings: dict = field(default_factory=dict)
     judge: str = "no errors"
     gibibytes: float = 0.0
+    is_long: bool = False
     verdict: str = ""
     why: str = ""
 
@@ -104,7 +105,10 @@ def tests(suite, lines):
         for rule in lines:
             if rule.verb in VERDICTS and rule.covers(test):
                 rule.used += 1
-                test.verdict, test.why = rule.verb, rule.why
+                if rule.verb == "long":
+                    test.is_long = True
+                else:
+                    test.verdict, test.why = rule.verb, rule.why
     stale = [f"{rule.verb} {rule.name} {' '.join(rule.words)}" for rule in lines if rule.verb in VERDICTS and not rule.used]
     if stale:
         sys.exit("no test is meant by: " + "; ".join(stale))

@@ -55,7 +55,7 @@ def passes(test, printed, status):
 def run(prefix, suite, whole, test):
     """The word for what became of a test, what it printed, and the seconds that it took."""
     program = suite / test.name
-    if test.verdict == "never" or (test.verdict == "long" and not whole):
+    if test.verdict == "never" or (test.is_long and not whole):
         return "skipped", "", 0.0
     if not program.exists() or test.verdict == "unbuilt":
         words = {(False, True): "as listed", (True, True): "is built", (False, False): "is not built"}

@@ -185,7 +185,7 @@ settings! {
     cross_copy, "CROSS_COPY", 1, 0..=1, "switch",
         "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
     cross_copy_bytes, "CROSS_COPY_BYTES", 1073741824, 0..=9223372036854775807, "bytes",
-        "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks outnumber cores, all large messages are read";
+        "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks, or threads that wait at once, outnumber cores, all large messages are read";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";
     operations, "OPERATIONS", 1048576, 1024..=16777216, "operations",
