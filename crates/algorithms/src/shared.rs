@@ -5,8 +5,8 @@ use crate::case::Case;
 
 /// Most members of such memory: each looks at the stamps of all others.
 pub const MOST_MEMBERS: u32 = 128;
-/// Most turns that pieces of more than two members are cut into.
-const FEW_TURNS: usize = 64;
+/// Most turns that pieces of more than two members are cut into: among many an area holds little of each.
+const MOST_TURNS: usize = 256;
 
 /// Bytes of one member's area, by the number of members.
 pub fn area_bytes(members: u32) -> usize {
@@ -57,8 +57,7 @@ pub fn parts(bytes: usize, members: u32) -> Option<Turns> {
     let room = area_bytes(members) / members as usize;
     let most = if bytes <= room { bytes } else { room / 16 * 16 };
     let turns = Turns::of(bytes, most);
-    // Among many an area holds little of each piece: messages take fewer steps.
-    let few = turns.count <= FEW_TURNS || members == 2;
+    let few = turns.count <= MOST_TURNS || members == 2;
     (most > 0 && few).then_some(turns)
 }
 
@@ -84,5 +83,6 @@ pub fn element_parts(case: &Case) -> Option<Turns> {
     // Whole lines where elements allow it.
     let most = room / 64 * 64 / size;
     let turns = Turns::of(count, most);
-    (most > 0).then_some(turns)
+    let few = turns.count <= MOST_TURNS || case.ranks == 2;
+    (most > 0 && few).then_some(turns)
 }

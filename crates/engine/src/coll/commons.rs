@@ -13,6 +13,7 @@
 )]
 
 mod encounter;
+mod entering;
 
 use std::cell::UnsafeCell;
 use std::future::poll_fn;
@@ -21,7 +22,7 @@ use std::sync::OnceLock;
 use std::task::Poll;
 
 use algorithms::shared::area_bytes;
-use fabric::commons::{AREAS, Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
+use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -54,6 +55,9 @@ pub(crate) struct Membership {
     drawn: AtomicU64,
     /// The last of them that uses whole areas.
     last_whole: AtomicU64,
+    /// The last of them in which each member shows its data to the one above alone, and the last one before it that is another's.
+    last_passed: AtomicU64,
+    others_before: AtomicU64,
 }
 
 pub(super) struct Shared {
@@ -103,6 +107,22 @@ impl Membership {
             self.last_whole.store(drawn + turns, Ordering::Relaxed);
         }
         (drawn + 1, whole_before)
+    }
+
+    /// The last turn before `turn` in which others than the member above may look at what a member shows, if that is not so in `turn`.
+    fn others_before(&self, turn: u64) -> u64 {
+        if self.last_passed.load(Ordering::Relaxed) + 1 == turn {
+            self.others_before.load(Ordering::Relaxed)
+        } else {
+            turn - 1
+        }
+    }
+
+    /// Notes that in these turns that is not so.
+    fn pass(&self, first: u64, last: u64) {
+        let others_before = self.others_before(first);
+        self.others_before.store(others_before, Ordering::Relaxed);
+        self.last_passed.store(last, Ordering::Relaxed);
     }
 
     /// This member will not use the commons again. The first rank keeps them for another communicator.
@@ -176,6 +196,10 @@ pub(super) async fn meet(
     turns: (usize, usize),
 ) -> Option<Meeting<'_>> {
     let turn = draw(round, turns)?;
+    if purpose == Purpose::ScanChain {
+        let last = turn.first + turn.count as u64 - 1;
+        round.comm.membership.pass(turn.first, last);
+    }
     take(round, turn, purpose, bytes).await
 }
 
@@ -294,53 +318,6 @@ impl Meeting<'_> {
             Poll::Pending
         })
         .await
-    }
-
-    /// Whether the own data of a turn, `bytes` bytes, can be written.
-    pub(super) fn may_enter(&self, index: usize, bytes: usize) -> bool {
-        let (commons, turn) = (&self.shared.commons, self.turn(index));
-        let place = if bytes <= WIDE_BYTES {
-            Place::Line
-        } else {
-            self.long
-        };
-        self.with_turns(|turns| turns.may_enter(commons, turn, place))
-    }
-
-    /// Waits until the own data of a turn can be written.
-    pub(super) async fn enter(&self, index: usize, bytes: usize) {
-        let look = || self.shared.commons.laggard();
-        self.enter_when(look, || self.may_enter(index, bytes)).await;
-    }
-
-    /// The same where member `reader` alone looks at what this one shows in this operation.
-    pub(super) async fn enter_for(&self, index: usize, bytes: usize, reader: u32) {
-        // Before that, the place had what other operations showed.
-        if self.long != Place::Area || index < AREAS as usize {
-            return self.enter(index, bytes).await;
-        }
-        let (commons, turn) = (&self.shared.commons, self.turn(index));
-        let look = || commons.reader_or_laggard(turn, reader);
-        let may_pass = || self.with_turns(|turns| turns.may_pass(commons, turn, reader));
-        self.enter_when(look, may_pass).await;
-    }
-
-    /// `look` names the member that is waited for, and what its word holds.
-    async fn enter_when(&self, look: impl Fn() -> (u32, u64), may_enter: impl Fn() -> bool) {
-        if may_enter() {
-            return;
-        }
-        let commons = &self.shared.commons;
-        let look = || {
-            let (member, left) = look();
-            (member, commons.left_word(member), left)
-        };
-        self.until(look, || {
-            commons.set_awaited(true);
-            may_enter().then_some(())
-        })
-        .await;
-        commons.set_awaited(false);
     }
 
     /// The address of a member's data of `bytes` bytes in a turn.

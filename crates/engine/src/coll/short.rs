@@ -431,14 +431,19 @@ unsafe fn prefix<'a, E: Ending<'a>>(
     if bytes == 0 {
         return None;
     }
-    let is_chain = open(comm, Purpose::ScanChain, bytes).is_some();
-    let (purpose, shows) = match is_chain {
-        true => (Purpose::ScanChain, comm.rank() as u32 + 1 < comm.peers),
-        false => (Purpose::Scan, true),
+    let chain = open(comm, Purpose::ScanChain, bytes);
+    let encounter = match chain {
+        Some(shared) => {
+            let next = next(comm, shared, Purpose::ScanChain, bytes, bytes);
+            if let Err(error) = next.draw_to_pass(ending.call())? {
+                return Some(Err(error));
+            }
+            next.encounter
+        }
+        None => meet!(ending, comm, Purpose::Scan, bytes, (bytes, true)),
     };
-    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
     let me = encounter.me;
-    if is_chain {
+    if chain.is_some() {
         let needs = me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
         let rest = Rest::PassOn {
             op,

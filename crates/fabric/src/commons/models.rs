@@ -182,6 +182,24 @@ fn passed_on(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, tur
     assert_eq!(sum, turn * u64::from(me + 1));
 }
 
+/// The same with lines, of which only the reader says when they are free.
+fn passed_on_in_lines(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
+    let last = commons.members() - 1;
+    let mut sum = turn;
+    if me < last {
+        wait(|| turns.may_pass_line(commons, turn, (me + 1, 0)));
+    }
+    if me > 0 {
+        wait(|| commons.posted(turn, me - 1).is_some());
+        sum += memory.read(commons.place(turn % LINES, me - 1));
+    }
+    if me < last {
+        memory.write(commons.place(turn % LINES, me), sum);
+        commons.post(turns, turn, me, 0);
+    }
+    assert_eq!(sum, turn * u64::from(me + 1));
+}
+
 /// With three members, two that wait could let each other pass for ever: no preemptions then.
 fn bounded(preemptions: usize, members: u32, turns: u64, work: Work) {
     let mut builder = loom::model::Builder::new();
@@ -212,4 +230,10 @@ fn model_the_last_one_works_for_all() {
 fn model_what_is_passed_on_waits_for_its_reader() {
     bounded(3, 2, LINES + 2, passed_on);
     bounded(0, 3, LINES + 2, passed_on);
+}
+
+#[test]
+fn model_lines_that_are_passed_on_wait_for_their_reader() {
+    bounded(3, 2, LINES + 2, passed_on_in_lines);
+    bounded(0, 3, LINES + 2, passed_on_in_lines);
 }

@@ -102,23 +102,12 @@ impl Next<'_> {
         call: Option<&'static str>,
         shows: bool,
     ) -> Option<Result<()>> {
-        let Encounter {
-            comm, shared, turn, ..
-        } = self.encounter;
+        let Encounter { shared, turn, .. } = self.encounter;
         let is_free = !shows
             || shared
                 .turns_alone()
                 .may_enter(&shared.commons, turn, self.place);
-        if !is_free && call.is_none() {
-            return None;
-        }
-        let membership = &comm.membership;
-        membership.drawn.store(turn, Ordering::Relaxed);
-        if self.whole {
-            membership.last_whole.store(turn, Ordering::Relaxed);
-        }
-        comm.count_collective();
-        comm.vci.enter_alone().count(Counter::SharedTurns);
+        self.take(call, is_free)?;
         match call {
             Some(call) if !is_free => {
                 let apart = Apart {
@@ -128,6 +117,52 @@ impl Next<'_> {
             }
             _ => Some(Ok(())),
         }
+    }
+
+    /// As [`Self::draw`] for a turn in which each member shows its data to the one above alone.
+    pub(in crate::coll) fn draw_to_pass(&self, call: Option<&'static str>) -> Option<Result<()>> {
+        let Encounter {
+            comm, shared, turn, ..
+        } = self.encounter;
+        let (turns, commons) = (shared.turns_alone(), &shared.commons);
+        let above = self.encounter.me + 1;
+        let readers = (above, comm.membership.others_before(turn));
+        let is_free = above == self.encounter.size
+            || match self.place {
+                Place::Line => turns.may_pass_line(commons, turn, readers),
+                _ => turns.may_enter(commons, turn, self.place),
+            };
+        self.take(call, is_free)?;
+        comm.membership.pass(turn, turn);
+        match call {
+            Some(call) if !is_free => {
+                let apart = Apart {
+                    encounter: self.encounter,
+                };
+                Some(match self.place {
+                    Place::Line => apart.enter_to_pass(call, readers),
+                    _ => apart.enter(call, self.place, self.shown),
+                })
+            }
+            _ => Some(Ok(())),
+        }
+    }
+
+    /// Draws the turn unless its place is not free and nobody may wait for it.
+    #[inline(always)]
+    fn take(&self, call: Option<&'static str>, is_free: bool) -> Option<()> {
+        if !is_free && call.is_none() {
+            return None;
+        }
+        let Encounter { comm, turn, .. } = self.encounter;
+        let membership = &comm.membership;
+        membership.drawn.store(turn, Ordering::Relaxed);
+        if self.whole {
+            membership.last_whole.store(turn, Ordering::Relaxed);
+        }
+        comm.count_collective();
+        comm.vci.enter_alone().count(Counter::SharedTurns);
+        Some(())
     }
 }
 
@@ -333,6 +368,17 @@ impl Apart<'_> {
         let meeting = self.encounter.meeting(place);
         block_on(self.encounter.comm.vci, call, async {
             meeting.enter(0, shown).await;
+            Ok(())
+        })
+    }
+
+    /// The same where the member above alone looks at them.
+    #[cold]
+    #[inline(never)]
+    fn enter_to_pass(&self, call: &'static str, readers: (u32, u64)) -> Result<()> {
+        let meeting = self.encounter.meeting(Place::Line);
+        block_on(self.encounter.comm.vci, call, async {
+            meeting.enter_line_for(readers).await;
             Ok(())
         })
     }
