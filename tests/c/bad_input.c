@@ -160,6 +160,33 @@ int main(int argc, char **argv)
     CLASS_IS(MPI_Startall(1, some), MPI_ERR_REQUEST);
     CLASS_IS(MPI_Request_get_status(some[1], &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
     CLASS_IS(MPI_Cancel(&some[1]), MPI_ERR_REQUEST);
+    /* What is received into must not hold a byte twice; what is sent may. */
+    {
+        int lengths[] = {2, 2}, places[] = {0, 1}, doubled[4] = {0}, position = 0;
+        MPI_Datatype overlapping, narrow;
+        MPI_Type_indexed(2, lengths, places, MPI_INT, &overlapping);
+        MPI_Type_commit(&overlapping);
+        MPI_Type_create_resized(MPI_INT, 0, 2, &narrow);
+        MPI_Type_commit(&narrow);
+        CLASS_IS(MPI_Recv(data, 1, overlapping, rank, 5, world, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Irecv(data, 1, overlapping, rank, 5, world, &request), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Recv_init(data, 1, overlapping, rank, 5, world, &request), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Recv(data, 2, narrow, rank, 5, world, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Unpack(doubled, 16, &position, data, 1, overlapping, world), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Sendrecv(data, 1, MPI_INT, rank, 5, back, 1, overlapping, rank, 5, world, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+        data[0] = 1, data[1] = 2, data[2] = 3;
+        CHECK(MPI_Sendrecv(data, 1, overlapping, rank, 5, doubled, 4, MPI_INT, rank, 5, world, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(doubled[0] == 1 && doubled[1] == 2 && doubled[2] == 2 && doubled[3] == 3);
+        CHECK(MPI_Sendrecv(data, 1, MPI_INT, rank, 5, back, 1, narrow, rank, 5, world, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        MPI_Datatype types[] = {MPI_INT, MPI_DATATYPE_NULL}, none;
+        MPI_Aint displacements[] = {0, 8};
+        int ones[] = {1, 1}, length, code = MPI_Type_create_struct(2, ones, displacements, types, &none);
+        char text[MPI_MAX_ERROR_STRING];
+        MPI_Error_string(code, text, &length);
+        CHECK(strstr(text, "'array_of_types' is MPI_DATATYPE_NULL at index 1") != NULL);
+        MPI_Type_free(&overlapping);
+        MPI_Type_free(&narrow);
+    }
     CHECK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     CLASS_IS(MPI_Buffer_attach(data, -1), MPI_ERR_ARG);
 

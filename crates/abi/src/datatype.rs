@@ -162,6 +162,22 @@ pub(crate) fn types_of(bytes: usize, datatype: MPI_Datatype) -> Option<(&'static
     Some((object.typed(), bytes.checked_div(object.size())?))
 }
 
+/// As [`memory`], of a buffer that is written.
+#[inline(always)]
+pub(crate) fn target_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    let found = memory(buf, count, datatype)?;
+    if CHECKED && let Some((_, elements)) = found.layout {
+        DATATYPES
+            .find(datatype, "datatype")?
+            .check_target(elements)?;
+    }
+    Ok(found)
+}
+
 #[inline(never)]
 fn general_memory(
     buf: *const c_void,

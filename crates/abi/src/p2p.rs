@@ -13,7 +13,7 @@ use engine::request;
 use engine::vci::operations::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use crate::datatype::{self, Count, memory};
+use crate::datatype::{self, Count, memory, target_memory};
 use crate::error::raise;
 use crate::handle::COMMS;
 use crate::status::store_single;
@@ -28,6 +28,18 @@ pub(crate) fn decode(
 ) -> Result<(&'static Comm, Memory<'static>)> {
     let comm = COMMS.find(comm, "comm")?;
     Ok((comm, memory(buf, count.into(), datatype)?))
+}
+
+/// As [`decode`], of a buffer that is received into.
+#[inline(always)]
+pub(crate) fn decode_target(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<(&'static Comm, Memory<'static>)> {
+    let comm = COMMS.find(comm, "comm")?;
+    Ok((comm, target_memory(buf, count.into(), datatype)?))
 }
 
 /// Rank and tag in one register: with them the calls that leave the short path are jumps.
@@ -271,7 +283,7 @@ unsafe extern "C" fn irecv_any(
     envelope: Envelope,
     comm: MPI_Comm,
 ) -> i32 {
-    let started = decode(buf, count, datatype, comm).and_then(|(comm, memory)| {
+    let started = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer until the request completes (crate head).
         unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
     });
@@ -289,7 +301,7 @@ pub(crate) unsafe fn MPI_Recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> i32 {
-    let done = decode(buf, count, datatype, comm).and_then(|(comm, memory)| {
+    let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
         request::wait(comm.process().vci(), &mut id, "MPI_Recv")

@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char, c_void};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::{memory, pack, unpack};
+use crate::datatype::{memory, pack, target_memory, unpack};
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 use crate::status::CountOut;
@@ -108,7 +108,7 @@ pub(crate) unsafe fn MPI_Unpack<P: Position>(
 ) -> i32 {
     run("MPI_Unpack", comm, || {
         COMMS.find(comm, "comm")?;
-        let target = memory(outbuf, outcount.into(), datatype)?;
+        let target = target_memory(outbuf, outcount.into(), datatype)?;
         // SAFETY: the position is readable and writable, `outbuf` writable, and `inbuf` holds `insize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
@@ -209,7 +209,7 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
         let count = outcount.into();
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
-        let target = memory(outbuf, count, datatype)?;
+        let target = target_memory(outbuf, count, datatype)?;
         let bytes = external_bytes(count, datatype)?;
         let mut packed = vec![0; target.bytes];
         // SAFETY: the position is readable and writable, `outbuf` writable, and `inbuf` holds `insize` bytes (crate head),

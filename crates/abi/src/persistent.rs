@@ -9,7 +9,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::env::{is_active, process, require_process};
 use crate::error::{inactive, raise, run};
-use crate::p2p::decode;
+use crate::p2p::{decode, decode_target};
 use crate::request::{comm_handle, slice};
 
 macro_rules! send_inits {
@@ -49,7 +49,7 @@ pub(crate) unsafe fn MPI_Recv_init(
     request: *mut MPI_Request,
 ) -> i32 {
     run("MPI_Recv_init", comm, || {
-        let (comm, memory) = decode(buf, count, datatype, comm)?;
+        let (comm, memory) = decode_target(buf, count, datatype, comm)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { persistent::recv_init(comm, memory, source, tag) }?;
         // SAFETY: the result is writable (crate head).

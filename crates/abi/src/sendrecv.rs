@@ -9,9 +9,9 @@ use engine::p2p::{self, Memory, Mode};
 use engine::request;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use crate::datatype::{self, memory};
+use crate::datatype::{self, target_memory};
 use crate::error::run;
-use crate::p2p::decode;
+use crate::p2p::{decode, decode_target};
 use crate::status::store_single;
 
 /// A receive and a send at once; waits for both.
@@ -56,7 +56,7 @@ pub(crate) unsafe fn MPI_Sendrecv(
 ) -> i32 {
     run("MPI_Sendrecv", comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
-        let receive = memory(recvbuf, recvcount.into(), recvtype)?;
+        let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
         // SAFETY: passed on.
         let found = unsafe {
             exchange(
@@ -84,7 +84,7 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
     status: *mut MPI_Status,
 ) -> i32 {
     run("MPI_Sendrecv_replace", comm, || {
-        let (comm, receive) = decode(buf, count, datatype, comm)?;
+        let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the copy outlives the exchange.
@@ -118,7 +118,7 @@ pub(crate) unsafe fn MPI_Isendrecv(
 ) -> i32 {
     run("MPI_Isendrecv", comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
-        let receive = memory(recvbuf, recvcount.into(), recvtype)?;
+        let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
         // SAFETY: the program keeps both buffers until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(
@@ -147,7 +147,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
     request: *mut MPI_Request,
 ) -> i32 {
     run("MPI_Isendrecv_replace", comm, || {
-        let (comm, receive) = decode(buf, count, datatype, comm)?;
+        let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).

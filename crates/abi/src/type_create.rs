@@ -46,6 +46,17 @@ fn old(handle: MPI_Datatype) -> Result<Borrowed<Datatype>> {
     DATATYPES.borrow(handle, "oldtype")
 }
 
+/// An entry of `array_of_types` is no datatype.
+#[cold]
+fn no_type(handle: MPI_Datatype, index: usize) -> Error {
+    let value = match handle {
+        abi::MPI_DATATYPE_NULL => format!("MPI_DATATYPE_NULL at index {index}"),
+        _ => format!("{handle:#x} at index {index}"),
+    };
+    let expected = "a valid datatype";
+    Error::argument(ErrorClass::ERR_TYPE, "array_of_types", value, expected)
+}
+
 /// `count` numbers of a C array.
 ///
 /// # Safety
@@ -219,8 +230,9 @@ pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
             )
         };
         let mut types = Vec::with_capacity(handles.len());
-        for &handle in handles {
-            types.push(Old::from(&*DATATYPES.borrow(handle, "array_of_types")?));
+        for (index, &handle) in handles.iter().enumerate() {
+            let found = DATATYPES.borrow(handle, "array_of_types");
+            types.push(Old::from(&*found.map_err(|_| no_type(handle, index))?));
         }
         Datatype::structure_of(lengths, displacements, types, C::WIDTH)
     })

@@ -23,6 +23,7 @@ mod copy;
 pub mod cuda;
 mod dense;
 mod direct;
+mod distinct;
 mod error;
 mod form;
 mod gather;

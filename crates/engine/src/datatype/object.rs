@@ -29,6 +29,8 @@ pub struct Datatype {
     element_bytes: Option<usize>,
     contents: Contents,
     committed: AtomicBool,
+    /// So many elements are known to hold no byte twice.
+    distinct: AtomicU64,
     /// Which basic types it consists of, once that has been asked for.
     pub(super) typed: OnceLock<Typed>,
     name: Mutex<String>,
@@ -73,6 +75,7 @@ impl Datatype {
             element_bytes,
             contents,
             committed: AtomicBool::new(false),
+            distinct: AtomicU64::new(0),
             typed: OnceLock::new(),
             name: Mutex::new(String::new()),
             handle: AtomicU64::new(0),
@@ -168,6 +171,21 @@ impl Datatype {
         Memory::of_elements(base, count, &self.layout, shared).ok_or_else(|| too_large(self, count))
     }
 
+    /// Whether `count` elements can be received into: no byte of them occurs twice, as far as that is known.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE when one does.
+    pub fn check_target(&self, count: usize) -> Result<()> {
+        if count as u64 <= self.distinct.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(offset) = self.layout.repeated_byte(count) {
+            return Err(overlapping(self, count, offset));
+        }
+        self.distinct.store(count as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// What to call the type in an error text.
     #[cold]
     pub fn describe(&self) -> String {
@@ -192,6 +210,20 @@ fn uncommitted(datatype: &Datatype) -> Error {
         "datatype",
         datatype.describe(),
         "a committed datatype (MPI_Type_commit)",
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn overlapping(datatype: &Datatype, count: usize, offset: i64) -> Error {
+    let expected = format!(
+        "a type without overlaps to receive into: the byte at offset {offset} occurs twice in {count} of it"
+    );
+    Error::argument(
+        ErrorClass::ERR_TYPE,
+        "datatype",
+        datatype.describe(),
+        expected,
     )
 }
 
