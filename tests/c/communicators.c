@@ -2,6 +2,7 @@
  * RANKS: 1 2 3 6
  * Communicators: split, groups, intercommunicators and their messages, many made and freed. */
 #include "check.h"
+#include <string.h>
 
 static int rank, size;
 
@@ -82,6 +83,88 @@ static void groups(void)
     MPI_Group_free(&world);
 }
 
+/* What a hint is on a communicator: "true", "false", or "" if it has no meaning. */
+static void expect_hint(MPI_Comm comm, const char *key, const char *expected)
+{
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL] = "";
+    int found = 0, length = sizeof(value);
+    CHECK(MPI_Comm_get_info(comm, &info) == MPI_SUCCESS);
+    MPI_Info_get_string(info, key, &length, value, &found);
+    CHECK(found == (expected[0] != 0) && (!found || strcmp(value, expected) == 0));
+    MPI_Info_free(&info);
+}
+
+static void hints(void)
+{
+    const char *source = "mpi_assert_no_any_source", *tag = "mpi_assert_no_any_tag";
+    MPI_Comm one, two, three;
+    MPI_Request request;
+    MPI_Info info;
+    int code, class, number = 0;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, source, "true");
+    MPI_Info_set(info, tag, "perhaps");
+    MPI_Info_set(info, "org.example.unknown", "true");
+    CHECK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &one, &request) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_Comm_dup(one, &two) == MPI_SUCCESS);
+    CHECK(MPI_Comm_dup_with_info(one, MPI_INFO_NULL, &three) == MPI_SUCCESS);
+    expect_hint(MPI_COMM_WORLD, source, "false");
+    expect_hint(one, source, "true");
+    expect_hint(one, tag, "false");
+    expect_hint(one, "org.example.unknown", "");
+    expect_hint(two, source, "true");
+    expect_hint(three, source, "false");
+    code = MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 0, two, &request);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_RANK);
+    CHECK(MPI_Irecv(&number, 1, MPI_INT, rank, MPI_ANY_TAG, two, &request) == MPI_SUCCESS);
+    CHECK(MPI_Send(&rank, 1, MPI_INT, rank, 5, two) == MPI_SUCCESS && MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(number == rank);
+    MPI_Info_set(info, source, "false");
+    MPI_Info_set(info, tag, "true");
+    CHECK(MPI_Comm_set_info(two, info) == MPI_SUCCESS);
+    expect_hint(two, source, "false");
+    code = MPI_Iprobe(rank, MPI_ANY_TAG, two, &number, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_TAG);
+    CHECK(MPI_Iprobe(MPI_ANY_SOURCE, 5, two, &number, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&one);
+    MPI_Comm_free(&two);
+    MPI_Comm_free(&three);
+}
+
+/* The members of a communicator of a split by type, 0 if there is none. */
+static int split_size(int type, const char *key, const char *value)
+{
+    MPI_Comm part;
+    MPI_Info info;
+    int members = 0;
+    MPI_Info_create(&info);
+    if (key)
+        MPI_Info_set(info, key, value);
+    CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, type, 0, info, &part) == MPI_SUCCESS);
+    MPI_Info_free(&info);
+    if (part != MPI_COMM_NULL) {
+        MPI_Comm_size(part, &members);
+        MPI_Comm_free(&part);
+    }
+    return members;
+}
+
+static void split_types(void)
+{
+    CHECK(split_size(MPI_COMM_TYPE_SHARED, NULL, NULL) == size);
+    CHECK(split_size(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory") == size);
+    CHECK(split_size(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "org.example.unknown") == 0);
+    CHECK(split_size(MPI_COMM_TYPE_HW_GUIDED, NULL, NULL) == 0);
+    CHECK(split_size(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD") == size);
+    CHECK(split_size(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF") == 1);
+    CHECK(split_size(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "org.example.unknown") == 0);
+}
+
 static void many(void)
 {
     for (int n = 0; n < 3000; ++n) {
@@ -101,6 +184,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     intercommunicators();
     groups();
+    hints();
+    split_types();
     many();
     return finish(rank);
 }

@@ -78,49 +78,54 @@ macro_rules! attempt {
         $call:ident, $found:ident, $ending:ident,
         $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
     ) => {
-        if matches!($ending, $crate::coll::Ending::Complete) {
-            // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-            #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
-            let outcome = unsafe {
-                engine::coll::short::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
-            };
-            match outcome {
-                Some(outcome) => return outcome,
-                None => None,
+        match $ending {
+            $crate::coll::Ending::Complete => {
+                // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
+                let outcome = unsafe {
+                    engine::coll::short::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
+                };
+                match outcome {
+                    Some(outcome) => return outcome,
+                    None => None,
+                }
             }
-        } else {
-            $(let $op = $op.clone();)?
-            // SAFETY: as above.
-            #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
-            let start = $crate::coll::start_or_plan($found, $ending, move |comm| unsafe {
-                engine::coll::short::at_once::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
-            });
-            match start {
-                Ok(outcome) => return outcome,
-                Err(plan) => plan,
+            $crate::coll::Ending::Started(request) => {
+                // SAFETY: as above.
+                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
+                let begun = unsafe {
+                    engine::coll::short::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
+                };
+                match begun {
+                    Some(begun) => return $crate::coll::started($found, begun, request),
+                    None => None,
+                }
+            }
+            $crate::coll::Ending::Planned(_) => {
+                $(let $op = $op.clone();)?
+                // SAFETY: as above.
+                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
+                let plan: engine::coll::ShortPlan = Box::new(move |comm| unsafe {
+                    engine::coll::short::at_once::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
+                });
+                Some(plan)
             }
         }
     };
 }
 pub(crate) use attempt;
 
-/// The part of [`attempt`] for calls that return before the operation is complete.
-pub(crate) fn start_or_plan(
+/// The request of a collective that was started on the straight line.
+#[inline(always)]
+pub(crate) fn started(
     comm: &Comm,
-    ending: Ending,
-    start: impl for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>> + 'static,
-) -> core::result::Result<Result<()>, Option<ShortPlan>> {
-    match ending {
-        Ending::Complete => Err(None),
-        Ending::Started(request) => {
-            let begun = start(comm).ok_or(None)?;
-            Ok(begun.and_then(|begun| coll::keep(comm, begun)).map(|id| {
-                // SAFETY: the result is writable (crate head).
-                unsafe { *request = id.0 as usize };
-            }))
-        }
-        Ending::Planned(_) => Err(Some(Box::new(start))),
-    }
+    begun: Result<Begun<'_>>,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    let id = coll::keep(comm, begun?)?;
+    // SAFETY: the result is writable (crate head).
+    unsafe { *request = id.0 as usize };
+    Ok(())
 }
 
 /// What a collective does that does not end on the straight line, apart from that.

@@ -13,6 +13,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 use crate::env::store_text;
 use crate::error::run;
 use crate::handle::{COMMS, GROUPS, INFOS};
+use crate::info::Info;
 
 /// Gives a new communicator its handle, or stores MPI_COMM_NULL.
 pub(crate) fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
@@ -85,30 +86,48 @@ pub(crate) unsafe fn MPI_Comm_dup_with_info(
     info: MPI_Info,
     newcomm: *mut MPI_Comm,
 ) -> i32 {
-    let _ = info;
-    run("MPI_Comm_dup_with_info", comm, || {
-        publish(
-            Some(create::dup(
-                &COMMS.share(comm, "comm")?,
-                "MPI_Comm_dup_with_info",
-            )?),
-            newcomm,
-        )
+    let call = "MPI_Comm_dup_with_info";
+    run(call, comm, || {
+        let hints = hints_of(info)?;
+        let made = create::dup(&COMMS.share(comm, "comm")?, call)?;
+        replace_hints(&made, hints);
+        publish(Some(made), newcomm)
     })
+}
+
+/// The info object with the hints for a new communicator; `None` for MPI_INFO_NULL.
+fn hints_of(info: MPI_Info) -> Result<Option<&'static Info>> {
+    match info {
+        abi::MPI_INFO_NULL => Ok(None),
+        _ => INFOS.find(info, "info").map(Some),
+    }
+}
+
+/// Gives a duplicate hints of its own instead of its original's.
+fn replace_hints(comm: &Comm, hints: Option<&Info>) {
+    comm.hints.clear();
+    if let Some(hints) = hints {
+        comm.hints.set(|key| hints.get(key));
+    }
 }
 
 /// Starts a duplicate; its handle is there at once, to be used when the request is complete.
 fn start_dup(
     call: &'static str,
     comm: MPI_Comm,
+    info: Option<MPI_Info>,
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
     run(call, comm, || {
         let parent = COMMS.share(comm, "comm")?;
+        let hints = info.map(hints_of).transpose()?;
         // Its handle comes first: what is under way cannot be taken back where there is none left.
         let mut handle = None;
         let started = create::idup_announced(&parent, |made| {
+            if let Some(hints) = hints {
+                replace_hints(made, hints);
+            }
             publish(Some(made.clone()), newcomm)?;
             // SAFETY: the result is writable (crate head).
             handle = Some(unsafe { *newcomm });
@@ -133,7 +152,7 @@ pub(crate) unsafe fn MPI_Comm_idup(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    start_dup("MPI_Comm_idup", comm, newcomm, request)
+    start_dup("MPI_Comm_idup", comm, None, newcomm, request)
 }
 
 pub(crate) unsafe fn MPI_Comm_idup_with_info(
@@ -142,8 +161,8 @@ pub(crate) unsafe fn MPI_Comm_idup_with_info(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let _ = info;
-    start_dup("MPI_Comm_idup_with_info", comm, newcomm, request)
+    let call = "MPI_Comm_idup_with_info";
+    start_dup(call, comm, Some(info), newcomm, request)
 }
 
 pub(crate) unsafe fn MPI_Comm_split(
@@ -169,16 +188,20 @@ pub(crate) unsafe fn MPI_Comm_split_type(
 ) -> i32 {
     run("MPI_Comm_split_type", comm, || {
         // The ranks of a machine share its memory; no finer resource is told apart, for which MPI_COMM_NULL is the answer.
-        let resource = match info {
-            abi::MPI_INFO_NULL => None,
-            _ => INFOS.find(info, "info")?.get("mpi_hw_resource_type"),
-        };
-        let names_node = resource.as_deref() == Some("mpi_shared_memory");
-        let (machine, machines) = COMMS.share(comm, "comm")?.machine();
+        let hints = hints_of(info)?;
+        let named = |key| hints.and_then(|hints| hints.get(key));
+        let names_node = named("mpi_hw_resource_type").as_deref() == Some("mpi_shared_memory");
+        let set = named("mpi_pset_name");
+        let parent = COMMS.share(comm, "comm")?;
+        let (machine, machines) = parent.machine();
         let color = match split_type {
             abi::MPI_COMM_TYPE_SHARED => machine.cast_signed(),
             abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED if names_node => {
                 machine.cast_signed()
+            }
+            abi::MPI_COMM_TYPE_RESOURCE_GUIDED if set.as_deref() == Some("mpi://WORLD") => 0,
+            abi::MPI_COMM_TYPE_RESOURCE_GUIDED if set.as_deref() == Some("mpi://SELF") => {
+                parent.rank()
             }
             abi::MPI_COMM_TYPE_HW_UNGUIDED if machines > 1 => machine.cast_signed(),
             abi::MPI_UNDEFINED
@@ -196,12 +219,7 @@ pub(crate) unsafe fn MPI_Comm_split_type(
             }
         };
         publish(
-            create::split(
-                &COMMS.share(comm, "comm")?,
-                color,
-                key,
-                "MPI_Comm_split_type",
-            )?,
+            create::split(&parent, color, key, "MPI_Comm_split_type")?,
             newcomm,
         )
     })
@@ -286,16 +304,18 @@ pub(crate) unsafe fn MPI_Comm_get_name(
 
 pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
     run("MPI_Comm_set_info", comm, || {
-        COMMS.find(comm, "comm")?;
-        INFOS.find(info, "info").map(drop)
+        let found = COMMS.find(comm, "comm")?;
+        let hints = INFOS.find(info, "info")?;
+        found.hints.set(|key| hints.get(key));
+        Ok(())
     })
 }
 
 pub(crate) unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> i32 {
     run("MPI_Comm_get_info", comm, || {
-        COMMS.find(comm, "comm")?;
+        let hints = COMMS.find(comm, "comm")?.hints.pairs();
         // SAFETY: the result is writable (crate head).
-        unsafe { *info_used = crate::info::of_pairs(&[])? };
+        unsafe { *info_used = crate::info::of_pairs(&hints)? };
         Ok(())
     })
 }

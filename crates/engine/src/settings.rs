@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use algorithms::Table;
+use fabric::board::SPARE_VARIABLE;
 
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
@@ -136,6 +137,8 @@ macro_rules! settings {
             pub virtual_nodes: VirtualNodes,
             /// The text that was given for them.
             pub virtual_nodes_text: String,
+            /// Processors that no rank is bound to, if all are.
+            pub spare: Vec<u32>,
             /// The rules in force: which algorithm a collective uses.
             pub algorithms: Arc<Table>,
         }
@@ -149,6 +152,7 @@ macro_rules! settings {
                     coll_table: String::new(),
                     virtual_nodes: VirtualNodes::One,
                     virtual_nodes_text: String::new(),
+                    spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
             }
@@ -235,6 +239,11 @@ impl Settings {
         let mut settings = Self::default();
         let mut warnings = Vec::new();
         for (name, value) in variables.filter(|(name, _)| name.starts_with("RANKPOINT_")) {
+            if name == SPARE_VARIABLE {
+                // The launcher's, and so without warnings.
+                settings.spare = value.split(',').filter_map(|it| it.parse().ok()).collect();
+                continue;
+            }
             if FOREIGN.contains(&name.as_str())
                 || FOREIGN_PREFIXES
                     .iter()

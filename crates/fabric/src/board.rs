@@ -32,6 +32,10 @@ pub const ANY_TAG: u32 = u32::MAX;
 /// Environment variable through which the launcher tells a rank its place: `1:<segment fd>:<rank>:<size>`.
 pub const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 
+/// Environment variable through which the launcher tells ranks that are bound which processors none of them is bound to: numbers with
+/// commas between them. Threads that work beside a rank run there.
+pub const SPARE_VARIABLE: &str = "RANKPOINT_LAUNCH_SPARE";
+
 /// Life of a rank as the launcher sees it, in [`RankBoard::phase`].
 pub mod phase {
     /// The process runs but has not called MPI.

@@ -130,6 +130,21 @@ pub fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
+/// Has the calling thread run on these processors only; false if the system refuses, and then nothing has changed.
+pub fn run_on(processors: &[u32]) -> bool {
+    let most = libc::CPU_SETSIZE as usize;
+    // SAFETY: all zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
+    for processor in processors.iter().map(|&processor| processor as usize) {
+        if processor < most {
+            // SAFETY: the set has room for `most` processors.
+            unsafe { libc::CPU_SET(processor, &mut set) };
+        }
+    }
+    // SAFETY: the set is readable for the size that is said; 0 is the calling thread.
+    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) == 0 }
+}
+
 /// Starts something while this thread, and so each thread that it starts, takes no signals: those are for the program's own threads.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());

@@ -21,6 +21,19 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// The processors that ranks could use and none is bound to, if all are bound.
+    pub(crate) fn spare(&self, usable: &[u32]) -> Vec<u32> {
+        if self.loose || self.sets.is_empty() {
+            return Vec::new();
+        }
+        let is_taken = |processor: &u32| self.sets.iter().any(|set| set.contains(processor));
+        usable
+            .iter()
+            .copied()
+            .filter(|processor| !is_taken(processor))
+            .collect()
+    }
+
     /// The bits of rank `rank`'s processors, as the kernel takes them.
     pub(crate) fn mask(&self, rank: u32) -> Option<Vec<u64>> {
         let set = self.sets.get(rank as usize)?;
@@ -209,6 +222,9 @@ mod tests {
         let places = user(&list, 4, &[0, 2, 3, 4, 6]).unwrap();
         assert_eq!(places.sets[3], [0]);
         assert_eq!(places.mask(1), Some(vec![0b1100]));
+        assert_eq!(places.spare(&[0, 2, 3, 4, 5, 6, 7]), [5, 7]);
+        let unbound = choose(&Binding::None, 4).unwrap();
+        assert!(unbound.spare(&[0, 1]).is_empty());
         assert!(user(&list, 4, &[0, 2, 3, 4]).is_err());
         for bad in ["", "x", "3-1", "1,,2", "0-99999999"] {
             assert!(parse_list(bad).is_err(), "{bad}");

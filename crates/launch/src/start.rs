@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use fabric::board::JOB_VARIABLE;
+use fabric::board::{JOB_VARIABLE, SPARE_VARIABLE};
 use fabric::observe::NodeFile;
 use fabric::segment::{self, SegmentPlan};
 use fabric::spawn::{self, Guard, RankStart};
@@ -20,7 +20,7 @@ use crate::input::InputPump;
 use crate::outcome::Exit;
 use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program};
-use crate::{program, settings};
+use crate::{program, settings, topology};
 
 /// A job whose ranks all run.
 pub(crate) struct Started {
@@ -133,6 +133,13 @@ impl Starter<'_> {
             .env(settings::SIZE_VARIABLE, self.size.to_string())
             .env(settings::LOCAL_RANK_VARIABLE, rank.to_string())
             .env(settings::LOCAL_SIZE_VARIABLE, self.size.to_string());
+        let spare = self.places.spare(&topology::usable_processors());
+        if spare.is_empty() {
+            command.env_remove(SPARE_VARIABLE);
+        } else {
+            let numbers: Vec<_> = spare.iter().map(ToString::to_string).collect();
+            command.env(SPARE_VARIABLE, numbers.join(","));
+        }
         command.stdin(self.pump.reader_for(rank).map_err(system)?);
         let streams = self.make_streams(&mut command).map_err(system)?;
         let start = RankStart {

@@ -25,27 +25,27 @@ const FORMS: [&str; 3] = ["blocking", "nonblocking", "persistent"];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row("barrier", [368, 438, 569], [771, 2016, 1445]),
-    row("bcast", [442, 560, 592], [1188, 2406, 1589]),
-    row("bcast_leaf", [388, 510, 542], [1188, 2420, 1589]),
-    row("reduce", [753, 972, 763], [1499, 2831, 1547]),
-    row("reduce_leaf", [635, 798, 645], [1499, 2831, 1547]),
-    row("allreduce", [899, 1080, 881], [1448, 2756, 1503]),
-    row("gather", [661, 872, 660], [1898, 3187, 1889]),
-    row("gather_leaf", [513, 654, 585], [1898, 3187, 1889]),
-    row("scatter", [708, 889, 680], [1912, 3192, 1904]),
-    row("scatter_leaf", [446, 621, 555], [1912, 3192, 1904]),
-    row("allgather", [744, 893, 772], [1758, 3049, 1848]),
-    row("alltoall", [788, 946, 766], [2044, 3305, 2056]),
-    row("scan", [699, 830, 629], [3181, 5367, 4108]),
-    row("reduce_scatter_block", [847, 1002, 749], [4309, 6491, 4663]),
+    row("barrier", [160, 198, 235], [35, 62, 109]),
+    row("bcast", [189, 213, 237], [57, 79, 109]),
+    row("bcast_leaf", [159, 199, 211], [57, 79, 109]),
+    row("reduce", [393, 439, 349], [175, 210, 119]),
+    row("reduce_leaf", [263, 289, 222], [175, 210, 119]),
+    row("allreduce", [347, 403, 376], [113, 144, 118]),
+    row("gather", [301, 341, 292], [140, 185, 141]),
+    row("gather_leaf", [207, 273, 248], [140, 185, 141]),
+    row("scatter", [305, 344, 306], [139, 174, 142]),
+    row("scatter_leaf", [211, 250, 253], [139, 174, 142]),
+    row("allgather", [306, 361, 320], [102, 136, 125]),
+    row("alltoall", [336, 376, 344], [106, 137, 122]),
+    row("scan", [354, 388, 302], [151, 176, 124]),
+    row("reduce_scatter_block", [356, 395, 377], [125, 150, 121]),
 ];
 
 const fn row(name: &'static str, two: [u32; 3], one: [u32; 3]) -> Row {
     Row { name, two, one }
 }
 
-/// Calls of each form that are counted. Lines of the commons come round every 32 turns.
+/// Calls of each form that are counted: three quarters of the turns after which lines of the commons come round.
 const CALLS: &str = "96";
 const SOURCE: &str = "tests/c/count_collectives.c";
 

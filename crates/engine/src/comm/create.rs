@@ -50,6 +50,7 @@ fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Resu
     let copies = parent.attributes.copies(object)?;
     let (comm, agreement) = start_twin(parent);
     comm.attributes.adopt(copies);
+    comm.hints.inherit(&parent.hints);
     Ok((comm, agreement))
 }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod context;
 pub mod create;
+mod hints;
 pub mod inter;
 pub(crate) mod node;
 #[cfg(test)]
@@ -27,6 +28,8 @@ use crate::topo::Topology;
 use crate::vci::Vci;
 use crate::vci::link::Link;
 use node::Node;
+
+pub use hints::Hints;
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
@@ -168,6 +171,8 @@ pub struct Comm {
     pub handle: AtomicU64,
     /// The C face's error handler of this communicator.
     pub error_handler: AtomicU64,
+    /// What the program promises not to do on it.
+    pub hints: Hints,
     /// Cached attributes.
     pub attributes: Attributes,
     /// Buffer attached for buffered sends on this communicator.
@@ -232,6 +237,7 @@ impl Comm {
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),
+            hints: Hints::default(),
             attributes: Attributes::default(),
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
             place: AtomicUsize::new(0),

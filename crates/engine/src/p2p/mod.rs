@@ -433,6 +433,7 @@ pub unsafe fn isendrecv(
 /// The key of a receive or probe, wildcards included.
 pub(crate) fn receive_key(comm: &Comm, source: i32, tag: i32) -> Result<Key> {
     check_tag(tag, true)?;
+    comm.check_wildcards(source == ANY_SOURCE_RANK, tag == ANY_TAG_VALUE)?;
     let peer = if source == ANY_SOURCE_RANK {
         ANY_PEER
     } else {

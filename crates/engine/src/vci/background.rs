@@ -29,6 +29,8 @@ const POLLS: u32 = 100;
 /// What the program and its progress thread know of each other.
 pub(crate) struct Background {
     wanted: bool,
+    /// Processors to run on, if those of the rank are not the ones.
+    spare: Vec<u32>,
     /// Calls that wait now.
     waiters: AtomicU32,
     /// Calls that have waited so far.
@@ -43,14 +45,15 @@ pub(crate) struct Background {
 pub(super) struct Visit<'a>(&'a Background);
 
 impl Background {
-    pub(super) fn new(wanted: bool) -> Self {
+    pub(super) const fn new(wanted: bool, spare: Vec<u32>) -> Self {
         Self {
             wanted,
+            spare,
             waiters: AtomicU32::new(0),
             visits: AtomicU32::new(0),
             napping: AtomicU32::new(0),
             stopping: AtomicU32::new(0),
-            thread: Mutex::default(),
+            thread: Mutex::new(None),
         }
     }
 
@@ -154,6 +157,10 @@ impl Vci {
 
     fn run_background(&self) {
         let background = &self.background;
+        if !background.spare.is_empty() {
+            // Where it may not, the rank's own processors have to do.
+            os::run_on(&background.spare);
+        }
         let mut nap = NAPS.0;
         let mut seen = 0;
         while !background.is_stopping() {

@@ -228,7 +228,10 @@ impl Vci {
             state: UnsafeCell::new(state),
             waiting: wait::Waiting::new(segment, me, settings),
             tasks: crate::task::TaskList::default(),
-            background: background::Background::new(settings.progress_thread != 0),
+            background: background::Background::new(
+                settings.progress_thread != 0,
+                settings.spare.clone(),
+            ),
         })
     }
 

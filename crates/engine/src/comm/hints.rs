@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program promises not to do on a communicator (MPI-5.0, section 7.4.4), one bit each. The promises are kept: a call that
+//! breaks one is an error, which is found where wildcards have left the short path anyway.
+
+use fabric::sync::{AtomicU32, Ordering};
+
+use super::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+
+/// Receives and probes name their source.
+const NO_ANY_SOURCE: u32 = 1;
+/// Receives and probes name their tag.
+const NO_ANY_TAG: u32 = 2;
+
+/// The hints that have a meaning here, by their keys.
+const KEYS: [(&str, u32); 2] = [
+    ("mpi_assert_no_any_source", NO_ANY_SOURCE),
+    ("mpi_assert_no_any_tag", NO_ANY_TAG),
+];
+
+/// The hints of a communicator.
+#[derive(Debug, Default)]
+pub struct Hints(AtomicU32);
+
+impl Hints {
+    /// Takes over those hints that `value_of` has a value for, `true` or `false`; what is something else is no hint.
+    pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
+        for (key, bit) in KEYS {
+            match value_of(key).as_deref() {
+                Some("true") => self.0.fetch_or(bit, Ordering::Relaxed),
+                Some("false") => self.0.fetch_and(!bit, Ordering::Relaxed),
+                _ => continue,
+            };
+        }
+    }
+
+    /// All hints that have a meaning here, and their values.
+    pub fn pairs(&self) -> [(&'static str, &'static str); KEYS.len()] {
+        let bits = self.0.load(Ordering::Relaxed);
+        KEYS.map(|(key, bit)| (key, if bits & bit == 0 { "false" } else { "true" }))
+    }
+
+    /// The same as those of another communicator.
+    pub(crate) fn inherit(&self, other: &Self) {
+        self.0
+            .store(other.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// No promises.
+    pub fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Comm {
+    /// Refuses wildcards that the program promised not to use.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK, MPI_ERR_TAG.
+    pub(crate) fn check_wildcards(&self, any_source: bool, any_tag: bool) -> Result<()> {
+        let bits = self.hints.0.load(Ordering::Relaxed);
+        if bits == 0 {
+            return Ok(());
+        }
+        let expected = |key: &str| format!("a value: the communicator has the hint {key}");
+        if any_source && bits & NO_ANY_SOURCE != 0 {
+            let expected = expected(KEYS[0].0);
+            let class = ErrorClass::ERR_RANK;
+            return Err(Error::argument(class, "source", "MPI_ANY_SOURCE", expected));
+        }
+        if any_tag && bits & NO_ANY_TAG != 0 {
+            let expected = expected(KEYS[1].0);
+            let class = ErrorClass::ERR_TAG;
+            return Err(Error::argument(class, "tag", "MPI_ANY_TAG", expected));
+        }
+        Ok(())
+    }
+}
