@@ -3,7 +3,7 @@
 //!
 //! Runs of up to 64 bytes are copied by one or two pairs of loads and stores of a fixed size that may overlap (a run of 24
 //! bytes is its first 16 and its last 16), so that no loop calls a function for a few bytes. Where the processor has it,
-//! the loops are compiled for AVX2 too, and runs of 1, 2 and 4 bytes at small distances are gathered by AVX-512 (`dense`).
+//! the loops are compiled for AVX2 and AVX-512 too, and short runs at small distances are gathered by AVX-512 (`dense`).
 
 use std::ptr;
 
@@ -263,38 +263,29 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
     }
 }
 
-/// As [`runs`], compiled for AVX2.
-///
-/// # Safety
-/// As for [`runs`], on a processor with AVX2.
+/// [`runs`] compiled for a set of instructions, once for each side that may be packed.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn pack_avx2(from: Strided, to: Strided, shape: Grid) {
-    // SAFETY: the caller's promise.
-    unsafe { runs(from, to, Packed::Target, shape) }
+macro_rules! compiled_for {
+    ($features:literal: $pack:ident, $unpack:ident, $copy:ident) => {
+        compiled_for!($features, $pack, Packed::Target);
+        compiled_for!($features, $unpack, Packed::Source);
+        compiled_for!($features, $copy, Packed::Neither);
+    };
+    ($features:literal, $name:ident, $packed:expr) => {
+        /// # Safety
+        /// As for [`runs`], on a processor that has the instructions.
+        #[target_feature(enable = $features)]
+        unsafe fn $name(from: Strided, to: Strided, shape: Grid) {
+            // SAFETY: the caller's promise.
+            unsafe { runs(from, to, $packed, shape) }
+        }
+    };
 }
 
-/// As [`runs`], compiled for AVX2.
-///
-/// # Safety
-/// As for [`runs`], on a processor with AVX2.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn unpack_avx2(from: Strided, to: Strided, shape: Grid) {
-    // SAFETY: the caller's promise.
-    unsafe { runs(from, to, Packed::Source, shape) }
-}
-
-/// As [`runs`], compiled for AVX2.
-///
-/// # Safety
-/// As for [`runs`], on a processor with AVX2.
+compiled_for!("avx2": pack_avx2, unpack_avx2, copy_avx2);
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn copy_avx2(from: Strided, to: Strided, shape: Grid) {
-    // SAFETY: the caller's promise.
-    unsafe { runs(from, to, Packed::Neither, shape) }
-}
+compiled_for!("avx2,avx512f,avx512bw,avx512vl": pack_avx512, unpack_avx512, copy_avx512);
 
 /// Copies rows of runs to rows of runs.
 ///
@@ -316,6 +307,18 @@ pub(crate) unsafe fn copy_grid(from: Strided, to: Strided, shape: Grid) {
 /// # Safety
 /// As for [`runs`].
 unsafe fn best_runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
+    // A line is one register of AVX-512; shorter runs need none.
+    #[cfg(target_arch = "x86_64")]
+    if shape.bytes >= LINE && isa::has_byte_masks() {
+        // SAFETY: the caller's promise; the processor has AVX-512.
+        return unsafe {
+            match packed {
+                Packed::Target => pack_avx512(from, to, shape),
+                Packed::Source => unpack_avx512(from, to, shape),
+                Packed::Neither => copy_avx512(from, to, shape),
+            }
+        };
+    }
     #[cfg(target_arch = "x86_64")]
     if isa::has_avx2() {
         // SAFETY: the caller's promise; the processor has AVX2.
@@ -342,25 +345,12 @@ pub(crate) unsafe fn pack_row(
     bytes: usize,
     count: usize,
 ) {
-    // SAFETY: the caller's promise; what has been packed already is left out.
+    // SAFETY: the caller's promise.
     unsafe {
         if count == 1 {
             return run(from.start, target, bytes);
         }
-        #[cfg(target_arch = "x86_64")]
-        let done = dense::pack(from, target, end, bytes, count);
-        #[cfg(not(target_arch = "x86_64"))]
-        let done = 0;
-        let rest = Strided {
-            start: from.at(done),
-            ..from
-        };
-        let to = Strided {
-            start: target.add(done * bytes),
-            stride: bytes as isize,
-        };
-        let left = Grid::row(bytes, count - done);
-        best_runs(rest, to, Packed::Target, left);
+        pack_grid(from, target, end, Grid::row(bytes, count));
     }
 }
 
@@ -375,25 +365,12 @@ pub(crate) unsafe fn unpack_row(
     bytes: usize,
     count: usize,
 ) {
-    // SAFETY: the caller's promise; what has been unpacked already is left out.
+    // SAFETY: the caller's promise.
     unsafe {
         if count == 1 {
             return run(source, to.start, bytes);
         }
-        #[cfg(target_arch = "x86_64")]
-        let done = dense::unpack(source, end, to, bytes, count);
-        #[cfg(not(target_arch = "x86_64"))]
-        let done = 0;
-        let from = Strided {
-            start: source.add(done * bytes).cast_mut(),
-            stride: bytes as isize,
-        };
-        let rest = Strided {
-            start: to.at(done),
-            ..to
-        };
-        let left = Grid::row(bytes, count - done);
-        best_runs(from, rest, Packed::Source, left);
+        unpack_grid(source, end, to, Grid::row(bytes, count));
     }
 }
 
@@ -406,11 +383,19 @@ pub(crate) unsafe fn pack_grid(from: Strided, target: *mut u8, end: *mut u8, sha
     unsafe {
         let row_bytes = shape.bytes * shape.count;
         #[cfg(target_arch = "x86_64")]
-        if dense::packs(shape.bytes, from.stride, shape.count) {
+        if dense::fits_row(shape.bytes, from.stride as i64, shape.count) {
+            let pattern = dense::Pattern::row(shape.bytes, from.stride as i64);
             for row in 0..shape.rows {
                 let from = from.moved(shape.distances.0.wrapping_mul(row as isize));
                 let target = target.add(row * row_bytes);
-                pack_row(from, target, end, shape.bytes, shape.count);
+                let (done, packed) = pattern.pack(from.start, target, end, shape.count);
+                let rest = from.moved(from.stride * done as isize);
+                let to = Strided {
+                    start: target.add(packed),
+                    stride: shape.bytes as isize,
+                };
+                let left = Grid::row(shape.bytes, shape.count - done);
+                best_runs(rest, to, Packed::Target, left);
             }
             return;
         }
@@ -432,11 +417,19 @@ pub(crate) unsafe fn unpack_grid(source: *const u8, end: *const u8, to: Strided,
     unsafe {
         let row_bytes = shape.bytes * shape.count;
         #[cfg(target_arch = "x86_64")]
-        if dense::unpacks(shape.bytes, to.stride, shape.count) {
+        if dense::fits_row(shape.bytes, to.stride as i64, shape.count) {
+            let pattern = dense::Pattern::row(shape.bytes, to.stride as i64);
             for row in 0..shape.rows {
                 let to = to.moved(shape.distances.1.wrapping_mul(row as isize));
                 let source = source.add(row * row_bytes);
-                unpack_row(source, end, to, shape.bytes, shape.count);
+                let (done, packed) = pattern.unpack(source, end, to.start, shape.count);
+                let rest = to.moved(to.stride * done as isize);
+                let from = Strided {
+                    start: source.add(packed).cast_mut(),
+                    stride: shape.bytes as isize,
+                };
+                let left = Grid::row(shape.bytes, shape.count - done);
+                best_runs(from, rest, Packed::Source, left);
             }
             return;
         }

@@ -15,7 +15,7 @@ pub enum Isa {
     Portable,
     /// AVX2.
     Avx2,
-    /// AVX-512 with masks of bytes (VBMI2).
+    /// AVX-512 with masks of bytes and registers of any length (VBMI2, BW, VL).
     Avx512,
 }
 
@@ -54,5 +54,7 @@ pub(crate) fn has_avx2() -> bool {
 pub(crate) fn has_byte_masks() -> bool {
     std::arch::is_x86_feature_detected!("avx512vbmi2")
         && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("popcnt")
         && allowed(Isa::Avx512)
 }

@@ -4,6 +4,8 @@
 use std::ops::Range;
 
 use crate::copy::{self, Grid, Strided};
+#[cfg(target_arch = "x86_64")]
+use crate::dense;
 use crate::form::Nest;
 use crate::layout::Layout;
 use crate::walk::{Row, Sink};
@@ -93,7 +95,23 @@ impl Sink for Packer {
     }
 
     fn records(&mut self, at: i64, nests: &[Nest], count: usize, stride: i64) {
-        for index in 0..count as i64 {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "SIMD does some")
+        )]
+        let mut done = 0;
+        #[cfg(target_arch = "x86_64")]
+        if dense::fits_records(nests, stride, count) {
+            let pattern = dense::Pattern::records(nests, stride);
+            let first = self.at(at.wrapping_add(nests[0].block.offset));
+            // SAFETY: as for a row.
+            unsafe {
+                let packed;
+                (done, packed) = pattern.pack(first, self.target, self.end, count);
+                self.target = self.target.add(packed);
+            }
+        }
+        for index in done as i64..count as i64 {
             let element = self.at(at.wrapping_add(stride.wrapping_mul(index)));
             for nest in nests {
                 // SAFETY: as for a row.
@@ -180,7 +198,23 @@ impl Sink for Unpacker {
     }
 
     fn records(&mut self, at: i64, nests: &[Nest], count: usize, stride: i64) {
-        for index in 0..count as i64 {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "SIMD does some")
+        )]
+        let mut done = 0;
+        #[cfg(target_arch = "x86_64")]
+        if dense::fits_records(nests, stride, count) {
+            let pattern = dense::Pattern::records(nests, stride);
+            let first = self.at(at.wrapping_add(nests[0].block.offset));
+            // SAFETY: as for a row.
+            unsafe {
+                let packed;
+                (done, packed) = pattern.unpack(self.source, self.end, first, count);
+                self.source = self.source.add(packed);
+            }
+        }
+        for index in done as i64..count as i64 {
             let element = self.at(at.wrapping_add(stride.wrapping_mul(index)));
             for nest in nests {
                 // SAFETY: as for a row.

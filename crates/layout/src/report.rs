@@ -16,7 +16,7 @@ pub enum Kernel {
     Run,
     /// Rows of runs, each a few loads and stores.
     Rows,
-    /// Rows of short runs at small distances: a line of memory at a time is compressed (AVX-512).
+    /// Short runs at small distances, in rows or records: a line of memory at a time is compressed (AVX-512).
     Lines,
     /// Rows that lie inside each other, in squares.
     Squares,
@@ -82,7 +82,7 @@ impl Report {
 
 fn row_kernel(row: Row) -> Kernel {
     #[cfg(target_arch = "x86_64")]
-    if dense::packs(row.bytes, row.stride as isize, row.count) {
+    if dense::fits_row(row.bytes, row.stride, row.count) {
         return Kernel::Lines;
     }
     if row.count == 1 {
@@ -109,6 +109,10 @@ impl Sink for Report {
     fn records(&mut self, _: i64, nests: &[Nest], count: usize, stride: i64) {
         let width = nests.iter().map(Nest::bytes).sum();
         let runs = nests.len() * count;
+        #[cfg(target_arch = "x86_64")]
+        if dense::fits_records(nests, stride, count) {
+            return self.add(Kernel::Lines, width, stride, runs, width * count);
+        }
         self.add(Kernel::Records, width, stride, runs, width * count);
     }
 

@@ -179,22 +179,47 @@ fn rows_touch_nothing_beyond_their_edges() {
     });
 }
 
-/// The loops that load and store whole lines begin at 128 runs; every number of runs in the last line is tried.
+/// The loops that load and store whole lines begin with eight lines; every number of runs in the last line is tried.
 #[test]
 fn lines_touch_nothing_beyond_their_edges() {
     on_every_isa(|| {
-        for width in [1, 2, 4, 8] {
-            for times in [2, 4, 8, 16] {
-                for count in 126..=270 {
-                    let stride = (width * times) as i64;
-                    let rows = Layout::repeated(count, stride, &run_of(width)).unwrap();
-                    check(&rows, 0..rows.size());
-                    check(&rows, 1..rows.size());
-                    // The first row packed is the last in memory, with room behind it in the packed form.
-                    let down = -rows.extent() - 3;
-                    let descending = Layout::repeated(3, down, &rows).unwrap();
-                    check(&descending, 0..descending.size());
-                }
+        for (width, stride) in [
+            (1, 2),
+            (1, 32),
+            (2, 4),
+            (3, 4),
+            (5, 7),
+            (4, 32),
+            (8, 12),
+            (12, 24),
+            (15, 31),
+        ] {
+            let least = 500 / stride;
+            for count in (least..least + 80).chain([300, 301]) {
+                let stride = stride as i64;
+                let rows = Layout::repeated(count, stride, &run_of(width)).unwrap();
+                check(&rows, 0..rows.size());
+                check(&rows, 1..rows.size());
+                // The first row packed is the last in memory, with room behind it in the packed form.
+                let down = -rows.extent() - 3;
+                let descending = Layout::repeated(3, down, &rows).unwrap();
+                check(&descending, 0..descending.size());
+            }
+        }
+    });
+}
+
+#[test]
+fn records_in_lines_touch_nothing_beyond_their_edges() {
+    on_every_isa(|| {
+        let byte = Layout::named(1, 1);
+        for (first, gap, second, rest) in [(4, 4, 14, 2), (1, 1, 1, 0), (3, 40, 9, 3), (8, 8, 8, 8)]
+        {
+            let at = first + gap;
+            let pieces = [(0, first as usize, &byte), (at, second as usize, &byte)];
+            let record = Layout::structure(pieces).unwrap();
+            for count in (3..90).chain([255, 256]) {
+                check_ranges(&Layout::repeated(count, at + second + rest, &record).unwrap());
             }
         }
     });

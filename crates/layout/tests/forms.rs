@@ -115,6 +115,21 @@ fn descriptions_of_one_box_have_one_form() {
     assert_eq!(dimensions.collect::<Vec<_>>(), expected);
 }
 
+/// Not only the form: the same loops in the same places, and so the same speed.
+#[test]
+fn descriptions_of_one_box_are_packed_by_the_same_loops() {
+    let all = descriptions();
+    let loops = |layout: &Layout, range| layout.kernels(range);
+    let size = all[0].1.size();
+    for (name, layout) in &all {
+        for range in [0..size, 0..size / 2, 5..size - 9] {
+            let expected = loops(&all[0].1, range.clone());
+            assert_eq!(loops(layout, range), expected, "{name}");
+        }
+    }
+    assert_eq!(loops(&all[0].1, 0..size).len(), 1);
+}
+
 /// A block repeated along dimensions, each at least as far apart as what is inside is long. Repetitions touch only where they
 /// become one run: rows with holes whose ends touch are also records of other runs, and neither description is simpler.
 #[derive(Clone, Debug)]

@@ -2,8 +2,10 @@
 //! The kernels against loops that copy byte by byte: every width of run, many distances, whole and partial ranges, with
 //! every set of instructions in turn. Nothing outside the range may change.
 #![expect(unsafe_code, reason = "packing works on addresses")]
+#![expect(clippy::disallowed_types, reason = "a flag of one test")]
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use layout::{Isa, Kernel, Layout, best_isa, limit_isa};
 
@@ -37,6 +39,14 @@ impl Numbers {
 
 /// Compares packing and unpacking of several ranges with `places`, the offset of each packed byte.
 fn compare(layout: &Layout, places: &[i64], numbers: &mut Numbers) {
+    compare_ways(layout, places, numbers, true);
+}
+
+fn compare_packed(layout: &Layout, places: &[i64], numbers: &mut Numbers) {
+    compare_ways(layout, places, numbers, false);
+}
+
+fn compare_ways(layout: &Layout, places: &[i64], numbers: &mut Numbers, unpacks: bool) {
     let low = places.iter().copied().min().unwrap_or(0);
     let high = places.iter().copied().max().unwrap_or(0) + 1;
     let span = (high - low) as usize;
@@ -68,6 +78,9 @@ fn compare(layout: &Layout, places: &[i64], numbers: &mut Numbers) {
         );
         assert!(packed[end - start..].iter().all(|&byte| byte == CANARY));
 
+        if !unpacks {
+            continue;
+        }
         let mut target = vec![CANARY; memory.len()];
         let mut wanted = target.clone();
         for (&at, &byte) in places[start..end].iter().zip(&expected) {
@@ -136,18 +149,107 @@ fn rows_of_every_width() {
 #[test]
 fn short_runs_in_lines() {
     on_every_isa(|numbers| {
-        for width in [1, 2, 4, 8] {
-            for times in [2, 3, 4, 8, 16] {
-                for count in [127, 128, 129, 1000, 1023] {
-                    if numbers.skip() {
+        let byte = Layout::named(1, 1);
+        for width in 1..18 {
+            for stride in (width + 1..34).chain([40, 64, 65]) {
+                for count in [9, 31, 128, 129, 500 + numbers.below(40)] {
+                    if numbers.skip() || cfg!(miri) && count > 31 {
                         continue;
                     }
-                    let run = Layout::named(width, width);
-                    let stride = (width * times) as i64;
+                    let run = Layout::contiguous(width, &byte).unwrap();
+                    let stride = stride as i64;
                     let layout = Layout::repeated(count, stride, &run).unwrap();
                     compare(&layout, &rows(width, count, stride), numbers);
                 }
             }
+        }
+    });
+}
+
+/// Records of runs in any order, some of which overlap the next record.
+#[test]
+fn records_in_lines() {
+    on_every_isa(|numbers| {
+        let byte = Layout::named(1, 1);
+        for case in 0..if cfg!(miri) { 6 } else { 400 } {
+            let (mut at, mut pieces) = (numbers.below(20) as i64, Vec::new());
+            for _ in 0..2 + numbers.below(4) {
+                let length = 1 + numbers.below(20);
+                pieces.push((at, length));
+                at += (length + 1 + numbers.below(12)) as i64;
+            }
+            let first = pieces[0].0;
+            if case % 5 == 4 {
+                pieces.reverse();
+            }
+            let stride = match case % 7 {
+                6 => at - first - 9,
+                _ => at - first + numbers.below(20) as i64,
+            };
+            let count = 3 + numbers.below(90 / SHRINK as usize);
+            let record = pieces.iter().map(|&(at, length)| (at, length, &byte));
+            let record = Layout::structure(record).unwrap();
+            let layout = Layout::repeated(count, stride, &record).unwrap();
+            let places: Vec<i64> = (0..count as i64)
+                .flat_map(|index| {
+                    pieces.iter().flat_map(move |&(at, length)| {
+                        (0..length as i64).map(move |byte| index * stride + at + byte)
+                    })
+                })
+                .collect();
+            let overlaps = case % 7 == 6;
+            if overlaps {
+                // What is unpacked twice to one place is the program's error; packing is not.
+                compare_packed(&layout, &places, numbers);
+            } else {
+                compare(&layout, &places, numbers);
+            }
+        }
+    });
+}
+
+/// What lies between runs may be written by another thread at the same time.
+#[test]
+#[cfg_attr(miri, ignore = "two threads that race by design, on different bytes")]
+fn gaps_belong_to_others() {
+    on_every_isa(|_| {
+        let byte = Layout::named(1, 1);
+        let piece = |width: usize, stride: i64| {
+            let run = Layout::contiguous(width, &byte).unwrap();
+            Layout::repeated(4096 / stride as usize, stride, &run).unwrap()
+        };
+        let pieces = [(0, 4, &byte), (8, 13, &byte)];
+        let record = Layout::structure(pieces).unwrap();
+        let records = Layout::repeated(170, 24, &record).unwrap();
+        for layout in [piece(1, 2), piece(4, 8), piece(8, 16), piece(3, 5), records] {
+            let mut memory = vec![0u8; 4096 + 64];
+            let base = memory.as_mut_ptr() as usize;
+            let mut gaps = vec![true; 4096];
+            layout.for_each_run(0..layout.size(), |offset, bytes| {
+                gaps[offset as usize..][..bytes].fill(false);
+            });
+            let packed = vec![7u8; layout.size()];
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        // SAFETY: the memory holds the layout; the other thread touches other bytes.
+                        unsafe { layout.unpack(base as *mut u8, 0..packed.len(), packed.as_ptr()) };
+                    }
+                });
+                for round in 0..200u8 {
+                    for place in (0..4096).filter(|&place| gaps[place]) {
+                        // SAFETY: bytes of gaps are this thread's.
+                        unsafe { ((base + place) as *mut u8).write_volatile(round) };
+                    }
+                    for place in (0..4096).filter(|&place| gaps[place]) {
+                        // SAFETY: as above.
+                        let found = unsafe { ((base + place) as *mut u8).read_volatile() };
+                        assert_eq!(found, round, "{layout:?} at {place}");
+                    }
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
         }
     });
 }
@@ -274,7 +376,15 @@ fn reports_name_the_loops() {
         let list = Layout::hindexed([(0, 1), (16, 1), (40, 1)], &double).unwrap();
         assert_eq!(uses(&list), [Kernel::List]);
         let record = Layout::hindexed([(0, 1), (16, 2)], &double).unwrap();
-        let records = Layout::contiguous(20, &record).unwrap();
+        let records = Layout::repeated(20, 400, &record).unwrap();
         assert_eq!(uses(&records), [Kernel::Records]);
+        let close = [(0, 4, &double), (40, 1, &double)];
+        let close = Layout::structure(close).unwrap();
+        let expected = match best_isa() {
+            Isa::Avx512 => Kernel::Lines,
+            _ => Kernel::Records,
+        };
+        let repeated = Layout::repeated(20, 56, &close).unwrap();
+        assert_eq!(uses(&repeated), [expected]);
     });
 }

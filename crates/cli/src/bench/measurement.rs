@@ -153,6 +153,12 @@ measurements! {
         "time of MPI_Type_create_indexed_block, commit and free";
     "vector", "Vector of 8-byte blocks, 1 MiB", Nanoseconds, Lower, Ranks, [2], Rank,
         "half the time of 131,072 doubles at even places there and one back to the same";
+    "copy-limit", "Limit: 64 KiB copied by memcpy", BytesPerSecond, Higher, Ranks, [1], Rank,
+        "memcpy of 64 KiB in the memory of the rows of packing blocks; it reads half as many lines as they do";
+    "lines-limit", "Limit: 64 KiB from all lines of 128 KiB by a loop", BytesPerSecond, Higher, Ranks, [1], Rank,
+        "a loop of the benchmark that copies one half of each cache line, as packing short blocks must read them all; the library is not used";
+    "face-limit", "Limit: one line of each row of a face by a loop", BytesPerSecond, Higher, Ranks, [1], Rank,
+        "a loop of the benchmark that adds one double of each row of the face, as bytes of the face; the library is not used";
     "gather-limit", "Limit: 20,000 doubles gathered by a loop", BytesPerSecond, Higher, Ranks, [1], Rank,
         "a loop of the benchmark over the irregular offsets of the row of packing; the library is not used";
     "box-spread", "Spread of a box's descriptions", Percent, Lower, Ranks, [1], Rank,
@@ -187,7 +193,8 @@ impl Measurement {
     pub(crate) fn job(&self) -> &'static str {
         match self.name {
             "shared-memory" => "private-memory",
-            "gather-limit" | "box-spread" => "pack-1",
+            "box-spread" => "pack-1",
+            name if name.ends_with("-limit") => "pack-1",
             name if name.starts_with("commit") => "pack-1",
             name if name.starts_with("pack-") || name.starts_with("unpack-") => "pack-1",
             name => name,

@@ -234,6 +234,13 @@ fn structure(mpi: &Mpi, new: *mut MPI_Datatype) {
     call!(mpi, MPI_Type_free(&raw mut tight));
 }
 
+/// The first double of each row of the face.
+pub(crate) fn face_rows() -> impl Iterator<Item = usize> {
+    let (edge, inside) = (CUBE as usize, 3..3 + INNER as usize);
+    let plane = inside.clone();
+    plane.flat_map(move |z| inside.clone().map(move |y| (z * edge + y) * edge + 3))
+}
+
 /// The first double of each row of the box.
 fn rows() -> impl Iterator<Item = i32> {
     let inside = BOX_START..BOX_START + BOX;

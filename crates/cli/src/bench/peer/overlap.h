@@ -65,20 +65,6 @@ static double together(work_t *work, long iterations)
     return now_ns() - start;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, long count)
-{
-    if (count == 0)
-        return 0;
-    qsort(values, (size_t)count, sizeof *values, ascending);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 static void overlap(work_t *work, double *values)
 {
     plan_make(work);

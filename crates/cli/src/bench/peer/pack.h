@@ -140,6 +140,15 @@ static void derive(void)
     MPI_Type_commit(&derived.handle);
 }
 
+/* Memory that begins with a page. */
+static unsigned char *pages(size_t bytes)
+{
+    void *start = NULL;
+    if (posix_memalign(&start, 4096, bytes) != 0)
+        give_up("no memory for %zu bytes", bytes);
+    return memset(start, 0, bytes);
+}
+
 static void pack_once(void)
 {
     int position = 0;
@@ -158,7 +167,31 @@ static void derive_once(void)
     MPI_Type_free(&derived.handle);
 }
 
-/* What packing doubles at irregular offsets cannot beat. */
+/* What packing cannot beat: loops without the library. */
+static void copy_once(void)
+{
+    memcpy(derived.packed, derived.memory, 65536);
+    __asm__ volatile("" ::"r"(derived.packed) : "memory");
+}
+
+static void lines_once(void)
+{
+    for (size_t line = 0; line < 2048; line++)
+        memcpy(derived.packed + line * 32, derived.memory + line * 64, 32);
+    __asm__ volatile("" ::"r"(derived.packed) : "memory");
+}
+
+static void face_once(void)
+{
+    const uint64_t *words = (const uint64_t *)derived.memory;
+    uint64_t sum = 0;
+    for (size_t z = 3; z < 3 + INNER; z++)
+        for (size_t y = 3; y < 3 + INNER; y++)
+            sum += words[(z * CUBE + y) * CUBE + 3];
+    *(uint64_t *)derived.packed = sum;
+    __asm__ volatile("" ::"r"(derived.packed) : "memory");
+}
+
 static void gather_once(void)
 {
     const int *places = offsets(IRREGULAR);
@@ -180,87 +213,144 @@ static double repeats(work_t *work, long iterations)
     return now_ns() - start;
 }
 
-static int by_value(const void *a, const void *b)
+static double as_rate(double time)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return (double)derived.bytes / time * 1e9;
 }
 
-/* Bytes a second of what `repeated` does; gives their median. */
-static double report_rates(const char *name, work_t *work, double *values)
+static void limit(const char *name, void (*once)(void), work_t *work, double *values)
 {
+    repeated = once;
     measure(repeats, work, values);
     for (long i = 0; i < work->taken; i++)
-        values[i] = (double)derived.bytes / values[i] * 1e9;
+        values[i] = as_rate(values[i]);
     report(name, (int)derived.bytes, values, work->taken);
-    qsort(values, (size_t)work->taken, sizeof *values, by_value);
-    return work->taken ? values[work->taken / 2] : 0;
+}
+
+typedef struct {
+    const char *name;
+    enum shape shape;
+    int length;
+} row_t;
+
+enum { TOGETHER = 5, VALUES = 4096 };
+
+/* Fills `values` with the rates of packing or unpacking `count` types in turns; gives how many there are of each. */
+static long in_turns(const options_t *options, const MPI_Datatype *types, int count, int way, double values[][VALUES])
+{
+    work_t work = {.options = options};
+    repeated = way ? unpack_once : pack_once;
+    if (count == 1) {
+        derived.handle = types[0];
+        measure(repeats, &work, values[0]);
+        for (long i = 0; i < work.taken; i++)
+            values[0][i] = as_rate(values[0][i]);
+        return work.taken;
+    }
+    options_t turns[TOGETHER];
+    for (int which = 0; which < count; which++) {
+        double time = 1;
+        turns[which] = *options;
+        turns[which].repetitions = 1;
+        work.options = &turns[which];
+        derived.handle = types[which];
+        measure(repeats, &work, &time);
+        /* The first time tells how many iterations fill the budget. */
+        double fitting = (double)options->budget_us * 1e3 / time;
+        if (options->iterations == 0)
+            turns[which].iterations = fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;
+    }
+    for (long turn = 0; turn < options->repetitions; turn++)
+        for (int which = 0; which < count; which++) {
+            work.options = &turns[which];
+            derived.handle = types[which];
+            measure(repeats, &work, &values[which][turn]);
+            values[which][turn] = as_rate(values[which][turn]);
+        }
+    return options->repetitions;
+}
+
+/* Packs and unpacks types that describe the same bytes, in turns, all in the same memory; gives how much longer than the
+ * fastest the slowest took to pack, in percent. */
+static double rows(const options_t *options, const row_t *row, int count)
+{
+    static double values[2][TOGETHER][VALUES];
+    MPI_Datatype types[TOGETHER];
+    long taken[2];
+    double fastest = 0, slowest = 0;
+    work_t work = {.options = options};
+    for (int which = 0; which < count; which++) {
+        derived.shape = row[which].shape;
+        derived.length = row[which].length;
+        derive();
+        types[which] = derived.handle;
+    }
+    derived.memory = pages(derived.span);
+    derived.packed = pages(derived.bytes);
+    fill(derived.memory, derived.span, 1);
+    for (int way = 0; way < 2; way++) {
+        taken[way] = in_turns(options, types, count, way, values[way]);
+        if (options->verify) {
+            unsigned char *whole = pages(derived.span);
+            fill(whole, derived.span, 1);
+            if (memcmp(whole, derived.memory, derived.span) != 0)
+                give_up("packing %s lost data", row->name);
+            free(whole);
+        }
+    }
+    for (int which = 0; which < count; which++) {
+        for (int way = 0; way < 2; way++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s-%s", way ? "unpack" : "pack", row[which].name);
+            report(name, (int)derived.bytes, values[way][which], taken[way]);
+        }
+        double rate = median(values[0][which], taken[0]);
+        fastest = rate > fastest ? rate : fastest;
+        slowest = slowest == 0 || rate < slowest ? rate : slowest;
+        MPI_Type_free(&types[which]);
+    }
+    if (row->shape == BLOCKS && row->length == 1)
+        limit("copy-limit", copy_once, &work, values[0][0]);
+    if (row->shape == BLOCKS && row->length == 64)
+        limit("lines-limit", lines_once, &work, values[0][0]);
+    if (row->shape == FACE)
+        limit("face-limit", face_once, &work, values[0][0]);
+    if (row->shape == IRREGULAR)
+        limit("gather-limit", gather_once, &work, values[0][0]);
+    free(derived.memory);
+    free(derived.packed);
+    return (fastest / slowest - 1) * 100;
 }
 
 static void packing(const options_t *options)
 {
-    static const struct {
-        const char *name;
-        enum shape shape;
-        int length;
-    } SHAPES[] = {{"1", BLOCKS, 1},
-                  {"4", BLOCKS, 4},
-                  {"8", BLOCKS, 8},
-                  {"16", BLOCKS, 16},
-                  {"64", BLOCKS, 64},
-                  {"face", FACE, 0},
-                  {"transpose", TRANSPOSE, 0},
-                  {"irregular", IRREGULAR, 0},
-                  {"regular", REGULAR, 0},
-                  {"struct", STRUCT, 0},
-                  {"box-subarray", BOXES, SUBARRAY},
-                  {"box-vectors", BOXES, VECTORS},
-                  {"box-rows", BOXES, ROWS},
-                  {"box-planes", BOXES, PLANES},
-                  {"box-elements", BOXES, ELEMENTS}};
+    static const row_t SHAPES[] = {{"1", BLOCKS, 1},
+                                   {"4", BLOCKS, 4},
+                                   {"8", BLOCKS, 8},
+                                   {"16", BLOCKS, 16},
+                                   {"64", BLOCKS, 64},
+                                   {"face", FACE, 0},
+                                   {"transpose", TRANSPOSE, 0},
+                                   {"irregular", IRREGULAR, 0},
+                                   {"regular", REGULAR, 0},
+                                   {"struct", STRUCT, 0}};
+    static const row_t BOX_ROWS[TOGETHER] = {{"box-subarray", BOXES, SUBARRAY},
+                                             {"box-vectors", BOXES, VECTORS},
+                                             {"box-rows", BOXES, ROWS},
+                                             {"box-planes", BOXES, PLANES},
+                                             {"box-elements", BOXES, ELEMENTS}};
     static const struct {
         const char *name;
         enum shape shape;
     } COMMITS[] = {{"commit", FACE}, {"commit-vector", VECTOR}, {"commit-struct", STRUCT}, {"commit-indexed", IRREGULAR}};
+    if (options->repetitions > VALUES)
+        give_up("%d repetitions at most", VALUES);
+    for (size_t row = 0; row < sizeof SHAPES / sizeof *SHAPES; row++)
+        rows(options, &SHAPES[row], 1);
+    double spread = rows(options, BOX_ROWS, TOGETHER);
+    report("box-spread", 0, &spread, 1);
     double *values = memory((size_t)options->repetitions * sizeof *values, 0);
-    double fastest = 0, slowest = 0;
     work_t work = {.options = options};
-    for (size_t row = 0; row < sizeof SHAPES / sizeof *SHAPES; row++) {
-        derived.shape = SHAPES[row].shape;
-        derived.length = SHAPES[row].length;
-        derive();
-        derived.memory = memory(derived.span, 0);
-        derived.packed = memory(derived.bytes, 0);
-        fill(derived.memory, derived.span, 1);
-        for (int way = 0; way < 2; way++) {
-            char name[64];
-            snprintf(name, sizeof name, "%s-%s", way ? "unpack" : "pack", SHAPES[row].name);
-            repeated = way ? unpack_once : pack_once;
-            double rate = report_rates(name, &work, values);
-            if (way == 0 && derived.shape == BOXES) {
-                fastest = rate > fastest ? rate : fastest;
-                slowest = slowest == 0 || rate < slowest ? rate : slowest;
-            }
-        }
-        if (derived.shape == IRREGULAR) {
-            repeated = gather_once;
-            report_rates("gather-limit", &work, values);
-        }
-        if (options->verify) {
-            unsigned char *whole = memory(derived.span, 0);
-            fill(whole, derived.span, 1);
-            if (memcmp(whole, derived.memory, derived.span) != 0)
-                give_up("packing %s lost data", SHAPES[row].name);
-            free(whole);
-        }
-        MPI_Type_free(&derived.handle);
-        free(derived.memory);
-        free(derived.packed);
-    }
-    if (rank == 0) {
-        double spread = (fastest / slowest - 1) * 100;
-        report("box-spread", 0, &spread, 1);
-    }
     for (size_t row = 0; row < sizeof COMMITS / sizeof *COMMITS; row++) {
         derived.shape = COMMITS[row].shape;
         repeated = derive_once;
@@ -284,7 +374,7 @@ static void vector(work_t *work, double *values)
 {
     derived.shape = VECTOR;
     derive();
-    derived.memory = memory(derived.span, 0);
+    derived.memory = pages(derived.span);
     fill(derived.memory, derived.span, (uint64_t)rank);
     if (work->options->verify) {
         vector_round_trip();

@@ -54,3 +54,17 @@ static void measure(batch_t batch, work_t *work, double *values)
     }
     MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, long count)
+{
+    if (count == 0)
+        return 0;
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}

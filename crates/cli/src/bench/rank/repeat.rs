@@ -57,6 +57,49 @@ impl Effort {
         self.run(mpi, first, timed)
     }
 
+    /// As [`Self::measure`] for `count` things on one rank, in turns: one repetition of each after the other, so that all meet
+    /// the machine in the same state.
+    pub(super) fn measure_in_turns(
+        &self,
+        mpi: &Mpi,
+        count: usize,
+        mut action: impl FnMut(usize),
+    ) -> Vec<Vec<f64>> {
+        let mut measure = |effort: &Self, which| {
+            effort.measure(mpi, |iterations| {
+                for _ in 0..iterations {
+                    action(which);
+                }
+            })
+        };
+        if count == 1 {
+            return vec![measure(self, 0)];
+        }
+        let one = Self {
+            repetitions: 1,
+            ..*self
+        };
+        // The first time tells how many iterations fill the budget.
+        let turns: Vec<Self> = (0..count)
+            .map(|which| {
+                let times = measure(&one, which);
+                let fitting = self.budget.as_nanos() as f64 / times.first().copied().unwrap_or(1.0);
+                let iterations = match self.iterations {
+                    0 => (fitting as u64).clamp(1, MOST),
+                    asked => asked,
+                };
+                Self { iterations, ..one }
+            })
+            .collect();
+        let mut values = vec![Vec::new(); count];
+        for _ in 0..self.repetitions {
+            for (which, turn) in turns.iter().enumerate() {
+                values[which].extend(measure(turn, which));
+            }
+        }
+        values
+    }
+
     /// As [`Self::measure`], where the batch itself says how long it took.
     pub(super) fn measure_own(&self, mpi: &Mpi, batch: impl FnMut(u64) -> Duration) -> Vec<f64> {
         self.run(mpi, Duration::ZERO, batch)

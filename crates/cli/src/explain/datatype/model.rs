@@ -80,8 +80,10 @@ fn lines(used: &KernelUse) -> u128 {
         Kernel::Squares | Kernel::Run => bytes.div_ceil(LINE),
         Kernel::Records => (distance * runs).div_ceil(LINE).min(runs).max(bytes / LINE),
         Kernel::List => runs,
-        Kernel::Rows | Kernel::Lines if distance < LINE => (distance * runs).div_ceil(LINE),
-        Kernel::Rows | Kernel::Lines => {
+        // The distance is that of rows' runs, or of whole records.
+        Kernel::Lines => (distance * (bytes / used.width as u128)).div_ceil(LINE),
+        Kernel::Rows if distance < LINE => (distance * runs).div_ceil(LINE),
+        Kernel::Rows => {
             let width = used.width as u128;
             runs * (width + LINE - 8).div_ceil(LINE).max(1)
         }
@@ -96,7 +98,7 @@ fn work(used: &KernelUse, isa: Isa) -> f64 {
     let run = match used.kernel {
         Kernel::Run => return 20.0 * used.calls as f64 + stores(used.bytes),
         // A line, compressed in a few cycles.
-        Kernel::Lines => return 4.0 * lines_of(used),
+        Kernel::Lines => return 2.0 * lines_of(used),
         Kernel::Records => return 2.0 * runs,
         Kernel::List => 1.0 + stores(used.width),
         Kernel::Squares => 0.5 + stores(used.width),
@@ -116,7 +118,10 @@ pub(super) fn kernel_name(used: &KernelUse, isa: Isa) -> String {
     match used.kernel {
         Kernel::Run => "one run at a time".to_owned(),
         Kernel::Rows => format!("rows of {width}-byte runs{set}"),
-        Kernel::Lines => format!("compressed lines, runs of {width} bytes, AVX-512"),
+        Kernel::Lines => format!(
+            "compressed lines, {width} bytes every {}, AVX-512",
+            used.distance
+        ),
         Kernel::Squares => format!("squares of {width}-byte runs"),
         Kernel::List => format!("list of {width}-byte runs"),
         Kernel::Records => format!("records of {width} bytes"),
