@@ -29,6 +29,14 @@ int main(int argc, char **argv)
     }
     CHECK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(sum == size * (size - 1) / 2);
+    /* Calls in which all ranks take part fail at all of them. */
+    MPI_Comm none = MPI_COMM_SELF;
+    MPI_Group all;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    CHECK(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &none) == MPI_ERR_NO_MEM && none == MPI_COMM_NULL);
+    CHECK(MPI_Comm_create(MPI_COMM_WORLD, all, &none) == MPI_ERR_NO_MEM);
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &none) != MPI_SUCCESS && none == MPI_COMM_NULL);
+    MPI_Group_free(&all);
     for (int i = 0; i < count; ++i)
         CHECK(MPI_Comm_free(&made[i]) == MPI_SUCCESS);
     MPI_Comm comm;

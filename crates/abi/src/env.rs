@@ -135,6 +135,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     crate::group::define_predefined();
     crate::info::define_predefined();
     crate::attr::define_predefined(process);
+    process.limit_communicators(|| COMMS.has_room());
     Ok(())
 }
 

@@ -105,6 +105,15 @@ impl FreeList {
         slot
     }
 
+    /// Whether a slot is free.
+    fn has_room(&self) -> bool {
+        if self.spare.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
+        let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        ((FIRST_DYNAMIC + rest.used) as usize) < SLOTS || !rest.reusable.is_empty()
+    }
+
     /// The slot is free; the one that was freed before goes to the others.
     fn give(&self, index: u32, generation: u32) {
         let slot = u64::from(generation) << 32 | u64::from(index);
@@ -192,6 +201,11 @@ impl<T: Object> Table<T> {
             _ => format!("{handle:#x}, which is no handle of this kind"),
         };
         Error::argument(T::CLASS, argument, what, format!("a valid {}", T::KIND))
+    }
+
+    /// Whether another object can have a handle.
+    pub(crate) fn has_room(&'static self) -> bool {
+        T::free_list().has_room()
     }
 
     /// Gives an object a handle.

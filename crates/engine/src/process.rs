@@ -193,6 +193,11 @@ impl Process {
         &self.vci
     }
 
+    /// Names who knows whether the process can hold another communicator: calls that make one fail at all ranks alike.
+    pub fn limit_communicators(&self, has_room: fn() -> bool) {
+        self.contexts.limit(has_room);
+    }
+
     /// The settings in force.
     pub const fn settings(&self) -> &Settings {
         &self.settings

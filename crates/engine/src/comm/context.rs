@@ -10,6 +10,7 @@
 //! Ids are even: the odd ones are the collective contexts. The first numbers of rank 0 are fixed (below).
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use fabric::sync::Mutex;
 
@@ -35,6 +36,8 @@ pub(crate) struct Contexts {
     rank: u32,
     number_bits: u32,
     numbers: Mutex<Numbers>,
+    /// Whether the process can hold another communicator, if there is a limit.
+    has_room: OnceLock<fn() -> bool>,
 }
 
 struct Numbers {
@@ -52,7 +55,14 @@ impl Contexts {
                 next: FIRST_NUMBER,
                 freed: VecDeque::new(),
             }),
+            has_room: OnceLock::new(),
         }
+    }
+
+    /// Names who knows whether the process can hold another communicator.
+    pub(crate) fn limit(&self, has_room: fn() -> bool) {
+        // Whoever said so before stays.
+        let _ = self.has_room.set(has_room);
     }
 
     fn with<R>(&self, action: impl FnOnce(&mut Numbers) -> R) -> R {
@@ -65,8 +75,13 @@ impl Contexts {
     /// A context id that no communicator uses.
     ///
     /// # Errors
-    /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers.
+    /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers, MPI_ERR_NO_MEM when it can hold no
+    /// more.
     pub(crate) fn take(&self) -> Result<u32> {
+        if self.has_room.get().is_some_and(|has_room| !has_room()) {
+            let text = "this process can hold no more communicators";
+            return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+        }
         let number = self.with(|numbers| {
             let fresh = u64::from(numbers.next) < (1 << self.number_bits) - 1;
             if fresh && numbers.freed.len() < RESTING {

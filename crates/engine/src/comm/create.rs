@@ -39,8 +39,14 @@ const NONE_LEFT: u64 = u64::MAX;
 
 #[cold]
 fn none_left() -> Error {
-    let text = "the first member of the new communicator leads too many communicators already";
-    Error::new(ErrorClass::ERR_OTHER, text)
+    let text = "the first member of the new communicator can hold no more communicators";
+    Error::new(ErrorClass::ERR_NO_MEM, text)
+}
+
+#[cold]
+fn full_elsewhere(rank: usize) -> Error {
+    let text = format!("rank {rank} can hold no more communicators");
+    Error::new(ErrorClass::ERR_NO_MEM, text)
 }
 
 /// A duplicate with the attributes that their copy callbacks keep, and the agreement that gives it its context: it can be
@@ -177,14 +183,26 @@ pub fn split(
     if let Some(local) = parent.local() {
         return inter::split(parent, local, color, key, call);
     }
-    let proposal = if color == UNDEFINED {
-        0
-    } else {
-        parent.process.contexts.take()?
+    // A rank that can make none says so to all, so that no one waits for it in the next call.
+    let proposal = match color {
+        UNDEFINED => Ok(0),
+        _ => parent.process.contexts.take(),
     };
-    let words = [color_word(color, key), u64::from(proposal)];
+    let told = proposal.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
+    let words = [color_word(color, key), told];
     let all = coll::gather_words(parent.clone(), &words);
     let all = block_on(parent.vci, call, all)?;
+    let full = all.chunks_exact(2).position(|pair| pair[1] == NONE_LEFT);
+    let proposal = match (proposal, full) {
+        (Ok(own), None) => own,
+        (Ok(own), Some(rank)) => {
+            if color != UNDEFINED {
+                parent.process.contexts.give_back(own);
+            }
+            return Err(parent.annotate(full_elsewhere(rank)));
+        }
+        (Err(error), _) => return Err(parent.annotate(error)),
+    };
     if color == UNDEFINED {
         return Ok(None);
     }
