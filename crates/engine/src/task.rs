@@ -14,7 +14,6 @@ use std::task::{Context, Poll, Waker};
 use fabric::board::kind as record_kind;
 use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
-use crate::coll::ShortPlan;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::request::{self, Status};
@@ -29,6 +28,26 @@ pub(crate) trait Waiting {
     fn is_ready(&self) -> bool;
     /// Does what is to be done with them.
     fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// What is left of an operation that has been started: behind a thin address, because most often there is nothing.
+pub struct Kept<'a>(pub(crate) Box<dyn Waiting + 'a>);
+
+/// A collective that has been started: what is left of it, or nothing if it is complete.
+pub type Begun<'a> = Option<Box<Kept<'a>>>;
+
+/// Starts a collective on a communicator.
+pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>>;
+
+impl Kept<'_> {
+    /// The same, to be kept with a request.
+    ///
+    /// # Safety
+    /// The communicator outlives it.
+    pub(crate) unsafe fn keep(self) -> Box<dyn Waiting> {
+        // SAFETY: lifetimes only; the caller's promise.
+        unsafe { std::mem::transmute::<Box<dyn Waiting + '_>, Box<dyn Waiting>>(self.0) }
+    }
 }
 
 struct Task {

@@ -33,6 +33,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+pub use crate::task::{Begun, ShortPlan};
 pub use allgather::{allgather, gather_words};
 pub use allreduce::{allreduce, reduce_scatter};
 pub use alltoall::alltoall;
@@ -46,4 +47,4 @@ pub use primitives::{Block, RawMut};
 pub use reduce::reduce;
 pub(crate) use reuse::UsedCommons;
 pub use scan::{exscan, scan};
-pub use shown::{Begun, ShortPlan, Shown, keep, plan};
+pub use shown::{keep, plan};

@@ -14,10 +14,11 @@ pub use run::Run;
 use super::choose;
 use super::commons::{Purpose, next, open};
 use super::shared::{lie_together, usable_in_place};
-use super::shown::{AtOnce, Begun, Ending, Needs, Rest, Waiting, copy};
+use super::shown::{AtOnce, Ending, Needs, Rest, Waiting, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
+use crate::task::Begun;
 
 /// Copies what a rank alone gives to itself.
 ///

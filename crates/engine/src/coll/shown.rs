@@ -14,7 +14,7 @@ use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::request::Status;
-use crate::task::{self, Boxed, Plan, new_request};
+use crate::task::{self, Begun, Boxed, Kept, Plan, ShortPlan, new_request};
 use crate::vci::operations::RequestId;
 
 /// Copies bytes that may be a single word.
@@ -163,14 +163,11 @@ pub(super) enum Rest<R> {
 }
 
 /// A collective of which the own data are shown: what it waits for, and what is to be done then.
-pub struct Shown<'a, R = Reduction> {
+pub(super) struct Shown<'a, R = Reduction> {
     pub(super) encounter: Encounter<'a>,
     pub(super) needs: Needs,
     pub(super) rest: Rest<R>,
 }
-
-/// A collective that has been started: what is left of it, or nothing if it is complete.
-pub type Begun<'a> = Option<Box<Shown<'a>>>;
 
 impl task::Waiting for Shown<'_> {
     fn is_ready(&self) -> bool {
@@ -188,17 +185,6 @@ impl task::Waiting for Shown<'_> {
             // It was there (is_ready).
             None => Ok(()),
         }
-    }
-}
-
-impl Shown<'_> {
-    /// The same, to be kept with a request.
-    ///
-    /// # Safety
-    /// The communicator outlives it.
-    pub(crate) unsafe fn keep(self: Box<Self>) -> Box<Shown<'static>> {
-        // SAFETY: lifetimes only; the caller's promise.
-        unsafe { std::mem::transmute::<Box<Self>, Box<Shown<'static>>>(self) }
     }
 }
 
@@ -225,11 +211,12 @@ impl<'a, R: Borrow<Reduction>> Shown<'a, R> {
         if let Some(left) = (0..LINGER).find_map(|_| encounter.look(needs)) {
             return encounter.finish(needs, left, &rest).map(|()| None);
         }
-        Ok(Some(Box::new(Shown {
+        let shown = Shown {
             encounter,
             needs,
             rest: rest.owned(),
-        })))
+        };
+        Ok(Some(Box::new(Kept(Box::new(shown)))))
     }
 }
 
@@ -416,15 +403,12 @@ pub fn keep(comm: &Comm, begun: Begun<'_>) -> Result<RequestId> {
 }
 
 #[inline(never)]
-fn keep_rest(comm: &Comm, shown: Box<Shown<'_>>) -> Result<RequestId> {
+fn keep_rest(comm: &Comm, shown: Box<Kept<'_>>) -> Result<RequestId> {
     let request = new_request(comm)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });
     Ok(request)
 }
-
-/// Starts a collective on a communicator.
-pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>>;
 
 /// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
 /// runs a future that `again` makes for the communicator that it is given.

@@ -8,12 +8,11 @@ use fabric::board::kind as record_kind;
 use super::{
     Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
 };
-use crate::coll::{Begun, ShortPlan};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
-use crate::task::fail;
+use crate::task::{Begun, ShortPlan, fail};
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 use crate::vci::{Guard, Vci};

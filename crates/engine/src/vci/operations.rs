@@ -155,7 +155,7 @@ pub(crate) struct Extra {
     /// What a task ended with.
     pub(crate) status: Option<crate::request::Status>,
     /// What a persistent collective is started by: on its straight line, if it has one, and as a future.
-    pub(crate) short: Option<crate::coll::ShortPlan>,
+    pub(crate) short: Option<crate::task::ShortPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> crate::task::Boxed>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
