@@ -398,12 +398,12 @@ impl Encounter<'_> {
 pub fn keep(comm: &Comm, begun: Begun<'_>) -> Result<RequestId> {
     match begun {
         None => Ok(RequestId::SENT),
-        Some(shown) => keep_rest(comm, shown),
+        Some(shown) => keep_rest(comm, *shown),
     }
 }
 
 #[inline(never)]
-fn keep_rest(comm: &Comm, shown: Box<Kept<'_>>) -> Result<RequestId> {
+fn keep_rest(comm: &Comm, shown: Kept<'_>) -> Result<RequestId> {
     let request = new_request(comm)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });
