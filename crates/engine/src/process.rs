@@ -172,9 +172,10 @@ impl Process {
         rank: u32,
         size: u32,
         settings: Settings,
+        level: ThreadLevel,
     ) -> &'static Self {
         let place = Place { file, rank, size };
-        Self::attach(place, settings, ThreadLevel::Single).unwrap()
+        Self::attach(place, settings, level).unwrap()
     }
 
     /// This process's rank in MPI_COMM_WORLD.

@@ -7,7 +7,7 @@ use fabric::os;
 use fabric::segment::{self, SegmentPlan};
 use fabric::sync::Ordering;
 
-use crate::process::Process;
+use crate::process::{Process, ThreadLevel};
 use crate::settings::Settings;
 
 /// Memory of a node's segment.
@@ -25,6 +25,16 @@ pub(crate) fn on_ranks_with<R: Send>(
     size: u32,
     body: impl Fn(&'static Process) -> R + Sync,
 ) -> Vec<R> {
+    on_ranks_at_level(settings, ThreadLevel::Single, size, body)
+}
+
+/// The same with a level of thread support.
+pub(crate) fn on_ranks_at_level<R: Send>(
+    settings: &Settings,
+    level: ThreadLevel,
+    size: u32,
+    body: impl Fn(&'static Process) -> R + Sync,
+) -> Vec<R> {
     let plan = SegmentPlan {
         local_ranks: size,
         job_ranks: size,
@@ -37,7 +47,8 @@ pub(crate) fn on_ranks_with<R: Send>(
             .map(|rank| {
                 let (file, body) = (file.try_clone().unwrap(), &body);
                 scope.spawn(move || {
-                    let process = Process::attach_in_test(file, rank, size, settings.clone());
+                    let process =
+                        Process::attach_in_test(file, rank, size, settings.clone(), level);
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
                         let result = body(process);
                         process.finish().unwrap();

@@ -12,11 +12,10 @@
 #[cfg(test)]
 mod tests;
 
-use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 
-use super::rendezvous::{piece_bytes, take_piece};
-use super::{cell, first_aux, is_contiguous, note_message, pack, send_control};
+use super::rendezvous::{self, piece_bytes, take_piece};
+use super::{cell, first_aux, is_contiguous, pack, send_control};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, Role};
@@ -71,7 +70,16 @@ pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, wo
         unsafe { pack(op, start, target.as_ptr(), bytes) };
         let sent = if start == 0 {
             link.early = UNANSWERED;
-            let words = [total as u64, sender, place, bytes as u64];
+            let address = if is_contiguous(op) { op.base as u64 } else { 0 };
+            let proof: *const u64 = &raw const *state.node.proof;
+            let words = [
+                total as u64,
+                sender,
+                place,
+                bytes as u64,
+                address,
+                proof as u64,
+            ];
             link.sender
                 .put_words(cell::BEGUN, first_aux(op), word, &words)
         } else {
@@ -108,17 +116,19 @@ pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let [total, sender, place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let [total, sender, place, bytes, address, proof] =
+        std::array::from_fn(|index| incoming.ring.word(index));
+    let description = [total, sender, address, 0, proof, 0];
     let receive = state.posted.take(&mut state.ops, key);
     let taker = if let Some(receive) = receive {
         state.count(Counter::ReceivesPosted);
-        accept(state, receive, key, total, sender)
+        accept(state, receive, key, description)
     } else {
         let Some(message) = super::eager::keep(state, Role::Described, key, total) else {
             return false;
         };
         let op = state.ops.op_mut(message);
-        op.inline = [total, sender, 0, 0, 0, 0];
+        op.inline = description;
         op.remote = sender;
         0
     };
@@ -127,19 +137,12 @@ pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// Starts a receive of a begun message; returns its id, or 0 when it wants no data.
-fn accept(state: &mut VciState, receive: OpIndex, key: Key, total: u64, sender: u64) -> u64 {
-    let wanted = note_message(state, receive, key, total);
-    state.count_many(Counter::BytesReceived, wanted as u64);
-    if wanted == 0 {
-        send_control(state, key.peer, cell::DONE, [sender, 0]);
-        state.complete(receive);
+/// Starts a receive of a begun message; returns its id, or 0 when it does not want the pieces.
+fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) -> u64 {
+    let Some((wanted, sender)) = rendezvous::fetch_at_once(state, receive, key, description) else {
         return 0;
-    }
-    let id = state.ops.id(receive).0;
-    let op = state.ops.op_mut(receive);
-    (op.position, op.wanted, op.remote) = (0, wanted, sender);
-    state.ops.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
+    };
+    let id = rendezvous::await_pieces(state, receive, sender, wanted);
     send_control(state, key.peer, cell::CONTINUE, [sender, id]);
     id
 }

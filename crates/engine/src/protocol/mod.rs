@@ -56,7 +56,8 @@ pub(crate) mod cell {
     pub(crate) const RECALL: u8 = 8;
     /// The receiver has forgotten a message that nobody had taken: words = sender's id.
     pub(crate) const RECALLED: u8 = 9;
-    /// A message that is described, with its first piece: words = bytes of all, sender's id, position, bytes.
+    /// A message that is described, with its first piece: words = bytes, sender's id, position, bytes of the piece, address,
+    /// address of the proof.
     pub(crate) const BEGUN: u8 = 10;
     /// The next piece of a BEGUN message, before the receiver asked: words = position, bytes.
     pub(crate) const EARLY: u8 = 11;

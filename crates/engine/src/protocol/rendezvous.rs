@@ -91,28 +91,48 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
 
 /// Fetches a described message for a receive that matches it.
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
+    if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
+        let id = await_pieces(state, receive, sender, wanted);
+        send_control(state, key.peer, cell::PULL, [sender, id]);
+    }
+}
+
+/// Completes a receive without pieces where there is a way; else returns how many bytes it wants, and the sender's id.
+pub(super) fn fetch_at_once(
+    state: &mut VciState,
+    receive: OpIndex,
+    key: Key,
+    description: [u64; 6],
+) -> Option<(usize, u64)> {
     let [bytes, sender, address, shared, proof, _] = description;
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
-    if wanted == 0
+    let is_fetched = wanted == 0
         || fetch_shared(state, receive, shared, wanted)
         || fetch_own(state, receive, key.peer, sender, wanted)
         || (fetch_across(state, receive, key.peer, address, proof, wanted) && {
             state.count(Counter::CrossCopies);
             true
-        })
-    {
-        send_control(state, key.peer, cell::DONE, [sender, 0]);
-        state.complete(receive);
-        return;
+        });
+    if !is_fetched {
+        return Some((wanted, sender));
     }
-    let id = state.ops.id(receive).0;
+    send_control(state, key.peer, cell::DONE, [sender, 0]);
+    state.complete(receive);
+    None
+}
+
+/// Makes a receive one that gets its data in pieces; returns its id.
+pub(super) fn await_pieces(
+    state: &mut VciState,
+    receive: OpIndex,
+    sender: u64,
+    wanted: usize,
+) -> u64 {
     let op = state.ops.op_mut(receive);
-    op.position = 0;
-    op.wanted = wanted;
-    op.remote = sender;
+    (op.position, op.wanted, op.remote) = (0, wanted, sender);
     state.ops.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
-    send_control(state, key.peer, cell::PULL, [sender, id]);
+    state.ops.id(receive).0
 }
 
 /// Copies data that lie in the node segment.
@@ -363,7 +383,8 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
-            early::note_answer(state, index, true);
+            // Of a begun message it wanted no pieces.
+            early::note_answer(state, index, false);
             state.complete(index)
         }
         _ => {

@@ -33,6 +33,12 @@ impl VciState {
         *slot = slot.wrapping_add(amount);
     }
 
+    /// What was counted of something, for those that are counted one by one.
+    #[cfg(test)]
+    pub(crate) const fn counted(&self, counter: Counter) -> u64 {
+        self.counts.counted[counter as usize]
+    }
+
     /// Counts a published cell that is no short message.
     pub(crate) const fn count_other_cell_sent(&mut self) {
         self.counts.other_cells_sent += 1;

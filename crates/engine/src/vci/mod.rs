@@ -7,6 +7,7 @@
 
 mod background;
 mod counts;
+mod crowd;
 pub(crate) mod link;
 pub(crate) mod matching;
 pub mod operations;

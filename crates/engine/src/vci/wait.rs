@@ -15,6 +15,7 @@ use fabric::os;
 use fabric::segment::Segment;
 use fabric::sync::{Ordering, spin_loop};
 
+use super::crowd::Crowd;
 use super::operations::{OpIndex, Role};
 use super::{Awaited, Guard, Vci, VciState};
 use crate::errors::{Error, ErrorClass, Result};
@@ -31,12 +32,22 @@ const SHORT_POLLS: u32 = 200;
 pub(crate) struct Waiting {
     segment: Arc<Segment>,
     me: u32,
-    spin_polls: u64,
+    /// Where this rank has a core of its own, if so.
+    alone: Patience,
+    /// Where it has none.
+    crowded: Patience,
     short_polls: u32,
-    yields: u64,
+    pub(super) crowd: Crowd,
     sleep_limit: Duration,
     /// When this rank first saw that another one is dead.
     death_seen: OnceLock<Instant>,
+}
+
+/// How often a wait that goes on does a thing before it does the next.
+#[derive(Clone, Copy)]
+struct Patience {
+    polls: u64,
+    yields: u64,
 }
 
 impl Waiting {
@@ -46,13 +57,21 @@ impl Waiting {
         if !doorbell::prepare() {
             segment.sender_fences().store(1, Ordering::Relaxed);
         }
-        let choose = |alone: u64, among_many: u64| if crowded { among_many } else { alone };
+        let among_many = Patience {
+            polls: settings.crowded_spin_polls,
+            yields: settings.crowded_yields,
+        };
+        let alone = Patience {
+            polls: settings.spin_polls,
+            yields: settings.yields,
+        };
         Self {
             segment: segment.clone(),
             me,
-            spin_polls: choose(settings.spin_polls, settings.crowded_spin_polls),
+            alone: if crowded { among_many } else { alone },
+            crowded: among_many,
+            crowd: Crowd::new(header.cores, header.local_ranks),
             short_polls: if crowded { 1 } else { SHORT_POLLS },
-            yields: choose(settings.yields, settings.crowded_yields),
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             death_seen: OnceLock::new(),
         }
@@ -66,6 +85,15 @@ impl Waiting {
         Sleeper {
             asleep: &self.segment.board(self.me).asleep,
             sender_fences: self.segment.sender_fences(),
+        }
+    }
+
+    /// What holds now that this many threads wait.
+    fn patience(&self) -> Patience {
+        if self.crowd.outnumbers_cores() {
+            self.crowded
+        } else {
+            self.alone
         }
     }
 
@@ -115,7 +143,7 @@ impl Vci {
         if self.is_threaded() {
             return self.wait_among_threads(call, done);
         }
-        self.wait_polling(call, done)
+        self.wait_polling(call, self.waiting.alone.polls, done)
     }
 
     #[inline(never)]
@@ -125,13 +153,14 @@ impl Vci {
         done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         let _visit = self.background.visit();
-        self.wait_polling(call, done)
+        self.wait_polling(call, self.waiting.patience().polls, done)
     }
 
     #[inline(always)]
     fn wait_polling(
         &self,
         call: &'static str,
+        polls: u64,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         let mut guard = self.enter();
@@ -144,7 +173,7 @@ impl Vci {
                 fruitless = 0;
             } else {
                 fruitless += 1;
-                if fruitless > self.waiting.spin_polls || guard.fault.is_some() {
+                if fruitless > polls || guard.fault.is_some() {
                     drop(guard);
                     return self.wait_long(call, done);
                 }
@@ -174,6 +203,11 @@ impl Vci {
         call: &'static str,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
+        let _member = self.is_threaded().then(|| self.waiting.crowd.join());
+        if self.waiting.crowd.outnumbers_cores() {
+            // Its two ends would have to be on cores at once for every piece of a message.
+            self.enter().node.cross_copy_bytes = 0;
+        }
         self.waiting.show(call, activity::POLLING);
         let shown = self.show_awaited();
         let outcome = self.wait_stages(&mut done);
@@ -237,7 +271,7 @@ impl Vci {
                     // Another thread may sleep for something that this poll completed.
                     self.ring_own_doorbell();
                 }
-            } else if yields < self.waiting.yields {
+            } else if yields < self.waiting.patience().yields {
                 yields += 1;
                 self.enter().count(Counter::Yields);
                 os::yield_core();
