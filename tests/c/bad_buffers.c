@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 4
  * NEEDS: checked arguments
- * Memory that a collective gets twice, and MPI_IN_PLACE where it has no meaning: MPI_ERR_BUFFER from every form of every call. */
+ * Memory that a collective gets twice, and MPI_IN_PLACE where it has no meaning: MPI_ERR_BUFFER from every form of every call.
+ * Types to receive into that hold a byte twice: MPI_ERR_TYPE. */
 #include "check.h"
 
 static int class_of(int code)
@@ -14,7 +15,9 @@ static int class_of(int code)
 static MPI_Comm comm = MPI_COMM_WORLD;
 static MPI_Request request;
 
-#define REFUSED(call) CHECK(class_of(call) == MPI_ERR_BUFFER)
+static int expected = MPI_ERR_BUFFER;
+
+#define REFUSED(call) CHECK(class_of(call) == expected)
 
 /* The blocking, nonblocking and persistent form; the latter two leave a null handle. */
 #define EACH(Name, name, ...)                                                  \
@@ -147,6 +150,40 @@ static void layouts(void)
     MPI_Type_free(&there);
 }
 
+/* A type that holds an int twice can be sent, and not received into. */
+static void twice(void)
+{
+    MPI_Datatype same, types[2];
+    MPI_Aint near[2] = {0, 8};
+    int one[2] = {1, 1}, two[2] = {2, 2}, ring = 1, size = 1, at[2] = {0, 2};
+    MPI_Type_vector(2, 1, 0, MPI_INT, &same);
+    MPI_Type_commit(&same);
+    types[0] = types[1] = same;
+    expected = MPI_ERR_TYPE;
+    comm = MPI_COMM_SELF;
+    EACH(Gather, gather, a, 2, MPI_INT, b, 1, same, 0);
+    EACH(Gatherv, gatherv, a, 2, MPI_INT, b, one, at, same, 0);
+    EACH(Scatter, scatter, a, 2, MPI_INT, b, 1, same, 0);
+    EACH(Scatterv, scatterv, a, two, at, MPI_INT, b, 1, same, 0);
+    EACH(Allgather, allgather, a, 2, MPI_INT, b, 1, same);
+    EACH(Allgatherv, allgatherv, a, 2, MPI_INT, b, one, at, same);
+    EACH(Alltoall, alltoall, a, 2, MPI_INT, b, 1, same);
+    EACH(Alltoallv, alltoallv, a, two, at, MPI_INT, b, one, at, same);
+    EACH(Alltoallw, alltoallw, a, two, at, ints, b, one, at, types);
+    a[0] = 7;
+    CHECK(MPI_Allgather(a, 1, same, b, 2, MPI_INT, comm) == MPI_SUCCESS && b[0] == 7 && b[1] == 7);
+    MPI_Cart_create(MPI_COMM_SELF, 1, &size, &ring, 0, &comm);
+    EACH(Neighbor_allgather, neighbor_allgather, a, 2, MPI_INT, b, 1, same);
+    EACH(Neighbor_allgatherv, neighbor_allgatherv, a, 2, MPI_INT, b, one, at, same);
+    EACH(Neighbor_alltoall, neighbor_alltoall, a, 2, MPI_INT, b, 1, same);
+    EACH(Neighbor_alltoallv, neighbor_alltoallv, a, two, at, MPI_INT, b, one, at, same);
+    EACH(Neighbor_alltoallw, neighbor_alltoallw, a, two, near, ints, b, one, near, types);
+    MPI_Comm_free(&comm);
+    comm = MPI_COMM_WORLD;
+    expected = MPI_ERR_BUFFER;
+    MPI_Type_free(&same);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -168,6 +205,7 @@ int main(int argc, char **argv)
     EACH(Allgather, allgather, a, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT);
     EACH(Allgatherv, allgatherv, a, 1, MPI_INT, MPI_IN_PLACE, ones, places, MPI_INT);
     layouts();
+    twice();
     neighbours();
     if (size > 1)
         groups(rank, size);

@@ -12,7 +12,8 @@ use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll_buffers::{
-    block, in_place, in_place_if, misplaced, one_group, own_and_all, own_apart, own_piece, run_of,
+    block, check_target, in_place, in_place_if, misplaced, one_group, own_and_all, own_apart,
+    own_piece, run_of, target_block,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -231,6 +232,22 @@ pub(crate) fn is_member(root: Root) -> bool {
     matches!(root, Root::Rank(_))
 }
 
+/// As [`varying`], of elements that are received.
+pub(crate) unsafe fn varying_target(
+    ranks: usize,
+    buf: *const c_void,
+    counts: *const impl Address,
+    displacements: *const impl Address,
+    datatype: MPI_Datatype,
+) -> Result<Pieces> {
+    // SAFETY: passed on.
+    let pieces = unsafe { varying(ranks, buf, counts, displacements, datatype) }?;
+    // SAFETY: the array has one entry per rank (crate head), which are counts (checked).
+    let most = (0..ranks).map(|rank| unsafe { (*counts.add(rank)).to_i64() });
+    check_target(most.max().unwrap_or(0) as usize, datatype)?;
+    Ok(pieces)
+}
+
 /// One block for each of so many ranks from C arrays of counts and displacements in elements.
 pub(crate) unsafe fn varying(
     ranks: usize,
@@ -317,7 +334,8 @@ unsafe fn bcast(
         let comm = COMMS.share(comm, "comm")?;
         let block = match root {
             Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
-            _ => block(buffer, count, datatype)?,
+            _ if is_root(&comm, root) => block(buffer, count, datatype)?,
+            _ => target_block(buffer, count, datatype)?,
         };
         finish(
             call,
@@ -376,7 +394,7 @@ unsafe fn gather(
         };
         let receive = if is_root(&comm, root) {
             Some(Pieces::equal(
-                &block(recvbuf, count, recvtype)?,
+                &target_block(recvbuf, count, recvtype)?,
                 count as usize,
                 partners(&comm),
             ))
@@ -424,7 +442,7 @@ unsafe fn gatherv(
     };
     let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying(ranks, recvbuf, recvcounts, displs, recvtype) }?)
+        Some(unsafe { varying_target(ranks, recvbuf, recvcounts, displs, recvtype) }?)
     } else {
         None
     };
@@ -483,7 +501,7 @@ unsafe fn scatter(
         let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
             None
         } else {
-            Some(block(recvbuf, recvcount, recvtype)?)
+            Some(target_block(recvbuf, recvcount, recvtype)?)
         };
         let send = if is_root(&comm, root) {
             Some(Pieces::equal(
@@ -531,7 +549,7 @@ unsafe fn scatterv(
     let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
         None
     } else {
-        Some(block(recvbuf, recvcount.into(), recvtype)?)
+        Some(target_block(recvbuf, recvcount.into(), recvtype)?)
     };
     let send = if is_root(&comm, root) {
         // SAFETY: passed on.

@@ -4,12 +4,14 @@
 use core::ffi::c_void;
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Block, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying};
+use crate::coll::{
+    Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying, varying_target,
+};
 use crate::coll_buffers::{
-    all_and_all, block, in_place, in_place_if, one_group, own_and_all, own_apart,
+    all_and_all, block, in_place, in_place_if, one_group, own_and_all, own_apart, target_block,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -45,7 +47,7 @@ unsafe fn allgather(
             Some(block(sendbuf, sendcount, sendtype)?)
         };
         let pieces = Pieces::equal(
-            &block(recvbuf, count, recvtype)?,
+            &target_block(recvbuf, count, recvtype)?,
             count as usize,
             partners(&comm),
         );
@@ -86,7 +88,7 @@ unsafe fn allgatherv(
         Some(block(sendbuf, sendcount.into(), sendtype)?)
     };
     // SAFETY: passed on.
-    let pieces = unsafe { varying(ranks, recvbuf, recvcounts, displs, recvtype) }?;
+    let pieces = unsafe { varying_target(ranks, recvbuf, recvcounts, displs, recvtype) }?;
     if let Some(send) = &send {
         own_apart(&comm, send, &pieces)?;
     }
@@ -133,7 +135,11 @@ unsafe fn alltoall(
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
         let size = partners(&comm);
-        let receive = Pieces::equal(&block(recvbuf, count, recvtype)?, count as usize, size);
+        let receive = Pieces::equal(
+            &target_block(recvbuf, count, recvtype)?,
+            count as usize,
+            size,
+        );
         let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
             None
         } else {
@@ -176,7 +182,7 @@ unsafe fn alltoallv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { varying(ranks, recvbuf, recvcounts, rdispls, recvtype) }?;
+    let receive = unsafe { varying_target(ranks, recvbuf, recvcounts, rdispls, recvtype) }?;
     let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
@@ -204,13 +210,14 @@ forms! {
     MPI_Alltoallv MPI_Ialltoallv MPI_Alltoallv_init;
 }
 
-/// One block for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
+/// One block, made by `piece`, for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
 pub(crate) unsafe fn mixed(
     ranks: usize,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
+    piece: fn(*const c_void, i64, MPI_Datatype) -> Result<Block>,
 ) -> Result<Pieces> {
     let are_null = [counts.is_null(), displacements.is_null()];
     refuse_null_arrays(ranks, are_null)?;
@@ -224,7 +231,7 @@ pub(crate) unsafe fn mixed(
                 *datatypes.add(rank),
             )
         };
-        block(buf.wrapping_byte_offset(at as isize), count, datatype)
+        piece(buf.wrapping_byte_offset(at as isize), count, datatype)
     });
     Ok(Pieces(pieces.collect::<Result<_>>()?))
 }
@@ -246,12 +253,12 @@ unsafe fn alltoallw(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { mixed(ranks, recvbuf, recvcounts, rdispls, recvtypes) }?;
+    let receive = unsafe { mixed(ranks, recvbuf, recvcounts, rdispls, recvtypes, target_block) }?;
     let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         // SAFETY: passed on.
-        Some(unsafe { mixed(ranks, sendbuf, sendcounts, sdispls, sendtypes) }?)
+        Some(unsafe { mixed(ranks, sendbuf, sendcounts, sdispls, sendtypes, block) }?)
     };
     if let Some(send) = send
         .as_ref()

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use engine::coll::short::Run;
 use engine::coll::{Block, Pieces};
 use engine::comm::Comm;
-use engine::p2p::Memory;
+use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::MPI_Datatype;
@@ -210,6 +210,25 @@ pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> R
     let datatype = DATATYPES.find(datatype, "datatype")?;
     // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
     Ok(unsafe { Block::of(buf.cast_mut().cast(), count as usize, datatype) })
+}
+
+/// As [`block`], of elements that are received.
+pub(crate) fn target_block(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Block> {
+    let found = block(buf, count, datatype)?;
+    check_target(count as usize, datatype)?;
+    Ok(found)
+}
+
+/// Refuses to receive so many elements of a type in which a byte occurs twice (MPI-5.0, section 5.1.11).
+pub(crate) fn check_target(count: usize, datatype: MPI_Datatype) -> Result<()> {
+    match CHECKED {
+        true => DATATYPES.find(datatype, "datatype")?.check_target(count),
+        false => Ok(()),
+    }
 }
 
 /// Refuses memory that is given and received into by the same call, one run each.

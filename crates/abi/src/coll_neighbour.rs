@@ -5,13 +5,13 @@ use core::ffi::c_void;
 use std::sync::Arc;
 
 use engine::Result;
-use engine::coll::{Pieces, neighbour};
+use engine::coll::{Block, Pieces, neighbour};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, finish, forms, intra, varying};
+use crate::coll::{Ending, finish, forms, intra, varying, varying_target};
 use crate::coll_all::mixed;
-use crate::coll_buffers::{block, in_place_if};
+use crate::coll_buffers::{block, in_place_if, target_block};
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.
@@ -25,9 +25,8 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
 }
 
 /// As many equal pieces, one after the other.
-fn equal(pieces: usize, buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Pieces> {
-    let first = block(buf, count, datatype)?;
-    Ok(Pieces::equal(&first, count as usize, pieces as u32))
+fn equal(pieces: usize, first: &Block, count: i64) -> Pieces {
+    Pieces::equal(first, count as usize, pieces as u32)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -44,7 +43,8 @@ unsafe fn allgather(
 ) -> Result<()> {
     let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
     let send = block(sendbuf, sendcount.into(), sendtype)?;
-    let receive = equal(sources, recvbuf, recvcount.into(), recvtype)?;
+    let count = recvcount.into();
+    let receive = equal(sources, &target_block(recvbuf, count, recvtype)?, count);
     finish(
         call,
         comm,
@@ -76,7 +76,7 @@ unsafe fn allgatherv(
     let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
     let send = block(sendbuf, sendcount.into(), sendtype)?;
     // SAFETY: the arrays have one entry per source (crate head).
-    let receive = unsafe { varying(sources, recvbuf, recvcounts, displs, recvtype) }?;
+    let receive = unsafe { varying_target(sources, recvbuf, recvcounts, displs, recvtype) }?;
     finish(
         call,
         comm,
@@ -122,8 +122,10 @@ unsafe fn alltoall(
     comm: MPI_Comm,
 ) -> Result<()> {
     let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
-    let send = equal(destinations, sendbuf, sendcount.into(), sendtype)?;
-    let receive = equal(sources, recvbuf, recvcount.into(), recvtype)?;
+    let count = sendcount.into();
+    let send = equal(destinations, &block(sendbuf, count, sendtype)?, count);
+    let count = recvcount.into();
+    let receive = equal(sources, &target_block(recvbuf, count, recvtype)?, count);
     exchange(call, ending, comm, send, receive)
 }
 
@@ -151,7 +153,7 @@ unsafe fn alltoallv(
     let (send, receive) = unsafe {
         (
             varying(destinations, sendbuf, sendcounts, sdispls, sendtype)?,
-            varying(sources, recvbuf, recvcounts, rdispls, recvtype)?,
+            varying_target(sources, recvbuf, recvcounts, rdispls, recvtype)?,
         )
     };
     exchange(call, ending, comm, send, receive)
@@ -180,8 +182,15 @@ unsafe fn alltoallw(
     // SAFETY: the arrays have one entry per neighbour (crate head).
     let (send, receive) = unsafe {
         (
-            mixed(destinations, sendbuf, sendcounts, sdispls, sendtypes)?,
-            mixed(sources, recvbuf, recvcounts, rdispls, recvtypes)?,
+            mixed(destinations, sendbuf, sendcounts, sdispls, sendtypes, block)?,
+            mixed(
+                sources,
+                recvbuf,
+                recvcounts,
+                rdispls,
+                recvtypes,
+                target_block,
+            )?,
         )
     };
     exchange(call, ending, comm, send, receive)
