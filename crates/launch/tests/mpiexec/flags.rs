@@ -208,7 +208,7 @@ fn counters_are_printed_at_the_end() {
     let done = mpiexec(&players(
         &["--stats"],
         &[
-            "init count:0:5 count:4:1000 finalize",
+            "init count:0:5 count:6:1000 finalize",
             "init count:0:7 finalize",
         ],
     ));

@@ -12,8 +12,9 @@ fn options(expression: &str) -> TypeOptions {
     }
 }
 
-/// What is printed, with the kernels of every x86-64 (which ones are chosen here does not depend on the processor).
+/// What is printed, with the kernels of every processor.
 fn explained(expression: &str) -> String {
+    layout::limit_isa(Isa::Portable);
     explain(&options(expression), Isa::Portable).unwrap()
 }
 
