@@ -14,7 +14,7 @@ mod tests;
 
 use fabric::counters::Counter;
 
-use super::rendezvous::{self, piece_bytes, take_piece};
+use super::rendezvous::{self, copy_piece, piece_bytes};
 use super::{cell, first_aux, is_contiguous, pack, send_control};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -133,7 +133,7 @@ pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
         0
     };
     state.incoming[ring].early = taker;
-    take_piece(state, ring, [taker, bytes, place]);
+    copy_piece(state, ring, [taker, bytes, place]);
     true
 }
 
@@ -151,6 +151,6 @@ fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6
 pub(super) fn arrived_early(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let [place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
-    take_piece(state, ring, [incoming.early, bytes, place]);
+    copy_piece(state, ring, [incoming.early, bytes, place]);
     true
 }

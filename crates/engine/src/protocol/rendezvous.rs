@@ -347,12 +347,12 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
 pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let words = std::array::from_fn(|index| incoming.ring.word(index));
-    take_piece(state, ring, words);
+    copy_piece(state, ring, words);
     true
 }
 
 /// Copies a piece, given the receive's id, the piece's bytes and its place, to the next free part of the receive.
-pub(super) fn take_piece(state: &mut VciState, ring: usize, [id, bytes, place]: [u64; 3]) {
+pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place]: [u64; 3]) {
     let peer = state.incoming[ring].peer;
     let Some(payload) = piece_at(state, ring, place, bytes) else {
         state.fault = Some(format!("rank {peer} described a piece outside its ring"));
