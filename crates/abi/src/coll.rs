@@ -5,15 +5,15 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
-use engine::coll::{self, Begun, Pieces, Root, ShortPlan, Sizes};
+use engine::coll::{self, Begun, Block, Pieces, Root, ShortPlan, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll_buffers::{
-    block, check_target, in_place, in_place_if, misplaced, one_group, own_and_all, own_apart,
-    own_piece, run_of, target_block,
+    Elements, block, check_target, in_place, in_place_if, misplaced, one_group, own_and_all,
+    own_apart, own_piece, run_of, target_block,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -232,6 +232,21 @@ pub(crate) fn is_member(root: Root) -> bool {
     matches!(root, Root::Rank(_))
 }
 
+/// What a rank that is no root of another group ([`is_member`]) gives or gets; `None` if there is none, or if it is in place at the root.
+fn members_block(
+    comm: &Comm,
+    root: Root,
+    argument: &'static str,
+    (buf, count, datatype): Elements,
+    make: fn(*const c_void, i64, MPI_Datatype) -> Result<Block>,
+) -> Result<Option<Block>> {
+    let may_be_in_place = one_group(comm) && is_root(comm, root);
+    if !is_member(root) || in_place_if(may_be_in_place, argument, buf)? {
+        return Ok(None);
+    }
+    make(buf, count, datatype).map(Some)
+}
+
 /// As [`varying`], of elements that are received.
 pub(crate) unsafe fn varying_target(
     ranks: usize,
@@ -386,21 +401,12 @@ unsafe fn gather(
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
-        let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-        let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
-            None
-        } else {
-            Some(block(sendbuf, sendcount, sendtype)?)
-        };
-        let receive = if is_root(&comm, root) {
-            Some(Pieces::equal(
-                &target_block(recvbuf, count, recvtype)?,
-                count as usize,
-                partners(&comm),
-            ))
-        } else {
-            None
-        };
+        let own = (sendbuf, sendcount, sendtype);
+        let send = members_block(&comm, root, "sendbuf", own, block)?;
+        let receive = is_root(&comm, root)
+            .then(|| target_block(recvbuf, count, recvtype))
+            .transpose()?
+            .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
         finish(
             call,
             comm,
@@ -434,12 +440,8 @@ unsafe fn gatherv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-    let send = if !is_member(root) || in_place_if(may_be_in_place, "sendbuf", sendbuf)? {
-        None
-    } else {
-        Some(block(sendbuf, sendcount.into(), sendtype)?)
-    };
+    let own = (sendbuf, sendcount.into(), sendtype);
+    let send = members_block(&comm, root, "sendbuf", own, block)?;
     let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
         Some(unsafe { varying_target(ranks, recvbuf, recvcounts, displs, recvtype) }?)
@@ -497,21 +499,12 @@ unsafe fn scatter(
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
-        let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-        let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
-            None
-        } else {
-            Some(target_block(recvbuf, recvcount, recvtype)?)
-        };
-        let send = if is_root(&comm, root) {
-            Some(Pieces::equal(
-                &block(sendbuf, count, sendtype)?,
-                count as usize,
-                partners(&comm),
-            ))
-        } else {
-            None
-        };
+        let own = (recvbuf.cast_const(), recvcount, recvtype);
+        let receive = members_block(&comm, root, "recvbuf", own, target_block)?;
+        let send = is_root(&comm, root)
+            .then(|| block(sendbuf, count, sendtype))
+            .transpose()?
+            .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
         finish(
             call,
             comm,
@@ -545,12 +538,8 @@ unsafe fn scatterv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let may_be_in_place = one_group(&comm) && is_root(&comm, root);
-    let receive = if !is_member(root) || in_place_if(may_be_in_place, "recvbuf", recvbuf)? {
-        None
-    } else {
-        Some(target_block(recvbuf, recvcount.into(), recvtype)?)
-    };
+    let own = (recvbuf.cast_const(), recvcount.into(), recvtype);
+    let receive = members_block(&comm, root, "recvbuf", own, target_block)?;
     let send = if is_root(&comm, root) {
         // SAFETY: passed on.
         Some(unsafe { varying(ranks, sendbuf, sendcounts, displs, sendtype) }?)
