@@ -96,7 +96,7 @@ pub(crate) unsafe fn MPI_Comm_dup_with_info(
 }
 
 /// The info object with the hints for a new communicator; `None` for MPI_INFO_NULL.
-fn hints_of(info: MPI_Info) -> Result<Option<&'static Info>> {
+pub(crate) fn hints_of(info: MPI_Info) -> Result<Option<&'static Info>> {
     match info {
         abi::MPI_INFO_NULL => Ok(None),
         _ => INFOS.find(info, "info").map(Some),
@@ -108,6 +108,15 @@ fn replace_hints(comm: &Comm, hints: Option<&Info>) {
     comm.hints.clear();
     if let Some(hints) = hints {
         comm.hints.set(|key| hints.get(key));
+    }
+}
+
+/// Takes back the handle of a communicator on which its members did not agree.
+fn withdraw(comm: &Arc<Comm>) {
+    let handle = comm.handle.load(Ordering::Relaxed) as usize;
+    if handle != 0 {
+        // It was there before; a program that freed it meanwhile has no handle to lose.
+        let _ = COMMS.remove(handle, "newcomm");
     }
 }
 
@@ -123,24 +132,18 @@ fn start_dup(
         let parent = COMMS.share(comm, "comm")?;
         let hints = info.map(hints_of).transpose()?;
         // Its handle comes first: what is under way cannot be taken back where there is none left.
-        let mut handle = None;
-        let started = create::idup_announced(&parent, |made| {
+        let announce = |made: &Arc<Comm>| {
             if let Some(hints) = hints {
                 replace_hints(made, hints);
             }
-            publish(Some(made.clone()), newcomm)?;
-            // SAFETY: the result is writable (crate head).
-            handle = Some(unsafe { *newcomm });
-            Ok(())
-        });
-        let (_, id) = match (started, handle) {
-            (Ok(started), _) => started,
-            (Err(error), Some(handle)) => {
-                COMMS.remove(handle, "newcomm")?;
-                return Err(error);
+            let has_room = publish(Some(made.clone()), newcomm).is_ok();
+            if !has_room {
+                // SAFETY: the result is writable (crate head).
+                unsafe { *newcomm = abi::MPI_COMM_NULL };
             }
-            (Err(error), None) => return Err(error),
+            has_room
         };
+        let (_, id) = create::idup_announced(&parent, announce, withdraw)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())
@@ -174,52 +177,6 @@ pub(crate) unsafe fn MPI_Comm_split(
     run("MPI_Comm_split", comm, || {
         publish(
             create::split(&COMMS.share(comm, "comm")?, color, key, "MPI_Comm_split")?,
-            newcomm,
-        )
-    })
-}
-
-pub(crate) unsafe fn MPI_Comm_split_type(
-    comm: MPI_Comm,
-    split_type: i32,
-    key: i32,
-    info: MPI_Info,
-    newcomm: *mut MPI_Comm,
-) -> i32 {
-    run("MPI_Comm_split_type", comm, || {
-        // The ranks of a machine share its memory; no finer resource is told apart, for which MPI_COMM_NULL is the answer.
-        let hints = hints_of(info)?;
-        let named = |key| hints.and_then(|hints| hints.get(key));
-        let names_node = named("mpi_hw_resource_type").as_deref() == Some("mpi_shared_memory");
-        let set = named("mpi_pset_name");
-        let parent = COMMS.share(comm, "comm")?;
-        let (machine, machines) = parent.machine();
-        let color = match split_type {
-            abi::MPI_COMM_TYPE_SHARED => machine.cast_signed(),
-            abi::MPI_COMM_TYPE_HW_GUIDED | abi::MPI_COMM_TYPE_RESOURCE_GUIDED if names_node => {
-                machine.cast_signed()
-            }
-            abi::MPI_COMM_TYPE_RESOURCE_GUIDED if set.as_deref() == Some("mpi://WORLD") => 0,
-            abi::MPI_COMM_TYPE_RESOURCE_GUIDED if set.as_deref() == Some("mpi://SELF") => {
-                parent.rank()
-            }
-            abi::MPI_COMM_TYPE_HW_UNGUIDED if machines > 1 => machine.cast_signed(),
-            abi::MPI_UNDEFINED
-            | abi::MPI_COMM_TYPE_HW_GUIDED
-            | abi::MPI_COMM_TYPE_HW_UNGUIDED
-            | abi::MPI_COMM_TYPE_RESOURCE_GUIDED => create::UNDEFINED,
-            _ => {
-                let expected = "a split type of the standard or MPI_UNDEFINED";
-                return Err(Error::argument(
-                    ErrorClass::ERR_ARG,
-                    "split_type",
-                    split_type,
-                    expected,
-                ));
-            }
-        };
-        publish(
-            create::split(&parent, color, key, "MPI_Comm_split_type")?,
             newcomm,
         )
     })

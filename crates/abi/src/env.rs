@@ -324,15 +324,6 @@ pub(crate) unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut i
     })
 }
 
-pub(crate) unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> i32 {
-    run("MPI_Get_hw_resource_info", 0, || {
-        let handle = crate::info::of_pairs(&[])?;
-        // SAFETY: the result is writable (crate head).
-        unsafe { *hw_info = handle };
-        Ok(())
-    })
-}
-
 pub(crate) fn MPI_Pcontrol(level: i32) -> i32 {
     let _ = level;
     0

@@ -31,6 +31,14 @@ impl Info {
                 .map(|pair| pair.1.clone())
         })
     }
+
+    /// Gives a key this value, which it had or not.
+    pub(crate) fn set(&self, key: &str, value: &str) {
+        self.with(|pairs| match pairs.iter_mut().find(|pair| pair.0 == key) {
+            Some(pair) => value.clone_into(&mut pair.1),
+            None => pairs.push((key.to_owned(), value.to_owned())),
+        });
+    }
 }
 
 /// A new info object with these pairs.
@@ -175,10 +183,7 @@ pub(crate) unsafe fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *co
         let object = INFOS.find(info, "info")?;
         let key = key_text(key)?;
         let value = text("value", ErrorClass::ERR_INFO_VALUE, value, MPI_MAX_INFO_VAL)?;
-        object.with(|pairs| match pairs.iter_mut().find(|pair| pair.0 == key) {
-            Some(pair) => pair.1 = value,
-            None => pairs.push((key, value)),
-        });
+        object.set(&key, &value);
         Ok(())
     })
 }

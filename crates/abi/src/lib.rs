@@ -38,6 +38,7 @@ mod request;
 mod request_status;
 mod sendrecv;
 mod session;
+mod split_type;
 mod status;
 mod sync;
 mod topo;

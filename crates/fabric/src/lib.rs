@@ -21,3 +21,4 @@ pub mod segment;
 pub mod signals;
 pub mod spawn;
 pub mod sync;
+pub mod topology;

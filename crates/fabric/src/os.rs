@@ -9,6 +9,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
+/// Processors that are counted with: as many as kernels can be built for.
+pub const MOST_PROCESSORS: usize = 8192;
+
 /// A new anonymous memory file that is closed on exec.
 pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
@@ -128,6 +131,24 @@ pub fn yield_core() {
 /// Cores that this process may run on.
 pub fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// Processors that the calling thread may run on, in ascending order; none if the system does not tell.
+pub fn usable_processors() -> Vec<u32> {
+    // The kernel refuses a mask that is shorter than its own.
+    let mut words = vec![0u64; MOST_PROCESSORS / u64::BITS as usize];
+    // SAFETY: the mask is writable for the size that is said; 0 is the calling thread.
+    let filled =
+        unsafe { libc::sched_getaffinity(0, size_of_val(&words[..]), words.as_mut_ptr().cast()) };
+    if filled != 0 {
+        return Vec::new();
+    }
+    let bits = u64::BITS as usize;
+    let is_set = |processor: &usize| words[processor / bits] >> (processor % bits) & 1 != 0;
+    (0..MOST_PROCESSORS)
+        .filter(is_set)
+        .map(|processor| processor as u32)
+        .collect()
 }
 
 /// Has the calling thread run on these processors only; false if the system refuses, and then nothing has changed.

@@ -10,6 +10,7 @@ pub mod create;
 mod hints;
 pub mod inter;
 pub(crate) mod node;
+pub mod resource;
 #[cfg(test)]
 mod tests;
 

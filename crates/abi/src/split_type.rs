@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators by what ranks share, and which of that the caller has to itself (MPI-5.0, sections 7.4.2 and 10.1.3).
+
+use engine::comm::create::{self, UNDEFINED};
+use engine::comm::resource::{self, Level};
+use engine::{Error, ErrorClass};
+use mpi_abi_sys::constants as abi;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
+
+use crate::comm::{hints_of, publish};
+use crate::error::run;
+use crate::handle::COMMS;
+use crate::info;
+
+const HW_RESOURCE_TYPE: &str = "mpi_hw_resource_type";
+const PSET_NAME: &str = "mpi_pset_name";
+
+pub(crate) unsafe fn MPI_Comm_split_type(
+    comm: MPI_Comm,
+    split_type: i32,
+    key: i32,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> i32 {
+    let call = "MPI_Comm_split_type";
+    run(call, comm, || {
+        let hints = hints_of(info)?;
+        let value_of = |key| hints.and_then(|hints| hints.get(key));
+        let parent = COMMS.share(comm, "comm")?;
+        let named = || Level::named(&value_of(HW_RESOURCE_TYPE)?);
+        let made = match split_type {
+            abi::MPI_COMM_TYPE_SHARED => {
+                resource::split_at(&parent, Some(Level::MACHINE), key, call)?
+            }
+            abi::MPI_COMM_TYPE_HW_GUIDED => resource::split_at(&parent, named(), key, call)?,
+            abi::MPI_COMM_TYPE_RESOURCE_GUIDED => match named() {
+                Some(level) => resource::split_at(&parent, Some(level), key, call)?,
+                None => {
+                    let color = match value_of(PSET_NAME).as_deref() {
+                        Some("mpi://WORLD") => 0,
+                        Some("mpi://SELF") => parent.rank(),
+                        _ => UNDEFINED,
+                    };
+                    create::split(&parent, color, key, call)?
+                }
+            },
+            abi::MPI_COMM_TYPE_HW_UNGUIDED => {
+                let made = resource::split_unguided(&parent, key, call)?;
+                made.map(|(comm, level)| {
+                    if let Some(hints) = hints {
+                        hints.set(HW_RESOURCE_TYPE, &level.name());
+                    }
+                    comm
+                })
+            }
+            abi::MPI_UNDEFINED => create::split(&parent, UNDEFINED, key, call)?,
+            _ => {
+                let expected = "a split type of the standard or MPI_UNDEFINED";
+                return Err(Error::argument(
+                    ErrorClass::ERR_ARG,
+                    "split_type",
+                    split_type,
+                    expected,
+                ));
+            }
+        };
+        publish(made, newcomm)
+    })
+}
+
+pub(crate) unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> i32 {
+    run("MPI_Get_hw_resource_info", 0, || {
+        let report = resource::report();
+        let pairs: Vec<(&str, &str)> = report
+            .iter()
+            .map(|(name, single)| (name.as_str(), if *single { "true" } else { "false" }))
+            .collect();
+        let handle = info::of_pairs(&pairs)?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *hw_info = handle };
+        Ok(())
+    })
+}
