@@ -424,6 +424,29 @@ impl Round {
         bytes.store_words(words);
     }
 
+    /// The lowest of all ranks' words, at rank 0: up a binomial tree.
+    pub(crate) async fn lowest_word(&mut self, own: u64) -> u64 {
+        let mut lowest = [own];
+        let mut bit = 1;
+        while bit < self.size && self.rank & bit == 0 {
+            if self.rank + bit < self.size {
+                let mut bytes = Scratch::new(size_of::<u64>());
+                let block = bytes.block(0, size_of::<u64>());
+                self.receive(&block, self.rank + bit).await;
+                let mut theirs = [0];
+                bytes.store_words(&mut theirs);
+                lowest = lowest.min(theirs);
+            }
+            bit *= 2;
+        }
+        if self.rank > 0 {
+            let mut bytes = Scratch::of_words(&lowest);
+            let block = bytes.block(0, size_of::<u64>());
+            self.send(&block, self.rank - bit).await;
+        }
+        lowest[0]
+    }
+
     /// Swaps words with a partner.
     pub(crate) async fn exchange_words(&mut self, out: &[u64], into: &mut [u64], partner: u32) {
         let (mut sent, mut received) = (Scratch::of_words(out), Scratch::of_words(into));

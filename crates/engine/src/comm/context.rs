@@ -65,6 +65,11 @@ impl Contexts {
         let _ = self.has_room.set(has_room);
     }
 
+    /// Whether this process can hold another communicator.
+    pub(crate) fn has_room(&self) -> bool {
+        self.has_room.get().is_none_or(|has_room| has_room())
+    }
+
     fn with<R>(&self, action: impl FnOnce(&mut Numbers) -> R) -> R {
         match self.numbers.lock() {
             Ok(mut numbers) => action(&mut numbers),
@@ -78,7 +83,7 @@ impl Contexts {
     /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers, MPI_ERR_NO_MEM when it can hold no
     /// more.
     pub(crate) fn take(&self) -> Result<u32> {
-        if self.has_room.get().is_some_and(|has_room| !has_room()) {
+        if !self.has_room() {
             let text = "this process can hold no more communicators";
             return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
         }

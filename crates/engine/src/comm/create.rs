@@ -4,7 +4,6 @@
 //! Members learn the new context id from the new communicator's first member, who takes it from its own stock
 //! ([`super::context`]).
 
-use std::future::Future;
 use std::sync::Arc;
 
 use fabric::sync::Ordering;
@@ -21,47 +20,56 @@ use crate::vci::operations::RequestId;
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;
 
-/// The context id that rank 0 takes for a new communicator of a round's members.
-pub(super) async fn agree_context(round: &mut Round) -> Result<u32> {
+/// The context id that rank 0 takes for a new communicator of a round's members, if all of them have room for it.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM, at all members, when one of them has none.
+pub(super) async fn agree_context(round: &mut Round, has_room: bool) -> Result<u32> {
     coll::check::creation(round).await?;
-    let mut word = [NONE_LEFT];
-    if round.rank == 0
-        && let Ok(context) = round.comm.process.contexts.take()
-    {
-        word = [u64::from(context)];
+    let own = match has_room {
+        true => ALL_HAVE_ROOM,
+        false => u64::from(round.rank),
+    };
+    let first_full = round.lowest_word(own).await;
+    let mut word = [0];
+    if round.rank == 0 {
+        let context = match first_full {
+            ALL_HAVE_ROOM => round.comm.process.contexts.take().map_err(|_| 0),
+            full => Err(full),
+        };
+        word = [context.map_or_else(|full| FULL | full, u64::from)];
     }
     round.bcast_words(&mut word, 0).await;
-    u32::try_from(word[0]).map_err(|_| none_left())
+    u32::try_from(word[0]).map_err(|_| full_elsewhere((word[0] & !FULL) as usize))
 }
 
-/// Told instead of a context id by a leader that has none.
-const NONE_LEFT: u64 = u64::MAX;
+/// Told instead of its rank by a member that has room for another communicator.
+const ALL_HAVE_ROOM: u64 = u64::MAX;
+/// With a rank, told instead of a context id: the rank has no room.
+const FULL: u64 = 1 << 63;
+/// Told instead of a context id by who has none.
+pub(super) const NONE_LEFT: u64 = u64::MAX;
 
+/// The error of all members where one has no room for another communicator.
 #[cold]
-fn none_left() -> Error {
-    let text = "the first member of the new communicator can hold no more communicators";
-    Error::new(ErrorClass::ERR_NO_MEM, text)
-}
-
-#[cold]
-fn full_elsewhere(rank: usize) -> Error {
+pub(super) fn full_elsewhere(rank: usize) -> Error {
     let text = format!("rank {rank} can hold no more communicators");
     Error::new(ErrorClass::ERR_NO_MEM, text)
 }
 
-/// A duplicate with the attributes that their copy callbacks keep, and the agreement that gives it its context: it can be
-/// used when that is done.
-fn start_dup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, impl Future<Output = Result<()>> + use<>)> {
+/// A duplicate with the attributes that their copy callbacks keep; it can be used when its members have agreed
+/// ([`agree_on_twin`]).
+fn new_dup(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
     let object = parent.handle.load(Ordering::Relaxed);
     let copies = parent.attributes.copies(object)?;
-    let (comm, agreement) = start_twin(parent);
+    let comm = new_twin(parent);
     comm.attributes.adopt(copies);
     comm.hints.inherit(&parent.hints);
-    Ok((comm, agreement))
+    Ok(comm)
 }
 
-/// A communicator of the same members in another context, without attributes.
-fn start_twin(parent: &Arc<Comm>) -> (Arc<Comm>, impl Future<Output = Result<()>> + use<>) {
+/// A communicator of the same members, which have no context for it yet, without attributes.
+fn new_twin(parent: &Arc<Comm>) -> Arc<Comm> {
     let process = parent.process;
     let plain = || Comm::new(process, PENDING, parent.group().clone(), "");
     let comm = match parent.remote_group() {
@@ -72,24 +80,38 @@ fn start_twin(parent: &Arc<Comm>) -> (Arc<Comm>, impl Future<Output = Result<()>
     if let Some(topology) = parent.topology() {
         comm.set_topology(topology.clone());
     }
-    let (parent, made) = (parent.clone(), comm.clone());
-    let agreement = async move {
-        if let (Some(local), Some(inner)) = (parent.local(), made.local()) {
-            let (context, inner_context) = inter::agree_contexts(&parent, local).await?;
-            // SAFETY: the request of this task is not complete.
-            unsafe {
-                inner.set_context(inner_context);
-                made.set_context(context);
-            }
-            return Ok(());
+    comm
+}
+
+/// Gives a twin its context, if all members have room for it.
+async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Result<()> {
+    if let (Some(local), Some(inner)) = (parent.local(), made.local()) {
+        let (context, inner_context) = inter::agree_contexts(&parent, local, has_room).await?;
+        // SAFETY: nobody uses it before its members have agreed.
+        unsafe {
+            inner.set_context(inner_context);
+            made.set_context(context);
         }
-        let mut round = Round::new(parent);
-        let context = agree_context(&mut round).await?;
-        // SAFETY: the request of this task is not complete.
-        unsafe { made.set_context(context) };
-        round.outcome()
-    };
-    (comm, agreement)
+        return Ok(());
+    }
+    let mut round = Round::new(parent);
+    let context = agree_context(&mut round, has_room).await?;
+    // SAFETY: as above.
+    unsafe { made.set_context(context) };
+    round.outcome()
+}
+
+/// Agrees on a twin; it is gone if that fails.
+fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
+    let has_room = parent.process.contexts.has_room();
+    let agreement = agree_on_twin(parent.clone(), made.clone(), has_room);
+    match block_on(parent.vci, call, agreement) {
+        Ok(()) => Ok(made),
+        Err(error) => {
+            made.free();
+            Err(parent.annotate(error))
+        }
+    }
 }
 
 /// A communicator of the same members that the program does not see, for operations whose order is not that of the other
@@ -98,46 +120,54 @@ fn start_twin(parent: &Arc<Comm>) -> (Arc<Comm>, impl Future<Output = Result<()>
 /// # Errors
 /// When there is no context left.
 pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    let (comm, agreement) = start_twin(parent);
+    let comm = new_twin(parent);
     comm.set_name(&parent.name());
     comm.handle
         .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
-    if let Err(error) = block_on(parent.vci, call, agreement) {
-        comm.free();
-        return Err(error);
-    }
-    Ok(comm)
+    settle_twin(parent, comm, call)
 }
 
 /// A duplicate with its own context and the attributes that their copy callbacks keep (MPI_Comm_dup).
 ///
 /// # Errors
-/// Of a copy callback; then no communicator is made.
+/// Of a copy callback; then no communicator is made. MPI_ERR_NO_MEM, at all ranks, when one of them can hold no more communicators.
 pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    let (comm, agreement) = start_dup(parent)?;
-    block_on(parent.vci, call, agreement)?;
-    Ok(comm)
+    settle_twin(parent, new_dup(parent)?, call)
 }
 
-/// As [`dup`], with a request; the communicator can be used when that is complete (MPI_Comm_idup).
+/// As [`dup`], with a request; the communicator can be used when that is complete (MPI_Comm_idup). If a rank can hold no more, all
+/// ranks' requests fail.
 ///
 /// # Errors
-/// As for [`dup`].
+/// Of a copy callback; when no request is free.
 pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
-    idup_announced(parent, |_| Ok(()))
+    idup_announced(parent, |_| parent.process.contexts.has_room(), |_| ())
 }
 
-/// As [`idup`]; the communicator is shown to `announce` before anything of it is under way.
+/// As [`idup`]; the communicator is shown to `announce` before anything of it is under way, which says whether there is room for it. If
+/// it fails later, `withdraw` gets it, and it is gone.
 ///
 /// # Errors
-/// As for [`idup`], and those of `announce`.
+/// As for [`idup`].
 pub fn idup_announced(
     parent: &Arc<Comm>,
-    announce: impl FnOnce(&Arc<Comm>) -> Result<()>,
+    announce: impl FnOnce(&Arc<Comm>) -> bool,
+    withdraw: impl FnOnce(&Arc<Comm>) + 'static,
 ) -> Result<(Arc<Comm>, RequestId)> {
-    let (comm, agreement) = start_dup(parent)?;
-    announce(&comm)?;
-    let id = spawn_collective(parent, agreement)?;
+    let comm = new_dup(parent)?;
+    let has_room = announce(&comm);
+    let (agreement, made) = (
+        agree_on_twin(parent.clone(), comm.clone(), has_room),
+        comm.clone(),
+    );
+    let id = spawn_collective(parent, async move {
+        let outcome = agreement.await;
+        if outcome.is_err() {
+            withdraw(&made);
+            made.free();
+        }
+        outcome
+    })?;
     Ok((comm, id))
 }
 
@@ -316,7 +346,7 @@ fn meet(
         .map(|&member| parent.rank_of_peer(member) as u32);
     let mut round = Round::among(parent.clone(), tag, me, ranks.collect());
     let context = block_on(parent.vci, call, async {
-        let context = agree_context(&mut round).await?;
+        let context = agree_context(&mut round, process.contexts.has_room()).await?;
         round.outcome().map(|()| context)
     })?;
     Ok(Some(Comm::new(process, context, group.clone(), "")))

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use super::create::{agree_context, color_word, members_at, ranks_of_color};
+use super::create::{
+    NONE_LEFT, agree_context, color_word, full_elsewhere, members_at, ranks_of_color,
+};
 use super::{Comm, create};
 use crate::coll::{self, Round};
 use crate::errors::{Error, ErrorClass, Result};
@@ -126,21 +128,26 @@ fn check_leader(argument: &'static str, rank: i32, size: i32) -> Result<u32> {
 async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Result<Arc<Comm>> {
     let process = local.process;
     let mut side = Round::new(local.clone());
-    let inner = agree_context(&mut side).await?;
+    let inner = agree_context(&mut side, process.contexts.has_room()).await;
     let mut words = vec![0];
     if bridge.is_some() {
-        words[0] = u64::from(process.contexts.take()?);
+        // Whoever can make none says so, for the other side waits for it.
+        let proposal = inner.as_ref().ok().map(|_| process.contexts.take());
+        words[0] = proposal.and_then(Result::ok).map_or(NONE_LEFT, u64::from);
         words.extend(local.group().members().iter().map(|&m| u64::from(m)));
     }
     // The leader's proposal is known to its group before the other side's is.
     let mut own = [words[0]];
     side.bcast_words(&mut own, leader).await;
-    let remote = exchange(&mut side, leader, bridge, &words).await?;
+    let remote = exchange(&mut side, leader, bridge, &words).await;
+    let inner = inner?;
+    let remote = remote.inspect_err(|_| process.contexts.give_back(inner))?;
     side.outcome()?;
     let inner = Comm::new(process, inner, local.group().clone(), "");
     let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
     let remote_group = Group::new(members);
     if local.group().intersection(&remote_group).size() > 0 {
+        inner.free();
         let expected = "groups without a common process";
         let value = "the group of the other side";
         return Err(Error::argument(
@@ -150,16 +157,24 @@ async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Resul
             expected,
         ));
     }
-    let context = settle(process, own[0], remote[0]);
+    let context = settle(process, own[0], remote[0]).inspect_err(|_| inner.free())?;
     Ok(Comm::new_inter(inner, context, remote_group))
 }
 
 /// Of the two sides' proposals both take the lower one; the other goes back to whose it was.
-fn settle(process: &Process, own: u64, remote: u64) -> u32 {
-    if own > remote {
+///
+/// # Errors
+/// MPI_ERR_NO_MEM when a side has none, and then at both.
+fn settle(process: &Process, own: u64, remote: u64) -> Result<u32> {
+    let has_none = own.max(remote) == NONE_LEFT;
+    if own != NONE_LEFT && (has_none || own > remote) {
         process.contexts.give_back(own as u32);
     }
-    own.min(remote) as u32
+    if has_none {
+        let text = "a rank of one of the groups can hold no more communicators";
+        return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+    }
+    Ok(own.min(remote) as u32)
 }
 
 /// The bridge of an intercommunicator: the first ranks of both groups.
@@ -173,14 +188,24 @@ fn own_bridge(inter: &Arc<Comm>, local: &Comm) -> Option<Bridge> {
 }
 
 /// The contexts of a duplicate and of its local communicator.
-pub(super) async fn agree_contexts(inter: &Arc<Comm>, local: &Arc<Comm>) -> Result<(u32, u32)> {
+pub(super) async fn agree_contexts(
+    inter: &Arc<Comm>,
+    local: &Arc<Comm>,
+    has_room: bool,
+) -> Result<(u32, u32)> {
+    let contexts = &inter.process.contexts;
     let bridge = own_bridge(inter, local);
     let mut side = Round::new(local.clone());
-    let inner = agree_context(&mut side).await?;
-    let own = agree_context(&mut side).await?;
-    let remote = exchange(&mut side, 0, bridge, &[u64::from(own)]).await?;
+    let inner = agree_context(&mut side, has_room).await;
+    let own = agree_context(&mut side, has_room).await;
+    let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
+    let remote = exchange(&mut side, 0, bridge, &[proposal]).await;
+    let (inner, _) = (inner?, own?);
+    let remote = remote.inspect_err(|_| contexts.give_back(inner))?;
+    let context = settle(inter.process, proposal, remote[0]);
+    let context = context.inspect_err(|_| contexts.give_back(inner))?;
     side.outcome()?;
-    Ok((settle(inter.process, u64::from(own), remote[0]), inner))
+    Ok((context, inner))
 }
 
 /// One intercommunicator per colour that both sides have (MPI_Comm_split).
@@ -192,8 +217,10 @@ pub(super) fn split(
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
     let process = inter.process;
-    let (shared, inner) = (process.contexts.take()?, process.contexts.take()?);
-    let words = [color_word(color, key), u64::from(shared), u64::from(inner)];
+    // A rank that can make none says so to all, so that no one waits for it in the next call.
+    let own = [process.contexts.take(), process.contexts.take()]
+        .map(|context| context.map_or(NONE_LEFT, u64::from));
+    let words = [color_word(color, key), own[0], own[1]];
     let bridge = own_bridge(inter, local);
     let (mine, theirs) = block_on(inter.vci, call, async {
         let mine = coll::gather_words(local.clone(), &words).await?;
@@ -201,6 +228,16 @@ pub(super) fn split(
         let theirs = exchange(&mut side, 0, bridge, &mine).await?;
         side.outcome().map(|()| (mine, theirs))
     })?;
+    let full = |words: &[u64]| {
+        let mut ranks = words.chunks_exact(3);
+        ranks.position(|three| three[1..].contains(&NONE_LEFT))
+    };
+    if let Some(rank) = full(&mine).or_else(|| full(&theirs)) {
+        let had = own.into_iter().filter(|&context| context != NONE_LEFT);
+        had.for_each(|context| process.contexts.give_back(context as u32));
+        return Err(inter.annotate(full_elsewhere(rank)));
+    }
+    let [shared, inner] = own.map(|context| context as u32);
     let colors = |words: &[u64]| {
         let colors = words.chunks_exact(3).map(|three| three[0]);
         ranks_of_color(colors, color)
@@ -247,10 +284,11 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     let bridge = own_bridge(inter, local);
     let (own, remote) = block_on(inter.vci, call, async {
         let mut side = Round::new(local.clone());
-        let own = agree_context(&mut side).await?;
-        let words = [u64::from(high), u64::from(own)];
-        let remote = exchange(&mut side, 0, bridge, &words).await?;
-        side.outcome().map(|()| (own, remote))
+        let own = agree_context(&mut side, process.contexts.has_room()).await;
+        let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
+        let remote = exchange(&mut side, 0, bridge, &[u64::from(high), proposal]).await?;
+        own?;
+        side.outcome().map(|()| (proposal, remote))
     })?;
     // Sides that say the same are ordered by their first processes.
     let first_of = |group: &Group| u64::from(group.members().first().copied().unwrap_or(0));
@@ -261,7 +299,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     } else {
         remote_group.union(group)
     };
-    let context = settle(process, u64::from(own), remote[1]);
+    let context = settle(process, own, remote[1])?;
     let comm = Comm::new(process, context, members, "");
     comm.inherit_error_handler(inter);
     Ok(comm)
