@@ -72,11 +72,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )]
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("entries.rs"), text)?;
+    std::fs::write(out.join("predefined.rs"), predefined()?)?;
     std::fs::write(
         out.join("null_calls.rs"),
         format!("null_calls! {{\n{nulls}}}\n"),
     )?;
     Ok(())
+}
+
+/// The names of the predefined handles.
+fn predefined() -> Result<String, std::fmt::Error> {
+    let mut rows = String::new();
+    for row in table::constants() {
+        if row.get("category") == "handle" && row.get("alias_of").is_empty() {
+            writeln!(rows, "({}, {:?}),", row.get("value"), row.get("name"))?;
+        }
+    }
+    Ok(format!("&[\n{rows}]\n"))
 }
 
 fn is_name_or_space(c: char) -> bool {

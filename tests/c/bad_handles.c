@@ -83,6 +83,66 @@ static void names(void)
     CHECK(strcmp(name, "MPI_C_DOUBLE_COMPLEX") == 0);
 }
 
+/* Null handles are called by their names, and arguments by those that they have in the call. */
+static void texts(int size)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int data[8] = {0}, back[8], ones[8] = {1, 1, 1, 1, 1, 1, 1, 1}, places[8] = {0}, length;
+    int wrong[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    MPI_Datatype ints[8], types[8], none;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    for (int i = 0; i < 8; ++i)
+        ints[i] = types[i] = MPI_INT;
+    types[size - 1] = MPI_DATATYPE_NULL;
+    wrong[size - 1] = -3;
+#define SAYS(call, ...)                                                     \
+    do {                                                                    \
+        char expected_[128];                                                \
+        snprintf(expected_, sizeof expected_, __VA_ARGS__);                 \
+        MPI_Error_string((call), text, &length);                            \
+        if (!strstr(text, expected_))                                       \
+            fprintf(stderr, "'%s' does not say '%s'\n", text, expected_);   \
+        CHECK(strstr(text, expected_));                                     \
+    } while (0)
+    SAYS(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 0, world), "'datatype' is MPI_DATATYPE_NULL,");
+    SAYS(MPI_Send(data, 1, (MPI_Datatype)MPI_COMM_WORLD, 0, 0, world), "'datatype' is MPI_COMM_WORLD,");
+    SAYS(MPI_Barrier(MPI_COMM_NULL), "'comm' is MPI_COMM_NULL,");
+    SAYS(MPI_Allreduce(data, back, 1, MPI_INT, MPI_OP_NULL, world), "'op' is MPI_OP_NULL,");
+    SAYS(MPI_Group_size(MPI_GROUP_NULL, &length), "'group' is MPI_GROUP_NULL,");
+    SAYS(MPI_Info_delete(MPI_INFO_NULL, "a"), "'info' is MPI_INFO_NULL,");
+    SAYS(MPI_Comm_set_errhandler(world, MPI_ERRHANDLER_NULL), "'errhandler' is MPI_ERRHANDLER_NULL,");
+    SAYS(MPI_Start(&request), "'request' is MPI_REQUEST_NULL, expected a request");
+    SAYS(MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE), "'message' is MPI_MESSAGE_NULL,");
+    SAYS(MPI_Type_dup(MPI_DATATYPE_NULL, &none), "'oldtype' is MPI_DATATYPE_NULL,");
+
+    SAYS(MPI_Alltoallw(data, ones, places, types, back, ones, places, ints, world),
+         "'sendtypes' is MPI_DATATYPE_NULL at index %d", size - 1);
+    SAYS(MPI_Ialltoallw(data, ones, places, ints, back, ones, places, types, world, &request),
+         "'recvtypes' is MPI_DATATYPE_NULL at index %d", size - 1);
+    SAYS(MPI_Alltoallw_init(data, ones, places, ints, back, wrong, places, ints, world, MPI_INFO_NULL, &request),
+         "'recvcounts' is -3 at index %d", size - 1);
+    SAYS(MPI_Alltoallv(data, wrong, places, MPI_INT, back, ones, places, MPI_INT, world), "'sendcounts' is -3 at index %d", size - 1);
+    SAYS(MPI_Alltoallv(data, ones, NULL, MPI_INT, back, ones, places, MPI_INT, world), "'sdispls' is null");
+    SAYS(MPI_Alltoallv(data, ones, places, MPI_INT, back, ones, places, MPI_DATATYPE_NULL, world), "'recvtype' is MPI_DATATYPE_NULL,");
+    SAYS(MPI_Alltoall(data, 1, MPI_DATATYPE_NULL, back, 1, MPI_INT, world), "'sendtype' is MPI_DATATYPE_NULL,");
+    SAYS(MPI_Alltoall(data, 1, MPI_INT, back, -1, MPI_INT, world), "'recvcount' is -1,");
+    SAYS(MPI_Allgather(data, 1, MPI_INT, back, 1, MPI_DATATYPE_NULL, world), "'recvtype' is MPI_DATATYPE_NULL,");
+    SAYS(MPI_Allgatherv(data, 1, MPI_INT, back, wrong, places, MPI_INT, world), "'recvcounts' is -3 at index %d", size - 1);
+    SAYS(MPI_Allgatherv(data, 1, MPI_INT, back, ones, NULL, MPI_INT, world), "'displs' is null");
+    SAYS(MPI_Bcast(data, -1, MPI_INT, 0, world), "'count' is -1,");
+    SAYS(MPI_Bcast(NULL, 1, MPI_INT, 0, world), "'buffer' is null,");
+    SAYS(MPI_Iallreduce(data, NULL, 1, MPI_INT, MPI_SUM, world, &request), "'recvbuf' is null,");
+    SAYS(MPI_Exscan(data, back, -1, MPI_INT, MPI_SUM, world), "'count' is -1,");
+    SAYS(MPI_Reduce_scatter_block(data, back, -1, MPI_INT, MPI_SUM, world), "'recvcount' is -1,");
+    if (size == 1) {
+        SAYS(MPI_Gather(data, -1, MPI_INT, back, 1, MPI_INT, 0, world), "'sendcount' is -1,");
+        SAYS(MPI_Gatherv(data, 1, MPI_INT, back, ones, NULL, MPI_INT, 0, world), "'displs' is null");
+        SAYS(MPI_Scatterv(data, wrong, places, MPI_INT, back, 1, MPI_INT, 0, world), "'sendcounts' is -3 at index 0");
+        SAYS(MPI_Scatter(data, 1, MPI_INT, NULL, 1, MPI_INT, 0, world), "'recvbuf' is null,");
+    }
+}
+
 /* Arrays that only the call knows the length of. */
 static void null_arrays(void)
 {
@@ -109,5 +169,6 @@ int main(int argc, char **argv)
     failed_request();
     names();
     null_arrays();
+    texts(size);
     return finish(rank);
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use engine::coll::{self, Begun, Block, Pieces, Root, ShortPlan, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
-use mpi_abi_sys::constants::{MPI_BYTE, MPI_PROC_NULL, MPI_ROOT};
+use mpi_abi_sys::constants::{MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::coll_buffers::{
-    Elements, block, check_target, in_place, in_place_if, misplaced, one_group, own_and_all,
-    own_apart, own_piece, run_of, target_block,
+    Elements, Names, ONLY, RECEIVED, RECEIVED_PIECES, SENT, SENT_PIECES, block, check_target,
+    in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_apart, own_piece,
+    run_of, target_block,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -236,43 +237,52 @@ pub(crate) fn is_member(root: Root) -> bool {
 fn members_block(
     comm: &Comm,
     root: Root,
-    argument: &'static str,
-    (buf, count, datatype): Elements,
-    make: fn(*const c_void, i64, MPI_Datatype) -> Result<Block>,
+    elements: Elements,
+    make: fn(Elements) -> Result<Block>,
 ) -> Result<Option<Block>> {
     let may_be_in_place = one_group(comm) && is_root(comm, root);
+    let (argument, buf) = (elements.names.buf(), elements.buf);
     if !is_member(root) || in_place_if(may_be_in_place, argument, buf)? {
         return Ok(None);
     }
-    make(buf, count, datatype).map(Some)
+    make(elements).map(Some)
 }
 
 /// As [`varying`], of elements that are received.
 pub(crate) unsafe fn varying_target(
     ranks: usize,
+    names: &'static Names,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
     datatype: MPI_Datatype,
 ) -> Result<Pieces> {
     // SAFETY: passed on.
-    let pieces = unsafe { varying(ranks, buf, counts, displacements, datatype) }?;
+    let pieces = unsafe { varying(ranks, names, buf, counts, displacements, datatype) }?;
     // SAFETY: the array has one entry per rank (crate head), which are counts (checked).
     let most = (0..ranks).map(|rank| unsafe { (*counts.add(rank)).to_i64() });
-    check_target(most.max().unwrap_or(0) as usize, datatype)?;
+    check_target(Elements::new(names, buf, most.max().unwrap_or(0), datatype))?;
     Ok(pieces)
 }
 
 /// One block for each of so many ranks from C arrays of counts and displacements in elements.
 pub(crate) unsafe fn varying(
     ranks: usize,
+    names: &'static Names,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
     datatype: MPI_Datatype,
 ) -> Result<Pieces> {
-    let base = block(buf, 0, datatype)?;
-    refuse_null_arrays(ranks, [counts.is_null(), displacements.is_null()])?;
+    let base = block(Elements::new(names, buf, 0, datatype))?;
+    refuse_null_arrays(
+        ranks,
+        names,
+        &[
+            ("counts", counts.is_null()),
+            ("displacements", displacements.is_null()),
+        ],
+    )?;
     let mut pieces = Vec::new();
     for rank in 0..ranks {
         // SAFETY: the arrays have one entry per rank (crate head).
@@ -283,15 +293,12 @@ pub(crate) unsafe fn varying(
             )
         };
         let count = usize::try_from(count).map_err(|_| {
-            Error::argument(
-                ErrorClass::ERR_COUNT,
-                "counts",
-                format!("{count} at index {rank}"),
-                "0 or more elements",
-            )
+            let expected = "0 or more elements";
+            let error = Error::argument(ErrorClass::ERR_COUNT, "count", count, expected);
+            names.blame_entry(error, rank)
         })?;
         if count > 0 && in_place(buf) {
-            return Err(misplaced("buffer"));
+            return Err(misplaced(names.buf()));
         }
         pieces.push(base.part(at, count));
     }
@@ -299,12 +306,16 @@ pub(crate) unsafe fn varying(
 }
 
 /// Arrays of one entry per rank that are null.
-pub(crate) fn refuse_null_arrays(ranks: usize, are_null: [bool; 2]) -> Result<()> {
-    let names = ["counts", "displacements"].into_iter().zip(are_null);
-    match names.into_iter().find(|(_, is_null)| *is_null) {
+pub(crate) fn refuse_null_arrays(
+    ranks: usize,
+    names: &'static Names,
+    arrays: &[(&'static str, bool)],
+) -> Result<()> {
+    match arrays.iter().find(|(_, is_null)| *is_null) {
         Some((name, _)) if ranks > 0 => {
             let expected = format!("an array of {ranks} entries");
-            Err(Error::argument(ErrorClass::ERR_ARG, name, "null", expected))
+            let error = Error::argument(ErrorClass::ERR_ARG, name, "null", expected);
+            Err(names.blame(error))
         }
         _ => Ok(()),
     }
@@ -341,16 +352,17 @@ unsafe fn bcast(
     let (root, count) = (root_of(found, root)?, count.into());
     let mut short = None;
     if let (None, Root::Rank(root)) = (found.remote_group(), root)
-        && let Some(data) = run_of(buffer, count, datatype)?
+        && let Some(data) = run_of(Elements::new(&ONLY, buffer, count, datatype))?
     {
         short = attempt!(call, found, ending, bcast(data, root));
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
+        let elements = Elements::new(&ONLY, buffer, count, datatype);
         let block = match root {
-            Root::Elsewhere => block(core::ptr::null(), 0, MPI_BYTE)?,
-            _ if is_root(&comm, root) => block(buffer, count, datatype)?,
-            _ => target_block(buffer, count, datatype)?,
+            Root::Elsewhere => no_block()?,
+            _ if is_root(&comm, root) => block(elements)?,
+            _ => target_block(elements)?,
         };
         finish(
             call,
@@ -388,12 +400,12 @@ unsafe fn gather(
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let own = (sendbuf, sendcount, sendtype);
+        let own = Elements::new(&SENT, sendbuf, sendcount, sendtype);
         let runs = if is_root {
-            let all = (recvbuf.cast_const(), count, recvtype);
-            own_and_all(found, ("sendbuf", own), all, true)?.map(|(own, all)| (own, Some(all)))
+            let all = Elements::new(&RECEIVED, recvbuf, count, recvtype);
+            own_and_all(found, own, all, true)?.map(|(own, all)| (own, Some(all)))
         } else {
-            own_piece(false, "sendbuf", own)?.map(|own| (own, None))
+            own_piece(false, own)?.map(|own| (own, None))
         };
         if let Some((from, into)) = runs {
             short = attempt!(call, found, ending, gather(from, into, Some(rank)));
@@ -401,10 +413,10 @@ unsafe fn gather(
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
-        let own = (sendbuf, sendcount, sendtype);
-        let send = members_block(&comm, root, "sendbuf", own, block)?;
+        let own = Elements::new(&SENT, sendbuf, sendcount, sendtype);
+        let send = members_block(&comm, root, own, block)?;
         let receive = is_root(&comm, root)
-            .then(|| target_block(recvbuf, count, recvtype))
+            .then(|| target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype)))
             .transpose()?
             .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
         finish(
@@ -440,11 +452,14 @@ unsafe fn gatherv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let own = (sendbuf, sendcount.into(), sendtype);
-    let send = members_block(&comm, root, "sendbuf", own, block)?;
+    let own = Elements::new(&SENT, sendbuf, sendcount.into(), sendtype);
+    let send = members_block(&comm, root, own, block)?;
     let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying_target(ranks, recvbuf, recvcounts, displs, recvtype) }?)
+        Some(unsafe {
+            let names = &RECEIVED_PIECES;
+            varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
+        })
     } else {
         None
     };
@@ -486,12 +501,12 @@ unsafe fn scatter(
     let mut short = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
-        let own = (recvbuf.cast_const(), recvcount, recvtype);
+        let own = Elements::new(&RECEIVED, recvbuf, recvcount, recvtype);
         let runs = if is_root {
-            let all = (sendbuf, count, sendtype);
-            own_and_all(found, ("recvbuf", own), all, false)?.map(|(own, all)| (own, Some(all)))
+            let all = Elements::new(&SENT, sendbuf, count, sendtype);
+            own_and_all(found, own, all, false)?.map(|(own, all)| (own, Some(all)))
         } else {
-            own_piece(false, "recvbuf", own)?.map(|own| (own, None))
+            own_piece(false, own)?.map(|own| (own, None))
         };
         if let Some((into, from)) = runs {
             short = attempt!(call, found, ending, scatter(from, into, rank));
@@ -499,10 +514,10 @@ unsafe fn scatter(
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
-        let own = (recvbuf.cast_const(), recvcount, recvtype);
-        let receive = members_block(&comm, root, "recvbuf", own, target_block)?;
+        let own = Elements::new(&RECEIVED, recvbuf, recvcount, recvtype);
+        let receive = members_block(&comm, root, own, target_block)?;
         let send = is_root(&comm, root)
-            .then(|| block(sendbuf, count, sendtype))
+            .then(|| block(Elements::new(&SENT, sendbuf, count, sendtype)))
             .transpose()?
             .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
         finish(
@@ -538,11 +553,11 @@ unsafe fn scatterv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     let root = root_of(&comm, root)?;
-    let own = (recvbuf.cast_const(), recvcount.into(), recvtype);
-    let receive = members_block(&comm, root, "recvbuf", own, target_block)?;
+    let own = Elements::new(&RECEIVED, recvbuf, recvcount.into(), recvtype);
+    let receive = members_block(&comm, root, own, target_block)?;
     let send = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying(ranks, sendbuf, sendcounts, displs, sendtype) }?)
+        Some(unsafe { varying(ranks, &SENT_PIECES, sendbuf, sendcounts, displs, sendtype) }?)
     } else {
         None
     };

@@ -4,14 +4,15 @@
 use core::ffi::c_void;
 
 use engine::Result;
-use engine::coll::{self, Block, Pieces, Sizes};
+use engine::coll::{self, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{
     Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying, varying_target,
 };
 use crate::coll_buffers::{
-    all_and_all, block, in_place, in_place_if, one_group, own_and_all, own_apart, target_block,
+    ENTRY, Elements, Names, RECEIVED, RECEIVED_PIECES, SENT, all_and_all, block, in_place,
+    in_place_if, one_group, own_and_all, own_apart, target_block,
 };
 use crate::handle::COMMS;
 use crate::type_create::Address;
@@ -33,9 +34,9 @@ unsafe fn allgather(
     let (sendcount, count) = (sendcount.into(), recvcount.into());
     let mut short = None;
     if found.remote_group().is_none() {
-        let own = (sendbuf, sendcount, sendtype);
-        let all = (recvbuf.cast_const(), count, recvtype);
-        if let Some((own, all)) = own_and_all(found, ("sendbuf", own), all, true)? {
+        let own = Elements::new(&SENT, sendbuf, sendcount, sendtype);
+        let all = Elements::new(&RECEIVED, recvbuf, count, recvtype);
+        if let Some((own, all)) = own_and_all(found, own, all, true)? {
             short = attempt!(call, found, ending, gather(own, Some(all), None));
         }
     }
@@ -44,10 +45,10 @@ unsafe fn allgather(
         let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
             None
         } else {
-            Some(block(sendbuf, sendcount, sendtype)?)
+            Some(block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?)
         };
         let pieces = Pieces::equal(
-            &target_block(recvbuf, count, recvtype)?,
+            &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
             count as usize,
             partners(&comm),
         );
@@ -85,10 +86,14 @@ unsafe fn allgatherv(
     let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
-        Some(block(sendbuf, sendcount.into(), sendtype)?)
+        let count = sendcount.into();
+        Some(block(Elements::new(&SENT, sendbuf, count, sendtype))?)
     };
     // SAFETY: passed on.
-    let pieces = unsafe { varying_target(ranks, recvbuf, recvcounts, displs, recvtype) }?;
+    let pieces = unsafe {
+        let names = &RECEIVED_PIECES;
+        varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
+    };
     if let Some(send) = &send {
         own_apart(&comm, send, &pieces)?;
     }
@@ -125,8 +130,8 @@ unsafe fn alltoall(
     let mut short = None;
     if found.remote_group().is_none() && !in_place(sendbuf) {
         let (send, receive) = (
-            (sendbuf, sendcount, sendtype),
-            (recvbuf.cast_const(), count, recvtype),
+            Elements::new(&SENT, sendbuf, sendcount, sendtype),
+            Elements::new(&RECEIVED, recvbuf, count, recvtype),
         );
         if let Some((from, into)) = all_and_all(found, send, receive)? {
             short = attempt!(call, found, ending, alltoall(from, into));
@@ -136,7 +141,7 @@ unsafe fn alltoall(
         let comm = COMMS.share(comm, "comm")?;
         let size = partners(&comm);
         let receive = Pieces::equal(
-            &target_block(recvbuf, count, recvtype)?,
+            &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
             count as usize,
             size,
         );
@@ -144,7 +149,7 @@ unsafe fn alltoall(
             None
         } else {
             Some(Pieces::equal(
-                &block(sendbuf, sendcount, sendtype)?,
+                &block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?,
                 sendcount as usize,
                 size,
             ))
@@ -182,12 +187,13 @@ unsafe fn alltoallv(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { varying_target(ranks, recvbuf, recvcounts, rdispls, recvtype) }?;
+    let receive =
+        unsafe { varying_target(ranks, &RECEIVED, recvbuf, recvcounts, rdispls, recvtype) }?;
     let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         // SAFETY: passed on.
-        Some(unsafe { varying(ranks, sendbuf, sendcounts, sdispls, sendtype) }?)
+        Some(unsafe { varying(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
     if let Some(send) = send
         .as_ref()
@@ -213,15 +219,25 @@ forms! {
 /// One block, made by `piece`, for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
 pub(crate) unsafe fn mixed(
     ranks: usize,
+    names: &'static Names,
     buf: *const c_void,
     counts: *const impl Address,
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
-    piece: fn(*const c_void, i64, MPI_Datatype) -> Result<Block>,
 ) -> Result<Pieces> {
-    let are_null = [counts.is_null(), displacements.is_null()];
-    refuse_null_arrays(ranks, are_null)?;
-    refuse_null_arrays(ranks, [datatypes.is_null(), false])?;
+    refuse_null_arrays(
+        ranks,
+        names,
+        &[
+            ("counts", counts.is_null()),
+            ("displacements", displacements.is_null()),
+            ("datatypes", datatypes.is_null()),
+        ],
+    )?;
+    let piece = match names.are_received() {
+        true => target_block,
+        false => block,
+    };
     let pieces = (0..ranks).map(|rank| {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at, datatype) = unsafe {
@@ -231,7 +247,9 @@ pub(crate) unsafe fn mixed(
                 *datatypes.add(rank),
             )
         };
-        piece(buf.wrapping_byte_offset(at as isize), count, datatype)
+        let buf = buf.wrapping_byte_offset(at as isize);
+        piece(Elements::new(&ENTRY, buf, count, datatype))
+            .map_err(|error| names.blame_entry(error, rank))
     });
     Ok(Pieces(pieces.collect::<Result<_>>()?))
 }
@@ -253,12 +271,12 @@ unsafe fn alltoallw(
     let comm = COMMS.share(comm, "comm")?;
     let ranks = partners(&comm) as usize;
     // SAFETY: passed on.
-    let receive = unsafe { mixed(ranks, recvbuf, recvcounts, rdispls, recvtypes, target_block) }?;
+    let receive = unsafe { mixed(ranks, &RECEIVED, recvbuf, recvcounts, rdispls, recvtypes) }?;
     let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
         None
     } else {
         // SAFETY: passed on.
-        Some(unsafe { mixed(ranks, sendbuf, sendcounts, sdispls, sendtypes, block) }?)
+        Some(unsafe { mixed(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
     if let Some(send) = send
         .as_ref()

@@ -9,11 +9,160 @@ use engine::coll::{Block, Pieces};
 use engine::comm::Comm;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
-use mpi_abi_sys::constants::MPI_IN_PLACE;
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::datatype::{host_memory as memory, plain_run};
 use crate::handle::DATATYPES;
+
+/// What a call calls the arguments that describe elements.
+pub(crate) struct Names {
+    buf: &'static str,
+    count: &'static str,
+    datatype: &'static str,
+    /// Where there is one of each rank.
+    counts: &'static str,
+    displacements: &'static str,
+    datatypes: &'static str,
+}
+
+/// Of what is given.
+pub(crate) const SENT: Names = Names {
+    buf: "sendbuf",
+    count: "sendcount",
+    datatype: "sendtype",
+    counts: "sendcounts",
+    displacements: "sdispls",
+    datatypes: "sendtypes",
+};
+/// Of what is got.
+pub(crate) const RECEIVED: Names = Names {
+    buf: "recvbuf",
+    count: "recvcount",
+    datatype: "recvtype",
+    counts: "recvcounts",
+    displacements: "rdispls",
+    datatypes: "recvtypes",
+};
+/// Of what is given where one side only has pieces of each rank.
+pub(crate) const SENT_PIECES: Names = Names {
+    displacements: "displs",
+    ..SENT
+};
+/// Of what is got there.
+pub(crate) const RECEIVED_PIECES: Names = Names {
+    displacements: "displs",
+    ..RECEIVED
+};
+/// Of the vectors of a reduction.
+pub(crate) const SENT_VECTOR: Names = Names {
+    count: "count",
+    datatype: "datatype",
+    ..SENT
+};
+/// Of its results.
+pub(crate) const RECEIVED_VECTOR: Names = Names {
+    count: "count",
+    datatype: "datatype",
+    ..RECEIVED
+};
+/// Of a vector whose parts are for one rank each.
+pub(crate) const SENT_PARTS: Names = Names {
+    count: "recvcount",
+    ..SENT_VECTOR
+};
+/// Of such a part.
+pub(crate) const RECEIVED_PART: Names = Names {
+    count: "recvcount",
+    ..RECEIVED_VECTOR
+};
+/// Of one entry of arrays, to be blamed by the names of these.
+pub(crate) const ENTRY: Names = Names { buf: "buf", ..ONLY };
+/// Of elements that are both.
+pub(crate) const ONLY: Names = Names {
+    buf: "buffer",
+    ..SENT_VECTOR
+};
+
+impl Names {
+    /// That of the buffer.
+    pub(crate) const fn buf(&self) -> &'static str {
+        self.buf
+    }
+
+    /// Whether the elements are written.
+    pub(crate) fn are_received(&self) -> bool {
+        self.buf == RECEIVED.buf
+    }
+
+    /// An error about an argument, which has these names.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn blame(&'static self, error: Error) -> Error {
+        error.renamed(|found| match found {
+            "buf" | "buffer" => self.buf,
+            "count" => self.count,
+            "datatype" => self.datatype,
+            "counts" => self.counts,
+            "displacements" => self.displacements,
+            "datatypes" => self.datatypes,
+            other => other,
+        })
+    }
+
+    /// The same for the entry of a rank.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn blame_entry(&'static self, error: Error, rank: usize) -> Error {
+        let error = error.renamed(|found| match found {
+            "count" => "counts",
+            "datatype" => "datatypes",
+            other => other,
+        });
+        self.blame(error.at_index(rank))
+    }
+}
+
+/// A buffer, a count of elements and their type.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements {
+    pub(crate) names: &'static Names,
+    pub(crate) buf: *const c_void,
+    pub(crate) count: i64,
+    pub(crate) datatype: MPI_Datatype,
+}
+
+impl Elements {
+    pub(crate) const fn new(
+        names: &'static Names,
+        buf: *const c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> Self {
+        Self {
+            names,
+            buf,
+            count,
+            datatype,
+        }
+    }
+
+    /// The run of bytes that they are, if that is seen at once.
+    #[inline(always)]
+    pub(crate) fn plain(self) -> Option<Run> {
+        plain_run(self.buf, self.count, self.datatype)
+    }
+
+    fn memory(self) -> Result<Memory<'static>> {
+        memory(self.buf, self.count, self.datatype).map_err(|error| self.names.blame(error))
+    }
+
+    /// As many for each rank of an intracommunicator.
+    fn of_all(self, comm: &Comm) -> Self {
+        let count = self.count.saturating_mul(i64::from(comm.size()));
+        Self { count, ..self }
+    }
+}
 
 /// Whether the data are in the other buffer.
 pub(crate) fn in_place(buf: *const c_void) -> bool {
@@ -51,74 +200,53 @@ pub(crate) fn one_group(comm: &Comm) -> bool {
 
 /// A buffer that was checked: the run of bytes that it is, if it is one.
 #[inline(always)]
-pub(crate) fn run_of(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Option<Run>> {
-    match plain_run(buf, count, datatype) {
+pub(crate) fn run_of(elements: Elements) -> Result<Option<Run>> {
+    match elements.plain() {
         Some(run) => Ok(Some(run)),
-        None => general_run(buf, count, datatype),
+        None => general_run(elements),
     }
 }
 
 #[inline(never)]
-fn general_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Option<Run>> {
-    Ok(memory(buf, count, datatype)?.run())
+fn general_run(elements: Elements) -> Result<Option<Run>> {
+    Ok(elements.memory()?.run())
 }
 
 /// As [`run_of`] for a piece of each rank of an intracommunicator, one after the other.
 #[inline(always)]
-pub(crate) fn all_run(
-    comm: &Comm,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Option<Run>> {
-    match plain_all(comm, buf, count, datatype) {
+pub(crate) fn all_run(comm: &Comm, piece: Elements) -> Result<Option<Run>> {
+    match plain_all(comm, piece) {
         Some(all) => Ok(Some(all)),
-        None => general_all(comm, buf, count, datatype),
+        None => general_all(comm, piece),
     }
 }
 
 #[inline(always)]
-fn plain_all(comm: &Comm, buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Run> {
-    plain_run(buf, count, datatype)?.times(comm.partners())
+fn plain_all(comm: &Comm, piece: Elements) -> Option<Run> {
+    piece.plain()?.times(comm.partners())
 }
 
 #[inline(never)]
-fn general_all(
-    comm: &Comm,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Option<Run>> {
-    Ok(all_pieces(comm, buf, count, datatype)?.run())
+fn general_all(comm: &Comm, piece: Elements) -> Result<Option<Run>> {
+    piece.memory()?;
+    general_run(piece.of_all(comm))
 }
 
 /// The piece that a rank gives or gets as a run of bytes, checked; `None` inside if it is in place, and outside if it is no run.
 #[inline(always)]
-pub(crate) fn own_piece(
-    allowed: bool,
-    argument: &'static str,
-    piece: Elements,
-) -> Result<Option<Option<Run>>> {
-    match plain_run(piece.0, piece.1, piece.2) {
+pub(crate) fn own_piece(allowed: bool, piece: Elements) -> Result<Option<Option<Run>>> {
+    match piece.plain() {
         Some(run) => Ok(Some(Some(run))),
-        None => general_piece(allowed, argument, piece),
+        None => general_piece(allowed, piece),
     }
 }
 
 #[inline(never)]
-fn general_piece(
-    allowed: bool,
-    argument: &'static str,
-    piece: Elements,
-) -> Result<Option<Option<Run>>> {
-    if in_place_if(allowed, argument, piece.0)? {
+fn general_piece(allowed: bool, piece: Elements) -> Result<Option<Option<Run>>> {
+    if in_place_if(allowed, piece.names.buf, piece.buf)? {
         return Ok(Some(None));
     }
-    Ok(general_run(piece.0, piece.1, piece.2)?.map(Some))
+    Ok(general_run(piece)?.map(Some))
 }
 
 /// The own piece ([`own_piece`]), which may be in place, and one of each rank, which `all` describes with the elements of one; `None` if
@@ -126,16 +254,12 @@ fn general_piece(
 #[inline(always)]
 pub(crate) fn own_and_all(
     comm: &Comm,
-    (argument, own): (&'static str, Elements),
+    own: Elements,
     all: Elements,
     own_first: bool,
 ) -> Result<Option<(Option<Run>, Run)>> {
-    let runs = (
-        plain_run(own.0, own.1, own.2),
-        plain_all(comm, all.0, all.1, all.2),
-    );
-    let (Some(one), Some(every)) = runs else {
-        return general_own_and_all(comm, (argument, own), all, own_first);
+    let (Some(one), Some(every)) = (own.plain(), plain_all(comm, all)) else {
+        return general_own_and_all(comm, own, all, own_first);
     };
     match own_first {
         true => runs_apart(one, every)?,
@@ -147,14 +271,14 @@ pub(crate) fn own_and_all(
 #[inline(never)]
 fn general_own_and_all(
     comm: &Comm,
-    (argument, own): (&'static str, Elements),
+    own: Elements,
     all: Elements,
     own_first: bool,
 ) -> Result<Option<(Option<Run>, Run)>> {
-    let piece = general_piece(true, argument, own)?;
-    let every = general_all(comm, all.0, all.1, all.2)?;
-    if !in_place(own.0) {
-        let all = (all.0, times(comm, all.1), all.2);
+    let piece = general_piece(true, own)?;
+    let every = general_all(comm, all)?;
+    if !in_place(own.buf) {
+        let all = all.of_all(comm);
         match own_first {
             true => elements_apart(own, all)?,
             false => elements_apart(all, own)?,
@@ -171,11 +295,7 @@ pub(crate) fn all_and_all(
     from: Elements,
     into: Elements,
 ) -> Result<Option<(Run, Run)>> {
-    let runs = (
-        plain_all(comm, from.0, from.1, from.2),
-        plain_all(comm, into.0, into.1, into.2),
-    );
-    let (Some(given), Some(got)) = runs else {
+    let (Some(given), Some(got)) = (plain_all(comm, from), plain_all(comm, into)) else {
         return general_all_and_all(comm, from, into);
     };
     runs_apart(given, got)?;
@@ -184,49 +304,46 @@ pub(crate) fn all_and_all(
 
 #[inline(never)]
 fn general_all_and_all(comm: &Comm, from: Elements, into: Elements) -> Result<Option<(Run, Run)>> {
-    let given = general_all(comm, from.0, from.1, from.2)?;
-    let got = general_all(comm, into.0, into.1, into.2)?;
-    elements_apart(
-        (from.0, times(comm, from.1), from.2),
-        (into.0, times(comm, into.1), into.2),
-    )?;
+    let given = general_all(comm, from)?;
+    let got = general_all(comm, into)?;
+    elements_apart(from.of_all(comm), into.of_all(comm))?;
     Ok(given.zip(got))
 }
 
-/// A piece of each rank of an intracommunicator, one after the other.
-fn all_pieces(
-    comm: &Comm,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Memory<'static>> {
-    memory(buf, count, datatype)?;
-    memory(buf, times(comm, count), datatype)
-}
-
 /// Elements that a collective may keep.
-pub(crate) fn block(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Block> {
-    memory(buf, count, datatype)?;
-    let datatype = DATATYPES.find(datatype, "datatype")?;
+pub(crate) fn block(elements: Elements) -> Result<Block> {
+    elements.memory()?;
+    let datatype = DATATYPES.find(elements.datatype, elements.names.datatype)?;
+    let (base, count) = (elements.buf.cast_mut().cast(), elements.count as usize);
     // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-    Ok(unsafe { Block::of(buf.cast_mut().cast(), count as usize, datatype) })
+    Ok(unsafe { Block::of(base, count, datatype) })
 }
 
 /// As [`block`], of elements that are received.
-pub(crate) fn target_block(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Block> {
-    let found = block(buf, count, datatype)?;
-    check_target(count as usize, datatype)?;
+pub(crate) fn target_block(elements: Elements) -> Result<Block> {
+    let found = block(elements)?;
+    check_target(elements)?;
     Ok(found)
 }
 
-/// Refuses to receive so many elements of a type in which a byte occurs twice (MPI-5.0, section 5.1.11).
-pub(crate) fn check_target(count: usize, datatype: MPI_Datatype) -> Result<()> {
+/// As [`block`], of no elements: what a rank has that takes no part.
+pub(crate) fn no_block() -> Result<Block> {
+    block(Elements::new(&ONLY, core::ptr::null(), 0, MPI_BYTE))
+}
+
+/// Refuses to receive elements of a type in which a byte occurs twice (MPI-5.0, section 5.1.11).
+pub(crate) fn check_target(elements: Elements) -> Result<()> {
+    let Elements {
+        names,
+        count,
+        datatype,
+        ..
+    } = elements;
     match CHECKED {
-        true => DATATYPES.find(datatype, "datatype")?.check_target(count),
+        true => DATATYPES
+            .find(datatype, names.datatype)?
+            .check_target(count as usize)
+            .map_err(|error| names.blame(error)),
         false => Ok(()),
     }
 }
@@ -255,22 +372,10 @@ pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As many elements for each rank of an intracommunicator.
-fn times(comm: &Comm, count: i64) -> i64 {
-    count.saturating_mul(i64::from(comm.size()))
-}
-
-/// A buffer, a count of elements and their type.
-pub(crate) type Elements = (*const c_void, i64, MPI_Datatype);
-
 /// As [`apart`], for what is not two runs.
 #[inline(never)]
 pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
-    let (from, into) = (
-        memory(from.0, from.1, from.2)?,
-        memory(into.0, into.1, into.2)?,
-    );
-    apart(&from, &into)
+    apart(&from.memory()?, &into.memory()?)
 }
 
 /// As [`apart`], for what a rank of one group sends to itself and receives from itself.

@@ -11,7 +11,9 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{Ending, finish, forms, intra, varying, varying_target};
 use crate::coll_all::mixed;
-use crate::coll_buffers::{block, in_place_if, target_block};
+use crate::coll_buffers::{
+    Elements, RECEIVED, RECEIVED_PIECES, SENT, block, in_place_if, target_block,
+};
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.
@@ -42,9 +44,10 @@ unsafe fn allgather(
     comm: MPI_Comm,
 ) -> Result<()> {
     let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
-    let send = block(sendbuf, sendcount.into(), sendtype)?;
+    let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
     let count = recvcount.into();
-    let receive = equal(sources, &target_block(recvbuf, count, recvtype)?, count);
+    let piece = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let receive = equal(sources, &piece, count);
     finish(
         call,
         comm,
@@ -74,9 +77,12 @@ unsafe fn allgatherv(
     comm: MPI_Comm,
 ) -> Result<()> {
     let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
-    let send = block(sendbuf, sendcount.into(), sendtype)?;
+    let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
     // SAFETY: the arrays have one entry per source (crate head).
-    let receive = unsafe { varying_target(sources, recvbuf, recvcounts, displs, recvtype) }?;
+    let receive = unsafe {
+        let names = &RECEIVED_PIECES;
+        varying_target(sources, names, recvbuf, recvcounts, displs, recvtype)?
+    };
     finish(
         call,
         comm,
@@ -123,9 +129,11 @@ unsafe fn alltoall(
 ) -> Result<()> {
     let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
     let count = sendcount.into();
-    let send = equal(destinations, &block(sendbuf, count, sendtype)?, count);
+    let piece = block(Elements::new(&SENT, sendbuf, count, sendtype))?;
+    let send = equal(destinations, &piece, count);
     let count = recvcount.into();
-    let receive = equal(sources, &target_block(recvbuf, count, recvtype)?, count);
+    let piece = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let receive = equal(sources, &piece, count);
     exchange(call, ending, comm, send, receive)
 }
 
@@ -152,8 +160,8 @@ unsafe fn alltoallv(
     // SAFETY: the arrays have one entry per neighbour (crate head).
     let (send, receive) = unsafe {
         (
-            varying(destinations, sendbuf, sendcounts, sdispls, sendtype)?,
-            varying_target(sources, recvbuf, recvcounts, rdispls, recvtype)?,
+            varying(destinations, &SENT, sendbuf, sendcounts, sdispls, sendtype)?,
+            varying_target(sources, &RECEIVED, recvbuf, recvcounts, rdispls, recvtype)?,
         )
     };
     exchange(call, ending, comm, send, receive)
@@ -182,15 +190,8 @@ unsafe fn alltoallw(
     // SAFETY: the arrays have one entry per neighbour (crate head).
     let (send, receive) = unsafe {
         (
-            mixed(destinations, sendbuf, sendcounts, sdispls, sendtypes, block)?,
-            mixed(
-                sources,
-                recvbuf,
-                recvcounts,
-                rdispls,
-                recvtypes,
-                target_block,
-            )?,
+            mixed(destinations, &SENT, sendbuf, sendcounts, sdispls, sendtypes)?,
+            mixed(sources, &RECEIVED, recvbuf, recvcounts, rdispls, recvtypes)?,
         )
     };
     exchange(call, ending, comm, send, receive)

@@ -14,9 +14,9 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, rest, root_of};
 use crate::coll_buffers::{
-    all_run, apart, block, elements_apart, in_place, in_place_if, one_group, run_of, runs_apart,
+    Elements, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, all_run, apart, block,
+    elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart,
 };
-use crate::datatype::plain_run;
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
@@ -55,7 +55,7 @@ unsafe fn reduce(
             if let Some((from, into)) = vectors.runs()? {
                 short = attempt!(call, found, ending, reduce(from, Some(into), elements; bound, Some(rank)));
             }
-        } else if let Some(from) = run_of(sendbuf, count, datatype)? {
+        } else if let Some(from) = run_of(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))? {
             short = attempt!(call, found, ending, reduce(from, None, elements; bound, Some(rank)));
         }
     }
@@ -63,7 +63,12 @@ unsafe fn reduce(
         let bound = bound.clone();
         let comm = COMMS.share(comm, "comm")?;
         let receive = if is_root(&comm, root) {
-            Some(block(recvbuf, count, datatype)?)
+            Some(block(Elements::new(
+                &RECEIVED_VECTOR,
+                recvbuf,
+                count,
+                datatype,
+            ))?)
         } else {
             None
         };
@@ -73,8 +78,8 @@ unsafe fn reduce(
             {
                 receive.clone()
             }
-            None if !is_member(root) => block(core::ptr::null(), 0, datatype)?,
-            _ => block(sendbuf, count, datatype)?,
+            None if !is_member(root) => no_block()?,
+            _ => block(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))?,
         };
         finish(
             call,
@@ -102,14 +107,20 @@ struct Vectors {
 }
 
 impl Vectors {
+    #[inline(always)]
+    const fn given(&self) -> Elements {
+        Elements::new(&SENT_VECTOR, self.sendbuf, self.count, self.datatype)
+    }
+
+    #[inline(always)]
+    const fn got(&self) -> Elements {
+        Elements::new(&RECEIVED_VECTOR, self.recvbuf, self.count, self.datatype)
+    }
+
     /// Both as the straight line takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
     fn runs(&self) -> Result<Option<(Run, Run)>> {
-        let runs = (
-            plain_run(self.sendbuf, self.count, self.datatype),
-            plain_run(self.recvbuf, self.count, self.datatype),
-        );
-        let (Some(from), Some(into)) = runs else {
+        let (Some(from), Some(into)) = (self.given().plain(), self.got().plain()) else {
             return (*self).general_runs();
         };
         runs_apart(from, into)?;
@@ -118,26 +129,22 @@ impl Vectors {
 
     #[inline(never)]
     fn general_runs(self) -> Result<Option<(Run, Run)>> {
-        let into = run_of(self.recvbuf, self.count, self.datatype)?;
+        let into = run_of(self.got())?;
         if in_place(self.sendbuf) {
             return Ok(into.map(|into| (into, into)));
         }
-        let from = run_of(self.sendbuf, self.count, self.datatype)?;
-        elements_apart(
-            (self.sendbuf, self.count, self.datatype),
-            (self.recvbuf, self.count, self.datatype),
-        )?;
+        let from = run_of(self.given())?;
+        elements_apart(self.given(), self.got())?;
         Ok(from.zip(into))
     }
 
     /// Both as messages take them.
     fn blocks(&self) -> Result<(Block, Block)> {
-        let receive = block(self.recvbuf, self.count, self.datatype)?;
+        let receive = block(self.got())?;
         if in_place(self.sendbuf) {
             return Ok((receive.clone(), receive));
         }
-        let send = block(self.sendbuf, self.count, self.datatype)?;
-        Ok((send, receive))
+        Ok((block(self.given())?, receive))
     }
 }
 
@@ -275,6 +282,20 @@ forms! {
     MPI_Exscan MPI_Iexscan MPI_Exscan_init;
 }
 
+/// The elements that a rank gives to a reduction whose result is spread.
+#[inline(always)]
+fn whole_vector(
+    sendbuf: *const c_void,
+    recvbuf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Elements {
+    match in_place(sendbuf) {
+        true => Elements::new(&RECEIVED_PART, recvbuf, count, datatype),
+        false => Elements::new(&SENT_PARTS, sendbuf, count, datatype),
+    }
+}
+
 /// Combines vectors whose parts have these lengths; each rank gets its part.
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn reduce_parts(
@@ -306,9 +327,9 @@ unsafe fn reduce_parts(
             })?;
     }
     let is_in_place = in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
-    let whole = if is_in_place { recvbuf } else { sendbuf };
-    let send = block(whole, total, datatype)?;
-    let receive = block(recvbuf, counts[comm.rank() as usize], datatype)?;
+    let send = block(whole_vector(sendbuf, recvbuf, total, datatype))?;
+    let own = counts[comm.rank() as usize];
+    let receive = block(Elements::new(&RECEIVED_PART, recvbuf, own, datatype))?;
     if !is_in_place {
         apart(&send.memory(), &receive.memory())?;
     }
@@ -369,9 +390,9 @@ unsafe fn reduce_scatter_block(
     if found.remote_group().is_none() {
         let mut own = None;
         let bound = bind_into(op, datatype, &mut own)?;
-        let whole = if in_place(sendbuf) { recvbuf } else { sendbuf };
-        let from = all_run(found, whole, recvcount, datatype)?;
-        let into = run_of(recvbuf, recvcount, datatype)?;
+        let part = whole_vector(sendbuf, recvbuf, recvcount, datatype);
+        let from = all_run(found, part)?;
+        let into = run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
         if let (Some(from), Some(into)) = (from, into) {
             if !in_place(sendbuf) {
                 runs_apart(from, into)?;

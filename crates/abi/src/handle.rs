@@ -29,6 +29,15 @@ const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 16;
 pub(crate) const FIRST_DYNAMIC: u32 = 4096;
 
+/// The predefined handles and their names.
+const PREDEFINED: &[(usize, &str)] = include!(concat!(env!("OUT_DIR"), "/predefined.rs"));
+
+/// The name of a predefined handle, of whatever kind.
+fn predefined_name(handle: usize) -> Option<&'static str> {
+    let found = PREDEFINED.iter().find(|(value, _)| *value == handle);
+    found.map(|&(_, name)| name)
+}
+
 struct Slot<T> {
     handle: AtomicU64,
     object: AtomicPtr<T>,
@@ -196,7 +205,8 @@ impl<T: Object> Table<T> {
     fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
         let what = match handle {
             0 => "0, which is no handle".to_owned(),
-            1..4096 => format!("the predefined constant {handle:#x}"),
+            1..4096 => predefined_name(handle)
+                .map_or_else(|| format!("{handle:#x}, which is no handle"), str::to_owned),
             _ if handle as u64 >> 56 == T::TAG => format!("{handle:#x}, which was freed"),
             _ => format!("{handle:#x}, which is no handle of this kind"),
         };

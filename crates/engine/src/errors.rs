@@ -150,6 +150,24 @@ impl Error {
         self
     }
 
+    /// Gives the argument at fault the name that it has in the call, by the one that it has where it was looked at.
+    #[must_use]
+    #[cold]
+    pub fn renamed(mut self, name: impl FnOnce(&'static str) -> &'static str) -> Self {
+        self.0.argument = name(self.0.argument);
+        self
+    }
+
+    /// Says which entry of the argument, an array, is at fault.
+    #[must_use]
+    #[cold]
+    pub fn at_index(mut self, index: usize) -> Self {
+        if !self.0.argument.is_empty() {
+            self.0.value.push_str(&format!(" at index {index}"));
+        }
+        self
+    }
+
     /// Says on which object it happened (communicator name and rank), unless that is known already.
     #[must_use]
     #[cold]

@@ -52,13 +52,14 @@ impl Status {
 /// The error of a request that is no live request.
 #[cold]
 pub(crate) fn stale(id: RequestId) -> Error {
-    let value = format!("{:#x}, freed or never a request", id.0);
-    Error::argument(
-        ErrorClass::ERR_REQUEST,
-        "request",
-        value,
-        "an active request or MPI_REQUEST_NULL",
-    )
+    let (value, expected) = match id {
+        RequestId::NULL => ("MPI_REQUEST_NULL".to_owned(), "a request"),
+        _ => (
+            format!("{:#x}, freed or never a request", id.0),
+            "an active request or MPI_REQUEST_NULL",
+        ),
+    };
+    Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
 }
 
 /// Whether a request does not count for waiting: null, or persistent and not started.

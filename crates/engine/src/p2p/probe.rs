@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probing, and matched probing (MPI-5.0, section 3.8).
 
+use std::fmt;
+
 use fabric::board::kind as record_kind;
 
 use super::{Memory, PROC_NULL, check_tag, new_receive, receive_key};
@@ -19,6 +21,17 @@ pub struct Message(pub RequestId);
 impl Message {
     /// The message of a probe of MPI_PROC_NULL (MPI_MESSAGE_NO_PROC).
     pub const NO_PROC: Message = Message(RequestId(0x129));
+    /// MPI_MESSAGE_NULL.
+    const NULL: Message = Message(RequestId(0x128));
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NULL => f.write_str("MPI_MESSAGE_NULL"),
+            Self(id) => write!(f, "{:#x}", id.0),
+        }
+    }
 }
 
 /// Looks for a message without receiving it (MPI_Iprobe).
@@ -175,7 +188,7 @@ pub unsafe fn imrecv(
         return Err(Error::argument(
             ErrorClass::ERR_REQUEST,
             "message",
-            format!("{:#x}", message.0.0),
+            message,
             expected,
         ));
     };
