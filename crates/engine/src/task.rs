@@ -232,9 +232,12 @@ pub fn block_on<T>(
         }
         let watch = WATCH.take();
         vci.enter().awaited = watch.as_ref().map(Watch::awaited);
-        let waited = vci.wait_until(call, |state| {
-            state.events != seen || watch.is_some_and(|watch| watch.has_changed())
-        });
+        let waited = match watch {
+            None => vci.wait_until(call, |state| state.events != seen),
+            Some(watch) => vci.wait_until_brought(call, watch.peer(), |state| {
+                state.events != seen || watch.has_changed()
+            }),
+        };
         vci.enter().awaited = None;
         waited?;
     }

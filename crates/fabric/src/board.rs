@@ -15,7 +15,7 @@
 //! wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves words, no locks.
 
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of a node segment; a change of layout changes it.
 pub const MAGIC: u64 = 0x5250_4e4f_4445_0002;
@@ -129,7 +129,10 @@ pub struct JobHeader {
 pub struct RankBoard {
     /// The doorbell: 1 while the rank sleeps or is about to. Futex word. A sender that finds 1 stores 0 and wakes.
     pub asleep: AtomicU32,
-    _line_asleep: [u32; 15],
+    /// 1 + the processor that the rank was on when it last waited among more ranks than cores; 0 until then. In the line of the
+    /// doorbell, which others look at anyway and which changes as seldom.
+    pub processor: AtomicU32,
+    _line_asleep: [u32; 14],
     /// Rings towards this rank that have been put into the directory so far.
     pub connections: AtomicU32,
     _line_connections: [u32; 15],
@@ -158,6 +161,15 @@ pub struct RankBoard {
     _tail: [u64; 4],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],
+}
+
+impl RankBoard {
+    /// Whether the rank would run on this core, for all that is known, if whoever asks gave it away; `here` is what its own board says.
+    #[inline]
+    pub fn may_want_core(&self, here: u32) -> bool {
+        let there = self.processor.load(Ordering::Relaxed);
+        there == here || there == 0
+    }
 }
 
 /// One pending operation or unexpected message: the first bytes of each entry in a rank's operation slab.

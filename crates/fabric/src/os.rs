@@ -100,6 +100,16 @@ pub fn physical_memory_bytes() -> u64 {
 
 pub use crate::futex::{futex_wait, futex_wake_all};
 
+/// Bytes of the largest cache that this processor reaches, if the system tells.
+pub fn cache_bytes() -> Option<usize> {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sysconf takes a number and returns one.
+    let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
+    #[cfg(not(target_env = "gnu"))]
+    let bytes = 0;
+    usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+}
+
 const MEMBARRIER_GLOBAL_EXPEDITED: i32 = 1 << 1;
 const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
 
@@ -126,6 +136,12 @@ pub fn barrier_everywhere() -> bool {
 pub fn yield_core() {
     // SAFETY: no arguments, no memory.
     let _ = unsafe { libc::sched_yield() };
+}
+
+/// The processor that the calling thread runs on, if the system tells.
+pub fn current_processor() -> Option<u32> {
+    // SAFETY: no arguments, no memory.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
 /// Cores that this process may run on.

@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 use std::task::Poll;
 
 use algorithms::shared::area_bytes;
+use fabric::board::RankBoard;
 use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
@@ -71,8 +72,8 @@ pub(super) struct Shared {
     short: [usize; Purpose::ALL.len() + 1],
     /// This member.
     me: u32,
-    /// What tells of each member whether it sleeps.
-    doorbells: Box<[&'static AtomicU32]>,
+    /// What tells of each member whether it sleeps, and where it runs.
+    boards: Box<[&'static RankBoard]>,
     sender_fences: &'static AtomicU32,
 }
 
@@ -152,8 +153,8 @@ impl Shared {
             failed: AtomicUsize::new(0),
             short: short_limits(process, members),
             me: comm.rank() as u32,
-            doorbells: (0..members)
-                .map(|member| &segment.board(comm.peer(member)).asleep)
+            boards: (0..members)
+                .map(|member| segment.board(comm.peer(member)))
                 .collect(),
             sender_fences: segment.sender_fences(),
         })
@@ -436,10 +437,33 @@ impl Meeting<'_> {
         (0..self.size).filter(move |&member| member != me)
     }
 
+    /// The members that this one may give its core to, one bit each, where ranks outnumber cores.
+    fn on_this_core(&self) -> u128 {
+        let vci = self.comm.vci;
+        if !vci.is_crowded() {
+            return 0;
+        }
+        let here = vci.tell_processor();
+        let boards = self.shared.boards.iter().enumerate();
+        boards
+            .filter(|(_, board)| board.may_want_core(here))
+            .fold(0, |set, (member, _)| set | 1 << member)
+    }
+
+    /// All members, in the order in which they are best waited for: once those have come that need this core, the others, which run
+    /// meanwhile, are likely to have come, too.
+    fn in_waiting_order(&self) -> impl Iterator<Item = u32> + use<> {
+        let (here, size) = (self.on_this_core(), self.size);
+        let is_here = move |&member: &u32| here >> member & 1 != 0;
+        (0..size)
+            .filter(is_here)
+            .chain((0..size).filter(move |member| !is_here(member)))
+    }
+
     /// Waits until all members have posted.
     pub(super) async fn all_posted(&self, index: usize) {
         let mut left = u64::MAX;
-        for member in 0..self.size {
+        for member in self.in_waiting_order() {
             left = left.min(self.posted(index, member).await);
         }
         self.with_turns(|turns| turns.learn(left));
@@ -448,7 +472,7 @@ impl Meeting<'_> {
     /// Waits until all members but this one have posted.
     pub(super) async fn others_posted(&self, index: usize) {
         let mut left = self.with_turns(|turns| turns.left_before());
-        for member in self.others() {
+        for member in self.in_waiting_order().filter(|&member| member != self.me) {
             left = left.min(self.posted(index, member).await);
         }
         self.with_turns(|turns| turns.learn(left));

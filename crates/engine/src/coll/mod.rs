@@ -30,6 +30,7 @@ mod scratch;
 mod shared;
 pub mod short;
 mod shown;
+mod streaming;
 #[cfg(test)]
 mod tests;
 

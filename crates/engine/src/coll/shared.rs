@@ -13,6 +13,7 @@ use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
 use super::commons::Meeting;
 use super::gather::Pieces;
 use super::primitives::Block;
+use super::streaming::Way;
 use crate::errors::Result;
 use crate::op::Reduction;
 
@@ -238,7 +239,8 @@ pub(super) async fn alltoall(
     Turns { count: turns, most }: Turns,
 ) -> Result<()> {
     let me = meeting.me;
-    receive.piece(me).copy_from(send.piece(me));
+    // What a member gives and gets, of as many members.
+    let way = Way::of(2 * receive.piece(me).bytes() * (meeting.size as usize).pow(2));
     let mut done = 0;
     for index in 0..turns {
         let before = done;
@@ -250,15 +252,21 @@ pub(super) async fn alltoall(
         if done > before {
             meeting.wake_all();
         }
+        if index == 0 {
+            // While the others write theirs.
+            receive.piece(me).copy_from(send.piece(me));
+        }
         meeting.all_posted(index).await;
         for distance in 1..meeting.size {
             let rank = (me + distance) % meeting.size;
             let piece = receive.piece(rank);
             let (start, length) = range_of(index, most, piece.bytes());
-            piece.unpack_range(start, shown_piece(&meeting, rank, index, most, length));
+            let shown = shown_piece(&meeting, rank, index, most, length);
+            way.unpack_range(piece, start, shown);
         }
         meeting.leave(index);
     }
+    way.settle();
     meeting.outcome()
 }
 

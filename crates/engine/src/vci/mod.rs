@@ -124,7 +124,12 @@ impl Watch {
         }
     }
 
-    /// Who is to change the word.
+    /// World rank of who is to change the word.
+    pub(crate) const fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// The same for the hang report.
     pub(crate) const fn awaited(&self) -> Awaited {
         Awaited {
             kind: kind::MEETING,

@@ -28,6 +28,9 @@ const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
 const SHORT_POLLS: u32 = 200;
 
+/// How often a rank gives its core to others before its wait is one that the launcher may read about.
+const SHORT_YIELDS: u64 = 16;
+
 /// The waiting policy of a rank.
 pub(crate) struct Waiting {
     segment: Arc<Segment>,
@@ -37,6 +40,8 @@ pub(crate) struct Waiting {
     /// Where it has none.
     crowded: Patience,
     short_polls: u32,
+    /// Whether ranks outnumber cores.
+    is_crowded: bool,
     pub(super) crowd: Crowd,
     sleep_limit: Duration,
     /// When this rank first saw that another one is dead.
@@ -72,6 +77,7 @@ impl Waiting {
             crowded: among_many,
             crowd: Crowd::new(header.cores, header.local_ranks),
             short_polls: if crowded { 1 } else { SHORT_POLLS },
+            is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             death_seen: OnceLock::new(),
         }
@@ -128,6 +134,72 @@ impl Vci {
     #[inline]
     pub(crate) const fn short_polls(&self) -> u32 {
         self.waiting.short_polls
+    }
+
+    /// Whether ranks outnumber cores.
+    #[inline]
+    pub(crate) const fn is_crowded(&self) -> bool {
+        self.waiting.is_crowded
+    }
+
+    /// Looks at something that another core is about to write, before it is worth while to give this one away.
+    pub(crate) const fn crowded_polls(&self) -> u64 {
+        self.waiting.crowded.polls
+    }
+
+    /// How often to give the core away before a wait is a long one.
+    pub(crate) fn short_yields(&self) -> u64 {
+        self.waiting.crowded.yields.min(SHORT_YIELDS)
+    }
+
+    /// Lets others run on this core, and makes progress.
+    pub(crate) fn give_way(&self) {
+        self.enter().count(Counter::Yields);
+        os::yield_core();
+        self.poll();
+    }
+
+    /// The processor that this rank runs on, as [`RankBoard::processor`](fabric::board::RankBoard::processor) says it: which it does
+    /// from now on.
+    pub(crate) fn tell_processor(&self) -> u32 {
+        let here = os::current_processor().map_or(0, |processor| processor + 1);
+        let told = &self.waiting.segment.board(self.waiting.me).processor;
+        if told.load(Ordering::Relaxed) != here {
+            told.store(here, Ordering::Relaxed);
+        }
+        here
+    }
+
+    /// As [`Self::wait_until`], for what rank `peer` brings: where ranks outnumber cores it gives its own away at once unless `peer`
+    /// was on another one when it last waited.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn wait_until_brought(
+        &self,
+        call: &'static str,
+        peer: u32,
+        mut done: impl FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        if self.waiting.is_crowded && !self.is_threaded() {
+            let board = self.waiting.segment.board(peer);
+            for _ in 0..self.short_yields() {
+                let here = self.tell_processor();
+                let mut polls = self.crowded_polls();
+                while polls > 0 && !board.may_want_core(here) {
+                    if done(&mut self.enter()) {
+                        return Ok(());
+                    }
+                    polls -= 1;
+                    spin_loop();
+                }
+                self.give_way();
+                if done(&mut self.enter()) {
+                    return Ok(());
+                }
+            }
+        }
+        self.wait_until(call, done)
     }
 
     /// Makes progress until `done` holds. `call` is the MPI call that waits, for the hang report.

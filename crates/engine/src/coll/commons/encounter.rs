@@ -9,7 +9,7 @@
 use fabric::commons::{LINE_BYTES, Place, Row, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::Ordering;
+use fabric::sync::{Ordering, spin_loop};
 
 use super::{Meeting, Purpose, Shared};
 use crate::coll::shown::Needs;
@@ -226,8 +226,8 @@ impl Encounter<'_> {
     #[inline(always)]
     fn wake_one(self, member: u32, fences: bool) {
         // SAFETY: there is one for each member.
-        let asleep = unsafe { self.shared.doorbells.get_unchecked(member as usize) };
-        if doorbell::ring(asleep, fences) {
+        let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
+        if doorbell::ring(&board.asleep, fences) {
             self.comm.vci.enter_alone().count(Counter::Wakes);
         }
     }
@@ -303,11 +303,45 @@ impl Encounter<'_> {
     /// As [`Self::look`] until they are there.
     pub(in crate::coll) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
         let (first, end) = self.needed(needs);
+        if self.comm.vci.is_crowded() {
+            self.give_way(first, end);
+        }
         let mut left = u64::MAX;
         for member in (first..end).filter(|&member| member != self.me) {
             left = left.min(self.wait_for(call, member)?);
         }
         Ok(left)
+    }
+
+    /// Lets those run on this core who have not come, for as long as a few turns of all take, until all of these members have. Where
+    /// who has not come was on other cores when it last waited, it waits for that a moment first: giving its own core to somebody who
+    /// waits, too, would gain nothing.
+    fn give_way(self, first: u32, end: u32) {
+        let vci = self.comm.vci;
+        let here = vci.tell_processor();
+        let is_absent = |member: u32| {
+            // SAFETY: there is such a member (`needed`), and the commons stay mapped.
+            member != self.me && unsafe { self.row.posted(member, self.turn) }.is_none()
+        };
+        let mut first = first;
+        for _ in 0..vci.short_yields() {
+            let mut polls = vci.crowded_polls();
+            loop {
+                let Some(absent) = (first..end).find(|&member| is_absent(member)) else {
+                    return;
+                };
+                first = absent;
+                let waits_for_core = (first..end).any(|member| {
+                    self.shared.boards[member as usize].may_want_core(here) && is_absent(member)
+                });
+                if polls == 0 || waits_for_core {
+                    break;
+                }
+                polls -= 1;
+                spin_loop();
+            }
+            vci.give_way();
+        }
     }
 
     fn wait_for(self, call: &'static str, member: u32) -> Result<u64> {
