@@ -80,7 +80,7 @@ fn prefetch(address: *const u8) {
 /// # Safety
 /// `bytes` is at least the size of `T` and at most twice that; readable and writable.
 #[inline(always)]
-unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
+pub(crate) unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
     let last = bytes - size_of::<T>();
     // SAFETY: the caller's promise.
     unsafe {
@@ -92,8 +92,8 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 /// A few words that are copied at once.
-type Sixteen = [u64; 2];
-type ThirtyTwo = [u64; 4];
+pub(crate) type Sixteen = [u64; 2];
+pub(crate) type ThirtyTwo = [u64; 4];
 
 /// Copies one run.
 ///
@@ -172,7 +172,7 @@ fn each(from: Strided, to: Strided, shape: Grid, copy: impl Fn(*const u8, *mut u
 
 /// Which side of a copy has its runs one after the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Packed {
+pub(crate) enum Packed {
     Source,
     Target,
     Neither,
@@ -183,7 +183,7 @@ enum Packed {
 /// # Safety
 /// It is readable and writable.
 #[inline(always)]
-unsafe fn one<T: Copy>(from: *const u8, to: *mut u8) {
+pub(crate) unsafe fn one<T: Copy>(from: *const u8, to: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
         to.cast::<T>()
@@ -439,51 +439,6 @@ pub(crate) unsafe fn unpack_grid(source: *const u8, end: *const u8, to: Strided,
         };
         let distances = (row_bytes as isize, shape.distances.1);
         best_runs(from, to, Packed::Source, Grid { distances, ..shape });
-    }
-}
-
-/// Packs runs of `bytes` bytes at offsets from `base`.
-///
-/// # Safety
-/// The runs are readable, `target` is writable for all of them.
-pub(crate) unsafe fn pack_list(base: *const u8, offsets: &[i64], target: *mut u8, bytes: usize) {
-    for (index, &offset) in offsets.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let from = base.wrapping_offset(offset as isize);
-            run_of(bytes, from, target.add(index * bytes));
-        }
-    }
-}
-
-/// Unpacks runs of `bytes` bytes to offsets from `base`.
-///
-/// # Safety
-/// The runs are writable, `source` is readable for all of them.
-pub(crate) unsafe fn unpack_list(source: *const u8, base: *mut u8, offsets: &[i64], bytes: usize) {
-    for (index, &offset) in offsets.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let to = base.wrapping_offset(offset as isize);
-            run_of(bytes, source.add(index * bytes), to);
-        }
-    }
-}
-
-/// As [`run`], with the usual size first: the choice is made outside the loop.
-///
-/// # Safety
-/// As for [`run`].
-#[inline(always)]
-unsafe fn run_of(bytes: usize, from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if bytes == 8 {
-            to.cast::<u64>()
-                .write_unaligned(from.cast::<u64>().read_unaligned());
-        } else {
-            run(from, to, bytes);
-        }
     }
 }
 

@@ -10,6 +10,8 @@ use std::ops::Range;
 use crate::copy::{self, Grid, Strided};
 use crate::form::{Dimension, FEW, Form, MAX_DIMENSIONS, Nest};
 use crate::layout::Layout;
+use crate::list;
+use crate::offsets::{Offsets, Part};
 use crate::walk::{Odometer, Row, Sink, with_outer};
 
 impl Layout {
@@ -160,7 +162,7 @@ enum Pieces<'a> {
     /// One run, all of whose dimensions are those around.
     One,
     Nests(&'a [Nest]),
-    Runs(&'a [i64], usize),
+    Runs(&'a Offsets, usize),
 }
 
 impl<'a, const N: usize> Reader<'a, N> {
@@ -218,7 +220,7 @@ impl<'a, const N: usize> Reader<'a, N> {
                     self.index = 0;
                     self.outer.advance(1);
                 }
-                self.block = (offsets[self.index], bytes);
+                self.block = (offsets.get(self.index), bytes);
             }
         }
     }
@@ -324,12 +326,10 @@ impl Sink for Mirror {
         unsafe { copy::copy_grid(from, to, grid) };
     }
 
-    fn list(&mut self, at: i64, offsets: &[i64], bytes: usize) {
-        for &offset in offsets {
-            let (from, to) = self.strided(at.wrapping_add(offset), 0);
-            // SAFETY: as for rows.
-            unsafe { copy::run(from.start, to.start, bytes) };
-        }
+    fn list(&mut self, at: i64, runs: Part<'_>, bytes: usize) {
+        let (from, to) = self.strided(at, 0);
+        // SAFETY: as for rows.
+        unsafe { list::copy(from.start, to.start, runs, bytes) };
     }
 
     fn records(&mut self, at: i64, nests: &[Nest], count: usize, stride: i64) {

@@ -12,6 +12,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::observe::{Observer, Rule, tell};
+use crate::offsets::Offsets;
 
 /// Contiguous bytes at an offset from the element's base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,8 +124,8 @@ pub enum Form {
     Regular(Nest),
     /// Equal runs of bytes at these offsets, and dimensions around all of them, innermost first.
     List {
-        /// Bytes from the base address. Types made of this one share them.
-        offsets: Arc<Vec<i64>>,
+        /// In packing order. Types made of this one share them.
+        offsets: Offsets,
         /// Bytes of each run.
         bytes: usize,
         /// Innermost first.
@@ -304,11 +305,7 @@ impl Form {
     pub(crate) fn moved(mut self, by: i64) -> Option<Self> {
         match &mut self {
             Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
-            Self::List { offsets, .. } => {
-                for offset in Arc::make_mut(offsets) {
-                    *offset = offset.checked_add(by)?;
-                }
-            }
+            Self::List { offsets, .. } => *offsets = offsets.moved(by)?,
             Self::Irregular { nests, .. } => {
                 for nest in Arc::make_mut(nests) {
                     nest.block.offset = nest.block.offset.checked_add(by)?;

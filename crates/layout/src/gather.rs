@@ -5,6 +5,7 @@ use crate::error::{LayoutError, Result};
 use crate::form::{Block, Dimension, Dimensions, Form, Nest};
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, Silent, tell};
+use crate::offsets::Offsets;
 
 /// Most nests of an irregular form; more would take gigabytes.
 const MAX_NESTS: usize = 1 << 26;
@@ -63,7 +64,7 @@ impl<'o, O: Observer> Gather<'o, O> {
                 bytes,
                 dimensions,
             } => repetitions(dimensions, at, |at| {
-                for &offset in offsets.iter() {
+                for offset in offsets.iter() {
                     let block = Block {
                         offset,
                         bytes: *bytes,
@@ -301,20 +302,17 @@ pub(crate) fn equal_runs(
         return Ok(Some(Form::Regular(nest)));
     }
     let patterns = patterns(&mut offsets);
-    if !patterns.is_empty() {
-        offsets.shrink_to_fit();
-    }
-    Ok(Some(repeated_list(offsets, run.bytes, &patterns)))
+    repeated_list(&offsets, run.bytes, &patterns).map(Some)
 }
 
 /// Equal runs, along dimensions (counts and strides).
-fn repeated_list(offsets: Vec<i64>, bytes: usize, patterns: &[(usize, i64)]) -> Form {
+fn repeated_list(offsets: &[i64], bytes: usize, patterns: &[(usize, i64)]) -> Result<Form> {
     let list = Form::List {
-        offsets: offsets.into(),
+        offsets: Offsets::new(offsets)?,
         bytes,
         dimensions: Dimensions::NONE,
     };
-    along(list, patterns)
+    Ok(along(list, patterns))
 }
 
 /// A form along dimensions (counts and strides).
@@ -350,9 +348,9 @@ fn simplest<P: Piece>(mut pieces: Vec<P>, observer: &mut impl Observer) -> Resul
     let patterns = patterns(&mut pieces);
     let are_equal_runs = are_equal && P::IS_RUN;
     let form = if are_equal_runs {
-        let offsets = pieces.iter().map(Place::offset).collect();
+        let offsets: Vec<i64> = pieces.iter().map(Place::offset).collect();
         let run = pieces.swap_remove(0).into_nest().block;
-        repeated_list(offsets, run.bytes, &patterns)
+        repeated_list(&offsets, run.bytes, &patterns)?
     } else {
         along(
             Form::irregular(pieces.into_iter().map(Piece::into_nest)),

@@ -8,6 +8,8 @@ use crate::copy::{self, Grid, Strided};
 use crate::dense;
 use crate::form::Nest;
 use crate::layout::Layout;
+use crate::list;
+use crate::offsets::Part;
 use crate::walk::{Row, Sink};
 
 impl Layout {
@@ -86,11 +88,11 @@ impl Sink for Packer {
         }
     }
 
-    fn list(&mut self, at: i64, offsets: &[i64], bytes: usize) {
+    fn list(&mut self, at: i64, runs: Part<'_>, bytes: usize) {
         // SAFETY: as for a row.
         unsafe {
-            copy::pack_list(self.at(at), offsets, self.target, bytes);
-            self.target = self.target.add(bytes * offsets.len());
+            list::pack(self.at(at), runs, self.target, bytes);
+            self.target = self.target.add(bytes * runs.len());
         }
     }
 
@@ -189,11 +191,11 @@ impl Sink for Unpacker {
         }
     }
 
-    fn list(&mut self, at: i64, offsets: &[i64], bytes: usize) {
+    fn list(&mut self, at: i64, runs: Part<'_>, bytes: usize) {
         // SAFETY: as for a row.
         unsafe {
-            copy::unpack_list(self.source, self.at(at), offsets, bytes);
-            self.source = self.source.add(bytes * offsets.len());
+            list::unpack(self.source, self.at(at), runs, bytes);
+            self.source = self.source.add(bytes * runs.len());
         }
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::dense;
 use crate::form::Nest;
 use crate::layout::Layout;
+use crate::offsets::Part;
 use crate::walk::{Row, Sink};
 
 /// A loop that packs.
@@ -97,12 +98,12 @@ impl Sink for Report {
         self.add_rows(row_kernel(row), row, 1);
     }
 
-    fn list(&mut self, at: i64, offsets: &[i64], bytes: usize) {
-        self.lists(at, offsets, bytes, 1, 0);
+    fn list(&mut self, at: i64, runs: Part<'_>, bytes: usize) {
+        self.lists(at, runs, bytes, 1, 0);
     }
 
-    fn lists(&mut self, _: i64, offsets: &[i64], bytes: usize, count: usize, _: i64) {
-        let runs = offsets.len() * count;
+    fn lists(&mut self, _: i64, list: Part<'_>, bytes: usize, count: usize, _: i64) {
+        let runs = list.len() * count;
         self.add(Kernel::List, bytes, 0, runs, runs * bytes);
     }
 

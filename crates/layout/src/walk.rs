@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::copy::TILE;
 use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Nest};
 use crate::layout::Layout;
+use crate::offsets::{Offsets, Part};
 
 /// `count` runs of `bytes` bytes, `stride` bytes apart.
 #[derive(Clone, Copy, Debug)]
@@ -38,16 +39,16 @@ pub(crate) trait Sink {
     fn row(&mut self, row: Row);
 
     /// Runs of `bytes` bytes at these offsets from `at`.
-    fn list(&mut self, at: i64, offsets: &[i64], bytes: usize) {
-        for &offset in offsets {
+    fn list(&mut self, at: i64, runs: Part<'_>, bytes: usize) {
+        for offset in runs.iter() {
             self.row(Row::run(at.wrapping_add(offset), bytes));
         }
     }
 
     /// The runs of a list `count` times.
-    fn lists(&mut self, at: i64, offsets: &[i64], bytes: usize, count: usize, stride: i64) {
+    fn lists(&mut self, at: i64, runs: Part<'_>, bytes: usize, count: usize, stride: i64) {
         for index in 0..count as i64 {
-            self.list(at.wrapping_add(stride.wrapping_mul(index)), offsets, bytes);
+            self.list(at.wrapping_add(stride.wrapping_mul(index)), runs, bytes);
         }
     }
 
@@ -206,7 +207,7 @@ fn nest_rows(nest: &Nest, at: i64, range: Range<usize>, sink: &mut impl Sink) {
 
 /// Runs of `bytes` bytes at these offsets, repeated along dimensions (at least one).
 fn walk_list<const N: usize>(
-    offsets: &[i64],
+    offsets: &Offsets,
     bytes: usize,
     dimensions: &[Dimension],
     range: Range<usize>,
@@ -220,7 +221,13 @@ fn walk_list<const N: usize>(
     while remaining > 0 {
         if index == 0 && skip == 0 && remaining >= innermost.bytes {
             let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
-            sink.lists(odometer.offset, offsets, bytes, whole, innermost.stride);
+            sink.lists(
+                odometer.offset,
+                offsets.whole(),
+                bytes,
+                whole,
+                innermost.stride,
+            );
             remaining -= whole * innermost.bytes;
             if remaining > 0 {
                 odometer.advance(whole);
@@ -229,14 +236,14 @@ fn walk_list<const N: usize>(
         }
         let whole = (offsets.len() - index).min(remaining / bytes);
         if skip > 0 || whole == 0 {
-            let offset = odometer.offset.wrapping_add(offsets[index]) + skip as i64;
+            let offset = odometer.offset.wrapping_add(offsets.get(index)) + skip as i64;
             let part = (bytes - skip).min(remaining);
             sink.row(Row::run(offset, part));
             remaining -= part;
             index += 1;
             skip = 0;
         } else {
-            sink.list(odometer.offset, &offsets[index..index + whole], bytes);
+            sink.list(odometer.offset, offsets.part(index, index + whole), bytes);
             remaining -= whole * bytes;
             index += whole;
         }

@@ -122,7 +122,7 @@ impl Plan {
             }
             Form::List { offsets, bytes, .. } => {
                 plan.inner = Inner::List(*bytes);
-                plan.table.clone_from(offsets.as_ref());
+                plan.table = offsets.iter().collect();
                 plan.grain = *bytes as u64;
             }
             Form::Irregular { .. } => plan.expand(layout)?,

@@ -123,6 +123,9 @@ fn facts(layout: &Layout) -> String {
     let plural = if blocks == 1 { "" } else { "s" };
     let size = format!("{} B in {blocks} block{plural}{each}", layout.size());
     line(&mut text, "size", &size);
+    if let Some(table) = text::table(layout.form()) {
+        line(&mut text, "table", &table);
+    }
     let span = |first: i64, bytes: i64| format!("{bytes} B from {first}");
     let extent = span(layout.lower_bound(), layout.extent());
     line(&mut text, "extent", &extent);

@@ -95,6 +95,15 @@ fn a_repeated_list_and_a_distributed_array() {
     assert!(text.contains(expected), "{text}");
     let regular = "regular   8 B at 3 offsets (0, 24, 56) x 2 every 160 B\n";
     assert!(text.contains(regular), "{text}");
+    assert!(
+        text.contains("table           3 offsets of 2 B each\n"),
+        "{text}"
+    );
+    let wide = explained("hindexed_block(1,[0,262144,100000000001],byte)");
+    assert!(
+        wide.contains("table           3 offsets of 8 B each\n"),
+        "{wide}"
+    );
 
     let array = "darray(4,1,[10,10],[block,cyclic],[default,2],[2,2],fortran,double_int)";
     let expected = "form            12 B at 320 x 5 every 16 B x 2 every 160 B x 2 every 640 B\n";

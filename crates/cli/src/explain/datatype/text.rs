@@ -16,7 +16,7 @@ pub(super) fn form(form: &Form) -> String {
             bytes,
             dimensions,
         } => {
-            let texts = offsets.iter().map(ToString::to_string);
+            let texts = offsets.iter().map(|it| it.to_string());
             let list = shortened(texts, offsets.len(), ", ");
             let count = offsets.len();
             format!(
@@ -71,6 +71,15 @@ pub(super) fn blocks(form: &Form) -> (u128, Option<usize>) {
             (copies(dimensions) * inside, equal)
         }
     }
+}
+
+/// What the list of offsets takes, if there is one.
+pub(super) fn table(form: &Form) -> Option<String> {
+    let Form::List { offsets, .. } = form else {
+        return None;
+    };
+    let (count, each) = (offsets.len(), offsets.bytes_each());
+    Some(format!("{count} offsets of {each} B each"))
 }
 
 fn nest(nest: &Nest) -> String {
