@@ -21,6 +21,11 @@ static void handler(MPI_Comm *comm, int *code, ...)
     ++handled;
 }
 
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -174,6 +179,18 @@ int main(int argc, char **argv)
         CLASS_IS(MPI_Recv(data, 2, narrow, rank, 5, world, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
         CLASS_IS(MPI_Unpack(doubled, 16, &position, data, 1, overlapping, world), MPI_ERR_TYPE);
         CLASS_IS(MPI_Sendrecv(data, 1, MPI_INT, rank, 5, back, 1, overlapping, rank, 5, world, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+        /* Reductions, too; on the other ranks, which only give, it is allowed. */
+        MPI_Op sum;
+        MPI_Op_create(add, 1, &sum);
+        CLASS_IS(MPI_Allreduce(data, doubled, 1, overlapping, sum, world), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Allreduce(MPI_IN_PLACE, doubled, 2, narrow, sum, world), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Reduce(data, doubled, 1, overlapping, sum, 0, MPI_COMM_SELF), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Scan(data, doubled, 1, overlapping, sum, world), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Iexscan(data, doubled, 1, overlapping, sum, world, &request), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Reduce_scatter_block(data, doubled, 1, overlapping, sum, MPI_COMM_SELF), MPI_ERR_TYPE);
+        CLASS_IS(MPI_Reduce_local(data, doubled, 1, overlapping, sum), MPI_ERR_TYPE);
+        CHECK(MPI_Reduce_local(data, doubled, 1, narrow, sum) == MPI_SUCCESS);
+        MPI_Op_free(&sum);
         data[0] = 1, data[1] = 2, data[2] = 3;
         CHECK(MPI_Sendrecv(data, 1, overlapping, rank, 5, doubled, 4, MPI_INT, rank, 5, world, MPI_STATUS_IGNORE) == MPI_SUCCESS);
         CHECK(doubled[0] == 1 && doubled[1] == 2 && doubled[2] == 2 && doubled[3] == 3);

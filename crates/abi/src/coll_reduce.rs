@@ -15,7 +15,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, rest, root_of};
 use crate::coll_buffers::{
     Elements, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, all_run, apart, block,
-    elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart,
+    elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart, target_block,
 };
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
@@ -63,7 +63,7 @@ unsafe fn reduce(
         let bound = bound.clone();
         let comm = COMMS.share(comm, "comm")?;
         let receive = if is_root(&comm, root) {
-            Some(block(Elements::new(
+            Some(target_block(Elements::new(
                 &RECEIVED_VECTOR,
                 recvbuf,
                 count,
@@ -140,7 +140,7 @@ impl Vectors {
 
     /// Both as messages take them.
     fn blocks(&self) -> Result<(Block, Block)> {
-        let receive = block(self.got())?;
+        let receive = target_block(self.got())?;
         if in_place(self.sendbuf) {
             return Ok((receive.clone(), receive));
         }
@@ -329,7 +329,7 @@ unsafe fn reduce_parts(
     let is_in_place = in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
     let send = block(whole_vector(sendbuf, recvbuf, total, datatype))?;
     let own = counts[comm.rank() as usize];
-    let receive = block(Elements::new(&RECEIVED_PART, recvbuf, own, datatype))?;
+    let receive = target_block(Elements::new(&RECEIVED_PART, recvbuf, own, datatype))?;
     if !is_in_place {
         apart(&send.memory(), &receive.memory())?;
     }

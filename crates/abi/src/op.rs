@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
-use crate::coll_buffers::{aliased, in_place_if};
+use crate::coll_buffers::{Elements, ONLY, aliased, check_target, in_place_if};
 use crate::datatype::{host_memory as memory, lend_handle};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
@@ -184,6 +184,7 @@ pub(crate) unsafe fn MPI_Reduce_local(
         in_place_if(false, "inoutbuf", inoutbuf)?;
         let from = memory(inbuf, count, datatype)?;
         let into = memory(inoutbuf, count, datatype)?;
+        check_target(Elements::new(&ONLY, inoutbuf, count, datatype))?;
         if from.overlaps(&into) {
             return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
         }

@@ -2,7 +2,8 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`tune`] has a table of rules made, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`tune`] has a table of rules made, [`types`] compares
+//! datatypes with another library's, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
@@ -12,6 +13,7 @@ mod others;
 mod profiling;
 mod programs;
 mod tune;
+mod types;
 mod wrappers;
 
 use std::time::Instant;
@@ -92,6 +94,7 @@ const STEPS: &[Step] = &[
     ("heat", programs::heat_equation),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
+    ("types", types::agree_with_mpich),
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
     ("python", others::python),
