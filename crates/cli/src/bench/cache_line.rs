@@ -12,8 +12,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Round trips of a repetition.
-const ROUND_TRIPS: u64 = 20_000;
-const REPETITIONS: usize = 9;
+const ROUND_TRIPS: u64 = 5_000;
+const REPETITIONS: usize = 15;
 
 /// Two cache lines apart, because processors fetch lines in pairs.
 #[derive(Default)]

@@ -9,12 +9,14 @@
 //! ```text
 //! options, target       what to measure, whom
 //! measurement           the table of measurements
-//! run -> round          what is measured when, and what of it counts
+//! run -> round          what is measured when, row by row
+//! near, alike           libraries of a row again until all met cores at one distance, and what of it counts
 //! round -> job -> rank  one job a measurement; rank 0 prints values
-//! cache_line            the yardstick before and after each round
+//! cache_line            the yardstick before and after each job
 //! results -> table, plot, JSON
 //! ```
 
+mod alike;
 mod cache_line;
 pub(crate) mod job;
 mod measurement;

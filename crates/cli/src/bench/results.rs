@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use super::alike;
 use super::measurement::{Better, Measurement, Unit};
-use super::near;
 
 /// Everything that one run of `rankpoint bench` has found.
 #[derive(Clone, Default, Serialize)]
@@ -50,20 +50,23 @@ pub(super) struct Point {
     pub(super) median: f64,
     /// In the order in which they were taken; nanoseconds, bytes, a rate per second or per cent.
     pub(super) values: Vec<f64>,
-    /// Core-to-core times in nanoseconds before and after each job that gave values.
+    /// Core-to-core times in nanoseconds before and after each job that gave values; none where they do not matter.
     pub(super) core_to_core_ns: Vec<f64>,
+    /// Whether those are others than the other libraries of the row met, however often it was repeated.
+    pub(super) met_another_distance: bool,
     /// Whether there are fewer values than asked for, because they took too long.
     pub(super) limited: bool,
 }
 
 impl Results {
-    /// Adds values to a point.
+    /// Adds values to a point; `is_alike` says that the cores were as far from each other as for the other libraries.
     pub(super) fn add(
         &mut self,
         place: Place,
         library: usize,
         values: &[f64],
         core_to_core_ns: &[f64],
+        is_alike: bool,
     ) {
         let known = |point: &Point| point.place == place && point.library == library;
         let index = self.points.iter().position(known).unwrap_or_else(|| {
@@ -73,6 +76,7 @@ impl Results {
                 median: 0.0,
                 values: Vec::new(),
                 core_to_core_ns: Vec::new(),
+                met_another_distance: false,
                 limited: false,
             });
             self.points.len() - 1
@@ -81,6 +85,7 @@ impl Results {
         point.values.extend_from_slice(values);
         point.median = median(&point.values);
         point.core_to_core_ns.extend(core_to_core_ns);
+        point.met_another_distance |= !is_alike;
     }
 
     /// Marks a point whose values took too long.
@@ -108,10 +113,17 @@ impl Results {
 
     /// Whether a library's values at a place were taken while the cores were at another distance than usual.
     pub(super) fn elsewhere(&self, place: Place, library: usize) -> bool {
-        let usual = near::usual(&self.distances());
+        let usual = alike::usual(&self.distances());
         let wanted = |point: &&Point| point.place == place && point.library == library;
         let point = self.points.iter().find(wanted);
-        point.is_some_and(|point| near::differ(&point.core_to_core_ns, usual))
+        point.is_some_and(|point| alike::differ(&point.core_to_core_ns, usual))
+    }
+
+    /// Whether a library's values at a place met another distance than those of the other libraries there.
+    pub(super) fn is_apart(&self, place: Place, library: usize) -> bool {
+        let wanted = |point: &&Point| point.place == place && point.library == library;
+        let point = self.points.iter().find(wanted);
+        point.is_some_and(|point| point.met_another_distance)
     }
 
     /// The places of a measurement, each once, by ranks and sizes.
@@ -132,8 +144,12 @@ impl Results {
         self.points.iter().find(wanted).map(|point| point.median)
     }
 
-    /// The first library's median divided by that of the best other one; none of what has an end at 100 %.
+    /// The first library's median divided by that of the best other one; none of what has an end at 100 %, and none where any
+    /// library met another distance of the cores than the others: who is the best is not known then.
     pub(super) fn ratio_to_best_peer(&self, place: Place) -> Option<f64> {
+        if (0..self.libraries.len()).any(|library| self.is_apart(place, library)) {
+            return None;
+        }
         let peers = (1..self.libraries.len()).filter_map(|library| self.median(place, library));
         let best = match place.measurement.better {
             Better::Lower => peers.min_by(f64::total_cmp),
@@ -201,9 +217,11 @@ mod tests {
             };
             assert_eq!(results.ratio_to_best_peer(place), None);
             for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
-                results.add(place, library, &[value], &[]);
+                results.add(place, library, &[value], &[], true);
             }
             assert_eq!(results.ratio_to_best_peer(place), Some(expected));
+            results.add(place, 2, &[4.0], &[160.0; 2], false);
+            assert_eq!(results.ratio_to_best_peer(place), None);
         }
     }
 }

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rounds over measurements over libraries, so that what changes on the machine meets all alike; and what ends them early.
+//! Rounds over rows over libraries, so that what changes on the machine meets all alike; and what ends them early.
 //!
-//! A point that took too long is measured once in a run, a job that failed is not tried again in later rounds, and when the
-//! minutes are over the first round is finished and no other one is begun. What there is is written after each job.
+//! A point that took too long is measured once in a run, a job that failed is not tried again, and when the minutes are
+//! over the first round is finished without repeats and no other one is begun. What there is is written after each row.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::alike::Choice;
 use super::job::{self, Line};
-use super::measurement::{Axis, Clock, Measurement, Unit};
-use super::near::{Jobs, Taken};
+use super::measurement::{Clock, Measurement, Unit};
+use super::near::{Row, Rows};
 use super::options::BenchOptions;
 use super::results::{Place, Results};
 use super::target::Target;
-use super::{cache_line, run};
+use super::{alike, cache_line, run};
 
-/// What one library does in a round.
+/// What one job of a library measures.
 pub(super) struct Step {
     pub(super) measurement: &'static Measurement,
     pub(super) ranks: u32,
+    /// None of a measurement without sizes.
+    pub(super) sizes: Vec<usize>,
 }
 
 impl Step {
@@ -32,12 +35,29 @@ impl Step {
     }
 }
 
-/// One library in one step of one round.
+/// One step of one round, which every library does.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct Turn<'a> {
     pub(super) round: u64,
     pub(super) step: &'a Step,
-    pub(super) library: usize,
+}
+
+/// One library in a turn.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    round: u64,
+    step: &'a Step,
+    library: usize,
+}
+
+impl<'a> Turn<'a> {
+    fn job(self, library: usize) -> Job<'a> {
+        Job {
+            round: self.round,
+            step: self.step,
+            library,
+        }
+    }
 }
 
 /// Values of a job.
@@ -67,19 +87,19 @@ pub(super) struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// Rounds of so many jobs.
+    /// Rounds of so many turns.
     pub(super) fn new(
         options: &'a BenchOptions,
         targets: &'a [Target],
         head: Results,
-        jobs: usize,
+        turns: usize,
     ) -> Self {
         Self {
             options,
             targets,
             head,
             start: Instant::now(),
-            bar: progress_bar(options, jobs),
+            bar: progress_bar(options, turns * targets.len()),
             done: 0,
             slow: Vec::new(),
             failed: Vec::new(),
@@ -88,22 +108,28 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The results of what was taken.
-    pub(super) fn results(&self, taken: &[Taken<Job<'_>, Values>]) -> Results {
+    /// The results of what counts of what was taken.
+    pub(super) fn results(&self, taken: &[Row<Turn<'_>, Values>]) -> Results {
         let mut results = self.head.clone();
-        for one in taken {
-            for (place, values) in &one.values {
-                results.add(*place, one.job.library, values, &one.distances);
+        for (index, first) in taken.iter().enumerate() {
+            let same = |row: &&Row<Turn<'_>, Values>| std::ptr::eq(row.row.step, first.row.step);
+            if taken[..index].iter().any(|row| same(&row)) {
+                continue;
+            }
+            let rounds: Vec<&Row<_, _>> = taken[index..].iter().filter(same).collect();
+            let choices: Vec<Choice> = rounds.iter().map(|row| row.choice()).collect();
+            for round in alike::rounds(&choices) {
+                add(&mut results, rounds[round], &choices[round]);
             }
         }
         for slow in &self.slow {
-            results.add(slow.place, slow.library, &slow.values, &[]);
+            results.add(slow.place, slow.library, &slow.values, &[], true);
             results.limit(slow.place, slow.library);
         }
         if self.left_out > 0 {
             let minutes = self.options.minutes.unwrap_or_default();
             results.remarks.push(format!(
-                "after {minutes} minutes {} jobs of later rounds were left out",
+                "after {minutes} minutes {} rows of later rounds were left out",
                 self.left_out
             ));
         }
@@ -122,21 +148,14 @@ impl<'a> Rounds<'a> {
         Err(self.failures.join("\n"))
     }
 
-    /// Sizes that a job still has to measure; nothing for a measurement without sizes.
-    fn sizes(&self, job: &Job<'_>) -> Option<Vec<usize>> {
-        let measurement = job.step.measurement;
-        let sizes = match measurement.axis {
-            Axis::Sizes => &self.options.sizes,
-            Axis::Pieces => &self.options.pieces,
-            Axis::Ranks => return None,
-        };
+    /// Sizes that a job still has to measure.
+    fn sizes(&self, job: &Job<'_>) -> Vec<usize> {
         let wanted = |size: &usize| {
-            measurement.takes_size(*size)
-                && !self.is_slow(job, |place| {
-                    place.size_bytes == *size && place.measurement == measurement
-                })
+            !self.is_slow(job, |place| {
+                place.size_bytes == *size && place.measurement == job.step.measurement
+            })
         };
-        Some(sizes.0.iter().copied().filter(wanted).collect())
+        job.step.sizes.iter().copied().filter(wanted).collect()
     }
 
     fn is_slow(&self, job: &Job<'_>, this: impl Fn(&Place) -> bool) -> bool {
@@ -156,8 +175,8 @@ impl<'a> Rounds<'a> {
             format!("limit_us={}", options.point_limit * 1_000_000),
             format!("verify={}", u8::from(options.verifies())),
         ];
-        if let Some(sizes) = self.sizes(job) {
-            let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        let sizes: Vec<String> = self.sizes(job).iter().map(usize::to_string).collect();
+        if !sizes.is_empty() {
             words.push(format!("sizes={}", sizes.join(",")));
         }
         words
@@ -228,47 +247,75 @@ impl<'a> Rounds<'a> {
             ranks => format!("{ranks} ranks"),
         };
         let (target, name) = (&self.targets[job.library].name, job.step.measurement.name);
-        format!("{target} {name}, {ranks}")
+        let sizes = match &job.step.sizes[..] {
+            [] => String::new(),
+            [one] => format!(" of {one} B"),
+            [first, .., last] => format!(" of {first} to {last} B"),
+        };
+        format!("{target} {name}{sizes}, {ranks}")
     }
 }
 
-impl<'a> Jobs for Rounds<'a> {
-    type Job = Job<'a>;
+/// Adds what counts of a row.
+fn add(results: &mut Results, row: &Row<Turn<'_>, Values>, choice: &Choice) {
+    for (library, chosen) in choice.takes.iter().enumerate() {
+        let Some((index, is_alike)) = *chosen else {
+            continue;
+        };
+        let take = &row.libraries[library][index];
+        for (place, values) in &take.values {
+            results.add(*place, library, values, &take.distances, is_alike);
+        }
+    }
+}
+
+impl<'a> Rows for Rounds<'a> {
+    type Row = Turn<'a>;
     type Values = Values;
+
+    fn libraries(&self) -> usize {
+        self.targets.len()
+    }
 
     fn distance(&mut self) -> Option<f64> {
         cache_line::measure()
     }
 
-    fn wanted(&mut self, job: &Job<'a>, attempt: u32) -> bool {
+    fn depends_on_distance(&self, turn: &Turn<'a>) -> bool {
+        turn.step.ranks > 1 && turn.step.measurement.unit != Unit::Bytes
+    }
+
+    fn wanted(&mut self, turn: &Turn<'a>, library: usize, again: bool) -> bool {
         let limit = self
             .options
             .minutes
             .map(|minutes| Duration::from_secs(60 * minutes));
         let is_late = limit.is_some_and(|limit| self.start.elapsed() >= limit);
-        if is_late && (job.round > 1 || attempt > 1) {
-            self.left_out += u64::from(attempt == 1);
+        if is_late && (turn.round > 1 || again) {
+            self.left_out += u64::from(!again && library == 0);
             return false;
         }
-        let step = (job.step.measurement.name, job.step.ranks, job.library);
-        let has_more = match self.sizes(job) {
-            Some(sizes) => !sizes.is_empty(),
-            None => !self.is_slow(job, |place| {
-                place.measurement.job() == job.step.measurement.job()
+        let job = turn.job(library);
+        let step = turn.step;
+        let has_more = match step.sizes[..] {
+            [] => !self.is_slow(&job, |place| {
+                place.measurement.job() == step.measurement.job()
             }),
+            _ => !self.sizes(&job).is_empty(),
         };
-        has_more && !self.failed.contains(&step)
+        has_more && !(self.failed).contains(&(step.measurement.name, step.ranks, library))
     }
 
-    fn work(&mut self, job: &Job<'a>) -> Result<Values, String> {
-        let what = self.describe(job);
+    fn work(&mut self, turn: &Turn<'a>, library: usize) -> Option<Values> {
+        let job = turn.job(library);
+        let what = self.describe(&job);
         self.bar
             .set_prefix(format!("round {} of {}", job.round, self.options.rounds));
         self.bar.set_message(what.clone());
         let start = Instant::now();
-        let values = self.measure(job);
+        let values = self.measure(&job);
         let values = values.unwrap_or_else(|text| {
-            self.fail(job, text);
+            self.fail(&job, text);
             Values::new()
         });
         let (slow, values): (Values, Values) = values.into_iter().partition(|(place, list)| {
@@ -277,7 +324,7 @@ impl<'a> Jobs for Rounds<'a> {
         self.slow
             .extend(slow.into_iter().map(|(place, values)| Slow {
                 place,
-                library: job.library,
+                library,
                 values,
             }));
         self.done += 1;
@@ -291,10 +338,10 @@ impl<'a> Jobs for Rounds<'a> {
                 self.done
             ));
         }
-        Ok(values)
+        (!values.is_empty()).then_some(values)
     }
 
-    fn keep(&mut self, taken: &[Taken<Job<'a>, Values>]) -> Result<(), String> {
+    fn keep(&mut self, taken: &[Row<Turn<'a>, Values>]) -> Result<(), String> {
         if self.options.json.is_none() && self.options.markdown.is_none() {
             return Ok(());
         }

@@ -4,14 +4,17 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use super::measurement::{Axis, MEASUREMENTS};
+use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::options::BenchOptions;
 use super::results::{Library, Results};
-use super::round::{Job, Rounds, Step};
+use super::round::{Rounds, Step, Turn};
 use super::table::{self, Form};
 use super::target::{self, Target};
 use super::{near, plot};
 use crate::settings;
+
+/// Most sizes of one job.
+const SIZES_OF_A_JOB: usize = 4;
 
 /// Runs `rankpoint bench`.
 pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
@@ -73,31 +76,46 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
         } else {
             measurement.ranks
         };
-        steps.extend(ranks.iter().map(|&ranks| Step { measurement, ranks }));
+        for &ranks in ranks {
+            let few = |sizes| Step {
+                measurement,
+                ranks,
+                sizes,
+            };
+            steps.extend(sizes(options, measurement).into_iter().map(few));
+        }
     }
     steps
 }
 
-/// Measures every step of every library in each round; gives what came out, and whether all went well.
+/// Sizes of a measurement, a few for each job: the shorter a job is, the likelier cores that are moved stay where they are
+/// until every library has done it. One job without sizes where there are none.
+fn sizes(options: &BenchOptions, measurement: &Measurement) -> Vec<Vec<usize>> {
+    let sizes = match measurement.axis {
+        Axis::Sizes => &options.sizes.0,
+        Axis::Pieces => &options.pieces.0,
+        Axis::Ranks => return vec![Vec::new()],
+    };
+    let taken = |&size: &usize| measurement.takes_size(size);
+    let sizes: Vec<usize> = sizes.iter().copied().filter(taken).collect();
+    sizes
+        .chunks(SIZES_OF_A_JOB)
+        .map(<[usize]>::to_vec)
+        .collect()
+}
+
+/// Measures every row with every library in each round; gives what came out, and whether all went well.
 fn measure_all(
     options: &BenchOptions,
     targets: &[Target],
     steps: &[Step],
     head: Results,
 ) -> Result<(Results, Result<(), String>), String> {
-    let all = (1..=options.rounds).flat_map(|round| {
-        let each = move |step| {
-            (0..targets.len()).map(move |library| Job {
-                round,
-                step,
-                library,
-            })
-        };
-        steps.iter().flat_map(each)
-    });
-    let jobs: Vec<Job<'_>> = all.collect();
-    let mut rounds = Rounds::new(options, targets, head, jobs.len());
-    let taken = near::run(jobs, near::PAUSE, &mut rounds)?;
+    let all =
+        (1..=options.rounds).flat_map(|round| steps.iter().map(move |step| Turn { round, step }));
+    let turns: Vec<Turn<'_>> = all.collect();
+    let mut rounds = Rounds::new(options, targets, head, turns.len());
+    let taken = near::run(turns, near::PAUSE, &mut rounds)?;
     let results = rounds.results(&taken);
     Ok((results, rounds.finish()))
 }

@@ -3,12 +3,15 @@
 
 use std::fmt::Write as _;
 
+use super::alike;
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
-use super::near;
 use super::results::{Place, Results};
 
-/// The mark of values that met cores at another distance than the others.
+/// The mark of values that met cores at another distance than the usual one, as did the others of their row.
 const ELSEWHERE: &str = "~";
+
+/// The mark of values that met cores at another distance than the others of their row.
+const APART: &str = "!";
 
 /// The mark of values that are fewer than asked for.
 const LIMITED: &str = "^";
@@ -56,13 +59,22 @@ fn conditions(results: &Results, form: Form) -> String {
         lines.push(format!("{}: {}", library.name, library.version));
     }
     let distances = results.distances();
-    if let Some(usual) = near::usual(&distances) {
+    if let Some(usual) = alike::usual(&distances) {
         lines.push(format!("core to core, one cache line: {usual:.0} ns"));
-        if near::differ(&distances, Some(usual)) {
+        if alike::differ(&distances, Some(usual)) {
             lines.push(format!(
-                "{ELSEWHERE}: measured while the cores were nearer or farther"
+                "{ELSEWHERE}: measured while the cores were nearer or farther than that"
             ));
         }
+    }
+    if results
+        .points
+        .iter()
+        .any(|point| point.met_another_distance)
+    {
+        lines.push(format!(
+            "{APART}: measured while the cores were nearer or farther than for the others of the row, which have no ratio then"
+        ));
     }
     if results.points.iter().any(|point| point.limited) {
         lines.push(format!(
@@ -194,6 +206,7 @@ fn values(results: &Results, place: Place) -> Vec<String> {
     let show = |library| {
         let value = results.median(place, library);
         let marks = [
+            (results.is_apart(place, library), APART),
             (results.elsewhere(place, library), ELSEWHERE),
             (results.is_limited(place, library), LIMITED),
         ];
@@ -300,8 +313,8 @@ mod tests {
                 ranks: 2,
                 size_bytes,
             };
-            results.add(place, 0, &[100.0], &[55.0]);
-            results.add(place, 1, &[400.0], &[60.0]);
+            results.add(place, 0, &[100.0], &[55.0], true);
+            results.add(place, 1, &[400.0], &[60.0], true);
         }
         results
     }
@@ -325,12 +338,26 @@ mod tests {
             ranks: 2,
             size_bytes: 8,
         };
-        results.add(place, 0, &[1e6], &[280.0]);
-        results.add(place, 1, &[1e6], &[55.0]);
+        for library in 0..2 {
+            results.add(place, library, &[1e6], &[280.0], true);
+        }
         let text = render(&results, Form::Terminal);
         assert!(text.contains("cache line: 55 ns"), "{text}");
-        assert_eq!(text.matches(ELSEWHERE).count(), 2, "{text}");
+        assert_eq!(text.matches(ELSEWHERE).count(), 3, "{text}");
+        assert_eq!(text.matches("1.00 x").count(), 1, "{text}");
         assert!(!render(&two_libraries(), Form::Terminal).contains(ELSEWHERE));
+    }
+
+    #[test]
+    fn a_row_whose_libraries_met_different_distances_has_no_ratio() {
+        let mut results = two_libraries();
+        let place = results.points[0].place;
+        results.add(place, 1, &[400.0], &[160.0], false);
+        let text = render(&results, Form::Terminal);
+        assert!(text.contains("100 ns  !~400 ns             -"), "{text}");
+        assert!(text.contains("\n!: measured while"), "{text}");
+        assert_eq!(text.matches("0.25 x").count(), 2, "{text}");
+        assert!(!render(&two_libraries(), Form::Terminal).contains(APART));
     }
 
     #[test]
