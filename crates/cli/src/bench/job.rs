@@ -23,6 +23,9 @@ pub(crate) enum Line {
         name: String,
         size: usize,
         values: Vec<f64>,
+        /// Core-to-core times around each value, where there is a line between two ranks.
+        #[serde(default)]
+        distances: Vec<Vec<f64>>,
     },
 }
 

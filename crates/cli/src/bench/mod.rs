@@ -12,13 +12,15 @@
 //! run -> round          what is measured when, row by row
 //! near, alike           libraries of a row again until all met cores at one distance, and what of it counts
 //! round -> job -> rank  one job a measurement; rank 0 prints values
-//! cache_line            the yardstick before and after each job
+//! line -> rank/line     how far the cores are from each other around each value
+//! cache_line            the same before and after jobs in which no rank can look
 //! results -> table, plot, JSON
 //! ```
 
 mod alike;
 mod cache_line;
 pub(crate) mod job;
+mod line;
 mod measurement;
 mod near;
 mod options;

@@ -1,89 +1,121 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows whose values can be compared: every library in turn, and those again that met another distance of the cores.
 //!
-//! [`alike`](super::alike) says which takes of a row belong together. A row is complete when each library has one of those;
-//! until then the libraries that lack one at the distance which the cores have *now* are done again, each [`TRIES`] times at
-//! most. At the end, rows that are incomplete or met another distance than the usual one get a second chance as a whole.
+//! [`alike`] says which values of a row count. Until every library has enough of them, those that lack some
+//! are done again, what they lack only, each [`TRIES`] times at most. At the end, rows of which that did not succeed, or which met another
+//! distance than the usual one, get a second chance.
 
-use std::time::Duration;
-
-use super::alike::{self, Choice, Take};
+use super::alike::{self, Sample};
 
 /// Times that a library is done in a row.
 const TRIES: usize = 4;
-/// How often a run waits for cores that are elsewhere to come back; as often again once they have.
-const PATIENCE: u32 = 10;
-/// How long it waits each time.
-pub(super) const PAUSE: Duration = Duration::from_millis(300);
+/// As how many distances the one before the first row counts.
+const FIRST: usize = 40;
+
+/// One point of a row: for each library the values of all its turns.
+pub(super) struct Point<P> {
+    pub(super) place: P,
+    pub(super) libraries: Vec<Vec<Sample>>,
+}
 
 /// A row, with all that each library gave.
-pub(super) struct Row<R, V> {
+pub(super) struct Row<R, P> {
     pub(super) row: R,
-    pub(super) libraries: Vec<Vec<Take<V>>>,
+    pub(super) points: Vec<Point<P>>,
 }
 
-impl<R, V> Row<R, V> {
-    /// What counts of it.
-    pub(super) fn choice(&self) -> Choice {
-        alike::choose(&self.libraries)
+impl<R, P: Copy + PartialEq> Row<R, P> {
+    fn add(&mut self, place: P, library: usize, count: usize, samples: Vec<Sample>) {
+        let known = self.points.iter().position(|point| point.place == place);
+        let index = known.unwrap_or_else(|| {
+            self.points.push(Point {
+                place,
+                libraries: vec![Vec::new(); count],
+            });
+            self.points.len() - 1
+        });
+        self.points[index].libraries[library].extend(samples);
+    }
+
+    /// The places at which a library lacks values that can be compared.
+    fn lacks(&self, library: usize, need: usize, usual: Option<f64>, only_usual: bool) -> Vec<P> {
+        let lacks = |point: &&Point<P>| {
+            alike::lacking(&point.libraries, need, usual, only_usual).contains(&library)
+        };
+        self.points
+            .iter()
+            .filter(lacks)
+            .map(|point| point.place)
+            .collect()
     }
 }
+
+/// Values of one turn of a library.
+pub(super) type Values<P> = Vec<(P, Vec<Sample>)>;
 
 /// The rows of a run.
 pub(super) trait Rows {
     /// What a row is.
-    type Row: Clone;
-    /// What a library gives in a row.
-    type Values;
+    type Row;
+    /// What a point of a row is.
+    type Place: Copy + PartialEq;
 
     /// How many libraries there are.
     fn libraries(&self) -> usize;
 
-    /// The core-to-core time.
+    /// The core-to-core time before anything is measured.
     fn distance(&mut self) -> Option<f64>;
 
-    /// Whether the core-to-core time has a part in the values of a row.
-    fn depends_on_distance(&self, row: &Self::Row) -> bool;
+    /// How many values of a library at one distance are enough.
+    fn need(&self) -> usize;
 
     /// Whether a library is still to be done in a row, for the first time or again.
     fn wanted(&mut self, row: &Self::Row, library: usize, again: bool) -> bool;
 
-    /// Does one library in a row; nothing if it gave nothing.
-    fn work(&mut self, row: &Self::Row, library: usize) -> Option<Self::Values>;
+    /// Does one library in a row, at all places or at some; `usual` is the usual distance, as far as it is known.
+    fn work(
+        &mut self,
+        row: &Self::Row,
+        library: usize,
+        places: Option<&[Self::Place]>,
+        usual: Option<f64>,
+    ) -> Values<Self::Place>;
 
-    /// Hears all that was taken so far, of which some may be replaced later.
-    fn keep(&mut self, taken: &[Row<Self::Row, Self::Values>]) -> Result<(), String>;
+    /// Hears all that was taken so far, to which more may be added.
+    fn keep(&mut self, taken: &[Row<Self::Row, Self::Place>]) -> Result<(), String>;
 }
 
 /// What rows gave.
-pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Values>>;
+pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Place>>;
 
-/// Does all rows, in their order. `pause` is the time between two looks at cores that are at another distance.
+/// Does all rows, in their order.
 pub(super) fn run<W: Rows>(
     list: impl IntoIterator<Item = W::Row>,
-    pause: Duration,
     rows: &mut W,
 ) -> Result<AllTaken<W>, String> {
+    let first = rows.distance();
     let mut run = Run {
         rows,
-        now: None,
-        seen: Vec::new(),
-        patience: PATIENCE,
-        pause,
+        seen: first.into_iter().cycle().take(FIRST).collect(),
     };
     let mut done: AllTaken<W> = Vec::new();
     for row in list {
-        done.push(run.take(row, false));
+        let mut taken = Row {
+            row,
+            points: Vec::new(),
+        };
+        for library in 0..run.rows.libraries() {
+            if run.rows.wanted(&taken.row, library, false) {
+                run.work(&mut taken, library, None);
+            }
+        }
+        run.complete(&mut taken, false);
+        done.push(taken);
         run.rows.keep(&done)?;
     }
     for index in 0..done.len() {
-        if !run.is_good(&done[index]) {
-            let again = run.take(done[index].row.clone(), true);
-            let is_whole = |row: &Row<_, _>| row.libraries.iter().all(|takes| !takes.is_empty());
-            if run.is_good(&again) && is_whole(&again) == is_whole(&done[index]) {
-                done[index] = again;
-                run.rows.keep(&done)?;
-            }
+        if run.complete(&mut done[index], true) {
+            run.rows.keep(&done)?;
         }
     }
     Ok(done)
@@ -92,95 +124,45 @@ pub(super) fn run<W: Rows>(
 /// What a run knows of the cores.
 struct Run<'a, W> {
     rows: &'a mut W,
-    now: Option<f64>,
     seen: Vec<f64>,
-    patience: u32,
-    pause: Duration,
 }
 
 impl<W: Rows> Run<'_, W> {
-    /// Does a row.
-    fn take(&mut self, row: W::Row, again: bool) -> Row<W::Row, W::Values> {
-        let mut taken = Row {
-            libraries: (0..self.rows.libraries()).map(|_| Vec::new()).collect(),
-            row,
-        };
-        let depends = self.rows.depends_on_distance(&taken.row);
-        if depends {
-            self.now = self.rows.distance();
-            let usual = alike::usual(&self.seen);
-            self.wait_until(|now| !alike::differ(&[now], usual));
-        }
-        for library in 0..taken.libraries.len() {
-            self.work(&mut taken, library, depends, again);
-        }
-        while depends && !taken.choice().is_alike() {
-            let best = alike::window(&taken.libraries, None);
-            let Some(best) = best else { break };
-            self.wait_until(|now| best.holds(&[now]));
-            // The most that can be completed without waiting any longer.
-            let here = alike::window(&taken.libraries, self.now).unwrap_or(best);
-            let lacks =
-                |takes: &Vec<Take<_>>| !takes.iter().any(|take| here.holds(&take.distances));
-            let next = (0..taken.libraries.len())
-                .filter(|&library| {
-                    let takes = &taken.libraries[library];
-                    (1..TRIES).contains(&takes.len()) && lacks(takes)
-                })
-                .min_by_key(|&library| taken.libraries[library].len());
-            if !next.is_some_and(|library| self.work(&mut taken, library, depends, true)) {
-                break;
-            }
-        }
-        taken
-    }
-
-    /// Does one library in a row; whether it gave anything.
+    /// Does one library in a row.
     fn work(
         &mut self,
-        taken: &mut Row<W::Row, W::Values>,
+        taken: &mut Row<W::Row, W::Place>,
         library: usize,
-        depends: bool,
-        again: bool,
-    ) -> bool {
-        if !self.rows.wanted(&taken.row, library, again) {
-            return false;
+        places: Option<&[W::Place]>,
+    ) {
+        let usual = alike::usual(&self.seen);
+        let count = self.rows.libraries();
+        for (place, samples) in self.rows.work(&taken.row, library, places, usual) {
+            self.seen
+                .extend(samples.iter().flat_map(|sample| &sample.met));
+            taken.add(place, library, count, samples);
         }
-        let before = self.now;
-        let values = self.rows.work(&taken.row, library);
-        let mut distances = Vec::new();
-        if depends {
-            self.now = self.rows.distance();
-            distances.extend(before.into_iter().chain(self.now));
-            self.seen.extend(&distances);
-        }
-        let has_values = values.is_some();
-        let take = |values| Take { values, distances };
-        taken.libraries[library].extend(values.map(take));
-        has_values
     }
 
-    /// Waits for cores that are elsewhere, as long as there is patience.
-    fn wait_until(&mut self, is_there: impl Fn(f64) -> bool) {
-        if self.now.is_none_or(&is_there) {
-            self.patience = PATIENCE;
-            return;
-        }
-        while self.patience > 0 {
-            self.patience -= 1;
-            std::thread::sleep(self.pause);
-            self.now = self.rows.distance();
-            if self.now.is_none_or(&is_there) {
+    /// Does libraries again that lack values which can be compared; whether any was done.
+    fn complete(&mut self, taken: &mut Row<W::Row, W::Place>, only_usual: bool) -> bool {
+        let mut has_worked = false;
+        for _ in 1..TRIES {
+            let mut has_more = false;
+            for library in 0..self.rows.libraries() {
+                let usual = alike::usual(&self.seen);
+                let places = taken.lacks(library, self.rows.need(), usual, only_usual);
+                if !places.is_empty() && self.rows.wanted(&taken.row, library, true) {
+                    self.work(taken, library, Some(&places));
+                    has_more = true;
+                }
+            }
+            if !has_more {
                 break;
             }
+            has_worked = true;
         }
-    }
-
-    /// Whether all libraries met the same distance, and it was the usual one.
-    fn is_good(&self, row: &Row<W::Row, W::Values>) -> bool {
-        let choice = row.choice();
-        let usual = alike::usual(&self.seen);
-        choice.is_alike() && !alike::differ(choice.distance.as_slice(), usual)
+        has_worked
     }
 }
 
@@ -188,41 +170,54 @@ impl<W: Rows> Run<'_, W> {
 mod tests {
     use super::*;
 
-    /// Rows of three libraries on a machine of given distances, the last of which stays; each job gives its number.
+    /// Rows of three libraries and two places on a machine of given distances, the last of which stays: each turn of a
+    /// library meets the next one, with two values at each place.
     struct Three<'a> {
         distances: std::slice::Iter<'a, f64>,
         last: Option<f64>,
-        jobs: u32,
-        /// The jobs after which nothing is repeated.
-        most: u32,
-        depends: bool,
+        /// Library and number of places of each turn.
+        turns: Vec<(usize, usize)>,
+        /// The turns after which nothing is repeated.
+        most: usize,
         kept: usize,
     }
 
     impl Rows for Three<'_> {
         type Row = char;
-        type Values = u32;
+        type Place = u32;
 
         fn libraries(&self) -> usize {
             3
         }
 
         fn distance(&mut self) -> Option<f64> {
-            self.last = self.distances.next().copied().or(self.last);
-            self.last
+            None
         }
 
-        fn depends_on_distance(&self, _: &char) -> bool {
-            self.depends
+        fn need(&self) -> usize {
+            2
         }
 
         fn wanted(&mut self, _: &char, _: usize, again: bool) -> bool {
-            !again || self.jobs < self.most
+            !again || self.turns.len() < self.most
         }
 
-        fn work(&mut self, _: &char, _: usize) -> Option<u32> {
-            self.jobs += 1;
-            Some(self.jobs)
+        fn work(
+            &mut self,
+            _: &char,
+            library: usize,
+            places: Option<&[u32]>,
+            _: Option<f64>,
+        ) -> Values<u32> {
+            let places = places.unwrap_or(&[1, 2]);
+            self.turns.push((library, places.len()));
+            self.last = self.distances.next().copied().or(self.last);
+            let sample = Sample {
+                value: self.turns.len() as f64,
+                met: self.last.into_iter().collect(),
+            };
+            let values = |&place: &u32| (place, vec![sample.clone(); 2]);
+            places.iter().map(values).collect()
         }
 
         fn keep(&mut self, taken: &[Row<char, u32>]) -> Result<(), String> {
@@ -231,86 +226,72 @@ mod tests {
         }
     }
 
-    fn machine(distances: &[f64]) -> Three<'_> {
-        Three {
+    /// The distances that count in each row, at the first place; nothing if libraries are apart. And all turns.
+    fn run_on(
+        distances: &[f64],
+        rows: &[char],
+        most: usize,
+    ) -> (Vec<Option<f64>>, Vec<(usize, usize)>) {
+        let mut machine = Three {
             distances: distances.iter(),
             last: None,
-            jobs: 0,
-            most: u32::MAX,
-            depends: true,
+            turns: Vec::new(),
+            most,
             kept: 0,
-        }
-    }
-
-    /// Each row with the jobs that count and the distance they met, and the number of all jobs.
-    fn run_on(mut machine: Three<'_>, rows: &[char]) -> (Vec<(Vec<u32>, Option<f64>)>, u32) {
-        let taken = run(rows.iter().copied(), Duration::ZERO, &mut machine).unwrap();
+        };
+        let taken = run(rows.iter().copied(), &mut machine).unwrap();
         assert_eq!(machine.kept, rows.len());
-        let counts = taken.iter().map(|row| {
-            let choice = row.choice();
-            let chosen = choice.takes.iter().zip(&row.libraries);
-            let jobs = chosen.map(|(take, takes)| takes[take.unwrap().0].values);
-            (jobs.collect(), choice.distance)
-        });
-        (counts.collect(), machine.jobs)
+        let distance = |row: &Row<char, u32>| {
+            let chosen = alike::choose(&row.points[0].libraries, 2);
+            let is_whole = chosen.iter().all(|one| !one.is_apart);
+            is_whole.then(|| chosen[0].met.first().copied()).flatten()
+        };
+        (taken.iter().map(distance).collect(), machine.turns)
     }
 
     #[test]
     fn a_steady_machine_does_each_library_once() {
-        let (rows, jobs) = run_on(machine(&[55.0, 60.0, 58.0]), &['a', 'b']);
-        assert_eq!(jobs, 6);
-        assert_eq!(rows[0], (vec![1, 2, 3], Some(58.0)));
-        assert_eq!(rows[1], (vec![4, 5, 6], Some(58.0)));
+        let (met, turns) = run_on(&[55.0, 60.0, 58.0], &['a', 'b'], usize::MAX);
+        assert_eq!(met, [Some(55.0), Some(58.0)]);
+        assert_eq!(turns, [(0, 2), (1, 2), (2, 2), (0, 2), (1, 2), (2, 2)]);
     }
 
     #[test]
     fn a_library_that_met_other_cores_is_repeated() {
-        let (rows, jobs) = run_on(machine(&[55.0, 55.0, 280.0, 55.0]), &['a']);
-        assert_eq!((rows, jobs), (vec![(vec![1, 4, 5], Some(55.0))], 5));
-    }
-
-    #[test]
-    fn cores_that_stay_apart_let_the_others_be_repeated() {
-        let (rows, jobs) = run_on(machine(&[55.0, 55.0, 55.0, 280.0]), &['a']);
-        assert_eq!((rows, jobs), (vec![(vec![4, 5, 6], Some(280.0))], 9));
+        let (met, turns) = run_on(&[55.0, 280.0, 55.0], &['a'], usize::MAX);
+        assert_eq!((met, turns[3..].to_vec()), (vec![Some(55.0)], vec![(1, 2)]));
     }
 
     #[test]
     fn rows_that_were_done_far_away_are_repeated_near() {
-        let mut distances = vec![280.0; 4];
+        let mut distances = vec![280.0; 3];
         distances.push(55.0);
-        let (rows, jobs) = run_on(machine(&distances), &['a', 'b', 'c']);
-        assert!(rows.iter().all(|row| row.1 == Some(55.0)), "{rows:?}");
-        assert_eq!((&rows[0].0, jobs), (&vec![10, 11, 12], 12));
+        let (met, turns) = run_on(&distances, &['a', 'b', 'c'], usize::MAX);
+        assert_eq!((met, turns.len()), (vec![Some(55.0); 3], 12));
     }
 
     #[test]
     fn a_machine_that_never_holds_still_comes_to_an_end() {
         let moving: Vec<f64> = (0..1000)
-            .map(|step| 10.0 * 1.5_f64.powi(step % 9))
+            .map(|step| 10.0 * 1.5_f64.powi(step % 7))
             .collect();
-        let (rows, jobs) = run_on(machine(&moving), &['a', 'b']);
-        assert!(rows.iter().all(|row| row.1.is_none()), "{rows:?}");
-        assert!(jobs <= 2 * 2 * 3 * TRIES as u32, "{jobs}");
+        let (met, turns) = run_on(&moving, &['a', 'b'], usize::MAX);
+        assert!(
+            met.len() == 2 && turns.len() <= 2 * 3 * (2 * TRIES - 1),
+            "{turns:?}"
+        );
     }
 
     #[test]
     fn what_was_taken_stays_when_no_more_is_wanted() {
-        let late = Three {
-            most: 3,
-            ..machine(&[55.0, 55.0, 280.0, 55.0])
-        };
-        assert_eq!(run_on(late, &['a']), (vec![(vec![1, 2, 3], None)], 3));
+        assert_eq!(
+            run_on(&[55.0, 280.0, 55.0], &['a'], 3),
+            (vec![None], vec![(0, 2), (1, 2), (2, 2)])
+        );
     }
 
     #[test]
-    fn rows_that_do_not_depend_on_the_distance_are_done_once() {
-        let memory = Three {
-            depends: false,
-            ..machine(&[55.0, 280.0, 55.0, 280.0])
-        };
-        assert_eq!(run_on(memory, &['a']), (vec![(vec![1, 2, 3], None)], 3));
-        let one_core = machine(&[]);
-        assert_eq!(run_on(one_core, &['a']), (vec![(vec![1, 2, 3], None)], 3));
+    fn without_distances_each_library_is_done_once() {
+        assert_eq!(run_on(&[], &['a'], usize::MAX).1.len(), 3);
     }
 }

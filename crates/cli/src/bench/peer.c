@@ -22,6 +22,9 @@ typedef struct {
     int size_count;
     long iterations, repetitions, budget_us, limit_us;
     int verify;
+    /* The file of the line between ranks 0 and 1 and its usual time, or null. */
+    const char *line;
+    long near_ns;
 } options_t;
 
 /* What a batch works on. */
@@ -86,6 +89,8 @@ static void check(const unsigned char *data, size_t size, uint64_t message)
             give_up("wrong data: message %llu of %zu bytes at byte %zu", (unsigned long long)message, size, place);
 }
 
+#include "peer/line.h"
+
 static void report(const char *name, int size, const double *values, long count)
 {
     if (rank != 0)
@@ -93,7 +98,9 @@ static void report(const char *name, int size, const double *values, long count)
     printf("{\"name\":\"%s\",\"size\":%d,\"values\":[", name, size);
     for (long i = 0; i < count; i++)
         printf("%s%.17g", i ? "," : "", values[i]);
-    printf("]}\n");
+    printf("]");
+    line_report(count);
+    printf("}\n");
 }
 
 /* What is measured; each part uses what stands before it. */
@@ -137,6 +144,10 @@ static options_t parse(int count, char **words)
             options.limit_us = atol(value);
         else if (strcmp(words[i], "verify") == 0)
             options.verify = atoi(value);
+        else if (strcmp(words[i], "line") == 0)
+            options.line = value;
+        else if (strcmp(words[i], "near_ns") == 0)
+            options.near_ns = atol(value);
         else if (strcmp(words[i], "sizes") == 0) {
             options.size_count = 0;
             for (char *part = strtok(value, ","); part && options.size_count < SIZES; part = strtok(NULL, ","))
@@ -194,6 +205,8 @@ int main(int count, char **words)
         version[strcspn(version, ",\n\"\\")] = 0;
         if (rank == 0)
             printf("{\"version\":\"%s\",\"ranks\":%d}\n", version, ranks);
+        if (options.line)
+            line_open(options.line, (double)options.near_ns);
         if (strstr(options.name, "-memory"))
             resident();
         else if (strcmp(options.name, "pack-1") == 0)

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::alike;
+use super::alike::{self, Chosen};
 use super::measurement::{Better, Measurement, Unit};
 
 /// Everything that one run of `rankpoint bench` has found.
@@ -50,7 +50,7 @@ pub(super) struct Point {
     pub(super) median: f64,
     /// In the order in which they were taken; nanoseconds, bytes, a rate per second or per cent.
     pub(super) values: Vec<f64>,
-    /// Core-to-core times in nanoseconds before and after each job that gave values; none where they do not matter.
+    /// Core-to-core times in nanoseconds around each value; none where they do not matter.
     pub(super) core_to_core_ns: Vec<f64>,
     /// Whether those are others than the other libraries of the row met, however often it was repeated.
     pub(super) met_another_distance: bool,
@@ -59,15 +59,8 @@ pub(super) struct Point {
 }
 
 impl Results {
-    /// Adds values to a point; `is_alike` says that the cores were as far from each other as for the other libraries.
-    pub(super) fn add(
-        &mut self,
-        place: Place,
-        library: usize,
-        values: &[f64],
-        core_to_core_ns: &[f64],
-        is_alike: bool,
-    ) {
+    /// Adds values to a point.
+    pub(super) fn add(&mut self, place: Place, library: usize, chosen: &Chosen) {
         let known = |point: &Point| point.place == place && point.library == library;
         let index = self.points.iter().position(known).unwrap_or_else(|| {
             self.points.push(Point {
@@ -82,10 +75,10 @@ impl Results {
             self.points.len() - 1
         });
         let point = &mut self.points[index];
-        point.values.extend_from_slice(values);
+        point.values.extend_from_slice(&chosen.values);
         point.median = median(&point.values);
-        point.core_to_core_ns.extend(core_to_core_ns);
-        point.met_another_distance |= !is_alike;
+        point.core_to_core_ns.extend(&chosen.met);
+        point.met_another_distance |= chosen.is_apart;
     }
 
     /// Marks a point whose values took too long.
@@ -105,7 +98,7 @@ impl Results {
             .is_some_and(|point| point.limited)
     }
 
-    /// Core-to-core times in nanoseconds before and after all jobs.
+    /// Core-to-core times in nanoseconds around all values.
     pub(super) fn distances(&self) -> Vec<f64> {
         let all = self.points.iter().flat_map(|point| &point.core_to_core_ns);
         all.copied().collect()
@@ -199,6 +192,14 @@ mod tests {
         assert_eq!(median(&[1.0, 2.0, 3.0, 4.0]), 2.5);
     }
 
+    fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
+        Chosen {
+            values: vec![value],
+            met: vec![distance; 2],
+            is_apart,
+        }
+    }
+
     #[test]
     fn the_best_peer_is_the_fastest_one() {
         let library = |name: &str| Library {
@@ -217,10 +218,10 @@ mod tests {
             };
             assert_eq!(results.ratio_to_best_peer(place), None);
             for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
-                results.add(place, library, &[value], &[], true);
+                results.add(place, library, &chosen(value, 57.0, false));
             }
             assert_eq!(results.ratio_to_best_peer(place), Some(expected));
-            results.add(place, 2, &[4.0], &[160.0; 2], false);
+            results.add(place, 2, &chosen(4.0, 160.0, true));
             assert_eq!(results.ratio_to_best_peer(place), None);
         }
     }

@@ -8,14 +8,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::alike::Choice;
-use super::job::{self, Line};
+use super::alike::{Chosen, SAME, Sample};
+use super::job;
+use super::line::Line;
 use super::measurement::{Clock, Measurement, Unit};
-use super::near::{Row, Rows};
+use super::near::{self, Row, Rows};
 use super::options::BenchOptions;
 use super::results::{Place, Results};
 use super::target::Target;
 use super::{alike, cache_line, run};
+
+/// Looks at the cores before the first job, of which the nearest counts.
+const FIRST_LOOKS: u32 = 5;
 
 /// What one job of a library measures.
 pub(super) struct Step {
@@ -43,25 +47,16 @@ pub(super) struct Turn<'a> {
 }
 
 /// One library in a turn.
-#[derive(Clone, Copy)]
 struct Job<'a> {
     round: u64,
     step: &'a Step,
     library: usize,
-}
-
-impl<'a> Turn<'a> {
-    fn job(self, library: usize) -> Job<'a> {
-        Job {
-            round: self.round,
-            step: self.step,
-            library,
-        }
-    }
+    /// Its sizes that are to be measured.
+    sizes: Vec<usize>,
 }
 
 /// Values of a job.
-pub(super) type Values = Vec<(Place, Vec<f64>)>;
+type Values = near::Values<Place>;
 
 /// A point that took too long: its values are all that it gets.
 struct Slow {
@@ -109,21 +104,23 @@ impl<'a> Rounds<'a> {
     }
 
     /// The results of what counts of what was taken.
-    pub(super) fn results(&self, taken: &[Row<Turn<'_>, Values>]) -> Results {
+    pub(super) fn results(&self, taken: &[Row<Turn<'_>, Place>]) -> Results {
         let mut results = self.head.clone();
-        for (index, first) in taken.iter().enumerate() {
-            let same = |row: &&Row<Turn<'_>, Values>| std::ptr::eq(row.row.step, first.row.step);
-            if taken[..index].iter().any(|row| same(&row)) {
-                continue;
-            }
-            let rounds: Vec<&Row<_, _>> = taken[index..].iter().filter(same).collect();
-            let choices: Vec<Choice> = rounds.iter().map(|row| row.choice()).collect();
-            for round in alike::rounds(&choices) {
-                add(&mut results, rounds[round], &choices[round]);
+        for (place, libraries) in pooled(taken) {
+            let all = alike::choose(&libraries, self.need());
+            for (library, chosen) in all.iter().enumerate() {
+                if !chosen.values.is_empty() {
+                    results.add(place, library, chosen);
+                }
             }
         }
         for slow in &self.slow {
-            results.add(slow.place, slow.library, &slow.values, &[], true);
+            let values = slow.values.clone();
+            let chosen = Chosen {
+                values,
+                ..Chosen::default()
+            };
+            results.add(slow.place, slow.library, &chosen);
             results.limit(slow.place, slow.library);
         }
         if self.left_out > 0 {
@@ -148,24 +145,23 @@ impl<'a> Rounds<'a> {
         Err(self.failures.join("\n"))
     }
 
-    /// Sizes that a job still has to measure.
-    fn sizes(&self, job: &Job<'_>) -> Vec<usize> {
+    /// Sizes of a step that a library still has to measure.
+    fn sizes(&self, step: &Step, library: usize) -> Vec<usize> {
         let wanted = |size: &usize| {
-            !self.is_slow(job, |place| {
-                place.size_bytes == *size && place.measurement == job.step.measurement
+            !self.is_slow(step, library, |place| {
+                place.size_bytes == *size && place.measurement == step.measurement
             })
         };
-        job.step.sizes.iter().copied().filter(wanted).collect()
+        step.sizes.iter().copied().filter(wanted).collect()
     }
 
-    fn is_slow(&self, job: &Job<'_>, this: impl Fn(&Place) -> bool) -> bool {
-        let ranks = job.step.ranks;
-        let mut own = self.slow.iter().filter(|slow| slow.library == job.library);
-        own.any(|slow| slow.place.ranks == ranks && this(&slow.place))
+    fn is_slow(&self, step: &Step, library: usize, this: impl Fn(&Place) -> bool) -> bool {
+        let mut own = self.slow.iter().filter(|slow| slow.library == library);
+        own.any(|slow| slow.place.ranks == step.ranks && this(&slow.place))
     }
 
-    /// The words that tell the ranks what to do.
-    fn words(&self, job: &Job<'_>) -> Vec<String> {
+    /// The words that tell the ranks what to do, with the line between two ranks that have a core each.
+    fn words(&self, job: &Job<'_>, line: Option<(&Line, f64)>) -> Vec<String> {
         let options = self.options;
         let mut words = vec![
             job.step.measurement.job().to_owned(),
@@ -175,34 +171,64 @@ impl<'a> Rounds<'a> {
             format!("limit_us={}", options.point_limit * 1_000_000),
             format!("verify={}", u8::from(options.verifies())),
         ];
-        let sizes: Vec<String> = self.sizes(job).iter().map(usize::to_string).collect();
+        let sizes: Vec<String> = job.sizes.iter().map(usize::to_string).collect();
         if !sizes.is_empty() {
             words.push(format!("sizes={}", sizes.join(",")));
+        }
+        if let Some((line, usual)) = line {
+            words.push(format!("line={}", line.path()));
+            words.push(format!("near_ns={:.0}", usual * SAME));
         }
         words
     }
 
     /// Values of a job, also of one that failed before its end.
-    fn measure(&mut self, job: &Job<'_>) -> Result<Values, String> {
+    fn measure(&mut self, job: &Job<'_>, usual: Option<f64>) -> Result<Values, String> {
         let (target, step) = (&self.targets[job.library], job.step);
+        let depends = step.ranks > 1 && step.measurement.unit != Unit::Bytes;
+        // Around the job, where no rank looks meanwhile.
+        let around = |before: Option<f64>| {
+            let after = before.and_then(|_| cache_line::measure());
+            Vec::from_iter(before.into_iter().chain(after))
+        };
+        let has_line =
+            step.ranks == 2 && self.head.cores > 1 && step.measurement.clock == Clock::Rank;
+        let before = if depends && !has_line {
+            cache_line::measure()
+        } else {
+            None
+        };
+        let sample = |(value, met)| Sample { value, met };
         if step.measurement.clock == Clock::Job {
-            return Ok(vec![(step.place(step.measurement, 0), self.starts(job)?)]);
+            let times = self.starts(job)?;
+            let met = around(before);
+            let samples = times.into_iter().map(|time| sample((time, met.clone())));
+            return Ok(vec![(step.place(step.measurement, 0), samples.collect())]);
         }
-        let words = self.words(job);
+        let line = if depends && has_line {
+            Some(Line::new()?)
+        } else {
+            None
+        };
+        let words = self.words(job, line.as_ref().zip(usual));
         let outcome = job::run_partly(target, step.ranks, &words, self.options.limit())?;
+        let met = around(before);
         let mut values = Values::new();
         for line in outcome.lines {
             match line {
-                Line::Start { version } => self.head.libraries[job.library].version = version,
-                Line::Point {
+                job::Line::Start { version } => self.head.libraries[job.library].version = version,
+                job::Line::Point {
                     name,
                     size,
                     values: list,
+                    distances,
                 } => {
                     let row = Measurement::find(&name)
                         .ok_or_else(|| format!("{} measured {name}", target.name))?;
                     if self.options.measurements().contains(&row) {
-                        values.push((step.place(row, size), list));
+                        let met = distances.into_iter().chain(std::iter::repeat(met.clone()));
+                        let samples = list.into_iter().zip(met).map(sample);
+                        values.push((step.place(row, size), samples.collect()));
                     }
                 }
             }
@@ -247,7 +273,7 @@ impl<'a> Rounds<'a> {
             ranks => format!("{ranks} ranks"),
         };
         let (target, name) = (&self.targets[job.library].name, job.step.measurement.name);
-        let sizes = match &job.step.sizes[..] {
+        let sizes = match &job.sizes[..] {
             [] => String::new(),
             [one] => format!(" of {one} B"),
             [first, .., last] => format!(" of {first} to {last} B"),
@@ -256,33 +282,37 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Adds what counts of a row.
-fn add(results: &mut Results, row: &Row<Turn<'_>, Values>, choice: &Choice) {
-    for (library, chosen) in choice.takes.iter().enumerate() {
-        let Some((index, is_alike)) = *chosen else {
-            continue;
-        };
-        let take = &row.libraries[library][index];
-        for (place, values) in &take.values {
-            results.add(*place, library, values, &take.distances, is_alike);
+/// All values of each point, of all rounds together.
+fn pooled(taken: &[Row<Turn<'_>, Place>]) -> Vec<(Place, Vec<Vec<Sample>>)> {
+    let mut all: Vec<(Place, Vec<Vec<Sample>>)> = Vec::new();
+    for point in taken.iter().flat_map(|row| &row.points) {
+        match all.iter_mut().find(|(place, _)| *place == point.place) {
+            Some((_, libraries)) => {
+                for (known, more) in libraries.iter_mut().zip(&point.libraries) {
+                    known.extend_from_slice(more);
+                }
+            }
+            None => all.push((point.place, point.libraries.clone())),
         }
     }
+    all
 }
 
 impl<'a> Rows for Rounds<'a> {
     type Row = Turn<'a>;
-    type Values = Values;
+    type Place = Place;
 
     fn libraries(&self) -> usize {
         self.targets.len()
     }
 
     fn distance(&mut self) -> Option<f64> {
-        cache_line::measure()
+        let looks = (0..FIRST_LOOKS).filter_map(|_| cache_line::measure());
+        looks.min_by(f64::total_cmp)
     }
 
-    fn depends_on_distance(&self, turn: &Turn<'a>) -> bool {
-        turn.step.ranks > 1 && turn.step.measurement.unit != Unit::Bytes
+    fn need(&self) -> usize {
+        (self.options.repetitions as usize).div_ceil(2)
     }
 
     fn wanted(&mut self, turn: &Turn<'a>, library: usize, again: bool) -> bool {
@@ -295,25 +325,39 @@ impl<'a> Rows for Rounds<'a> {
             self.left_out += u64::from(!again && library == 0);
             return false;
         }
-        let job = turn.job(library);
         let step = turn.step;
         let has_more = match step.sizes[..] {
-            [] => !self.is_slow(&job, |place| {
+            [] => !self.is_slow(step, library, |place| {
                 place.measurement.job() == step.measurement.job()
             }),
-            _ => !self.sizes(&job).is_empty(),
+            _ => !self.sizes(step, library).is_empty(),
         };
         has_more && !(self.failed).contains(&(step.measurement.name, step.ranks, library))
     }
 
-    fn work(&mut self, turn: &Turn<'a>, library: usize) -> Option<Values> {
-        let job = turn.job(library);
+    fn work(
+        &mut self,
+        turn: &Turn<'a>,
+        library: usize,
+        places: Option<&[Place]>,
+        usual: Option<f64>,
+    ) -> Values {
+        let mut sizes = self.sizes(turn.step, library);
+        if let Some(places) = places {
+            sizes.retain(|size| places.iter().any(|place| place.size_bytes == *size));
+        }
+        let job = Job {
+            round: turn.round,
+            step: turn.step,
+            library,
+            sizes,
+        };
         let what = self.describe(&job);
         self.bar
             .set_prefix(format!("round {} of {}", job.round, self.options.rounds));
         self.bar.set_message(what.clone());
         let start = Instant::now();
-        let values = self.measure(&job);
+        let values = self.measure(&job, usual);
         let values = values.unwrap_or_else(|text| {
             self.fail(&job, text);
             Values::new()
@@ -322,10 +366,10 @@ impl<'a> Rows for Rounds<'a> {
             place.measurement.unit != Unit::Bytes && (list.len() as u64) < self.options.repetitions
         });
         self.slow
-            .extend(slow.into_iter().map(|(place, values)| Slow {
+            .extend(slow.into_iter().map(|(place, samples)| Slow {
                 place,
                 library,
-                values,
+                values: samples.iter().map(|sample| sample.value).collect(),
             }));
         self.done += 1;
         let length = self.bar.length().unwrap_or_default().max(self.done);
@@ -333,15 +377,16 @@ impl<'a> Rows for Rounds<'a> {
         self.bar.inc(1);
         if self.bar.is_hidden() && !self.options.quiet {
             let (round, seconds) = (job.round, start.elapsed().as_secs_f64());
+            let again = if places.is_some() { " again" } else { "" };
             run::tell(&format!(
-                "{}/{length}, round {round}: {what}: {seconds:.1} s",
+                "{}/{length}, round {round}: {what}{again}: {seconds:.1} s",
                 self.done
             ));
         }
-        (!values.is_empty()).then_some(values)
+        values
     }
 
-    fn keep(&mut self, taken: &[Row<Turn<'a>, Values>]) -> Result<(), String> {
+    fn keep(&mut self, taken: &[Row<Turn<'a>, Place>]) -> Result<(), String> {
         if self.options.json.is_none() && self.options.markdown.is_none() {
             return Ok(());
         }

@@ -115,7 +115,7 @@ fn measure_all(
         (1..=options.rounds).flat_map(|round| steps.iter().map(move |step| Turn { round, step }));
     let turns: Vec<Turn<'_>> = all.collect();
     let mut rounds = Rounds::new(options, targets, head, turns.len());
-    let taken = near::run(turns, near::PAUSE, &mut rounds)?;
+    let taken = near::run(turns, &mut rounds)?;
     let results = rounds.results(&taken);
     Ok((results, rounds.finish()))
 }

@@ -294,8 +294,17 @@ fn capitalise(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::alike::Chosen;
     use super::super::results::Library;
     use super::*;
+
+    fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
+        Chosen {
+            values: vec![value],
+            met: vec![distance; 2],
+            is_apart,
+        }
+    }
 
     fn two_libraries() -> Results {
         let library = |name: &str| Library {
@@ -313,8 +322,8 @@ mod tests {
                 ranks: 2,
                 size_bytes,
             };
-            results.add(place, 0, &[100.0], &[55.0], true);
-            results.add(place, 1, &[400.0], &[60.0], true);
+            results.add(place, 0, &chosen(100.0, 55.0, false));
+            results.add(place, 1, &chosen(400.0, 60.0, false));
         }
         results
     }
@@ -339,7 +348,7 @@ mod tests {
             size_bytes: 8,
         };
         for library in 0..2 {
-            results.add(place, library, &[1e6], &[280.0], true);
+            results.add(place, library, &chosen(1e6, 280.0, false));
         }
         let text = render(&results, Form::Terminal);
         assert!(text.contains("cache line: 55 ns"), "{text}");
@@ -352,7 +361,7 @@ mod tests {
     fn a_row_whose_libraries_met_different_distances_has_no_ratio() {
         let mut results = two_libraries();
         let place = results.points[0].place;
-        results.add(place, 1, &[400.0], &[160.0], false);
+        results.add(place, 1, &chosen(400.0, 160.0, true));
         let text = render(&results, Form::Terminal);
         assert!(text.contains("100 ns  !~400 ns             -"), "{text}");
         assert!(text.contains("\n!: measured while"), "{text}");

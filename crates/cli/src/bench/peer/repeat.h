@@ -36,8 +36,11 @@ static void measure(batch_t batch, work_t *work, double *values)
     long seen;
     work->taken = 0;
     if (rank != 0) {
-        while (MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD), iterations > 0)
-            batch(work, (long)iterations);
+        while (MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD), iterations != 0)
+            if (iterations != LOOK)
+                batch(work, (long)iterations);
+            else if (line.page)
+                line_answer();
         return;
     }
     if (work->first >= limit) {
@@ -46,25 +49,13 @@ static void measure(batch_t batch, work_t *work, double *values)
         long count = warm_up(batch, work, &seen, &time);
         double expected = time * (double)count / (double)seen;
         while (work->taken < work->options->repetitions && now_ns() - start + expected <= limit) {
+            line_look_before();
             expected = order(batch, work, count);
+            line_look_after();
             values[work->taken++] = expected / (double)count;
         }
         if (work->taken == 0)
             values[work->taken++] = time / (double)seen;
     }
     MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
-}
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, long count)
-{
-    if (count == 0)
-        return 0;
-    qsort(values, (size_t)count, sizeof *values, ascending);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }

@@ -49,7 +49,7 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
             // The slowest rank counts, not only rank 0.
             mpi.barrier();
         });
-        report(mpi, name, size, &values)?;
+        report(mpi, options, name, size, &values)?;
     }
     Ok(())
 }

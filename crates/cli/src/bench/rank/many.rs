@@ -43,7 +43,7 @@ pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
         mpi.barrier();
     });
     let halves: Vec<f64> = values.iter().map(|time| time / 4.0).collect();
-    report(mpi, options.measurement.name, SIZE, &halves)
+    report(mpi, options, options.measurement.name, SIZE, &halves)
 }
 
 fn ping_pong(mpi: &Mpi, peer: i32, leads: bool, number: u64, verify: bool) {
@@ -70,5 +70,5 @@ pub(super) fn barrier(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
             mpi.barrier();
         }
     });
-    report(mpi, options.measurement.name, 0, &values)
+    report(mpi, options, options.measurement.name, 0, &values)
 }

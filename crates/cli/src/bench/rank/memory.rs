@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that is resident after initialisation, as the kernel counts it.
 
-use super::report;
+use super::{RankOptions, report};
 use crate::mpi::Mpi;
 
 /// Where the kernel sums up a process's mappings (proc(5)).
@@ -11,7 +11,7 @@ const TAG: i32 = 4;
 /// Reports the largest private memory of a rank and the shared memory of all ranks.
 ///
 /// A shared page counts to each of its users by its share, so the sum over the ranks counts it once.
-pub(super) fn measure(mpi: &Mpi) -> Result<(), String> {
+pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     mpi.barrier();
     let text = std::fs::read_to_string(ROLLUP)
         .map_err(|error| format!("cannot read {ROLLUP}: {error}"))?;
@@ -33,8 +33,8 @@ pub(super) fn measure(mpi: &Mpi) -> Result<(), String> {
         largest = largest.max(u64::from_le_bytes(message[0]));
         sum += u64::from_le_bytes(message[1]);
     }
-    report(mpi, "private-memory", 0, &[largest as f64])?;
-    report(mpi, "shared-memory", 0, &[sum as f64])
+    report(mpi, options, "private-memory", 0, &[largest as f64])?;
+    report(mpi, options, "shared-memory", 0, &[sum as f64])
 }
 
 /// Bytes that a line of the kernel's table gives in kB.

@@ -2,10 +2,12 @@
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
-//! the standard ABI. [`repeat`] decides how often something runs; [`pair`], [`queue`], [`many`], [`collective`],
+//! the standard ABI. [`repeat`] decides how often something runs, [`line`] how far the cores are from
+//! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
 //! [`overlap`], [`pack`] and [`memory`] are what runs.
 
 mod collective;
+mod line;
 mod many;
 mod memory;
 mod overlap;
@@ -20,6 +22,7 @@ use std::io::Write as _;
 use super::measurement::Measurement;
 use crate::mpi::Mpi;
 use crate::settings;
+use line::Line;
 use repeat::Effort;
 
 /// What a rank is asked to measure.
@@ -28,6 +31,9 @@ struct RankOptions {
     sizes: Vec<usize>,
     effort: Effort,
     verify: bool,
+    /// The file of the line between ranks 0 and 1, and nanoseconds that are not far.
+    line: Option<String>,
+    near_ns: u64,
 }
 
 /// Runs as a rank; the words are the measurement's name (or `empty`) and `key=value` pairs.
@@ -40,10 +46,13 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         Mpi::start(&settings::library_to_open().to_string_lossy())?.finish();
         return Ok(());
     }
-    let options = parse(name, pairs)?;
+    let mut options = parse(name, pairs)?;
     let mpi = Mpi::start(&settings::library_to_open().to_string_lossy())?;
     if mpi.rank == 0 {
         print(&serde_json::json!({ "version": mpi.version(), "ranks": mpi.size }))?;
+    }
+    if let Some(path) = &options.line {
+        options.effort.line = Line::open(&mpi, path, options.near_ns as f64);
     }
     match name.as_str() {
         "latency" => pair::latency(&mpi, &options),
@@ -53,7 +62,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "posted" => queue::posted(&mpi, &options),
         "ring" => many::ring(&mpi, &options),
         "barrier" => many::barrier(&mpi, &options),
-        "private-memory" | "shared-memory" => memory::measure(&mpi),
+        "private-memory" | "shared-memory" => memory::measure(&mpi, &options),
         "pack-1" => pack::measure(&mpi, &options),
         "vector" => pack::round_trips(&mpi, &options),
         name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
@@ -70,6 +79,8 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
         sizes: vec![8],
         effort: Effort::default(),
         verify: true,
+        line: None,
+        near_ns: u64::MAX,
     };
     for pair in pairs {
         let (key, value) = pair
@@ -86,6 +97,8 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
             "repetitions" => options.effort.repetitions = number()?,
             "budget_us" => options.effort.budget = std::time::Duration::from_micros(number()?),
             "limit_us" => options.effort.limit = std::time::Duration::from_micros(number()?),
+            "line" => options.line = Some(value.to_owned()),
+            "near_ns" => options.near_ns = number()?,
             "verify" => options.verify = number()? != 0,
             _ => return Err(format!("nothing is called {key}")),
         }
@@ -93,12 +106,22 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
     Ok(options)
 }
 
-/// Prints the values of one point, on rank 0.
-fn report(mpi: &Mpi, name: &str, size: usize, values: &[f64]) -> Result<(), String> {
+/// Prints the values of one point, on rank 0, with what each met on the line.
+fn report(
+    mpi: &Mpi,
+    options: &RankOptions,
+    name: &str,
+    size: usize,
+    values: &[f64],
+) -> Result<(), String> {
     if mpi.rank != 0 {
         return Ok(());
     }
-    print(&serde_json::json!({ "name": name, "size": size, "values": values }))
+    let met = options.effort.line.map(|line| line.met(values.len()));
+    let distances = met.unwrap_or_default();
+    print(
+        &serde_json::json!({ "name": name, "size": size, "values": values, "distances": distances }),
+    )
 }
 
 fn print(line: &serde_json::Value) -> Result<(), String> {

@@ -101,7 +101,7 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
         let works = median(&works);
         let hidden = |together: &f64| 100.0 * (1.0 - (together - works) / alone).clamp(0.0, 1.0);
         let values: Vec<f64> = together.iter().map(hidden).collect();
-        report(mpi, name, size, &values)?;
+        report(mpi, options, name, size, &values)?;
     }
     Ok(())
 }

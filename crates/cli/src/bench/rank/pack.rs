@@ -72,14 +72,20 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let rates = rows(mpi, options, &BOXES)?;
     let fastest = rates.iter().copied().fold(0.0, f64::max);
     let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    report(mpi, "box-spread", 0, &[(fastest / slowest - 1.0) * 100.0])?;
+    report(
+        mpi,
+        options,
+        "box-spread",
+        0,
+        &[(fastest / slowest - 1.0) * 100.0],
+    )?;
     for (name, shape) in COMMITS {
         let times = options.effort.measure(mpi, |iterations| {
             for _ in 0..iterations {
                 drop(Derived::new(mpi, shape));
             }
         });
-        report(mpi, name, 0, &times)?;
+        report(mpi, options, name, 0, &times)?;
     }
     Ok(())
 }
@@ -114,11 +120,17 @@ fn rows(mpi: &Mpi, options: &RankOptions, rows: &[(&str, Shape)]) -> Result<Vec<
         types[which].1.unpack(packed.get(), memory.get_mut());
     });
     for ((name, _), (pack, unpack)) in types.iter().zip(packing.iter().zip(&unpacking)) {
-        report(mpi, &format!("pack-{name}"), bytes, &rate(pack))?;
-        report(mpi, &format!("unpack-{name}"), bytes, &rate(unpack))?;
+        report(mpi, options, &format!("pack-{name}"), bytes, &rate(pack))?;
+        report(
+            mpi,
+            options,
+            &format!("unpack-{name}"),
+            bytes,
+            &rate(unpack),
+        )?;
     }
     if let Some((name, times)) = limit(mpi, options, rows[0].1, memory.get(), packed.get_mut()) {
-        report(mpi, name, bytes, &rate(&times))?;
+        report(mpi, options, name, bytes, &rate(&times))?;
     }
     Ok(packing
         .into_iter()
@@ -220,7 +232,7 @@ pub(super) fn round_trips(mpi: &Mpi, options: &RankOptions) -> Result<(), String
         }
     });
     let halves: Vec<f64> = times.iter().map(|time| time / 2.0).collect();
-    report(mpi, options.measurement.name, 8, &halves)
+    report(mpi, options, options.measurement.name, 8, &halves)
 }
 
 /// Ends the job when what was packed and unpacked is not what was there; gives what was packed.

@@ -29,7 +29,7 @@ pub(super) fn latency(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
             }
         });
         let halves: Vec<f64> = values.iter().map(|time| time / 2.0).collect();
-        report(mpi, options.measurement.name, size, &halves)?;
+        report(mpi, options, options.measurement.name, size, &halves)?;
     }
     Ok(())
 }
@@ -121,5 +121,5 @@ fn report_rates(
         _ => messages * size,
     };
     let rates: Vec<f64> = values.iter().map(|time| each as f64 * 1e9 / time).collect();
-    report(mpi, options.measurement.name, size, &rates)
+    report(mpi, options, options.measurement.name, size, &rates)
 }

@@ -23,7 +23,7 @@ pub(super) fn unexpected(mpi: &Mpi, options: &RankOptions) -> Result<(), String>
         }
         total
     });
-    report(mpi, options.measurement.name, SIZE, &each(&values))
+    report(mpi, options, options.measurement.name, SIZE, &each(&values))
 }
 
 fn unexpected_once(mpi: &Mpi, data: &[u8; SIZE], window: &mut Window, verify: bool) -> Duration {
@@ -65,7 +65,7 @@ pub(super) fn posted(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
         }
         total
     });
-    report(mpi, options.measurement.name, SIZE, &each(&values))
+    report(mpi, options, options.measurement.name, SIZE, &each(&values))
 }
 
 fn posted_once(mpi: &Mpi, data: &[u8], slots: &mut [u8], window: &mut Window) -> Duration {

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::line::{self, Line};
 use crate::mpi::Mpi;
 
 /// How much a measurement may do.
@@ -19,6 +20,8 @@ pub(super) struct Effort {
     pub(super) budget: Duration,
     /// Time of a point, warm-up included.
     pub(super) limit: Duration,
+    /// The line between ranks 0 and 1, on these.
+    pub(super) line: Option<&'static Line>,
 }
 
 impl Default for Effort {
@@ -28,8 +31,16 @@ impl Default for Effort {
             repetitions: 7,
             budget: Duration::from_millis(20),
             limit: Duration::from_secs(5),
+            line: None,
         }
     }
+}
+
+/// When rank 0 looks how far the cores are from each other.
+#[derive(Clone, Copy)]
+enum When {
+    Before,
+    After,
 }
 
 /// Most iterations of a repetition, whatever the clock says.
@@ -110,22 +121,35 @@ impl Effort {
             loop {
                 let mut order = 0;
                 mpi.broadcast(&mut order);
-                match u64::try_from(order) {
-                    Ok(0) | Err(_) => return Vec::new(),
-                    Ok(iterations) => batch(iterations),
-                };
+                match (u64::try_from(order), self.line) {
+                    (Ok(0), _) => return Vec::new(),
+                    (Ok(iterations), _) => drop(batch(iterations)),
+                    (Err(_), Some(line)) if order == line::LOOK => line.answer(),
+                    (Err(_), _) => {}
+                }
             }
         }
-        let values = self.values(first, |iterations| {
+        let order = |iterations| {
             mpi.broadcast(&mut i64::try_from(iterations).unwrap_or(i64::MAX));
             batch(iterations)
-        });
+        };
+        let look = |when| match (self.line, when) {
+            (Some(line), When::Before) => line.look_before(mpi),
+            (Some(line), When::After) => line.look_after(mpi),
+            (None, _) => {}
+        };
+        let values = self.values(first, order, look);
         mpi.broadcast(&mut 0);
         values
     }
 
     /// Rank 0's part: the nanoseconds of an iteration in each repetition, at least one.
-    fn values(&self, first: Duration, mut order: impl FnMut(u64) -> Duration) -> Vec<f64> {
+    fn values(
+        &self,
+        first: Duration,
+        mut order: impl FnMut(u64) -> Duration,
+        mut look: impl FnMut(When),
+    ) -> Vec<f64> {
         let each = |time: Duration, iterations: u64| time.as_nanos() as f64 / iterations as f64;
         if first >= self.limit {
             return vec![each(first, 1)];
@@ -138,7 +162,9 @@ impl Effort {
             if start.elapsed() + expected > self.limit {
                 break;
             }
+            look(When::Before);
             expected = order(iterations.1);
+            look(When::After);
             values.push(each(expected, iterations.1));
         }
         if values.is_empty() {
@@ -178,12 +204,13 @@ mod tests {
     /// Values in ms, and the iterations of all orders, of something that takes so long; the clock of the limit is real.
     fn measured(each: Duration, effort: Effort, first: Duration) -> (Vec<f64>, Vec<u64>) {
         let mut orders = Vec::new();
-        let values = effort.values(first, |iterations| {
+        let order = |iterations| {
             orders.push(iterations);
             let time = each * iterations as u32;
             std::thread::sleep(time);
             time
-        });
+        };
+        let values = effort.values(first, order, |_| ());
         (values.iter().map(|value| value / 1e6).collect(), orders)
     }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page on which ranks 0 and 1 of a job measure the distance of their cores, held open for them.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+/// Bytes of a page, and more than two cache lines.
+const BYTES: u64 = 4096;
+
+/// A page without a name that goes away with its last user.
+pub(super) struct Line {
+    file: OwnedFd,
+}
+
+impl Line {
+    /// A new page of zeros.
+    pub(super) fn new() -> Result<Self, String> {
+        let file = memfd_create("line", MemfdFlags::CLOEXEC);
+        let told = |error| format!("cannot make a page of memory to share: {error}");
+        let file = file.map_err(told)?;
+        ftruncate(&file, BYTES).map_err(told)?;
+        Ok(Self { file })
+    }
+
+    /// Where ranks find it while this process lives.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_found_by_its_path() {
+        let line = Line::new().unwrap();
+        assert_eq!(std::fs::read(line.path()).unwrap(), vec![0; BYTES as usize]);
+    }
+}

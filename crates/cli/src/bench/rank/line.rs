@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The yardstick inside a job: how long one cache line takes between ranks 0 and 1, without the library that is measured.
+//!
+//! Both map one page of memory that whoever started the job holds open. Rank 0 writes rising numbers into one line, rank 1
+//! each of them back into another; the lowest bit of a number says that it is the last one of this time. Rank 0 looks before
+//! and after each repetition, and cores that are farther apart than usual get a moment to come together: on virtual
+//! machines both become busy, and are often moved to each other then.
+//!
+//! # Safety
+//! The page is mapped from a file that its maker keeps a page long, is never unmapped, and both its words are atomic.
+#![expect(unsafe_code, reason = "maps memory that two processes share")]
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+
+use crate::mpi::Mpi;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Round trips between two looks at the clock.
+const BATCH: u64 = 50;
+/// Batches whose median is one distance.
+const BATCHES: usize = 15;
+/// Longest time that one distance takes.
+const LONGEST: Duration = Duration::from_millis(3);
+/// Longest time that far cores get to come together before a repetition.
+const PATIENCE: Duration = Duration::from_millis(60);
+
+/// What rank 0 broadcasts to have rank 1 at the other end of the line.
+pub(super) const LOOK: i64 = -1;
+
+/// Two cache lines, because processors fetch lines in pairs.
+#[repr(C, align(128))]
+struct Word(AtomicU64);
+
+#[repr(C)]
+struct Page {
+    /// Written by rank 0 only.
+    to: Word,
+    /// Written by rank 1 only, first with 1 when it has the page.
+    from: Word,
+}
+
+/// One end of the line.
+pub(super) struct Line {
+    page: &'static Page,
+    number: Cell<u64>,
+    /// Nanoseconds that are not far.
+    near: f64,
+    /// Before and after each repetition since the last report.
+    met: RefCell<Vec<f64>>,
+}
+
+impl Line {
+    /// The line between ranks 0 and 1, on both; nothing if either of them cannot have it.
+    pub(super) fn open(mpi: &Mpi, path: &str, near: f64) -> Option<&'static Self> {
+        let page = if mpi.rank < 2 { map(path) } else { None };
+        if let (Some(page), 1) = (page, mpi.rank) {
+            // PAIRS: bench_line.from
+            page.from.0.store(1, Ordering::Release);
+        }
+        mpi.barrier();
+        let line = Self {
+            page: page?,
+            number: Cell::new(0),
+            near,
+            met: RefCell::default(),
+        };
+        // PAIRS: bench_line.from
+        let is_whole = line.page.from.0.load(Ordering::Acquire) == 1;
+        is_whole.then(|| &*Box::leak(Box::new(line)))
+    }
+
+    /// Rank 1's end: answers until the last number.
+    pub(super) fn answer(&self) {
+        loop {
+            let number = wait_for(&self.page.to.0, self.number.get());
+            self.number.set(number);
+            // PAIRS: bench_line.from
+            self.page.from.0.store(number, Ordering::Release);
+            if number & 1 == 1 {
+                break;
+            }
+        }
+    }
+
+    /// Rank 0's end: nanoseconds from core to core.
+    fn measure(&self) -> f64 {
+        let begin = Instant::now();
+        let mut times = Vec::with_capacity(BATCHES);
+        let mut is_last = false;
+        while !is_last {
+            let start = Instant::now();
+            is_last = times.len() + 1 == BATCHES || begin.elapsed() > LONGEST;
+            for turn in 1..=BATCH {
+                let ends = is_last && turn == BATCH;
+                let number = (self.number.get() | 1) + 1 + u64::from(ends);
+                self.number.set(number);
+                // PAIRS: bench_line.to
+                self.page.to.0.store(number, Ordering::Release);
+                // PAIRS: bench_line.from
+                while self.page.from.0.load(Ordering::Acquire) != number {
+                    std::hint::spin_loop();
+                }
+            }
+            times.push(start.elapsed().as_nanos() as f64 / BATCH as f64 / 2.0);
+        }
+        super::super::results::median(&times)
+    }
+
+    /// Rank 0 before a repetition: waits a moment for cores that are far apart, and remembers how far they are.
+    pub(super) fn look_before(&self, mpi: &Mpi) {
+        let begin = Instant::now();
+        let mut distance = self.look(mpi);
+        while distance > self.near && begin.elapsed() < PATIENCE {
+            distance = self.look(mpi);
+        }
+        self.met.borrow_mut().push(distance);
+    }
+
+    /// Rank 0 after a repetition.
+    pub(super) fn look_after(&self, mpi: &Mpi) {
+        let distance = self.look(mpi);
+        self.met.borrow_mut().push(distance);
+    }
+
+    fn look(&self, mpi: &Mpi) -> f64 {
+        mpi.broadcast(&mut { LOOK });
+        self.measure()
+    }
+
+    /// What each of so many values has met since the last report; values that come of several runs met what each of these
+    /// did. Nothing if runs have had fewer values than others.
+    pub(super) fn met(&self, values: usize) -> Vec<Vec<f64>> {
+        let met = self.met.take();
+        let run = 2 * values;
+        if run == 0 || met.is_empty() || !met.len().is_multiple_of(run) {
+            return Vec::new();
+        }
+        let of = |value: usize| {
+            met.chunks(run)
+                .flat_map(move |run| run[2 * value..][..2].to_vec())
+        };
+        (0..values).map(|value| of(value).collect()).collect()
+    }
+}
+
+fn map(path: &str) -> Option<&'static Page> {
+    let file = File::options().read(true).write(true).open(path).ok()?;
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    let bytes = size_of::<Page>();
+    if file.metadata().ok()?.len() < bytes as u64 {
+        return None;
+    }
+    // SAFETY: a new mapping at a place that the kernel chooses, of bytes that the file has (checked above).
+    let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, flags, &file, 0) }.ok()?;
+    // SAFETY: mapped above for both kinds of access, page-aligned, never unmapped; any bytes are valid atomic words.
+    Some(unsafe { &*start.cast::<Page>() })
+}
+
+/// Waits for another number than the last one.
+fn wait_for(word: &AtomicU64, last: u64) -> u64 {
+    loop {
+        // PAIRS: bench_line.to
+        let number = word.load(Ordering::Acquire);
+        if number != last {
+            return number;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(met: &[f64]) -> Line {
+        let word = || Word(AtomicU64::new(0));
+        Line {
+            page: Box::leak(Box::new(Page {
+                to: word(),
+                from: word(),
+            })),
+            number: Cell::new(0),
+            near: 70.0,
+            met: RefCell::new(met.to_vec()),
+        }
+    }
+
+    #[test]
+    fn numbers_go_there_and_back_time_and_again() {
+        let here = line(&[]);
+        let page = here.page;
+        let there = std::thread::spawn(move || {
+            let there = Line { page, ..line(&[]) };
+            there.answer();
+            there.answer();
+        });
+        assert!(here.measure() > 0.0 && here.measure() > 0.0);
+        there.join().unwrap();
+    }
+
+    #[test]
+    fn each_value_has_what_it_met_in_each_run() {
+        assert_eq!(line(&[1.0, 2.0, 3.0, 4.0]).met(2), [[1.0, 2.0], [3.0, 4.0]]);
+        let twice = line(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).met(2);
+        assert_eq!(twice, [[1.0, 2.0, 5.0, 6.0], [3.0, 4.0, 7.0, 8.0]]);
+        assert!(line(&[1.0, 2.0]).met(2).is_empty() && line(&[]).met(1).is_empty());
+    }
+}
