@@ -47,11 +47,48 @@ impl Position for i64 {
     }
 }
 
-/// Where `bytes` bytes start in a buffer of `room` bytes, and the position after them.
+/// What a call calls its arguments.
+struct Names {
+    /// Packed bytes, and how many there are.
+    packed: &'static str,
+    room: &'static str,
+    /// Elements, and how many there are.
+    buf: &'static str,
+    count: &'static str,
+}
+
+const PACK: Names = Names {
+    packed: "outbuf",
+    room: "outsize",
+    buf: "inbuf",
+    count: "incount",
+};
+
+const UNPACK: Names = Names {
+    packed: "inbuf",
+    room: "insize",
+    buf: "outbuf",
+    count: "outcount",
+};
+
+impl Names {
+    /// An error about elements.
+    #[cold]
+    fn blame(&self, error: Error) -> Error {
+        error.renamed(|found| match found {
+            "buf" => self.buf,
+            "count" => self.count,
+            other => other,
+        })
+    }
+}
+
+/// Where `bytes` bytes start in a packed buffer of `room` bytes, and the position after them.
 fn advance<P: Position>(
+    names: &Names,
     position: P,
     bytes: usize,
-    argument: &'static str,
+    packed: *const c_void,
     room: i64,
 ) -> Result<(usize, P)> {
     let start = position.read();
@@ -61,12 +98,18 @@ fn advance<P: Position>(
         .ok()
         .and_then(|bytes| bytes.checked_add(start));
     match end.and_then(|end| P::write(end).filter(|_| end <= room)) {
+        Some(_) if packed.is_null() && bytes > 0 => Err(Error::argument(
+            ErrorClass::ERR_BUFFER,
+            names.packed,
+            "null",
+            format!("the address of {room} bytes"),
+        )),
         Some(next) => Ok((begin, next)),
         None => {
             let expected = format!("{bytes} bytes or more after position {start}");
             Err(Error::argument(
                 ErrorClass::ERR_TRUNCATE,
-                argument,
+                names.room,
                 room,
                 expected,
             ))
@@ -85,12 +128,12 @@ pub(crate) unsafe fn MPI_Pack<P: Position>(
 ) -> i32 {
     run("MPI_Pack", comm, || {
         COMMS.find(comm, "comm")?;
-        let source = memory(inbuf, incount.into(), datatype)?;
+        let source = memory(inbuf, incount.into(), datatype).map_err(|it| PACK.blame(it))?;
         // SAFETY: the position is readable and writable, `inbuf` readable, and `outbuf` holds `outsize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
-            let (start, next) = advance(*position, source.bytes, "outsize", outsize.into())?;
-            pack(source, outbuf.cast::<u8>().add(start))?;
+            let (start, next) = advance(&PACK, *position, source.bytes, outbuf, outsize.into())?;
+            pack(source, outbuf.cast::<u8>().wrapping_add(start))?;
             *position = next;
         }
         Ok(())
@@ -108,12 +151,13 @@ pub(crate) unsafe fn MPI_Unpack<P: Position>(
 ) -> i32 {
     run("MPI_Unpack", comm, || {
         COMMS.find(comm, "comm")?;
-        let target = target_memory(outbuf, outcount.into(), datatype)?;
+        let target =
+            target_memory(outbuf, outcount.into(), datatype).map_err(|it| UNPACK.blame(it))?;
         // SAFETY: the position is readable and writable, `outbuf` writable, and `inbuf` holds `insize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
-            let (start, next) = advance(*position, target.bytes, "insize", insize.into())?;
-            unpack(target, inbuf.cast::<u8>().add(start))?;
+            let (start, next) = advance(&UNPACK, *position, target.bytes, inbuf, insize.into())?;
+            unpack(target, inbuf.cast::<u8>().wrapping_add(start))?;
             *position = next;
         }
         Ok(())
@@ -129,13 +173,9 @@ pub(crate) unsafe fn MPI_Pack_size<C: CountOut>(
     run("MPI_Pack_size", comm, || {
         COMMS.find(comm, "comm")?;
         let (count, object) = (incount.into(), DATATYPES.find(datatype, "datatype")?);
-        let bytes = i64::try_from(object.size())
-            .ok()
-            .filter(|_| count >= 0)
-            .and_then(|size| size.checked_mul(count))
-            .ok_or_else(|| Error::argument(ErrorClass::ERR_COUNT, "incount", count, "0 or more"))?;
+        let bytes = total("incount", object.size() as u64, count)?;
         // SAFETY: the result is writable (crate head).
-        unsafe { *size = C::from_count(bytes) };
+        unsafe { *size = C::from_count(bytes as i64) };
         Ok(())
     })
 }
@@ -156,14 +196,29 @@ unsafe fn check_representation(datarep: *const c_char) -> Result<()> {
 }
 
 /// Bytes of so many elements in the external representation.
-fn external_bytes(count: i64, datatype: MPI_Datatype) -> Result<usize> {
+fn external_bytes(argument: &'static str, count: i64, datatype: MPI_Datatype) -> Result<usize> {
     let size = DATATYPES.share(datatype, "datatype")?.external_size();
-    u64::try_from(count)
+    total(argument, size, count)
+}
+
+/// Bytes of `count` elements of `size` bytes.
+fn total(argument: &'static str, size: u64, count: i64) -> Result<usize> {
+    let bytes = u64::try_from(count)
         .ok()
-        .and_then(|count| size.checked_mul(count))
-        .and_then(|bytes| isize::try_from(bytes).ok())
-        .map(isize::cast_unsigned)
-        .ok_or_else(|| Error::argument(ErrorClass::ERR_COUNT, "count", count, "0 or more elements"))
+        .map(|count| size.checked_mul(count));
+    let expected = match bytes {
+        None => "0 or more elements".to_owned(),
+        Some(bytes) => match bytes.and_then(|bytes| isize::try_from(bytes).ok()) {
+            Some(bytes) => return Ok(bytes.cast_unsigned()),
+            None => format!("elements of {size} bytes that are less than 2^63 together"),
+        },
+    };
+    Err(Error::argument(
+        ErrorClass::ERR_COUNT,
+        argument,
+        count,
+        expected,
+    ))
 }
 
 pub(crate) unsafe fn MPI_Pack_external<P: Position>(
@@ -179,13 +234,16 @@ pub(crate) unsafe fn MPI_Pack_external<P: Position>(
         let count = incount.into();
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
-        let source = memory(inbuf, count, datatype)?;
-        let bytes = external_bytes(count, datatype)?;
+        let source = memory(inbuf, count, datatype).map_err(|it| PACK.blame(it))?;
+        let bytes = external_bytes("incount", count, datatype)?;
         let mut packed = vec![0; source.bytes];
         // SAFETY: the position is readable and writable, `inbuf` readable, and `outbuf` holds `outsize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
-            let (start, next) = advance(*position, bytes, "outsize", outsize.read())?;
+            let (start, next) = advance(&PACK, *position, bytes, outbuf, outsize.read())?;
+            if bytes == 0 {
+                return Ok(());
+            }
             pack(source, packed.as_mut_ptr())?;
             let target = std::slice::from_raw_parts_mut(outbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
@@ -209,13 +267,16 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
         let count = outcount.into();
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
-        let target = target_memory(outbuf, count, datatype)?;
-        let bytes = external_bytes(count, datatype)?;
+        let target = target_memory(outbuf, count, datatype).map_err(|it| UNPACK.blame(it))?;
+        let bytes = external_bytes("outcount", count, datatype)?;
         let mut packed = vec![0; target.bytes];
         // SAFETY: the position is readable and writable, `outbuf` writable, and `inbuf` holds `insize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
-            let (start, next) = advance(*position, bytes, "insize", insize.read())?;
+            let (start, next) = advance(&UNPACK, *position, bytes, inbuf, insize.read())?;
+            if bytes == 0 {
+                return Ok(());
+            }
             let source = std::slice::from_raw_parts(inbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
             object.decode_external(count as u64, source, &mut packed)?;
@@ -235,7 +296,7 @@ pub(crate) unsafe fn MPI_Pack_external_size<C: CountOut>(
     run("MPI_Pack_external_size", 0, || {
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
-        let bytes = external_bytes(incount.into(), datatype)?;
+        let bytes = external_bytes("incount", incount.into(), datatype)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *size = C::from_count(bytes as i64) };
         Ok(())

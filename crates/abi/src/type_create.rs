@@ -83,6 +83,15 @@ unsafe fn slice<'a, T: Copy>(
     Ok(unsafe { std::slice::from_raw_parts(values, length) })
 }
 
+/// The length of arrays with an entry for each dimension.
+fn dimensions_of(ndims: i32) -> Result<i64> {
+    if ndims < 1 {
+        let error = Error::argument(ErrorClass::ERR_ARG, "ndims", ndims, "1 or more dimensions");
+        return Err(error);
+    }
+    Ok(ndims.into())
+}
+
 /// Reads `count` numbers of a C array.
 ///
 /// # Safety
@@ -270,7 +279,7 @@ pub(crate) unsafe fn MPI_Type_create_subarray<C: CountIn>(
     newtype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_create_subarray", newtype, || {
-        let dimensions = i64::from(ndims);
+        let dimensions = dimensions_of(ndims)?;
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (sizes, subsizes, starts) = unsafe {
             (
@@ -297,7 +306,7 @@ pub(crate) unsafe fn MPI_Type_create_darray<C: CountIn>(
     newtype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_create_darray", newtype, || {
-        let dimensions = i64::from(ndims);
+        let dimensions = dimensions_of(ndims)?;
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (global_sizes, distributions, arguments, process_sizes) = unsafe {
             (

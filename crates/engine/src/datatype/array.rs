@@ -97,11 +97,11 @@ impl Datatype {
                 ));
             }
             if subsize < 1 || subsize > size {
-                let expected = format!("1..={size}");
+                let expected = format!("from 1 to {size}");
                 return Err(bad_dimension("array_of_subsizes", subsize, index, expected));
             }
             if start < 0 || start > size - subsize {
-                let expected = format!("0..={}", size - subsize);
+                let expected = format!("from 0 to {}", size - subsize);
                 return Err(bad_dimension("array_of_starts", start, index, expected));
             }
             slices.push(Slice {
@@ -166,13 +166,27 @@ fn check_grid(array: &Distribution<'_>) -> Result<()> {
             expected,
         ));
     }
+    if array.size < 1 {
+        let expected = "1 or more processes";
+        return Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            "size",
+            array.size,
+            expected,
+        ));
+    }
+    if let Some(index) = array.process_sizes.iter().position(|&size| size < 1) {
+        let value = i64::from(array.process_sizes[index]);
+        let expected = "1 or more".to_owned();
+        return Err(bad_dimension("array_of_psizes", value, index, expected));
+    }
     let processes = array
         .process_sizes
         .iter()
-        .try_fold(1i32, |product, &n| product.checked_mul(n).filter(|_| n > 0));
+        .try_fold(1i32, |product, &n| product.checked_mul(n));
     if processes != Some(array.size) {
         let value = format!("{:?}", array.process_sizes);
-        let expected = format!("positive sizes with the product {}", array.size);
+        let expected = format!("sizes with the product {}, which is 'size'", array.size);
         return Err(Error::argument(
             ErrorClass::ERR_ARG,
             "array_of_psizes",
@@ -181,7 +195,7 @@ fn check_grid(array: &Distribution<'_>) -> Result<()> {
         ));
     }
     if array.rank < 0 || array.rank >= array.size {
-        let expected = format!("0..{}", array.size - 1);
+        let expected = format!("from 0 to {}", array.size - 1);
         return Err(Error::argument(
             ErrorClass::ERR_ARG,
             "rank",

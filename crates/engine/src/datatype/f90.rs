@@ -10,13 +10,17 @@ use super::predefined::{self, Predefined};
 use super::{Datatype, elements};
 use crate::errors::{Error, ErrorClass, Result};
 
+/// MPI_UNDEFINED: no precision or no range is asked for.
+const UNDEFINED: i32 = -32766;
+
 impl Datatype {
-    /// The type of Fortran's `selected_real_kind(p, r)` (MPI_Type_create_f90_real); negative numbers mean MPI_UNDEFINED.
+    /// The type of Fortran's `selected_real_kind(p, r)` (MPI_Type_create_f90_real); one of them may be MPI_UNDEFINED.
     ///
     /// # Errors
-    /// MPI_ERR_ARG when no kind has the precision and range.
+    /// MPI_ERR_ARG when no kind has the precision and range, or when both are undefined.
     pub fn f90_real(precision: i32, range: i32) -> Result<Arc<Self>> {
         let code = match (precision, range) {
+            (UNDEFINED, UNDEFINED) => return Err(nothing_said()),
             (..=6, ..=37) => predefined::REAL4,
             (..=15, ..=307) => predefined::REAL8,
             (..=18, ..=4931) => predefined::LONG_DOUBLE,
@@ -32,6 +36,7 @@ impl Datatype {
     /// As for [`Self::f90_real`].
     pub fn f90_complex(precision: i32, range: i32) -> Result<Arc<Self>> {
         let code = match (precision, range) {
+            (UNDEFINED, UNDEFINED) => return Err(nothing_said()),
             (..=6, ..=37) => predefined::COMPLEX8,
             (..=15, ..=307) => predefined::COMPLEX16,
             (..=18, ..=4931) => predefined::C_LONG_DOUBLE_COMPLEX,
@@ -59,6 +64,12 @@ impl Datatype {
         };
         f90(Combiner::F90Integer, &[range], code)
     }
+}
+
+#[cold]
+fn nothing_said() -> Error {
+    let expected = "a precision, or a range in 'r'";
+    Error::argument(ErrorClass::ERR_ARG, "p", "MPI_UNDEFINED", expected)
 }
 
 #[cold]
@@ -105,5 +116,7 @@ mod tests {
         assert_eq!(Datatype::f90_integer(10).unwrap().size(), 8);
         assert_eq!(Datatype::f90_complex(4, -1).unwrap().size(), 8);
         assert!(Datatype::f90_real(34, 0).is_err() && Datatype::f90_integer(39).is_err());
+        assert!(Datatype::f90_real(UNDEFINED, UNDEFINED).is_err());
+        assert_eq!(Datatype::f90_real(UNDEFINED, 308).unwrap().size(), 16);
     }
 }
