@@ -105,12 +105,17 @@ macro_rules! attempt {
             }
             $crate::coll::Ending::Planned(_) => {
                 $(let $op = $op.clone();)?
-                // SAFETY: as above.
-                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
-                let plan: engine::coll::ShortPlan = Box::new(move |comm| unsafe {
-                    engine::coll::short::at_once::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
-                });
-                Some(plan)
+                Some(if $found.size() == 2 {
+                    // SAFETY: as above; each persistent request has a communicator of its own (`coll::plan`), which is as large.
+                    engine::coll::ShortPlan::new(move |comm| unsafe {
+                        engine::coll::short::planned::$name::<true>(comm, $($argument,)* $(&$op $(, $more)*)?)
+                    })
+                } else {
+                    // SAFETY: as above.
+                    engine::coll::ShortPlan::new(move |comm| unsafe {
+                        engine::coll::short::planned::$name::<false>(comm, $($argument,)* $(&$op $(, $more)*)?)
+                    })
+                })
             }
         }
     };

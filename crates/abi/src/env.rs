@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use engine::p2p::CHECKED;
 use engine::process::{Process, ThreadLevel};
+use engine::vci::Vci;
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::{
     MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME,
@@ -31,6 +32,16 @@ static USERS: Mutex<u32> = Mutex::new(0);
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
 static LAST_USED_CODE: AtomicU64 = AtomicU64::new(16384);
+
+/// The VCI of a process that is active and in which one thread at a time is inside MPI, else null.
+static ALONE: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The VCI between MPI_Init and MPI_Finalize, or inside a session, if one thread at a time is inside MPI.
+#[inline(always)]
+pub(crate) fn vci_alone() -> Option<&'static Vci> {
+    // SAFETY: null, or that of the process, which lives until the program ends.
+    unsafe { ALONE.load(Ordering::Relaxed).as_ref() }
+}
 
 /// Between MPI_Init and MPI_Finalize, or inside a session.
 #[inline(always)]
@@ -99,6 +110,9 @@ pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Res
     }
     *users += 1;
     STATE.store(ACTIVE, Ordering::Relaxed);
+    let vci = process().map(Process::vci).filter(|vci| !vci.is_threaded());
+    let vci = vci.map_or(std::ptr::null(), std::ptr::from_ref);
+    ALONE.store(vci.cast_mut(), Ordering::Relaxed);
     Ok(())
 }
 
@@ -109,6 +123,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     if *users == 1 {
         process.rest(call)?;
         STATE.store(FINALIZED, Ordering::Relaxed);
+        ALONE.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
     *users -= 1;
     Ok(())

@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::env::{is_active, process, require_process};
+use crate::env::{process, require_process, vci_alone};
 use crate::error::run;
 use crate::generalized;
 use crate::status::{store, store_single};
@@ -86,7 +86,7 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
         *id = RequestId::NULL;
         true
     } else {
-        is_active() && process().is_some_and(|process| end_at_once(process.vci(), *id))
+        vci_alone().is_some_and(|vci| end_at_once(vci, *id))
     };
     if !is_done {
         return wait_longer(id, status);

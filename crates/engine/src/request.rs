@@ -98,6 +98,9 @@ fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Statu
         let op = state.ops.op_mut(index);
         op.record.kind = record_kind::INACTIVE;
         op.error = 0;
+        if op.role() == Role::Task {
+            op.set_planned(true);
+        }
     } else {
         state.retire(index);
         *id = RequestId::NULL;

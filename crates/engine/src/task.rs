@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::ptr::NonNull;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
@@ -16,6 +17,7 @@ use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
+use crate::p2p::persistent;
 use crate::request::{self, Status};
 use crate::vci::operations::{Op, RequestId, Role, flag};
 use crate::vci::{Vci, Watch};
@@ -36,8 +38,45 @@ pub struct Kept<'a>(pub(crate) Box<dyn Waiting + 'a>);
 /// A collective that has been started: what is left of it, or nothing if it is complete.
 pub type Begun<'a> = Option<Box<Kept<'a>>>;
 
-/// Starts a collective on a communicator.
-pub type ShortPlan = Box<dyn for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>>;
+/// How a persistent collective starts on its straight line: a closure, behind a thin address, and what calls it.
+pub struct ShortPlan {
+    closure: Box<dyn Anything>,
+    start: Start,
+}
+
+/// Starts the persistent collective of an entry, whose `base` is the closure of its plan.
+pub(crate) type Start = unsafe fn(NonNull<Op>) -> Result<()>;
+
+/// What only has to be dropped.
+trait Anything {}
+
+impl<T> Anything for T {}
+
+impl ShortPlan {
+    /// A plan that starts by calling a closure, which says with `None` that it cannot and has done nothing.
+    pub fn new<F>(closure: F) -> Self
+    where
+        F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>> + 'static,
+    {
+        Self {
+            closure: Box::new(closure),
+            start: persistent::start_planned::<F>,
+        }
+    }
+
+    /// A plan of an operation that has no straight line.
+    fn none() -> Self {
+        Self::new(|_| None)
+    }
+
+    /// What an entry keeps for its starts; valid while the plan lives.
+    fn parts(&self) -> (*mut u8, Start) {
+        (
+            (&raw const *self.closure).cast::<u8>().cast_mut(),
+            self.start,
+        )
+    }
+}
 
 impl Kept<'_> {
     /// The same, to be kept with a request.
@@ -268,6 +307,7 @@ pub(crate) struct Plan {
 #[cold]
 pub(crate) fn fail(op: &mut Op, error: &Error) {
     op.error = error.class().0;
+    op.set_planned(false);
     let extra = op.extra.get_or_insert_default();
     extra.error_text = error.to_string();
     extra.status = None;
@@ -287,8 +327,12 @@ pub(crate) fn plan_collective(comm: &Comm, plan: Plan) -> Result<RequestId> {
     guard.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = guard.ops.op_mut(index);
     op.record.flags |= flag::PERSISTENT;
+    let short = plan.short.unwrap_or_else(ShortPlan::none);
+    let (base, start) = short.parts();
+    (op.base, op.start) = (base, Some(start));
+    op.set_planned(true);
     let extra = op.extra.get_or_insert_default();
-    (extra.short, extra.again) = (plan.short, Some(plan.again));
+    (extra.short, extra.again) = (Some(short), Some(plan.again));
     Ok(request)
 }
 

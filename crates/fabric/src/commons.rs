@@ -509,11 +509,18 @@ impl Turns {
         if turn != self.left_before || self.left_after != 0 {
             return None;
         }
+        Some(self.leave_next(commons, me, turn, all_left))
+    }
+
+    /// The same for who has left all turns before.
+    #[inline(always)]
+    pub fn leave_next(&mut self, commons: &Commons, me: u32, turn: u64, all_left: bool) -> bool {
+        debug_assert!(turn == self.left_before && self.left_after == 0);
         if all_left {
             self.all_left_before = turn;
         }
         self.left_before = turn + 1;
-        Some(self.say_left(commons, me))
+        self.say_left(commons, me)
     }
 
     /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.

@@ -14,7 +14,7 @@ pub use run::Run;
 use super::choose;
 use super::commons::{Purpose, next, open};
 use super::shared::{lie_together, usable_in_place};
-use super::shown::{AtOnce, Ending, Needs, Rest, Waiting, copy};
+use super::shown::{AtOnce, Ending, Needs, Planned, Rest, Waiting, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -34,7 +34,7 @@ unsafe fn copy_alone(from: Run, into: *mut u8) {
 macro_rules! meet {
     ($ending:ident, $comm:ident, $purpose:expr, $bytes:expr, ($shown:expr, $shows:expr)) => {{
         let shared = open($comm, $purpose, $bytes)?;
-        let next = next($comm, shared, $purpose, $bytes, $shown);
+        let next = next($ending, $comm, shared, $purpose, $bytes, $shown);
         if let Err(error) = next.draw($ending.call(), $shows)? {
             return Some(Err(error));
         }
@@ -48,7 +48,7 @@ const NOTHING: Rest<&Reduction> = Rest::Nothing;
 /// Nobody leaves before everybody entered.
 #[inline(always)]
 fn barrier<'a, E: Ending<'a>>(ending: E, comm: &'a Comm) -> Option<Result<E::Gives>> {
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         return Some(Ok(E::Gives::default()));
     }
     let encounter = meet!(ending, comm, Purpose::Barrier, 0, (0, true));
@@ -68,7 +68,7 @@ unsafe fn bcast<'a, E: Ending<'a>>(
     data: Run,
     root: u32,
 ) -> Option<Result<E::Gives>> {
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         return Some(Ok(E::Gives::default()));
     }
     let (base, bytes) = (data.base(), data.bytes);
@@ -109,7 +109,7 @@ unsafe fn reduce<'a, E: Ending<'a>>(
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
     let (base, bytes) = (send.base(), send.bytes);
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         unsafe { copy_alone(send, receive?.base()) };
         return Some(Ok(E::Gives::default()));
@@ -173,7 +173,7 @@ unsafe fn gather<'a, E: Ending<'a>>(
     if takes && into.is_none() {
         return None;
     }
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         return unsafe { alone(send, into) };
     }
@@ -242,7 +242,7 @@ unsafe fn alltoall<'a, E: Ending<'a>>(
     if receive.bytes != all {
         return None;
     }
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         return unsafe { alone(Some(send), Some(receive)) };
     }
@@ -289,7 +289,7 @@ unsafe fn scatter<'a, E: Ending<'a>>(
     if me == root && from.is_none() {
         return None;
     }
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         return unsafe { alone(from, receive) };
     }
@@ -351,7 +351,7 @@ unsafe fn prefix<'a, E: Ending<'a>>(
     inclusive: bool,
 ) -> Option<Result<E::Gives>> {
     let bytes = send.bytes;
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         if inclusive {
             // SAFETY: the caller's promise.
             unsafe { copy_alone(send, receive.base()) };
@@ -364,7 +364,7 @@ unsafe fn prefix<'a, E: Ending<'a>>(
     let chain = open(comm, Purpose::ScanChain, bytes);
     let encounter = match chain {
         Some(shared) => {
-            let next = next(comm, shared, Purpose::ScanChain, bytes, bytes);
+            let next = next(ending, comm, shared, Purpose::ScanChain, bytes, bytes);
             if let Err(error) = next.draw_to_pass(ending.call())? {
                 return Some(Err(error));
             }
@@ -426,7 +426,7 @@ unsafe fn reduce_scatter<'a, E: Ending<'a>>(
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
     let (bytes, part) = (send.bytes, receive.bytes);
-    if comm.membership.is_alone() {
+    if !E::IS_PAIR && comm.membership.is_alone() {
         // SAFETY: the caller's promise.
         return unsafe { alone(Some(send), Some(receive)) };
     }
@@ -537,6 +537,39 @@ macro_rules! forms {
             #[inline(always)]
             pub fn barrier(comm: &Comm) -> Option<Result<Begun<'_>>> {
                 super::barrier(AtOnce, comm)
+            }
+        }
+
+        /// The same for a communicator on which only one operation is under way at a time; of two members if `PAIR`.
+        pub mod planned {
+            use super::{Begun, Comm, Planned, Reduction, Result, Run};
+
+            $(
+                #[doc = concat!("`", stringify!($name), "` started.")]
+                ///
+                /// # Safety
+                /// What is sent is readable, what is received is writable, until the rest is done. Nothing else is under way on the
+                /// communicator, which has two members if `PAIR`.
+                #[inline(always)]
+                pub unsafe fn $name<'a, const PAIR: bool>(
+                    comm: &'a Comm,
+                    $($argument: $kind,)*
+                    $($op: &Reduction, $($more: $sort,)*)?
+                ) -> Option<Result<Begun<'a>>> {
+                    // SAFETY: passed on.
+                    unsafe {
+                        super::$name(Planned::<PAIR>, comm, $($argument,)* $($op, $($more,)*)?)
+                    }
+                }
+            )*
+
+            /// Nobody leaves before everybody entered.
+            ///
+            /// # Safety
+            /// Nothing else is under way on the communicator, which has two members if `PAIR`.
+            #[inline(always)]
+            pub unsafe fn barrier<const PAIR: bool>(comm: &Comm) -> Option<Result<Begun<'_>>> {
+                super::barrier(Planned::<PAIR>, comm)
             }
         }
     };

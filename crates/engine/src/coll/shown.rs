@@ -39,6 +39,12 @@ pub(super) trait Ending<'a>: Copy {
     /// What it gives; the default where nothing is left.
     type Gives: Default;
 
+    /// Whether it is known that there are two members.
+    const IS_PAIR: bool = false;
+
+    /// Whether it is known that this member has left all turns of the commons.
+    const IN_ORDER: bool = false;
+
     /// The name of the MPI call, for the hang report, if it may wait before its own data are shown.
     fn call(self) -> Option<&'static str>;
 
@@ -58,6 +64,10 @@ pub(super) struct Waiting(pub(super) &'static str);
 /// It gives what is left to do, and nothing has been done where it would have to wait before its own data are shown.
 #[derive(Clone, Copy)]
 pub(super) struct AtOnce;
+
+/// As [`AtOnce`], for operations on a communicator on which only one is under way at a time; of two members if `PAIR`.
+#[derive(Clone, Copy)]
+pub(super) struct Planned<const PAIR: bool>;
 
 impl<'a> Ending<'a> for Waiting {
     type Gives = ();
@@ -110,6 +120,28 @@ impl<'a> Ending<'a> for AtOnce {
             rest,
         };
         shown.linger()
+    }
+}
+
+impl<'a, const PAIR: bool> Ending<'a> for Planned<PAIR> {
+    type Gives = Begun<'a>;
+
+    const IS_PAIR: bool = PAIR;
+    const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>>(
+        self,
+        encounter: Encounter<'a>,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<Begun<'a>> {
+        AtOnce.go(encounter, needs, rest)
     }
 }
 

@@ -2,6 +2,7 @@
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
 use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 
@@ -12,7 +13,7 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
-use crate::task::{Begun, ShortPlan, fail};
+use crate::task::{Begun, fail};
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 use crate::vci::{Guard, Vci};
@@ -150,52 +151,62 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
 }
 
 /// The states of a persistent collective.
-const INACTIVE: u32 = Op::state_of(record_kind::INACTIVE, Role::Task, flag::PERSISTENT);
-const ACTIVE: u32 = Op::state_of(record_kind::OTHER, Role::Task, flag::PERSISTENT);
-const COMPLETE: u32 = Op::state_of(record_kind::COMPLETE, Role::Task, flag::PERSISTENT);
+const INACTIVE: u32 = Op::planned_state_of(record_kind::INACTIVE);
+const ACTIVE: u32 = Op::planned_state_of(record_kind::OTHER);
+const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
 
-/// Starts a persistent collective on its straight line: how that went, or `None` if it has none, and then nothing has been done.
+/// Starts a persistent collective: how that went, or `None` if the request is another one, about which nothing is done.
+/// Below MPI_THREAD_MULTIPLE only.
 // TIER: short
 #[inline(always)]
 pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
-    if vci.is_threaded() {
+    let mut guard = vci.enter_alone();
+    let op = guard.ops.named(id)?;
+    if op.state() != INACTIVE {
         return None;
     }
-    let (op, short, comm) = {
-        let mut guard = vci.enter_alone();
-        let op = guard.ops.named(id)?;
-        if op.state() != INACTIVE {
-            return None;
-        }
-        let short: *const ShortPlan = op.extra.as_ref()?.short.as_ref()?;
-        op.record.kind = record_kind::OTHER;
-        let comm = op.comm;
-        (std::ptr::from_mut(op), short, comm)
-    };
+    let start = op.start?;
+    op.record.kind = record_kind::OTHER;
+    let op = NonNull::from(op);
+    // SAFETY: the entry is planned (INACTIVE) and active, and no guard is used.
+    Some(unsafe { start(op) })
+}
+
+/// Starts the persistent collective of an entry whose plan is of this type.
+///
+/// # Safety
+/// The entry is an active one with such a plan. No other thread is inside MPI, and no guard is used.
+pub(crate) unsafe fn start_planned<F>(op: NonNull<Op>) -> Result<()>
+where
+    F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>,
+{
     // What starts messages and may call functions of the program enters again.
     // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
-    // of the program frees it meanwhile, it is released when it is complete, below. Entries never move, and nobody refers to this one now.
-    let (begun, op) = unsafe { (ManuallyDrop::new((*short)(&*comm)), &mut *op) };
+    // of the program frees it meanwhile, it is released when it is complete. Entries never move, and nobody refers to this one.
+    let (plan, comm) = unsafe {
+        let Op { base, comm, .. } = op.as_ref();
+        (&*base.cast::<F>().cast_const(), &**comm)
+    };
+    let begun = ManuallyDrop::new(plan(comm));
+    // SAFETY: as above.
+    let op = unsafe { &mut *op.as_ptr() };
     if matches!(*begun, Some(Ok(None))) && op.state() == ACTIVE {
         op.record.kind = record_kind::COMPLETE;
-        return Some(Ok(()));
+        return Ok(());
     }
-    Some(go_on(vci, id, ManuallyDrop::into_inner(begun)))
+    go_on(comm.vci, op.id(), ManuallyDrop::into_inner(begun))
 }
 
 /// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
-/// another one, about which nothing is done.
+/// another one, about which nothing is done. Below MPI_THREAD_MULTIPLE only.
 // TIER: short
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
-    if vci.is_threaded() {
-        return false;
-    }
     let mut guard = vci.enter_alone();
     let Some(op) = guard.ops.named(id) else {
         return false;
     };
-    if op.state() != COMPLETE || op.error != 0 {
+    if op.state() != COMPLETE {
         return false;
     }
     op.record.kind = record_kind::INACTIVE;
@@ -204,17 +215,17 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
 
 /// Starts a collective by its plan.
 fn start_collective(vci: &Vci, id: RequestId) -> Result<()> {
-    match start_at_once(vci, id) {
-        Some(outcome) => outcome,
-        None => {
-            let mut guard = vci.enter();
-            if let Some(index) = guard.ops.find(id) {
-                guard.ops.record_mut(index).kind = record_kind::OTHER;
-            }
-            drop(guard);
-            go_on(vci, id, None)
-        }
+    if !vci.is_threaded()
+        && let Some(outcome) = start_at_once(vci, id)
+    {
+        return outcome;
     }
+    let mut guard = vci.enter();
+    if let Some(index) = guard.ops.find(id) {
+        guard.ops.record_mut(index).kind = record_kind::OTHER;
+    }
+    drop(guard);
+    go_on(vci, id, None)
 }
 
 /// What becomes of a collective whose straight line gave this.

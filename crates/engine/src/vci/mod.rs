@@ -242,7 +242,7 @@ impl Vci {
     }
 
     /// Whether several threads may be inside MPI at once.
-    pub(crate) const fn is_threaded(&self) -> bool {
+    pub const fn is_threaded(&self) -> bool {
         self.threaded
     }
 

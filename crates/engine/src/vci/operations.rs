@@ -23,6 +23,7 @@ use crate::comm::Comm;
 use crate::datatype::{Heading, Types};
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::task::{ShortPlan, Start};
 
 /// Index of an entry in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,9 @@ pub(crate) mod flag {
     pub(crate) const TYPED: u8 = 128;
 }
 
+/// The record's `extra` of a persistent collective, see [`Op::set_planned`].
+const PLANNED: u8 = 1;
+
 /// An entry. All-zero is a valid value.
 #[repr(C, align(64))]
 pub(crate) struct Op {
@@ -118,6 +122,8 @@ pub(crate) struct Op {
     /// The next free entry.
     next_free: *mut Op,
     pub(crate) extra: Option<Box<Extra>>,
+    /// Of a planned collective: what starts it.
+    pub(crate) start: Option<Start>,
     /// The other side's operation, where one is needed.
     pub(crate) remote: u64,
     /// Bytes already copied of a piecewise transfer.
@@ -155,7 +161,7 @@ pub(crate) struct Extra {
     /// What a task ended with.
     pub(crate) status: Option<crate::request::Status>,
     /// What a persistent collective is started by: on its straight line, if it has one, and as a future.
-    pub(crate) short: Option<crate::task::ShortPlan>,
+    pub(crate) short: Option<ShortPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> crate::task::Boxed>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
@@ -181,16 +187,21 @@ impl Op {
         }
     }
 
-    /// The record's kind, role and flags in one word, for comparing them at once with [`Op::state_of`].
+    /// The record's kind, role and flags in one word, for comparing them at once with [`Op::planned_state_of`].
     #[inline(always)]
     pub(crate) const fn state(&self) -> u32 {
         let record = &self.record;
         u32::from_ne_bytes([record.kind, record.role, record.flags, record.extra])
     }
 
-    /// The state of an operation of this kind and role with these flags.
-    pub(crate) const fn state_of(record_kind: u8, role: Role, flags: u8) -> u32 {
-        u32::from_ne_bytes([record_kind, role as u8, flags, 0])
+    /// The state of a persistent collective that has a plan and no error.
+    pub(crate) const fn planned_state_of(record_kind: u8) -> u32 {
+        u32::from_ne_bytes([record_kind, Role::Task as u8, flag::PERSISTENT, PLANNED])
+    }
+
+    /// Says of a persistent collective that `start` and `base` are its plan, and that there is no error to tell; or takes it back.
+    pub(crate) const fn set_planned(&mut self, is_planned: bool) {
+        self.record.extra = if is_planned { PLANNED } else { 0 };
     }
 
     /// Whether a bit of [`flag`] is set.

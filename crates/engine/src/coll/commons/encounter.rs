@@ -12,7 +12,7 @@ use fabric::doorbell;
 use fabric::sync::{Ordering, spin_loop};
 
 use super::{Meeting, Purpose, Shared};
-use crate::coll::shown::Needs;
+use crate::coll::shown::{Ending, Needs};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
@@ -32,6 +32,8 @@ pub(in crate::coll) struct Encounter<'a> {
     pub(in crate::coll) me: u32,
     /// The number of members.
     pub(in crate::coll) size: u32,
+    /// Whether this member is known to have left all turns before.
+    in_order: bool,
 }
 
 /// An encounter for calls that are not inlined: in memory of its own, so that the other one needs none.
@@ -57,7 +59,8 @@ pub(in crate::coll) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Opti
 
 /// The next turn, in which each member that shows anything has `shown` bytes there.
 #[inline(always)]
-pub(in crate::coll) fn next<'a>(
+pub(in crate::coll) fn next<'a, E: Ending<'a>>(
+    _: E,
     comm: &'a Comm,
     shared: &'a Shared,
     purpose: Purpose,
@@ -83,7 +86,12 @@ pub(in crate::coll) fn next<'a>(
         places,
         stride,
         me: shared.me,
-        size: shared.commons.members(),
+        size: if E::IS_PAIR {
+            2
+        } else {
+            shared.commons.members()
+        },
+        in_order: E::IN_ORDER,
     };
     Next {
         encounter,
@@ -211,7 +219,10 @@ impl Encounter<'_> {
     /// Says that the own data are in their place.
     #[inline(always)]
     pub(in crate::coll) fn post(self) {
-        let behind = self.shared.turns_alone().behind(self.turn);
+        let behind = match self.in_order {
+            true => 0,
+            false => self.shared.turns_alone().behind(self.turn),
+        };
         // SAFETY: this member is one, and the commons stay mapped.
         unsafe { self.row.post(self.me, self.turn, behind, self.word) };
     }
@@ -246,6 +257,9 @@ impl Encounter<'_> {
     #[inline(always)]
     pub(in crate::coll) fn wake_all(self) {
         let fences = self.shared.sender_fences.load(Ordering::Relaxed) != 0;
+        if self.size == 2 {
+            return self.wake_one(1 - self.me, fences);
+        }
         for member in 0..self.size {
             if member != self.me {
                 self.wake_one(member, fences);
@@ -267,17 +281,22 @@ impl Encounter<'_> {
     /// Whether the data are there that an operation needs, for the same purpose, and of members that have left all turns before.
     #[inline(always)]
     pub(in crate::coll) fn is_simple(self, needs: Needs) -> bool {
+        if self.size == 2 && matches!(needs, Needs::All) {
+            return self.is_simple_from(1 - self.me);
+        }
         let (first, end) = self.needed(needs);
         for member in first..end {
-            if member == self.me {
-                continue;
-            }
-            // SAFETY: there is such a member (`needed`), and the commons stay mapped.
-            if !unsafe { self.row.posted_in_order(member, self.turn, self.word) } {
+            if member != self.me && !self.is_simple_from(member) {
                 return false;
             }
         }
         true
+    }
+
+    #[inline(always)]
+    fn is_simple_from(self, member: u32) -> bool {
+        // SAFETY: there is such a member (`needed`), and the commons stay mapped.
+        unsafe { self.row.posted_in_order(member, self.turn, self.word) }
     }
 
     /// If the data are there that an operation needs: the turn before which those who show them have left all.
@@ -372,9 +391,12 @@ impl Encounter<'_> {
     /// This member needs nobody's data any more, and neither what it needed told anything new ([`Self::is_simple`]); how it went.
     #[inline(always)]
     pub(in crate::coll) fn end_simply(self, needs: Needs) -> Result<()> {
-        let turns = self.shared.turns_alone();
+        let (turns, commons) = (self.shared.turns_alone(), &self.shared.commons);
         let all_left = matches!(needs, Needs::All);
-        let left = turns.leave_in_order(&self.shared.commons, self.me, self.turn, all_left);
+        let left = match self.in_order {
+            true => Some(turns.leave_next(commons, self.me, self.turn, all_left)),
+            false => turns.leave_in_order(commons, self.me, self.turn, all_left),
+        };
         match left {
             Some(false) => self.shared.outcome(self.turn),
             _ => Apart { encounter: self }.end_slowly(left, needs),
