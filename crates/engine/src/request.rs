@@ -195,6 +195,7 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
 fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
     let mut result = Ok(Status::EMPTY);
     let wanted = *id;
+    vci.expect_kept(wanted);
     vci.wait_until(call, |state| {
         let Some(index) = state.ops.find(wanted) else {
             if wanted != RequestId::NULL {
@@ -255,6 +256,9 @@ pub fn wait_all(
     check_live(&vci.enter(), ids)?;
     let mut next = 0;
     let mut failure = None;
+    for &id in &*ids {
+        vci.expect_kept(id);
+    }
     vci.wait_until(call, |state| {
         while let Some(id) = ids.get_mut(next) {
             let status = if is_idle(state, *id) {

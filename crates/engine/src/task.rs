@@ -89,6 +89,9 @@ impl Kept<'_> {
     }
 }
 
+/// Operations among which one that is waited for is looked for.
+const FEW: usize = 8;
+
 struct Task {
     future: Boxed,
     request: RequestId,
@@ -194,6 +197,32 @@ impl Vci {
                 self.tasks.idle().tasks.push(Task { future, request });
                 self.rouse();
             }
+        }
+    }
+
+    /// Waits for a moment for the data that the operation of a request needs, if it only waits for others' data, and ends it when they have
+    /// come: whoever comes at about the same time is not worth a round of progress. Nothing else is looked at meanwhile.
+    #[inline]
+    pub(crate) fn expect_kept(&self, request: RequestId) {
+        if !self.tasks.is_empty() && !self.is_threaded() {
+            self.expect_one_kept(request);
+        }
+    }
+
+    #[inline(never)]
+    fn expect_one_kept(&self, request: RequestId) {
+        let Ok(mut list) = self.tasks.kept.try_lock() else {
+            return;
+        };
+        let few = list.iter().take(FEW);
+        let Some(index) = few.map(|(id, _)| *id).position(|id| id == request) else {
+            return;
+        };
+        if (0..self.short_polls()).any(|_| list[index].1.is_ready()) {
+            let (_, kept) = list.remove(index);
+            drop(list);
+            self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+            self.finish_task(request, kept.finish().map(|()| None));
         }
     }
 

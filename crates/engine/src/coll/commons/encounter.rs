@@ -110,11 +110,14 @@ impl Next<'_> {
         call: Option<&'static str>,
         shows: bool,
     ) -> Option<Result<()>> {
-        let Encounter { shared, turn, .. } = self.encounter;
+        let Encounter {
+            comm, shared, turn, ..
+        } = self.encounter;
         let is_free = !shows
             || shared
                 .turns_alone()
-                .may_enter(&shared.commons, turn, self.place);
+                .may_enter(&shared.commons, turn, self.place)
+            || (call.is_none() && shared.is_free_soon(turn, self.place, comm.vci.short_polls()));
         self.take(call, is_free)?;
         match call {
             Some(call) if !is_free => {
@@ -181,6 +184,14 @@ impl Shared {
     fn turns_alone(&self) -> &mut Turns {
         // SAFETY: no other thread is inside MPI (`Membership::open`), and nobody keeps what this gives.
         unsafe { &mut *self.turns.get() }
+    }
+
+    /// Whether the place of a turn becomes free within so many looks: who runs ahead of the others goes on at their pace then, as who may
+    /// wait does, and not by messages or tasks.
+    #[cold]
+    #[inline(never)]
+    fn is_free_soon(&self, turn: u64, place: Place, looks: u32) -> bool {
+        (0..looks).any(|_| self.turns_alone().may_enter(&self.commons, turn, place))
     }
 
     /// Where data of a turn lie that are too long for a line, whether they use whole areas, and the address and the distance of
