@@ -450,6 +450,7 @@ impl RingReceiver {
         bytes: u32,
         way_back: &RingSender,
     ) -> Option<NonNull<u8>> {
+        self.expect_next();
         if let Some(block) = Block::arrived(place) {
             let start = if block.own {
                 way_back.home(block)
@@ -468,6 +469,17 @@ impl RingReceiver {
         let fits = bytes <= area && offset <= area - bytes;
         // SAFETY: inside the payload area by the comparison.
         fits.then(|| unsafe { self.place.payload.add(offset as usize) })
+    }
+
+    /// Asks for the line of the next cell, so that it comes while the payload of this one is copied: a sender that runs ahead
+    /// has written it, and to fetch it afterwards costs as much as to copy 2 KiB.
+    fn expect_next(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint; it never faults, wherever the cells end.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.cursor.wrapping_add(1).cast());
+        }
     }
 
     /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
