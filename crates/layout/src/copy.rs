@@ -5,11 +5,10 @@
 //! bytes is its first 16 and its last 16), so that no loop calls a function for a few bytes. Where the processor has it,
 //! the loops are compiled for AVX2 and AVX-512 too, and short runs at small distances are gathered by AVX-512 (`dense`).
 
-use std::ptr;
-
 #[cfg(target_arch = "x86_64")]
 use crate::dense;
 use crate::isa;
+use crate::long::copy_bytes;
 
 /// Runs at equal distances.
 #[derive(Clone, Copy)]
@@ -110,7 +109,7 @@ pub(crate) unsafe fn run(from: *const u8, to: *mut u8, bytes: usize) {
             33..=64 => ends::<ThirtyTwo>(from, to, bytes),
             2..=3 => ends::<u16>(from, to, bytes),
             1 => *to = *from,
-            _ => ptr::copy_nonoverlapping(from, to, bytes),
+            _ => copy_bytes(from, to, bytes),
         }
     }
 }
@@ -259,7 +258,7 @@ unsafe fn runs(from: Strided, to: Strided, packed: Packed, shape: Grid) {
         17..=31 => both_ends!(Sixteen),
         33..=63 => both_ends!(ThirtyTwo),
         65..=512 => by!(bytes, |from, to| lines(from, to, bytes)),
-        _ => by!(bytes, |from, to| ptr::copy_nonoverlapping(from, to, bytes)),
+        _ => by!(bytes, |from, to| copy_bytes(from, to, bytes)),
     }
 }
 

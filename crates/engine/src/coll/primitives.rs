@@ -125,7 +125,7 @@ impl Block {
                 Some((layout, _)) => {
                     layout.pack(memory.base, start..start + bytes, target.as_mut_ptr());
                 }
-                None => std::ptr::copy(memory.base.add(start), target.as_mut_ptr(), bytes),
+                None => layout::copy_bytes(memory.base.add(start), target.as_mut_ptr(), bytes),
             }
         }
     }
@@ -140,7 +140,7 @@ impl Block {
                 Some((layout, _)) => {
                     layout.unpack(memory.base, start..start + bytes, source.as_ptr());
                 }
-                None => std::ptr::copy(source.as_ptr(), memory.base.add(start), bytes),
+                None => layout::copy_bytes(source.as_ptr(), memory.base.add(start), bytes),
             }
         }
     }
@@ -168,7 +168,7 @@ impl Block {
         // SAFETY: both blocks hold `bytes` bytes and are valid while the collective runs (Block::new).
         unsafe {
             match (target.layout, from.layout) {
-                (None, None) => std::ptr::copy(from.base, target.base, bytes),
+                (None, None) => layout::copy_bytes(from.base, target.base, bytes),
                 (None, Some((layout, _))) => layout.pack(from.base, 0..bytes, target.base),
                 (Some((layout, _)), None) => layout.unpack(target.base, 0..bytes, from.base),
                 (Some((mine, _)), Some((theirs, _))) if self.is_apart_from(source) => {

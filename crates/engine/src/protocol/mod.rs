@@ -362,7 +362,7 @@ pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usiz
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
         let Some(extra) = &op.extra else {
-            return std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes);
+            return layout::copy_bytes(op.base.add(position), target, bytes);
         };
         match (&extra.staged, &extra.layout) {
             (Some(staged), _) => {
@@ -370,7 +370,7 @@ pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usiz
                 std::ptr::copy_nonoverlapping(source.as_ptr(), target, bytes);
             }
             (None, Some((layout, _))) => layout.pack(op.base, position..position + bytes, target),
-            (None, None) => std::ptr::copy_nonoverlapping(op.base.add(position), target, bytes),
+            (None, None) => layout::copy_bytes(op.base.add(position), target, bytes),
         }
     }
 }
@@ -384,7 +384,7 @@ pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, byt
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
         let Some(extra) = &mut op.extra else {
-            return std::ptr::copy(source, op.base.add(position), bytes);
+            return layout::copy_bytes(source, op.base.add(position), bytes);
         };
         match (&mut extra.staged, &extra.layout) {
             (Some(staged), _) => {
@@ -401,7 +401,7 @@ pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, byt
                 }
             }
             (None, Some((layout, _))) => layout.unpack(op.base, position..position + bytes, source),
-            (None, None) => std::ptr::copy(source, op.base.add(position), bytes),
+            (None, None) => layout::copy_bytes(source, op.base.add(position), bytes),
         }
     }
 }
