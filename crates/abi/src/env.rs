@@ -16,7 +16,7 @@ use mpi_abi_sys::constants::{
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
 
 use crate::error::{self, raise, run, tell};
-use crate::handle::COMMS;
+use crate::handle::{self, COMMS};
 use crate::sync::{AtomicPtr, AtomicU64};
 
 const BEFORE: u64 = 0;
@@ -137,6 +137,9 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
         }
     }
     MAIN_THREAD.get_or_init(|| std::thread::current().id());
+    if !process.is_threaded() {
+        handle::expect_one_thread();
+    }
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
     error::define_predefined();
     crate::datatype::define_predefined();

@@ -209,6 +209,11 @@ impl Process {
         self.thread_level
     }
 
+    /// Whether several threads may be inside MPI at once: the program's, or one that makes progress.
+    pub fn is_threaded(&self) -> bool {
+        self.thread_level == ThreadLevel::Multiple || self.settings().progress_thread != 0
+    }
+
     /// The node segment.
     pub fn segment(&self) -> &Segment {
         &self.segment

@@ -65,6 +65,34 @@ impl Bounds {
         Ok(())
     }
 
+    /// Takes in the same type map once more, `far` bytes further.
+    #[inline]
+    pub(crate) fn stretch(&mut self, far: i64) -> Result<()> {
+        let stretch = |(low, high): (i64, i64)| {
+            let further = shifted((low, high), far)?;
+            Ok((low.min(further.0), high.max(further.1)))
+        };
+        self.change(stretch)
+    }
+
+    /// Moves everything.
+    #[inline]
+    pub(crate) fn shift(&mut self, by: i64) -> Result<()> {
+        self.change(|span| shifted(span, by))
+    }
+
+    #[inline(always)]
+    fn change(&mut self, span: impl Fn((i64, i64)) -> Result<(i64, i64)>) -> Result<()> {
+        match self.data {
+            Some(data) => self.data = Some(span(data)?),
+            None => self.alignment = 0,
+        }
+        if let Some(markers) = self.markers {
+            self.markers = Some(span(markers)?);
+        }
+        Ok(())
+    }
+
     /// The lower bound and the extent.
     #[inline]
     pub(crate) fn span(&self) -> Result<(i64, i64)> {
@@ -73,12 +101,19 @@ impl Bounds {
         }
         let (low, high) = self.data();
         let bytes = high.checked_sub(low).ok_or(LayoutError::Overflow)?;
-        let padded = u64::try_from(bytes)
-            .ok()
-            .and_then(|bytes| bytes.checked_next_multiple_of(u64::from(self.alignment.max(1))))
-            .and_then(|bytes| i64::try_from(bytes).ok())
-            .ok_or(LayoutError::Overflow)?;
-        Ok((low, padded))
+        Ok((low, self.padded(bytes).ok_or(LayoutError::Overflow)?))
+    }
+
+    /// The next multiple of the alignment, found without a division where that is a power of two.
+    #[inline]
+    fn padded(&self, bytes: i64) -> Option<i64> {
+        let (bytes, alignment) = (u64::try_from(bytes).ok()?, u64::from(self.alignment.max(1)));
+        let padded = if alignment & (alignment - 1) == 0 {
+            bytes.checked_add(alignment - 1)? & !(alignment - 1)
+        } else {
+            bytes.checked_next_multiple_of(alignment)?
+        };
+        i64::try_from(padded).ok()
     }
 
     /// The first byte of the data and the one after the last.

@@ -142,8 +142,10 @@ impl<'o, O: Observer> Builder<'o, O> {
         stride: i64,
         old: &Layout,
     ) -> Result<Layout> {
-        let block = self.repeated(length, old.extent(), old)?;
-        self.repeat(count, stride, block)
+        let mut parts = Parts::of(old);
+        self.repeat(length, old.extent(), &mut parts)?;
+        self.repeat(count, stride, &mut parts)?;
+        parts.finish()
     }
 
     /// As [`Layout::hindexed`].
@@ -224,8 +226,7 @@ impl<'o, O: Observer> Builder<'o, O> {
             return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
         };
         let Some(second) = pieces.next() else {
-            let one = self.repeated(first.1, old.extent(), old)?;
-            return self.moved(one, first.0);
+            return self.placed(first.0, first.1, old);
         };
         let is_dense = i64::try_from(old.size()) == Ok(old.extent());
         let mut gather = Gather::new(self.observer);
@@ -271,8 +272,7 @@ impl<'o, O: Observer> Builder<'o, O> {
             return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
         };
         if pieces.peek().is_none() {
-            let one = self.repeated(length, old.extent(), old)?;
-            return self.moved(one, at);
+            return self.placed(at, length, old);
         }
         let (mut bounds, mut size) = (Bounds::default(), 0usize);
         let mut gather = Gather::new(self.observer);
@@ -301,13 +301,14 @@ impl<'o, O: Observer> Builder<'o, O> {
         old: &Layout,
     ) -> Result<Layout> {
         let (mut stride, mut start) = (old.extent(), 0i64);
-        let mut inner = old.clone();
+        let mut inner = Parts::of(old);
         for slice in inner_first(slices, order) {
-            inner = self.repeat(slice.subsize, stride, inner)?;
+            self.repeat(slice.subsize, stride, &mut inner)?;
             start = sum(start, product(signed(slice.start)?, stride)?)?;
             stride = product(stride, signed(slice.size)?)?;
         }
-        self.moved(inner, start)?.into_resized(0, stride)
+        self.shift(start, &mut inner)?;
+        inner.finish()?.into_resized(0, stride)
     }
 
     /// As [`Layout::darray`].
@@ -328,24 +329,32 @@ impl<'o, O: Observer> Builder<'o, O> {
     /// # Errors
     /// The same.
     pub fn repeated(&mut self, count: usize, stride: i64, old: &Layout) -> Result<Layout> {
-        self.repeat(count, stride, old.clone())
+        let mut parts = Parts::of(old);
+        self.repeat(count, stride, &mut parts)?;
+        parts.finish()
     }
 
-    /// As [`Self::repeated`], of a layout that is not used otherwise.
-    fn repeat(&mut self, count: usize, stride: i64, old: Layout) -> Result<Layout> {
+    /// `count` copies of what there is, `stride` bytes apart.
+    fn repeat(&mut self, count: usize, stride: i64, parts: &mut Parts) -> Result<()> {
         if count == 1 && !O::WATCHES {
-            return Ok(old);
+            return Ok(());
         }
         if count == 0 {
-            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
+            *parts = Parts {
+                form: Form::EMPTY,
+                size: 0,
+                bounds: Bounds::default(),
+            };
+            return Ok(());
         }
-        let (size, far) = check_repeat(&old, count, stride)?;
-        let mut bounds = Bounds::default();
-        bounds.add(old.bounds(), 0)?;
-        bounds.add(old.bounds(), far)?;
-        let old_size = old.size();
-        let form = old.form.repeated(count, stride, old_size, self.observer);
-        Layout::from_parts(form, size, bounds)
+        let far = product(signed(count - 1)?, stride)?;
+        let size = scaled_size(parts.size, count)?;
+        parts.bounds.stretch(far)?;
+        parts
+            .form
+            .told_repeat(count, stride, parts.size, self.observer);
+        parts.size = size;
+        Ok(())
     }
 
     /// `inner` at every index of a share, `stride` bytes per index.
@@ -358,24 +367,52 @@ impl<'o, O: Observer> Builder<'o, O> {
         let blocks = self.repeated(whole, product(signed(step)?, stride)?, &block)?;
         let start = product(signed(share.start)?, stride)?;
         if last == 0 {
-            return self.moved(blocks, start);
+            return self.placed(start, 1, &blocks);
         }
         let rest = self.repeated(last, stride, inner)?;
         let rest_at = product(signed(share.start + whole * step)?, stride)?;
         self.structure([(start, 1, &blocks), (rest_at, 1, &rest)])
     }
 
-    /// All of a layout, `by` bytes further; bounds too.
-    fn moved(&mut self, old: Layout, by: i64) -> Result<Layout> {
-        let mut bounds = Bounds::default();
-        bounds.add(old.bounds(), by)?;
-        let size = old.size();
-        if by == 0 || size == 0 {
-            return Layout::from_parts(old.form, size, bounds);
+    /// `length` elements of a layout, `at` bytes further; bounds too.
+    fn placed(&mut self, at: i64, length: usize, old: &Layout) -> Result<Layout> {
+        let mut parts = Parts::of(old);
+        self.repeat(length, old.extent(), &mut parts)?;
+        self.shift(at, &mut parts)?;
+        parts.finish()
+    }
+
+    /// Moves what there is `by` bytes further.
+    fn shift(&mut self, by: i64, parts: &mut Parts) -> Result<()> {
+        parts.bounds.shift(by)?;
+        if by != 0 && parts.size != 0 {
+            parts.form.shift(by).ok_or(LayoutError::Overflow)?;
+            tell(self.observer, Rule::Elide, || parts.form.clone());
         }
-        let form = old.form.moved(by).ok_or(LayoutError::Overflow)?;
-        tell(self.observer, Rule::Elide, || form.clone());
-        Layout::from_parts(form, size, bounds)
+        Ok(())
+    }
+}
+
+/// A layout under construction: its extent follows from its bounds in the end.
+struct Parts {
+    form: Form,
+    size: usize,
+    bounds: Bounds,
+}
+
+impl Parts {
+    #[inline]
+    fn of(layout: &Layout) -> Self {
+        Self {
+            form: layout.form.clone(),
+            size: layout.size(),
+            bounds: *layout.bounds(),
+        }
+    }
+
+    #[inline]
+    fn finish(self) -> Result<Layout> {
+        Layout::from_parts(self.form, self.size, self.bounds)
     }
 }
 

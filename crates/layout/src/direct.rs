@@ -186,14 +186,10 @@ impl<'a, const N: usize> Reader<'a, N> {
                 reader.pieces = Pieces::Runs(offsets, *bytes);
                 reader.enter(within / bytes, within % bytes);
             }
-            Form::Irregular {
-                nests,
-                packed_before,
-                ..
-            } => {
+            Form::Irregular { nests, .. } => {
                 reader.pieces = Pieces::Nests(nests);
-                let index = packed_before.partition_point(|&start| start <= within) - 1;
-                reader.enter(index, within - packed_before[index]);
+                let index = nests.partition_point(|nest| nest.packed_before <= within) - 1;
+                reader.enter(index, within - nests[index].packed_before);
             }
         }
         reader

@@ -115,6 +115,8 @@ pub struct Nest {
     pub block: Block,
     /// Innermost first.
     pub dimensions: Dimensions,
+    /// Where it begins among the packed bytes of the nests that it is one of.
+    pub packed_before: usize,
 }
 
 /// The bytes of one element, in packing order.
@@ -135,8 +137,6 @@ pub enum Form {
     Irregular {
         /// In packing order. Types made of this one share them.
         nests: Arc<[Nest]>,
-        /// Packed position of each nest.
-        packed_before: Arc<[usize]>,
         /// Innermost first.
         dimensions: Dimensions,
     },
@@ -199,23 +199,23 @@ impl Form {
         Self::Regular(Nest {
             block: Block { offset: 0, bytes },
             dimensions: Dimensions::NONE,
+            packed_before: 0,
         })
     }
 
     /// Several nests, nothing simplified.
     pub(crate) fn irregular(nests: impl Iterator<Item = Nest>) -> Self {
-        let nests: Arc<[Nest]> = nests.collect();
         let mut position = 0;
-        let packed_before = nests
-            .iter()
-            .map(|nest| {
-                position += nest.bytes();
-                position - nest.bytes()
-            })
-            .collect();
+        let placed = nests.map(|nest| {
+            let packed_before = position;
+            position += nest.bytes();
+            Nest {
+                packed_before,
+                ..nest
+            }
+        });
         Self::Irregular {
-            nests,
-            packed_before,
+            nests: placed.collect(),
             dimensions: Dimensions::NONE,
         }
     }
@@ -272,14 +272,16 @@ impl Form {
         }
     }
 
-    /// This form `count` (> 0) times, `stride` bytes apart; the caller has checked that the product of sizes fits.
-    pub(crate) fn repeated(
-        mut self,
+    /// Makes it this form `count` (> 0) times, `stride` bytes apart, and tells of it; the caller has checked that the product
+    /// of sizes fits.
+    #[inline]
+    pub(crate) fn told_repeat(
+        &mut self,
         count: usize,
         stride: i64,
         size: usize,
         observer: &mut impl Observer,
-    ) -> Self {
+    ) {
         let outer = Dimension {
             count,
             stride,
@@ -298,12 +300,11 @@ impl Form {
         if let Some(rule) = rule {
             tell(observer, rule, || self.clone());
         }
-        self
     }
 
-    /// The same bytes at another place; `None` if that is no place.
-    pub(crate) fn moved(mut self, by: i64) -> Option<Self> {
-        match &mut self {
+    /// Moves it; `None` if some of it has no place there.
+    pub(crate) fn shift(&mut self, by: i64) -> Option<()> {
+        match self {
             Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
             Self::List { offsets, .. } => *offsets = offsets.moved(by)?,
             Self::Irregular { nests, .. } => {
@@ -312,6 +313,6 @@ impl Form {
                 }
             }
         }
-        Some(self)
+        Some(())
     }
 }

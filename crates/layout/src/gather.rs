@@ -45,10 +45,8 @@ impl<'o, O: Observer> Gather<'o, O> {
         if length == 1 {
             return self.add(&old.form, at, size);
         }
-        let form = old
-            .form
-            .clone()
-            .repeated(length, old.extent(), old.size(), &mut Silent);
+        let mut form = old.form.clone();
+        form.told_repeat(length, old.extent(), old.size(), &mut Silent);
         self.add(&form, at, size)
     }
 
@@ -215,6 +213,7 @@ impl Piece for Block {
         Nest {
             block: self,
             dimensions: Dimensions::NONE,
+            packed_before: 0,
         }
     }
 }
@@ -373,6 +372,7 @@ impl Nest {
                 bytes: self.block.bytes,
             },
             dimensions: self.dimensions.clone(),
+            packed_before: 0,
         }
     }
 

@@ -127,14 +127,9 @@ impl Layout {
             } => with_outer!(dimensions, elements, |dimensions| {
                 walk_list::<N>(offsets, *bytes, dimensions, range, sink);
             }),
-            Form::Irregular {
-                nests,
-                packed_before,
-                dimensions,
-            } => {
+            Form::Irregular { nests, dimensions } => {
                 let nests = Nests {
                     nests,
-                    packed_before,
                     are_runs: nests.iter().all(|nest| nest.dimensions.is_empty()),
                 };
                 with_outer!(dimensions, elements, |dimensions| {
@@ -148,7 +143,6 @@ impl Layout {
 /// The nests of an irregular form.
 struct Nests<'a> {
     nests: &'a [Nest],
-    packed_before: &'a [usize],
     /// No nest has dimensions.
     are_runs: bool,
 }
@@ -163,8 +157,9 @@ impl Nests<'_> {
         let mut odometer = Odometer::<N>::new(dimensions);
         let mut within = odometer.seek(range.start);
         let mut remaining = range.len();
-        let mut index = self.packed_before.partition_point(|&start| start <= within) - 1;
-        within -= self.packed_before[index];
+        let starts_before = |nest: &Nest| nest.packed_before <= within;
+        let mut index = self.nests.partition_point(starts_before) - 1;
+        within -= self.nests[index].packed_before;
         let innermost = dimensions[0];
         while remaining > 0 {
             if self.are_runs && index == 0 && within == 0 && remaining >= innermost.bytes {

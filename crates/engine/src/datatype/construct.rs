@@ -51,6 +51,7 @@ fn wide<N: Argument>(numbers: &[N]) -> impl ExactSizeIterator<Item = i64> + Clon
 }
 
 impl Contents {
+    #[inline]
     pub(super) fn new(combiner: Combiner, old: &Arc<Datatype>) -> Self {
         Self {
             types: Olds::One(old.into()),
@@ -59,6 +60,7 @@ impl Contents {
     }
 
     /// Notes counts, block lengths, and displacements in elements.
+    #[inline]
     pub(super) fn numbers(&mut self, width: Width, numbers: &[impl Argument]) -> &mut Self {
         match width {
             Width::Int => self.integers.extend(wide(numbers).map(|it| it as i32)),
@@ -68,6 +70,7 @@ impl Contents {
     }
 
     /// Notes displacements, strides and bounds in bytes.
+    #[inline]
     fn bytes(&mut self, width: Width, bytes: &[impl Argument]) -> &mut Self {
         match width {
             Width::Int => self.addresses.extend(wide(bytes)),
@@ -119,6 +122,7 @@ fn same_length(name: &'static str, found: usize, expected: usize) -> Result<()> 
 
 impl Datatype {
     /// A derived type whose basic elements are `repeats` times those of its only old type.
+    #[inline(always)]
     pub(super) fn derived(layout: Layout, contents: Contents) -> Result<Arc<Self>> {
         let old = &contents.types[0];
         let elements = match old.size() {
@@ -129,6 +133,7 @@ impl Datatype {
         Self::finish(layout, contents, elements, each)
     }
 
+    #[inline(always)]
     fn finish(
         layout: Layout,
         contents: Contents,

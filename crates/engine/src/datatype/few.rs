@@ -3,23 +3,20 @@
 
 use std::ops::Deref;
 
-/// A list of numbers; up to `N` of them lie in the object itself.
+/// A list of numbers; up to `N` (at most 255) of them lie in the object itself.
 #[derive(Clone, Debug)]
-pub struct Few<T, const N: usize> {
-    /// How many of the few count; none where there are many.
-    length: usize,
-    few: [T; N],
-    many: Vec<T>,
+pub enum Few<T, const N: usize> {
+    /// How many of them count, and room for all.
+    Inside(u8, [T; N]),
+    /// More.
+    Outside(Vec<T>),
 }
 
 impl<T: Copy, const N: usize> Few<T, N> {
     /// None yet; `filler` takes the places of those that do not count.
+    #[inline]
     pub(super) const fn new(filler: T) -> Self {
-        Self {
-            length: 0,
-            few: [filler; N],
-            many: Vec::new(),
-        }
+        Self::Inside(0, [filler; N])
     }
 
     pub(super) fn push(&mut self, number: T) {
@@ -31,22 +28,26 @@ impl<T: Copy, const N: usize> Few<T, N> {
     }
 
     /// Appends numbers whose number is known.
+    #[inline]
     pub(super) fn extend(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
-        let (old, new) = (self.length, self.length + numbers.len());
-        if self.many.is_empty() && new <= N {
-            for (place, number) in self.few[old..new].iter_mut().zip(numbers) {
-                *place = number;
+        match self {
+            Self::Inside(length, places) => {
+                let (old, new) = (usize::from(*length), usize::from(*length) + numbers.len());
+                if new <= N {
+                    for (place, number) in places[old..new].iter_mut().zip(numbers) {
+                        *place = number;
+                    }
+                    *length = new as u8;
+                } else {
+                    // Most long lists are all but one or two numbers in the second part.
+                    let mut many = Vec::with_capacity(new);
+                    many.extend_from_slice(&places[..old]);
+                    many.extend(numbers);
+                    *self = Self::Outside(many);
+                }
             }
-            self.length = new;
-            return;
+            Self::Outside(many) => many.extend(numbers),
         }
-        if self.many.is_empty() {
-            // Most long lists are all but one or two numbers in the second part.
-            self.many.reserve_exact(new);
-            self.many.extend_from_slice(&self.few[..old]);
-            self.length = 0;
-        }
-        self.many.extend(numbers);
     }
 }
 
@@ -54,10 +55,9 @@ impl<T, const N: usize> Deref for Few<T, N> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        if self.many.is_empty() {
-            &self.few[..self.length]
-        } else {
-            &self.many
+        match self {
+            Self::Inside(length, places) => &places[..usize::from(*length)],
+            Self::Outside(many) => many,
         }
     }
 }

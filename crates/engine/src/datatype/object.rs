@@ -60,6 +60,8 @@ impl Datatype {
         Arc::new(datatype)
     }
 
+    /// Inlined, like what calls it: a type is half a kilobyte, which every call would copy.
+    #[inline(always)]
     pub(super) fn new(
         layout: Layout,
         contents: Contents,
@@ -246,19 +248,40 @@ impl fmt::Debug for Datatype {
 impl Drop for Datatype {
     /// Lets go of the types it was made of one by one: a chain of constructions may be longer than the stack is deep.
     fn drop(&mut self) {
-        let mut left = Vec::new();
-        let let_go = |types: &mut Olds, left: &mut Vec<Arc<Self>>| match std::mem::take(types) {
-            Olds::None | Olds::One(Old::Predefined(_)) => {}
-            Olds::One(Old::Derived(part)) => left.push(part),
-            Olds::Many(parts) => left.extend(parts.into_iter().filter_map(|part| match part {
-                Old::Predefined(_) => None,
-                Old::Derived(part) => Some(part),
-            })),
+        let mut chain = match std::mem::take(&mut self.contents.types) {
+            Olds::None | Olds::One(Old::Predefined(_)) => return,
+            Olds::One(Old::Derived(part)) => Some(part),
+            Olds::Many(parts) => {
+                if parts.iter().all(|part| matches!(part, Old::Predefined(_))) {
+                    return;
+                }
+                return let_go(parts);
+            }
         };
-        let_go(&mut self.contents.types, &mut left);
-        while let Some(part) = left.pop() {
-            if let Some(mut last) = Arc::into_inner(part) {
-                let_go(&mut last.contents.types, &mut left);
+        // What one type is made of goes without a list of what is left.
+        while let Some(mut last) = chain.take().and_then(Arc::into_inner) {
+            match std::mem::take(&mut last.contents.types) {
+                Olds::None | Olds::One(Old::Predefined(_)) => {}
+                Olds::One(Old::Derived(part)) => chain = Some(part),
+                Olds::Many(parts) => let_go(parts),
+            }
+        }
+    }
+}
+
+/// Lets go of types, and of all that they are made of.
+fn let_go(parts: Vec<Old>) {
+    let derived = |part| match part {
+        Old::Predefined(_) => None,
+        Old::Derived(part) => Some(part),
+    };
+    let mut left: Vec<Arc<Datatype>> = parts.into_iter().filter_map(derived).collect();
+    while let Some(part) = left.pop() {
+        if let Some(mut last) = Arc::into_inner(part) {
+            match std::mem::take(&mut last.contents.types) {
+                Olds::None => {}
+                Olds::One(part) => left.extend(derived(part)),
+                Olds::Many(parts) => left.extend(parts.into_iter().filter_map(derived)),
             }
         }
     }
