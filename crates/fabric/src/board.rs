@@ -111,7 +111,8 @@ pub struct JobHeader {
     pub ring_payload_bytes: u32,
     /// 1 when a sender must fence between publishing a cell and reading `asleep` (no membarrier on this kernel).
     pub sender_fences: AtomicU32,
-    _reserved: u32,
+    /// Threads of all ranks that sleep on their doorbells or are about to.
+    pub sleepers: AtomicU32,
     _line: [u64; 7],
     /// First free heap byte. Own cache line: every allocation writes it.
     pub heap_top: AtomicU64,

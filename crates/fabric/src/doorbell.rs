@@ -9,7 +9,8 @@
 //!
 //! Who writes what: the sleeper stores 1 before sleeping and 0 after; a waker swaps 0 in, and only the one that took the 1
 //! out makes the system call. A sleep always has a time limit, so a lost wake-up would cost time, never a hang; a rank
-//! that dies asleep leaves a 1 that costs its peers one futile call.
+//! that dies asleep leaves a 1 that costs its peers one futile call. Sleepers are counted besides (`sleepers`), before the same
+//! barrier: who has many ranks to wake looks at one word first. One that dies asleep is counted for ever, and costs those looks.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -31,11 +32,15 @@ pub struct Sleeper<'a> {
     pub asleep: &'a AtomicU32,
     /// Whether all senders fence.
     pub sender_fences: &'a AtomicU32,
+    /// How many sleep, of all ranks.
+    pub sleepers: &'a AtomicU32,
 }
 
 impl Sleeper<'_> {
-    /// Announces sleep. After it the caller looks for work once more, then calls [`Self::sleep`] or [`Self::cancel`].
+    /// Announces sleep. After it the caller looks for work once more, then calls [`Self::sleep`] or [`Self::cancel`]; where other
+    /// threads may sleep on the same word, it ends with [`Self::leave`].
     pub fn announce(&self) {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
         self.asleep.store(1, Ordering::Relaxed);
         if self.sender_fences.load(Ordering::Relaxed) == 0 && os::barrier_everywhere() {
             return;
@@ -55,7 +60,24 @@ impl Sleeper<'_> {
     /// Takes the announcement back.
     pub fn cancel(&self) {
         self.asleep.store(0, Ordering::Relaxed);
+        self.leave();
     }
+
+    /// Takes back what this thread announced, and leaves the word to the others.
+    pub fn leave(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether any rank may sleep, so that it is worth while to look at the doorbells of many; called after publishing.
+#[inline(always)]
+pub fn any_asleep(sleepers: &AtomicU32, sender_fences: bool) -> bool {
+    if sender_fences {
+        // SeqCst: see `announce`.
+        // PAIRS: doorbell.asleep
+        fence(Ordering::SeqCst);
+    }
+    sleepers.load(Ordering::Relaxed) != 0
 }
 
 /// Wakes the rank that owns `asleep` if it sleeps; called after publishing. True when it was asleep.

@@ -22,11 +22,11 @@ use std::sync::OnceLock;
 use std::task::Poll;
 
 use algorithms::shared::area_bytes;
-use fabric::board::RankBoard;
+use fabric::board::{JobHeader, RankBoard};
 use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::choose::is_eligible;
 use super::primitives::{Block, Round};
@@ -74,7 +74,7 @@ pub(super) struct Shared {
     me: u32,
     /// What tells of each member whether it sleeps, and where it runs.
     boards: Box<[&'static RankBoard]>,
-    sender_fences: &'static AtomicU32,
+    job: &'static JobHeader,
 }
 
 // SAFETY: `turns` is touched under the guard only; `Commons` is Sync.
@@ -156,7 +156,7 @@ impl Shared {
             boards: (0..members)
                 .map(|member| segment.board(comm.peer(member)))
                 .collect(),
-            sender_fences: segment.sender_fences(),
+            job: segment.header(),
         })
     }
 }
@@ -381,9 +381,8 @@ impl Meeting<'_> {
 
     /// Wakes a member that may sleep until this one has posted.
     pub(super) fn wake(&self, member: u32) {
-        let segment = self.comm.process.segment();
-        let fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
-        if doorbell::ring(&segment.board(self.comm.peer(member)).asleep, fences) {
+        let asleep = &self.shared.boards[member as usize].asleep;
+        if doorbell::ring(asleep, self.shared.senders_fence()) {
             self.comm.vci.enter().count(Counter::Wakes);
         }
     }
@@ -399,8 +398,10 @@ impl Meeting<'_> {
 
     /// Wakes all others.
     pub(super) fn wake_all(&self) {
-        for member in self.others() {
-            self.wake(member);
+        if self.shared.any_asleep() {
+            for member in self.others() {
+                self.wake(member);
+            }
         }
     }
 
@@ -498,6 +499,17 @@ impl Meeting<'_> {
 }
 
 impl Shared {
+    #[inline(always)]
+    fn senders_fence(&self) -> bool {
+        self.job.sender_fences.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether anybody may have to be woken.
+    #[inline(always)]
+    fn any_asleep(&self) -> bool {
+        doorbell::any_asleep(&self.job.sleepers, self.senders_fence())
+    }
+
     /// Notes that a member does something else in an operation than this one, by what both say.
     #[cold]
     #[inline(never)]

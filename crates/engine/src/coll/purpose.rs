@@ -6,6 +6,8 @@ use algorithms::{
     ReduceScatter, Scan, Scatter,
 };
 
+use algorithms::shared::area_bytes;
+
 use super::choose::SHORT_BYTES;
 use crate::process::Process;
 
@@ -25,8 +27,13 @@ pub(super) fn short_limits(process: &Process, members: u32) -> [usize; Purpose::
             .always_up_to(algorithm, members, SHORT_BYTES, reproducible);
         limits[purpose as usize] = match (upto, algorithm.operation()) {
             (None, _) => 0,
-            // The bytes of all parts.
-            (Some(bytes), Operation::ReduceScatter) => bytes * members as usize + 1,
+            // One turn has what an area holds: the bytes of all parts, or of all pieces.
+            (Some(bytes), Operation::ReduceScatter) => {
+                (bytes * members as usize).min(area_bytes(members)) + 1
+            }
+            (Some(bytes), Operation::Alltoall) => {
+                bytes.min(area_bytes(members) / members as usize) + 1
+            }
             (Some(bytes), _) => bytes + 1,
         };
     }

@@ -13,7 +13,7 @@ pub use run::Run;
 
 use super::choose;
 use super::commons::{Purpose, next, open};
-use super::shared::{lie_together, usable_in_place};
+use super::shared::{fold, lie_together, usable_in_place};
 use super::shown::{AtOnce, Ending, Needs, Planned, Rest, Waiting, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -118,8 +118,9 @@ unsafe fn reduce<'a, E: Ending<'a>>(
         return None;
     }
     let (me, size) = (comm.rank() as u32, comm.peers);
-    if size > 2 && bytes * size as usize > choose::EACH_FOR_ITSELF_BYTES {
-        return None;
+    if root.is_none() && size > 2 && bytes * size as usize > choose::EACH_FOR_ITSELF_BYTES {
+        // SAFETY: the caller's promise.
+        return unsafe { allreduce_by_last(ending, comm, send, receive?, count, op) };
     }
     let purpose = match root {
         Some(_) => Purpose::Reduce,
@@ -151,6 +152,39 @@ unsafe fn reduce<'a, E: Ending<'a>>(
         own: lies_well.then_some(base.cast_const()),
     };
     Some(ending.go(encounter, Needs::All, rest))
+}
+
+/// As [`reduce`] without a root, for operands that whoever comes last combines for all.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn allreduce_by_last<'a, E: Ending<'a>>(
+    ending: E,
+    comm: &'a Comm,
+    send: Run,
+    receive: Run,
+    count: usize,
+    op: &Reduction,
+) -> Option<Result<E::Gives>> {
+    let (size, bytes) = (comm.peers, send.bytes);
+    let encounter = meet!(ending, comm, Purpose::Allreduce, bytes, (bytes, true));
+    // SAFETY: the caller's promise.
+    unsafe { encounter.show(send.base(), bytes) };
+    if encounter.is_last() {
+        let operand = |rank| encounter.place(rank).cast_const();
+        // SAFETY: all have shown theirs, and nobody else writes what is nobody's in particular; places are aligned for every type.
+        unsafe { fold(op, size - 1, operand, encounter.place(size), (count, bytes)) };
+        encounter.post_common();
+    }
+    encounter.wake_all();
+    let rest = Rest::Copy::<&Reduction> {
+        member: size,
+        skip: 0,
+        target: receive.base(),
+        bytes,
+    };
+    Some(ending.go(encounter, Needs::One(size), rest))
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
@@ -253,11 +287,7 @@ unsafe fn alltoall<'a, E: Ending<'a>>(
         2 => all / 2,
         size => all / size,
     };
-    let purpose = Purpose::Alltoall;
-    if all > choose::SHORT_BYTES {
-        return None;
-    }
-    let encounter = meet!(ending, comm, purpose, bytes, (all, true));
+    let encounter = meet!(ending, comm, Purpose::Alltoall, bytes, (all, true));
     // SAFETY: the caller's promise.
     unsafe { encounter.show(send.base(), all) };
     encounter.wake_all();
@@ -430,7 +460,7 @@ unsafe fn reduce_scatter<'a, E: Ending<'a>>(
         // SAFETY: the caller's promise.
         return unsafe { alone(Some(send), Some(receive)) };
     }
-    if bytes == 0 || bytes > choose::SHORT_BYTES || part * comm.peers as usize != bytes {
+    if bytes == 0 || part * comm.peers as usize != bytes {
         return None;
     }
     let purpose = Purpose::ReduceScatter;

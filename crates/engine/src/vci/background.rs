@@ -191,6 +191,7 @@ impl Vci {
         if !self.advance(seen) {
             os::futex_wait(sleeper.asleep, 1, self.waiting.sleep_limit());
         }
+        sleeper.leave();
         let mut fruitless = 0;
         while fruitless < POLLS && !self.background.is_visited() && !self.background.is_stopping() {
             fruitless = if self.advance(seen) { 0 } else { fruitless + 1 };

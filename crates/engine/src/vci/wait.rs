@@ -91,6 +91,7 @@ impl Waiting {
         Sleeper {
             asleep: &self.segment.board(self.me).asleep,
             sender_fences: self.segment.sender_fences(),
+            sleepers: &self.segment.header().sleepers,
         }
     }
 
@@ -382,6 +383,7 @@ impl Vci {
             if is_done || events != 0 {
                 if self.is_threaded() {
                     // Others may sleep who are to look, too.
+                    sleeper.leave();
                     self.ring_own_doorbell();
                 } else {
                     sleeper.cancel();
@@ -398,6 +400,7 @@ impl Vci {
         if self.is_threaded() {
             // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
             os::futex_wait(sleeper.asleep, 1, self.waiting.sleep_limit);
+            sleeper.leave();
         } else {
             sleeper.sleep(self.waiting.sleep_limit);
         }

@@ -2,20 +2,21 @@
 //! A model of the doorbell with fencing senders. The other kind, in which the sleeper makes all threads pass a barrier, rests on
 //! what the kernel promises of membarrier: that barrier stands for the sender's fence, at whatever place it is needed.
 //!
-//! Mutations that it catches: no fence in `ring`, no fence in `announce` (both lose a wake-up, which is a deadlock here).
+//! Mutations that it catches: no fence in `ring` or `any_asleep`, no fence in `announce` (both lose a wake-up, which is a deadlock here).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use loom::thread;
 
-use super::{Sleeper, ring};
+use super::{Sleeper, any_asleep, ring};
 use crate::sync::{AtomicU32, Ordering};
 
 /// A rank that sleeps, and what it waits for.
 struct Rank {
     asleep: AtomicU32,
     sender_fences: AtomicU32,
+    sleepers: AtomicU32,
     messages: AtomicU32,
 }
 
@@ -24,6 +25,7 @@ impl Rank {
         Arc::new(Self {
             asleep: AtomicU32::new(0),
             sender_fences: AtomicU32::new(1),
+            sleepers: AtomicU32::new(0),
             messages: AtomicU32::new(0),
         })
     }
@@ -34,10 +36,20 @@ impl Rank {
         ring(&self.asleep, true);
     }
 
+    /// As one that has many to wake.
+    fn send_to_all(&self) {
+        // PAIRS: model.messages
+        self.messages.fetch_add(1, Ordering::Release);
+        if any_asleep(&self.sleepers, true) {
+            ring(&self.asleep, true);
+        }
+    }
+
     fn wait_for(&self, messages: u32) {
         let sleeper = Sleeper {
             asleep: &self.asleep,
             sender_fences: &self.sender_fences,
+            sleepers: &self.sleepers,
         };
         // PAIRS: model.messages
         while self.messages.load(Ordering::Acquire) != messages {
@@ -59,6 +71,19 @@ fn model_a_sleeper_is_woken_by_a_message() {
         let sender = {
             let rank = rank.clone();
             thread::spawn(move || rank.send())
+        };
+        rank.wait_for(1);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn model_a_sleeper_is_woken_by_who_looks_whether_anybody_sleeps() {
+    loom::model(|| {
+        let rank = Rank::new();
+        let sender = {
+            let rank = rank.clone();
+            thread::spawn(move || rank.send_to_all())
         };
         rank.wait_for(1);
         sender.join().unwrap();

@@ -227,6 +227,7 @@ impl<'a> Player<'a> {
         let sleeper = Sleeper {
             asleep: &self.segment.board(self.me).asleep,
             sender_fences: self.segment.sender_fences(),
+            sleepers: &self.segment.header().sleepers,
         };
         sleeper.announce();
         if self.step() {

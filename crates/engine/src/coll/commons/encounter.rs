@@ -238,18 +238,24 @@ impl Encounter<'_> {
         unsafe { self.row.post(self.me, self.turn, behind, self.word) };
     }
 
+    /// Counts this member in; true for the last one, which does what is nobody's in particular.
+    pub(in crate::coll) fn is_last(self) -> bool {
+        self.shared.commons.count_in(self.turn)
+    }
+
+    /// Shows the data that are nobody's in particular.
+    pub(in crate::coll) fn post_common(self) {
+        let behind = self.shared.turns_alone().behind(self.turn);
+        // SAFETY: the line after those of all members, and the commons stay mapped.
+        unsafe { self.row.post(self.size, self.turn, behind, self.word) };
+    }
+
     /// Wakes a member that may sleep until this one has posted.
     #[inline(always)]
     pub(in crate::coll) fn wake(self, member: u32) {
-        let fences = self.shared.sender_fences.load(Ordering::Relaxed) != 0;
-        self.wake_one(member, fences);
-    }
-
-    #[inline(always)]
-    fn wake_one(self, member: u32, fences: bool) {
         // SAFETY: there is one for each member.
         let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
-        if doorbell::ring(&board.asleep, fences) {
+        if doorbell::ring(&board.asleep, self.shared.senders_fence()) {
             self.comm.vci.enter_alone().count(Counter::Wakes);
         }
     }
@@ -267,14 +273,16 @@ impl Encounter<'_> {
     /// Wakes all others.
     #[inline(always)]
     pub(in crate::coll) fn wake_all(self) {
-        let fences = self.shared.sender_fences.load(Ordering::Relaxed) != 0;
-        if self.size == 2 {
-            return self.wake_one(1 - self.me, fences);
+        if self.shared.any_asleep() {
+            self.wake_sleepers();
         }
-        for member in 0..self.size {
-            if member != self.me {
-                self.wake_one(member, fences);
-            }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_sleepers(self) {
+        for member in (0..self.size).filter(|&member| member != self.me) {
+            self.wake(member);
         }
     }
 
@@ -353,15 +361,24 @@ impl Encounter<'_> {
             // SAFETY: there is such a member (`needed`), and the commons stay mapped.
             member != self.me && unsafe { self.row.posted(member, self.turn) }.is_none()
         };
+        // What is nobody's in particular is the work of whoever comes last.
+        let workers = |absent| {
+            if absent == self.size {
+                0..absent
+            } else {
+                absent..end
+            }
+        };
         let mut first = first;
         for _ in 0..vci.short_yields() {
-            let mut polls = vci.crowded_polls();
+            // A look takes half as long as a round of progress.
+            let mut polls = 2 * vci.crowded_polls();
             loop {
                 let Some(absent) = (first..end).find(|&member| is_absent(member)) else {
                     return;
                 };
                 first = absent;
-                let waits_for_core = (first..end).any(|member| {
+                let waits_for_core = workers(absent).any(|member| {
                     self.shared.boards[member as usize].may_want_core(here) && is_absent(member)
                 });
                 if polls == 0 || waits_for_core {
