@@ -82,6 +82,69 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
     }
 }
 
+/// The same where whoever comes last combines for all, and for pieces that take a part of an area or all of it.
+#[test]
+fn straight_lines_and_futures_meet_in_turns_with_more_data() {
+    for size in [2, 3, 8] {
+        on_ranks(size, |process| {
+            let (rank, comm) = (process.rank(), world(process));
+            let mut straight_ones = 0;
+            for number in 0..120_u32 {
+                let count = [40, 256, 1, 129, 255][number as usize % 5];
+                let straight = !(rank + number).is_multiple_of(3);
+                let exchanges = number.is_multiple_of(2);
+                let pieces = if exchanges { size as usize } else { 1 };
+                let mut mine = vector(rank + number, count * pieces);
+                let mut all = vec![-1i64; count * pieces];
+                let bytes = 8 * count * pieces;
+                let send = Run::new(mine.as_mut_ptr().cast(), bytes).unwrap();
+                let receive = Run::new(all.as_mut_ptr().cast(), bytes).unwrap();
+                // SAFETY: both hold as many numbers.
+                let done = straight
+                    .then(|| unsafe {
+                        if exchanges {
+                            short::now::alltoall("test", &comm, send, receive)
+                        } else {
+                            let into = Some(receive);
+                            short::now::reduce("test", &comm, send, into, count, &sum(), None)
+                        }
+                    })
+                    .flatten();
+                straight_ones += u32::from(done.is_some());
+                let datatype = long();
+                // SAFETY: as above.
+                let [send, receive] = [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
+                    Block::new(at.cast(), count * pieces, datatype.shared_layout().clone())
+                });
+                match done {
+                    Some(outcome) => outcome.unwrap(),
+                    None if exchanges => {
+                        let [send, receive] =
+                            [send, receive].map(|block| Pieces::equal(&block, count, size));
+                        let work = alltoall(comm.clone(), Some(send), receive, Sizes::Equal);
+                        now(process, work);
+                    }
+                    None => now(process, allreduce(comm.clone(), send, receive, sum())),
+                }
+                let expected: Vec<i64> = if exchanges {
+                    let own = rank as usize * count;
+                    let pieces = (0..size).map(|from| vector(from + number, count * pieces));
+                    pieces
+                        .flat_map(|piece| piece[own..own + count].to_vec())
+                        .collect()
+                } else {
+                    let total = |index| (0..size).map(|from| value(from + number, index)).sum();
+                    (0..count).map(total).collect()
+                };
+                assert_eq!(all, expected, "{number} on rank {rank} of {size}");
+            }
+            // Two thirds of all but the first ones, which come before the commons.
+            let has_commons = process.settings().shared_collectives != 0;
+            assert_eq!(straight_ones > 70, has_commons, "{straight_ones}");
+        });
+    }
+}
+
 /// The same for what goes from member to member, of which those below run ahead: more turns than there are lines, with data
 /// beside the stamp and longer ones.
 #[test]
