@@ -184,6 +184,24 @@ static void bad_arguments(void)
     CHECK(class == MPI_ERR_COUNT);
     MPI_Error_class(MPI_Neighbor_allgather(numbers, 1, MPI_DATATYPE_NULL, numbers, 1, MPI_INT, ring), &class);
     CHECK(class == MPI_ERR_TYPE);
+    /* Edges that are none: their ends, weights, and the info object. */
+    int here[1] = {rank}, beyond[1] = {size}, one[1] = {1}, negative[1] = {-1}, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Comm none;
+#define REFUSED(call, expected, words)                                          \
+    do {                                                                        \
+        int code_ = (call);                                                     \
+        MPI_Error_class(code_, &class);                                         \
+        MPI_Error_string(code_, text, &length);                                 \
+        CHECK(class == (expected) && none == MPI_COMM_NULL && strstr(text, words)); \
+    } while (0)
+    REFUSED(MPI_Dist_graph_create(plain, 1, beyond, one, here, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none), MPI_ERR_RANK, "'sources'");
+    REFUSED(MPI_Dist_graph_create(plain, 1, here, one, beyond, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none), MPI_ERR_RANK, "'destinations'");
+    REFUSED(MPI_Dist_graph_create(plain, 1, here, one, here, negative, MPI_INFO_NULL, 0, &none), MPI_ERR_ARG, "'weights' is -1 at index 0");
+    REFUSED(MPI_Dist_graph_create(plain, 1, here, one, here, one, (MPI_Info)7, 0, &none), MPI_ERR_INFO, "'info'");
+    REFUSED(MPI_Dist_graph_create_adjacent(plain, 1, here, one, 1, here, negative, MPI_INFO_NULL, 0, &none), MPI_ERR_ARG, "'destweights' is -1 at index 0");
+    REFUSED(MPI_Dist_graph_create_adjacent(plain, 1, here, negative, 1, here, one, MPI_INFO_NULL, 0, &none), MPI_ERR_ARG, "'sourceweights' is -1 at index 0");
+    REFUSED(MPI_Dist_graph_create_adjacent(plain, 1, beyond, one, 1, here, one, MPI_INFO_NULL, 0, &none), MPI_ERR_RANK, "'sources'");
     MPI_Comm_free(&ring);
     MPI_Comm_free(&plain);
 }

@@ -392,7 +392,15 @@ unsafe fn weights(weights: *const i32, count: usize, argument: &'static str) -> 
         return Ok(Vec::new());
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { numbers(weights, count as i32, "degree", argument) }?.to_vec())
+    let found = unsafe { numbers(weights, count as i32, "degree", argument) }?;
+    match found.iter().position(|&weight| weight < 0) {
+        Some(index) => {
+            let (weight, expected) = (found[index], "weights of 0 or more");
+            let error = Error::argument(ErrorClass::ERR_ARG, argument, weight, expected);
+            Err(error.at_index(index))
+        }
+        None => Ok(found.to_vec()),
+    }
 }
 
 pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
@@ -407,8 +415,9 @@ pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
     reorder: i32,
     comm_dist_graph: *mut MPI_Comm,
 ) -> i32 {
-    let _ = (info, reorder);
+    let _ = reorder;
     run("MPI_Dist_graph_create_adjacent", comm_old, || {
+        crate::info::check(info)?;
         let comm = COMMS.share(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have as many entries as it says (crate head).
         let graph = unsafe {
@@ -440,8 +449,9 @@ pub(crate) unsafe fn MPI_Dist_graph_create(
     reorder: i32,
     comm_dist_graph: *mut MPI_Comm,
 ) -> i32 {
-    let _ = (info, reorder);
+    let _ = reorder;
     run("MPI_Dist_graph_create", comm_old, || {
+        crate::info::check(info)?;
         let comm = COMMS.share(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have as many entries as it says (crate head).
         let (sources, degrees) = unsafe {

@@ -135,8 +135,9 @@ pub fn create_general(
     weighted: bool,
 ) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create";
-    let ends: Vec<i32> = edges.iter().flat_map(|edge| [edge.0, edge.1]).collect();
-    check_ranks(comm, "sources or destinations", &ends)?;
+    let ends = |end: fn(&Edge) -> i32| edges.iter().map(end).collect::<Vec<i32>>();
+    check_ranks(comm, "sources", &ends(|edge| edge.0))?;
+    check_ranks(comm, "destinations", &ends(|edge| edge.1))?;
     let own = [edges.len() as u64];
     let longest = coll::gather_words(comm.clone(), &own);
     let lengths = block_on(comm.vci, call, longest)?;
