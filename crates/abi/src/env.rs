@@ -417,7 +417,9 @@ pub(crate) extern "C" fn rankpoint_missing_functions() -> *const c_char {
 pub(crate) extern "C" fn rankpoint_settings() -> *const c_char {
     static TEXT: OnceLock<std::ffi::CString> = OnceLock::new();
     let build = || {
-        let settings = engine::settings::Settings::from_environment().0;
+        let (settings, warnings) = engine::settings::Settings::from_environment();
+        // Lines with two cells, the first of them empty.
+        let warnings = warnings.iter().map(|text| format!("\t{text}"));
         let texts = engine::settings::TEXTS.iter().zip(settings.texts());
         let texts = texts
             .map(|(row, value)| format!("{}\t{value}\t\t{}\t\t{}", row.name, row.unit, row.text));
@@ -431,6 +433,7 @@ pub(crate) extern "C" fn rankpoint_settings() -> *const c_char {
                 )
             })
             .chain(texts)
+            .chain(warnings)
             .collect();
         std::ffi::CString::new(lines.join("\n")).unwrap_or_default()
     };

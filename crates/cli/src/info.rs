@@ -57,11 +57,14 @@ fn about(options: &InfoOptions) -> Result<String, String> {
     };
     let missing: Vec<&str> = missing.lines().collect();
     let rows: Vec<Setting<'_>> = table.lines().filter_map(setting).collect();
+    let warnings: Vec<&str> = (table.lines())
+        .filter_map(|line| line.strip_prefix('\t'))
+        .collect();
     let version = crate::mpi::version(&library);
     let text = if options.json {
         let all = serde_json::json!({
             "command": env!("CARGO_PKG_VERSION"), "library": name, "version": version,
-            "gpu": gpu(), "settings": rows, "counters": counters(), "missing": missing,
+            "gpu": gpu(), "settings": rows, "warnings": warnings, "counters": counters(), "missing": missing,
         });
         format!("{all:#}\n")
     } else if options.missing {
@@ -72,7 +75,9 @@ fn about(options: &InfoOptions) -> Result<String, String> {
             missing.len()
         )
     } else {
-        describe(&name, &version, &rows, missing.len())
+        let text = describe(&name, &version, &rows, missing.len());
+        let warn = |all, warning: &&str| format!("{all}warning   {warning}\n");
+        warnings.iter().fold(String::new(), warn) + &text
     };
     Ok(text)
 }

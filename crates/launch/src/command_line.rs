@@ -24,8 +24,8 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCo
             notices::print(&text);
             Ok(0)
         }
-        Ok(Request::Job(plan, notice)) => {
-            if let Some(notice) = notice {
+        Ok(Request::Job(plan, notices)) => {
+            for notice in notices {
                 notices::say(&notice);
             }
             run_as(&plan, Role::CommandLine).map(|outcome| outcome.exit_code)
@@ -46,8 +46,8 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCo
 enum Request {
     /// To print a text.
     Text(String),
-    /// To run a job, after a notice.
-    Job(JobPlan, Option<String>),
+    /// To run a job, after some notices.
+    Job(JobPlan, Vec<String>),
 }
 
 /// The plan as far as it is read, and what is still to be said about it.
@@ -259,13 +259,15 @@ impl Reading {
                 format!("-stdin {rank} names a rank that does not exist: the job has {ranks}");
             return Err(LaunchError::usage(text));
         }
-        let notice = (!self.ignored.is_empty() && !self.quiet).then(|| {
+        let ignored = (!self.ignored.is_empty() && !self.quiet).then(|| {
             format!(
                 "ignored, without meaning on one machine: {}",
                 self.ignored.join(", ")
             )
         });
-        Ok(Request::Job(self.plan, notice))
+        let mut notices = settings::unknown();
+        notices.extend(ignored);
+        Ok(Request::Job(self.plan, notices))
     }
 }
 
@@ -352,7 +354,7 @@ mod tests {
 
     fn job(line: &str) -> (JobPlan, Option<String>) {
         match parse(words(line)) {
-            Ok(Request::Job(plan, notice)) => (plan, notice),
+            Ok(Request::Job(plan, notices)) => (plan, notices.into_iter().next()),
             other => panic!("{line}: {other:?}"),
         }
     }

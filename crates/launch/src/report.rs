@@ -190,8 +190,11 @@ fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
     }
     let seconds = elapsed.as_secs_f64();
     let mut text = format!(
-        "state of the job on {host} after {seconds:.1} s, {} ranks\n",
-        states.len()
+        "state of the job on {host} after {seconds:.1} s, {}\n",
+        match states.len() {
+            1 => "1 rank".to_owned(),
+            count => format!("{count} ranks"),
+        }
     );
     text.push_str(&align(&rows));
     for sentence in waits::sentences(states) {

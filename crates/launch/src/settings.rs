@@ -20,6 +20,17 @@ pub const INITIAL_ERRHANDLER_VARIABLE: &str = "RANKPOINT_INITIAL_ERRHANDLER";
 pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
 /// Read: seconds after which the job is ended, as for `--timeout`; the name that other launchers use.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
+/// How variables begin that are the launcher's.
+const PREFIX: &str = "RANKPOINT_LAUNCH_";
+/// All of these: read, set for ranks, which may start jobs themselves, and read by the compiler wrappers.
+const NAMES: &[&str] = &[
+    RANK_VARIABLE,
+    SIZE_VARIABLE,
+    GRACE_VARIABLE,
+    fabric::board::SPARE_VARIABLE,
+    "RANKPOINT_LAUNCH_CC",
+    "RANKPOINT_LAUNCH_CXX",
+];
 /// Grace when the environment does not say.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 
@@ -80,6 +91,27 @@ pub(crate) fn threads_per_rank() -> Option<u32> {
         .ok()
 }
 
+/// Processes that this machine can run at once.
+pub(crate) fn most_processes() -> u32 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+    text.trim().parse().unwrap_or(u32::MAX)
+}
+
+/// Variables of the launcher's that nothing reads, and the name of its own that each may have meant.
+pub(crate) fn unknown() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| unknown_name(&name)).collect()
+}
+
+fn unknown_name(name: &str) -> Option<String> {
+    let is_known = !name.starts_with(PREFIX) || NAMES.contains(&name);
+    (!is_known).then(|| {
+        format!(
+            "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE} and {TIMEOUT_VARIABLE}"
+        )
+    })
+}
+
 /// The value of any variable, for `-x NAME`.
 #[expect(
     clippy::disallowed_methods,
@@ -87,4 +119,17 @@ pub(crate) fn threads_per_rank() -> Option<u32> {
 )]
 pub(crate) fn read(name: impl AsRef<std::ffi::OsStr>) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_nothing_reads_are_told() {
+        assert_eq!(unknown_name(GRACE_VARIABLE), None);
+        assert_eq!(unknown_name("RANKPOINT_EAGER_BYTES"), None);
+        let told = unknown_name("RANKPOINT_LAUNCH_GRACE").unwrap();
+        assert!(told.contains("RANKPOINT_LAUNCH_GRACE;"), "{told}");
+    }
 }

@@ -386,7 +386,7 @@ impl Supervisor<'_> {
                     self.outputs.say(&self.report());
                     self.outputs.say(&format!(
                         "the job's time of {} s is up; ending it",
-                        elapsed.as_secs_f64().floor()
+                        self.plan.timeout.unwrap_or(elapsed).as_secs_f64()
                     ));
                     self.end = End::TimedOut;
                     self.exit_code = Some(TIMED_OUT);

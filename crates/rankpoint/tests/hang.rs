@@ -33,3 +33,35 @@ fn ranks_that_probe_for_each_other_are_a_cycle() {
                  2 waits in MPI_Probe for a message from 0 (MPI_COMM_WORLD, tag 7)";
     assert!(failed.reason.contains(cycle), "{failed}");
 }
+
+fn reduce_without_the_last() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    if world.rank() == world.size() - 1 {
+        world.probe(Source::Any, 7)?;
+    }
+    world.all_reduce_value(1u64, rankpoint::Op::SUM)?;
+    Ok(())
+}
+
+#[test]
+fn a_collective_is_as_old_as_its_call() {
+    const TEST: RankTest = RankTest::new(
+        concat!(module_path!(), "::a_collective_is_as_old_as_its_call"),
+        &[3],
+    )
+    .timeout(Duration::from_secs(2));
+    if is_rank() {
+        return run(&TEST, reduce_without_the_last);
+    }
+    let failed = start(&TEST).expect_err("the last rank waits for a message");
+    let ages = failed.reason.lines().filter_map(|line| {
+        let after = line.split("Communicator::all_reduce").nth(1)?;
+        after.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    let ages: Vec<f64> = ages.collect();
+    assert!(
+        ages.len() == 2 && ages.iter().all(|age| *age >= 1.0),
+        "{failed}"
+    );
+}

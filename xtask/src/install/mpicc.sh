@@ -19,7 +19,7 @@ while [ "$count" -gt 0 ]; do
     shift
     count=$((count - 1))
     case $argument in
-        -show | -showme) show=all; continue ;;
+        -show | -showme | --showme) show=all; continue ;;
         -compile-info | -compile_info) show=compile-info; continue ;;
         -link-info | -link_info) show=link-info; continue ;;
         -showme:* | --showme:*) show=${argument#*:}; continue ;;

@@ -14,6 +14,7 @@
 //! round -> job -> rank  one job a measurement; rank 0 prints values
 //! line -> rank/line     how far the cores are from each other around each value
 //! cache_line            the same before and after jobs in which no rank can look
+//! others                how much of the processors other programs took meanwhile
 //! results -> table, plot, JSON
 //! ```
 
@@ -24,6 +25,7 @@ mod line;
 mod measurement;
 mod near;
 mod options;
+mod others;
 mod plot;
 mod rank;
 mod raster;

@@ -14,12 +14,16 @@ use super::line::Line;
 use super::measurement::{Clock, Measurement, Unit};
 use super::near::{self, Row, Rows};
 use super::options::BenchOptions;
+use super::others::Ticks;
 use super::results::{Place, Results};
 use super::target::Target;
 use super::{alike, cache_line, run};
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
+
+/// Part of the processors that other programs may take without being told of.
+const MUCH: f64 = 0.03;
 
 /// What one job of a library measures.
 pub(super) struct Step {
@@ -72,6 +76,7 @@ pub(super) struct Rounds<'a> {
     /// Everything but the points.
     head: Results,
     start: Instant,
+    ticks: Option<Ticks>,
     bar: ProgressBar,
     done: u64,
     slow: Vec<Slow>,
@@ -94,6 +99,7 @@ impl<'a> Rounds<'a> {
             targets,
             head,
             start: Instant::now(),
+            ticks: Ticks::now(),
             bar: progress_bar(options, turns * targets.len()),
             done: 0,
             slow: Vec::new(),
@@ -122,6 +128,14 @@ impl<'a> Rounds<'a> {
             };
             results.add(slow.place, slow.library, &chosen);
             results.limit(slow.place, slow.library);
+        }
+        let others = self.ticks.zip(Ticks::now());
+        let others = others.map_or(0.0, |(start, now)| now.others_since(start));
+        if others > MUCH {
+            results.remarks.push(format!(
+                "other programs took {:.0} % of the processors meanwhile: times are longer than on an idle machine",
+                100.0 * others
+            ));
         }
         if self.left_out > 0 {
             let minutes = self.options.minutes.unwrap_or_default();

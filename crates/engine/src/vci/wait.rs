@@ -13,7 +13,7 @@ use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::os;
 use fabric::segment::Segment;
-use fabric::sync::{Ordering, spin_loop};
+use fabric::sync::{AtomicU64, Ordering, spin_loop};
 
 use super::crowd::Crowd;
 use super::operations::{OpIndex, Role};
@@ -46,6 +46,9 @@ pub(crate) struct Waiting {
     sleep_limit: Duration,
     /// When this rank first saw that another one is dead.
     death_seen: OnceLock<Instant>,
+    /// How many events there were when a wait ended only for its caller to look again, and `clock_ms` when it began: another wait
+    /// with no event in between is the same one for whoever reads about it.
+    looked: (AtomicU64, AtomicU64),
 }
 
 /// How often a wait that goes on does a thing before it does the next.
@@ -80,6 +83,7 @@ impl Waiting {
             is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             death_seen: OnceLock::new(),
+            looked: (AtomicU64::new(u64::MAX), AtomicU64::new(0)),
         }
     }
 
@@ -104,7 +108,7 @@ impl Waiting {
         }
     }
 
-    fn show(&self, call: &str, what: u32) {
+    fn show(&self, call: &str, what: u32, events: u64) {
         let header = self.segment.header();
         let board = self.segment.board(self.me);
         let mut name = [0u8; CALL_NAME_BYTES];
@@ -116,10 +120,21 @@ impl Waiting {
             word.store(u64::from_ne_bytes(eight), Ordering::Relaxed);
         }
         board.call_len.store(length as u32, Ordering::Relaxed);
-        board
-            .wait_since_ms
-            .store(header.clock_ms.load(Ordering::Relaxed), Ordering::Relaxed);
+        let since = if self.looked.0.load(Ordering::Relaxed) == events {
+            self.looked.1.load(Ordering::Relaxed)
+        } else {
+            header.clock_ms.load(Ordering::Relaxed)
+        };
+        board.wait_since_ms.store(since, Ordering::Relaxed);
         board.activity.store(what, Ordering::Relaxed);
+    }
+
+    /// The wait may end only because `events` has changed for its caller to look again.
+    fn note_look(&self, events: u64) {
+        let since = &self.segment.board(self.me).wait_since_ms;
+        let (at, began) = &self.looked;
+        began.store(since.load(Ordering::Relaxed), Ordering::Relaxed);
+        at.store(events, Ordering::Relaxed);
     }
 
     fn set_activity(&self, what: u32) {
@@ -281,7 +296,8 @@ impl Vci {
             // Its two ends would have to be on cores at once for every piece of a message.
             self.enter().node.cross_copy_bytes = 0;
         }
-        self.waiting.show(call, activity::POLLING);
+        let events = self.enter().events;
+        self.waiting.show(call, activity::POLLING, events);
         let shown = self.show_awaited();
         let outcome = self.wait_stages(&mut done);
         if let Some(index) = shown {
@@ -353,7 +369,9 @@ impl Vci {
                     return Ok(());
                 }
                 // Whoever waits looks at everything again after a sleep: what it thought would change may be the wrong thing.
-                self.enter().events += 1;
+                let mut guard = self.enter();
+                guard.events += 1;
+                self.waiting.note_look(guard.events);
             }
         }
     }

@@ -97,6 +97,25 @@ fn flags_of_other_launchers_are_taken_with_one_notice() {
 }
 
 #[test]
+fn a_job_that_no_machine_can_run_is_refused_at_once() {
+    let done = mpiexec(&["-n", "4000000000", "true"]);
+    assert_eq!(done.code(), 2);
+    assert!(done.sentence().contains("kernel.pid_max"), "{}", done.err);
+}
+
+#[test]
+fn settings_that_nothing_reads_are_named() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mpiexec"));
+    command.env("RANKPOINT_LAUNCH_GRACE", "5").arg("true");
+    let done = start(&mut command).finish();
+    assert!(
+        done.err.contains("unknown setting RANKPOINT_LAUNCH_GRACE;"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
 fn host_files_may_name_this_machine_only() {
     let folder = Folder::new("hosts");
     let good = folder.file("good", "# mine\nlocalhost slots=4\n\n127.0.0.1:2\n");

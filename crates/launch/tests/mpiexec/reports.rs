@@ -48,7 +48,7 @@ fn time_limit_reports_and_ends_the_job() {
     has(
         "rank 0 wants tag 5 in MPI_COMM_WORLD from rank 1, but what has arrived from there has tag 9",
     );
-    has("time of 1 s is up");
+    has("time of 1.5 s is up");
 }
 
 #[test]
