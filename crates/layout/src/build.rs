@@ -4,7 +4,7 @@
 use crate::bounds::Bounds;
 use crate::error::{LayoutError, Result};
 use crate::form::{Block, Form};
-use crate::gather::{Gather, equal_runs};
+use crate::gather::{Gather, equal_runs, extremes};
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, tell};
 
@@ -175,11 +175,7 @@ impl<'o, O: Observer> Builder<'o, O> {
         old: &Layout,
     ) -> Result<Layout> {
         let is_dense = length == 1 || i64::try_from(old.size()) == Ok(old.extent());
-        let (low, high) = places
-            .clone()
-            .fold((i64::MAX, i64::MIN), |(low, high), at| {
-                (low.min(at), high.max(at))
-            });
+        let (low, high) = extremes(places.clone());
         // What lies between the ends in units does so in bytes.
         let ends = if length == 0 || places.len() < 2 {
             Some((0, 0))

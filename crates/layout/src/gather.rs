@@ -3,6 +3,8 @@
 
 use crate::error::{LayoutError, Result};
 use crate::form::{Block, Dimension, Dimensions, Form, Nest};
+#[cfg(target_arch = "x86_64")]
+use crate::isa;
 use crate::layout::Layout;
 use crate::observe::{Observer, Rule, Silent, tell};
 use crate::offsets::Offsets;
@@ -270,6 +272,74 @@ fn into_nests<P: Piece>(pieces: Vec<P>) -> Result<Vec<Nest>> {
     Ok(nests)
 }
 
+/// The lowest and the highest of some numbers.
+pub(crate) fn extremes(numbers: impl Iterator<Item = i64>) -> (i64, i64) {
+    #[cfg(target_arch = "x86_64")]
+    if isa::has_avx2() {
+        // SAFETY: the processor has AVX2.
+        return unsafe { extremes_avx2(numbers) };
+    }
+    extremes_anywhere(numbers)
+}
+
+/// # Safety
+/// The processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn extremes_avx2(numbers: impl Iterator<Item = i64>) -> (i64, i64) {
+    extremes_anywhere(numbers)
+}
+
+#[inline(always)]
+fn extremes_anywhere(numbers: impl Iterator<Item = i64>) -> (i64, i64) {
+    numbers.fold((i64::MAX, i64::MIN), |(low, high), number| {
+        (low.min(number), high.max(number))
+    })
+}
+
+/// The offsets of runs at places in units of so many bytes, and whether any two neighbours touch.
+fn offsets_of(
+    places: impl ExactSizeIterator<Item = i64>,
+    unit: i64,
+    run: Block,
+) -> Result<(Vec<i64>, bool)> {
+    #[cfg(target_arch = "x86_64")]
+    if isa::has_avx2() {
+        // SAFETY: the processor has AVX2.
+        return unsafe { offsets_avx2(places, unit, run) };
+    }
+    offsets_anywhere(places, unit, run)
+}
+
+/// # Safety
+/// The processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn offsets_avx2(
+    places: impl ExactSizeIterator<Item = i64>,
+    unit: i64,
+    run: Block,
+) -> Result<(Vec<i64>, bool)> {
+    offsets_anywhere(places, unit, run)
+}
+
+#[inline(always)]
+fn offsets_anywhere(
+    places: impl ExactSizeIterator<Item = i64>,
+    unit: i64,
+    run: Block,
+) -> Result<(Vec<i64>, bool)> {
+    let mut offsets: Vec<i64> = Vec::new();
+    offsets
+        .try_reserve_exact(places.len())
+        .map_err(|_| LayoutError::TooManyBlocks)?;
+    offsets.extend(places.map(|at| at.wrapping_mul(unit).wrapping_add(run.offset)));
+    // Without a way out in the middle, so that several are compared at once.
+    let touch = |pair: &[i64; 2]| pair[1].wrapping_sub(pair[0]) == run.bytes as i64;
+    let touching = offsets.array_windows().filter(|pair| touch(pair)).count();
+    Ok((offsets, touching > 0))
+}
+
 /// The simplest form of more than one equal run at places in units of so many bytes, which are below 63 bits; `None` if runs
 /// touch, so that they are not equal in the end.
 pub(crate) fn equal_runs(
@@ -280,13 +350,8 @@ pub(crate) fn equal_runs(
     if places.len() > MAX_NESTS {
         return Err(LayoutError::TooManyBlocks);
     }
-    let mut offsets: Vec<i64> = Vec::new();
-    offsets
-        .try_reserve_exact(places.len())
-        .map_err(|_| LayoutError::TooManyBlocks)?;
-    offsets.extend(places.map(|at| at.wrapping_mul(unit).wrapping_add(run.offset)));
-    let touch = |pair: &[i64; 2]| pair[1].wrapping_sub(pair[0]) == run.bytes as i64;
-    if offsets.array_windows().any(touch) {
+    let (mut offsets, touch) = offsets_of(places, unit, run)?;
+    if touch {
         return Ok(None);
     }
     if let Some(steps) = steps(&offsets) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use layout::{ArrayOrder, Layout, Share, Slice};
 
 use super::construct::natural;
-use super::contents::{Combiner, Contents};
+use super::contents::Combiner;
 use super::few::Few;
 use super::{Argument, Datatype, Width, limits};
 use crate::errors::{Error, ErrorClass, Result};
@@ -112,14 +112,14 @@ impl Datatype {
         }
         let layout = Layout::subarray(&slices, array_order, old.layout())
             .map_err(|error| limits::of_sizes(error, "array_of_sizes", sizes, array_order, old))?;
-        let mut contents = Contents::new(Combiner::Subarray, old);
-        contents.integers.push(sizes.len() as i32);
-        contents
-            .numbers(width, sizes)
-            .numbers(width, subsizes)
-            .numbers(width, starts);
-        contents.integers.push(order);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Subarray, old, |contents| {
+            contents.integers.push(sizes.len() as i32);
+            contents
+                .numbers(width, sizes)
+                .numbers(width, subsizes)
+                .numbers(width, starts);
+            contents.integers.push(order);
+        })
     }
 
     /// One process's part of a distributed array (MPI_Type_create_darray).
@@ -137,16 +137,16 @@ impl Datatype {
         let global = array.global_sizes;
         let layout = Layout::darray(&shares, order, old.layout())
             .map_err(|error| limits::of_sizes(error, "array_of_gsizes", global, order, old))?;
-        let mut contents = Contents::new(Combiner::Darray, old);
-        contents
-            .integers
-            .extend_from_slice(&[array.size, array.rank, dimensions as i32]);
-        contents.numbers(width, array.global_sizes);
-        contents.integers.extend_from_slice(array.distributions);
-        contents.integers.extend_from_slice(array.arguments);
-        contents.integers.extend_from_slice(array.process_sizes);
-        contents.integers.push(array.order);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Darray, old, |contents| {
+            contents
+                .integers
+                .extend_from_slice(&[array.size, array.rank, dimensions as i32]);
+            contents.numbers(width, array.global_sizes);
+            contents.integers.extend_from_slice(array.distributions);
+            contents.integers.extend_from_slice(array.arguments);
+            contents.integers.extend_from_slice(array.process_sizes);
+            contents.integers.push(array.order);
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use layout::{Layout, LayoutError};
 
 use super::contents::{Combiner, Contents, Old, Olds};
+use super::place::in_place;
 use super::predefined::{self, Predefined};
 use super::{Datatype, limits};
 use crate::errors::{Error, ErrorClass, Result};
@@ -121,32 +122,24 @@ fn same_length(name: &'static str, found: usize, expected: usize) -> Result<()> 
 }
 
 impl Datatype {
-    /// A derived type whose basic elements are `repeats` times those of its only old type.
+    /// A derived type whose basic elements are those of its only old type, repeated; `note` records the arguments.
     #[inline(always)]
-    pub(super) fn derived(layout: Layout, contents: Contents) -> Result<Arc<Self>> {
-        let old = &contents.types[0];
+    pub(super) fn derived(
+        layout: Layout,
+        combiner: Combiner,
+        old: &Arc<Self>,
+        note: impl FnOnce(&mut Contents),
+    ) -> Result<Arc<Self>> {
         let elements = match old.size() {
             0 => Some(0),
             size => ((layout.size() / size) as u64).checked_mul(old.elements()),
         };
-        let each = old.element_bytes();
-        Self::finish(layout, contents, elements, each)
-    }
-
-    #[inline(always)]
-    fn finish(
-        layout: Layout,
-        contents: Contents,
-        elements: Option<u64>,
-        element_bytes: Option<usize>,
-    ) -> Result<Arc<Self>> {
         let elements = elements.ok_or_else(limits::too_many_elements)?;
-        Ok(Arc::new(Self::new(
-            layout,
-            contents,
-            elements,
-            element_bytes,
-        )))
+        let each = old.element_bytes();
+        Ok(in_place(
+            || Self::new(layout, Contents::new(combiner, old), elements, each),
+            |made| note(made.contents_mut()),
+        ))
     }
 
     /// The same type under another handle, committed as the old one is (MPI_Type_dup). Attributes are the caller's
@@ -155,17 +148,11 @@ impl Datatype {
     /// # Errors
     /// None at present.
     pub fn dup(old: &Arc<Self>) -> Result<Arc<Self>> {
-        let contents = Contents::new(Combiner::Dup, old);
-        let new = Self::new(
-            old.layout().clone(),
-            contents,
-            old.elements(),
-            old.element_bytes(),
-        );
+        let new = Self::derived(old.layout().clone(), Combiner::Dup, old, |_| ())?;
         if old.is_committed() {
             new.commit();
         }
-        Ok(Arc::new(new))
+        Ok(new)
     }
 
     /// `count` elements in a row (MPI_Type_contiguous).
@@ -175,9 +162,9 @@ impl Datatype {
     pub fn contiguous(count: i64, old: &Arc<Self>, width: Width) -> Result<Arc<Self>> {
         let layout = Layout::contiguous(natural("count", count)?, old.layout());
         let layout = layout.map_err(|error| limits::of_argument(error, "count", count))?;
-        let mut contents = Contents::new(Combiner::Contiguous, old);
-        contents.numbers(width, &[count]);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Contiguous, old, |contents| {
+            contents.numbers(width, &[count]);
+        })
     }
 
     /// `count` blocks of `length` elements, `stride` elements apart (MPI_Type_vector).
@@ -194,9 +181,9 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::vector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let mut contents = Contents::new(Combiner::Vector, old);
-        contents.numbers(width, &[count, length, stride]);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Vector, old, |contents| {
+            contents.numbers(width, &[count, length, stride]);
+        })
     }
 
     /// `count` blocks of `length` elements, `stride` bytes apart (MPI_Type_create_hvector).
@@ -213,11 +200,11 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = Layout::hvector(blocks.0, blocks.1, stride, old.layout())
             .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
-        let mut contents = Contents::new(Combiner::Hvector, old);
-        contents
-            .numbers(width, &[count, length])
-            .bytes(width, &[stride]);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Hvector, old, |contents| {
+            contents
+                .numbers(width, &[count, length])
+                .bytes(width, &[stride]);
+        })
     }
 
     /// Blocks of different lengths at displacements in elements (MPI_Type_indexed).
@@ -249,12 +236,12 @@ impl Datatype {
             let pieces = pieces.map(|(size, at)| (size, at, extent, old.layout()));
             limits::of_pieces(error, None, pieces)
         })?;
-        let mut contents = Contents::new(Combiner::Indexed, old);
-        contents
-            .numbers(width, &[lengths.len() as i64])
-            .numbers(width, lengths)
-            .numbers(width, displacements);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Indexed, old, |contents| {
+            contents
+                .numbers(width, &[lengths.len() as i64])
+                .numbers(width, lengths)
+                .numbers(width, displacements);
+        })
     }
 
     /// Blocks of different lengths at displacements in bytes (MPI_Type_create_hindexed).
@@ -278,12 +265,12 @@ impl Datatype {
                 pieces.map(|(size, at)| (size, at, 1, old.layout())),
             )
         })?;
-        let mut contents = Contents::new(Combiner::Hindexed, old);
-        contents
-            .numbers(width, &[lengths.len() as i64])
-            .numbers(width, lengths)
-            .bytes(width, displacements);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Hindexed, old, |contents| {
+            contents
+                .numbers(width, &[lengths.len() as i64])
+                .numbers(width, lengths)
+                .bytes(width, displacements);
+        })
     }
 
     /// Equal blocks at displacements in elements (MPI_Type_create_indexed_block).
@@ -297,11 +284,11 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let layout = equal_blocks(length, displacements, old.layout().extent(), old)?;
-        let mut contents = Contents::new(Combiner::IndexedBlock, old);
-        contents
-            .numbers(width, &[displacements.len() as i64, length])
-            .numbers(width, displacements);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::IndexedBlock, old, |contents| {
+            contents
+                .numbers(width, &[displacements.len() as i64, length])
+                .numbers(width, displacements);
+        })
     }
 
     /// Equal blocks at displacements in bytes (MPI_Type_create_hindexed_block).
@@ -315,11 +302,11 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let layout = equal_blocks(length, displacements, 1, old)?;
-        let mut contents = Contents::new(Combiner::HindexedBlock, old);
-        contents
-            .numbers(width, &[displacements.len() as i64, length])
-            .bytes(width, displacements);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::HindexedBlock, old, |contents| {
+            contents
+                .numbers(width, &[displacements.len() as i64, length])
+                .bytes(width, displacements);
+        })
     }
 
     /// Blocks of different types at displacements in bytes (MPI_Type_create_struct).
@@ -371,13 +358,21 @@ impl Datatype {
                 .all(|(_, part)| part.element_bytes() == Some(each))
                 .then_some(each)
         });
-        let mut contents = Contents::of(Combiner::Struct);
-        contents.types = Olds::Many(types);
-        contents
-            .numbers(width, &[lengths.len() as i64])
-            .numbers(width, lengths)
-            .bytes(width, displacements);
-        Self::finish(layout, contents, elements, element_bytes)
+        let elements = elements.ok_or_else(limits::too_many_elements)?;
+        Ok(in_place(
+            || {
+                let contents = Contents::of(Combiner::Struct);
+                Self::new(layout, contents, elements, element_bytes)
+            },
+            |made| {
+                let contents = made.contents_mut();
+                contents
+                    .numbers(width, &[lengths.len() as i64])
+                    .numbers(width, lengths)
+                    .bytes(width, displacements);
+                contents.types = Olds::Many(types);
+            },
+        ))
     }
 
     /// The same data with other bounds (MPI_Type_create_resized).
@@ -392,9 +387,9 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         let layout = old.layout().resized(lower_bound, extent);
         let layout = layout.map_err(|error| limits::of_argument(error, "extent", extent))?;
-        let mut contents = Contents::new(Combiner::Resized, old);
-        contents.bytes(width, &[lower_bound, extent]);
-        Self::derived(layout, contents)
+        Self::derived(layout, Combiner::Resized, old, |contents| {
+            contents.bytes(width, &[lower_bound, extent]);
+        })
     }
 
     /// The pair type of a value and an index type, for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); `None` when

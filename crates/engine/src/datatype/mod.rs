@@ -16,6 +16,7 @@ mod f90;
 mod few;
 mod limits;
 mod object;
+mod place;
 pub mod predefined;
 mod sequence;
 mod signature;

@@ -60,7 +60,7 @@ impl Datatype {
         Arc::new(datatype)
     }
 
-    /// Inlined, like what calls it: a type is half a kilobyte, which every call would copy.
+    /// Inlined, so that it is made in its place.
     #[inline(always)]
     pub(super) fn new(
         layout: Layout,
@@ -126,6 +126,11 @@ impl Datatype {
     /// Size of every basic element, if they all have the same.
     pub const fn element_bytes(&self) -> Option<usize> {
         self.element_bytes
+    }
+
+    /// The record of the construction, while the type is made.
+    pub(super) const fn contents_mut(&mut self) -> &mut Contents {
+        &mut self.contents
     }
 
     /// How the type was constructed.
@@ -259,8 +264,8 @@ impl Drop for Datatype {
             }
         };
         // What one type is made of goes without a list of what is left.
-        while let Some(mut last) = chain.take().and_then(Arc::into_inner) {
-            match std::mem::take(&mut last.contents.types) {
+        while let Some(mut part) = chain.take() {
+            match last_types(&mut part) {
                 Olds::None | Olds::One(Old::Predefined(_)) => {}
                 Olds::One(Old::Derived(part)) => chain = Some(part),
                 Olds::Many(parts) => let_go(parts),
@@ -276,13 +281,18 @@ fn let_go(parts: Vec<Old>) {
         Old::Derived(part) => Some(part),
     };
     let mut left: Vec<Arc<Datatype>> = parts.into_iter().filter_map(derived).collect();
-    while let Some(part) = left.pop() {
-        if let Some(mut last) = Arc::into_inner(part) {
-            match std::mem::take(&mut last.contents.types) {
-                Olds::None => {}
-                Olds::One(part) => left.extend(derived(part)),
-                Olds::Many(parts) => left.extend(parts.into_iter().filter_map(derived)),
-            }
+    while let Some(mut part) = left.pop() {
+        match last_types(&mut part) {
+            Olds::None => {}
+            Olds::One(part) => left.extend(derived(part)),
+            Olds::Many(parts) => left.extend(parts.into_iter().filter_map(derived)),
         }
     }
+}
+
+/// Takes the types that a type is made of from its last owner. Where two owners let go at once, it may be neither: then the one
+/// that comes later drops it with all that it is made of.
+fn last_types(datatype: &mut Arc<Datatype>) -> Olds {
+    let taken = Arc::get_mut(datatype).map(|last| std::mem::take(&mut last.contents.types));
+    taken.unwrap_or_default()
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects that are made where they stay: a datatype is half a kilobyte, which takes its time to be moved from the stack.
+//!
+//! # Safety
+//! What is taken for an object has been written as a whole.
+#![expect(unsafe_code, reason = "memory becomes an object once it is written")]
+
+use std::sync::Arc;
+
+/// What `make` gives, changed by `fill`, in its place. Nobody else has it yet.
+#[inline(always)]
+pub(super) fn in_place<T>(make: impl FnOnce() -> T, fill: impl FnOnce(&mut T)) -> Arc<T> {
+    let mut place = Arc::<T>::new_uninit();
+    // SAFETY: nobody else has it.
+    let room = unsafe { Arc::get_mut(&mut place).unwrap_unchecked() };
+    fill(room.write(make()));
+    // SAFETY: it was written above.
+    unsafe { place.assume_init() }
+}
