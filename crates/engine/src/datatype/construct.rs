@@ -179,8 +179,10 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
-        let layout = Layout::vector(blocks.0, blocks.1, stride, old.layout())
-            .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
+        let layout = match Layout::vector(blocks.0, blocks.1, stride, old.layout()) {
+            Ok(layout) => layout,
+            Err(error) => return Err(limits::of_blocks(error, blocks, stride, old.layout())),
+        };
         Self::derived(layout, Combiner::Vector, old, |contents| {
             contents.numbers(width, &[count, length, stride]);
         })
@@ -198,8 +200,10 @@ impl Datatype {
         width: Width,
     ) -> Result<Arc<Self>> {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
-        let layout = Layout::hvector(blocks.0, blocks.1, stride, old.layout())
-            .map_err(|error| limits::of_blocks(error, blocks, stride, old.layout()))?;
+        let layout = match Layout::hvector(blocks.0, blocks.1, stride, old.layout()) {
+            Ok(layout) => layout,
+            Err(error) => return Err(limits::of_blocks(error, blocks, stride, old.layout())),
+        };
         Self::derived(layout, Combiner::Hvector, old, |contents| {
             contents
                 .numbers(width, &[count, length])
@@ -385,8 +389,10 @@ impl Datatype {
         old: &Arc<Self>,
         width: Width,
     ) -> Result<Arc<Self>> {
-        let layout = old.layout().resized(lower_bound, extent);
-        let layout = layout.map_err(|error| limits::of_argument(error, "extent", extent))?;
+        let layout = match old.layout().resized(lower_bound, extent) {
+            Ok(layout) => layout,
+            Err(error) => return Err(limits::of_argument(error, "extent", extent)),
+        };
         Self::derived(layout, Combiner::Resized, old, |contents| {
             contents.bytes(width, &[lower_bound, extent]);
         })

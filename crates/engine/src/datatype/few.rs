@@ -3,20 +3,29 @@
 
 use std::ops::Deref;
 
-/// A list of numbers; up to `N` (at most 255) of them lie in the object itself.
+/// A list of numbers; up to `N` of them lie in the object itself.
 #[derive(Clone, Debug)]
-pub enum Few<T, const N: usize> {
-    /// How many of them count, and room for all.
-    Inside(u8, [T; N]),
-    /// More.
-    Outside(Vec<T>),
+pub struct Few<T, const N: usize> {
+    /// All of them, where there are many.
+    #[expect(
+        clippy::box_collection,
+        reason = "one word in an object that hardly ever has one"
+    )]
+    many: Option<Box<Vec<T>>>,
+    /// How many of the few count.
+    length: usize,
+    few: [T; N],
 }
 
 impl<T: Copy, const N: usize> Few<T, N> {
     /// None yet; `filler` takes the places of those that do not count.
-    #[inline]
+    #[inline(always)]
     pub(super) const fn new(filler: T) -> Self {
-        Self::Inside(0, [filler; N])
+        Self {
+            many: None,
+            length: 0,
+            few: [filler; N],
+        }
     }
 
     pub(super) fn push(&mut self, number: T) {
@@ -30,23 +39,22 @@ impl<T: Copy, const N: usize> Few<T, N> {
     /// Appends numbers whose number is known.
     #[inline]
     pub(super) fn extend(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
-        match self {
-            Self::Inside(length, places) => {
-                let (old, new) = (usize::from(*length), usize::from(*length) + numbers.len());
-                if new <= N {
-                    for (place, number) in places[old..new].iter_mut().zip(numbers) {
-                        *place = number;
-                    }
-                    *length = new as u8;
-                } else {
-                    // Most long lists are all but one or two numbers in the second part.
-                    let mut many = Vec::with_capacity(new);
-                    many.extend_from_slice(&places[..old]);
-                    many.extend(numbers);
-                    *self = Self::Outside(many);
+        let (old, new) = (self.length, self.length + numbers.len());
+        match &mut self.many {
+            None if new <= N => {
+                for (place, number) in self.few[old..new].iter_mut().zip(numbers) {
+                    *place = number;
                 }
+                self.length = new;
             }
-            Self::Outside(many) => many.extend(numbers),
+            None => {
+                // Most long lists are all but one or two numbers in the second part.
+                let mut many = Vec::with_capacity(new);
+                many.extend_from_slice(&self.few[..old]);
+                many.extend(numbers);
+                self.many = Some(Box::new(many));
+            }
+            Some(many) => many.extend(numbers),
         }
     }
 }
@@ -55,9 +63,9 @@ impl<T, const N: usize> Deref for Few<T, N> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        match self {
-            Self::Inside(length, places) => &places[..usize::from(*length)],
-            Self::Outside(many) => many,
+        match &self.many {
+            None => &self.few[..self.length],
+            Some(many) => many,
         }
     }
 }
