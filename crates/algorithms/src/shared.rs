@@ -41,9 +41,9 @@ impl Turns {
         (self.count, self.most.min(count) * bytes)
     }
 
-    /// The same where a piece for each of `members` members is shown.
-    pub const fn shown_pieces(self, members: u32) -> (usize, usize) {
-        (self.count, self.most * members as usize)
+    /// The same where so many pieces are shown.
+    pub const fn shown_pieces(self, pieces: usize) -> (usize, usize) {
+        (self.count, self.most * pieces)
     }
 }
 
@@ -52,10 +52,27 @@ pub fn pieces(bytes: usize, members: u32) -> Turns {
     Turns::of(bytes, area_bytes(members))
 }
 
-/// Parts of as many pieces as there are members; `None` if that takes too many turns.
+/// Pieces up to which a member shows its own one, too: all of them are one run of bytes then.
+pub const WITH_OWN_BYTES: usize = 2 << 10;
+
+/// How many pieces of `bytes` bytes a member shows.
+pub const fn shown_of(bytes: usize, members: u32) -> usize {
+    members as usize - (bytes > WITH_OWN_BYTES) as usize
+}
+
+/// Parts of as many pieces as a member shows; `None` if that takes too many turns.
 pub fn parts(bytes: usize, members: u32) -> Option<Turns> {
-    let room = area_bytes(members) / members as usize;
-    let most = if bytes <= room { bytes } else { room / 16 * 16 };
+    let room = area_bytes(members) / shown_of(bytes, members);
+    let most = if bytes <= room {
+        bytes
+    } else {
+        // Turns of whole lines, equally long as far as that goes.
+        let count = bytes.div_ceil((room / 64 * 64).max(1));
+        bytes
+            .div_ceil(count)
+            .next_multiple_of(64)
+            .min(room / 16 * 16)
+    };
     let turns = Turns::of(bytes, most);
     let few = turns.count <= MOST_TURNS || members == 2;
     (most > 0 && few).then_some(turns)

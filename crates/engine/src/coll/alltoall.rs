@@ -54,10 +54,11 @@ pub async fn alltoall(
     if choice.algorithm == Alltoall::Shared
         && let Some(turns) = algorithms::shared::parts(bytes, size)
     {
-        let (purpose, shown) = (Purpose::Alltoall, turns.shown_pieces(size));
+        let pieces = algorithms::shared::shown_of(bytes, size);
+        let (purpose, shown) = (Purpose::Alltoall, turns.shown_pieces(pieces));
         if let Some(meeting) = meet(&mut round, purpose, bytes, shown).await {
             let send = send.as_ref().unwrap_or(&receive);
-            return shared::alltoall(meeting, send, &receive, turns).await;
+            return shared::alltoall(meeting, send, &receive, (bytes, turns)).await;
         }
         choice = choose(&round, &case.without_shared());
     }

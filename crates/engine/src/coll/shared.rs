@@ -6,7 +6,7 @@
 //! free. Operands are combined in rank order, from the right, so every member that computes a result gets the same bits.
 #![expect(unsafe_code, reason = "operands are memory images")]
 
-use algorithms::shared::pieces;
+use algorithms::shared::{pieces, shown_of};
 use fabric::commons::{AREAS, WIDE_BYTES};
 
 use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
@@ -92,9 +92,6 @@ pub(super) async fn gather(
     let takes = root.is_none_or(|root| root == me);
     let shows = root != Some(me);
     let own = send.or_else(|| receive.map(|pieces| pieces.piece(me)));
-    if let (Some(block), Some(pieces)) = (send, receive.filter(|_| takes)) {
-        pieces.piece(me).copy_from(block);
-    }
     let mut done = 0;
     for index in 0..turns {
         if let Some(block) = own.filter(|_| shows) {
@@ -115,6 +112,10 @@ pub(super) async fn gather(
             }
         }
         if let Some(pieces) = receive.filter(|_| takes) {
+            if let Some(block) = send.filter(|_| index == 0) {
+                // While the others write theirs.
+                pieces.piece(me).copy_from(block);
+            }
             for rank in (0..meeting.size).filter(|&rank| rank != me) {
                 let piece = pieces.piece(rank);
                 meeting.posted(index, rank).await;
@@ -205,48 +206,76 @@ impl Meeting<'_> {
     }
 }
 
-/// Writes a part of each piece into the own place of a turn, `most` bytes apart.
-fn show_pieces(meeting: &Meeting<'_>, pieces: &Pieces, index: usize, most: usize) {
-    let place = meeting.own(index, most * meeting.size as usize);
-    for (rank, target) in (0..meeting.size).zip(place.chunks_exact_mut(most.max(1))) {
-        if rank == meeting.me {
-            // Nobody else wants it.
-            continue;
+/// What a member shows in a turn of an all-to-all: as much of each piece, and of its own if that makes one run of all.
+#[derive(Clone, Copy)]
+struct Shelf {
+    most: usize,
+    pieces: usize,
+    with_own: bool,
+}
+
+impl Shelf {
+    const fn new(bytes: usize, members: u32, most: usize) -> Self {
+        let pieces = shown_of(bytes, members);
+        Self {
+            most,
+            pieces,
+            with_own: pieces == members as usize,
         }
-        let piece = pieces.piece(rank);
-        let (start, length) = range_of(index, most, piece.bytes());
-        piece.pack_range(start, &mut target[..length]);
+    }
+
+    const fn bytes(self) -> usize {
+        self.most * self.pieces
+    }
+
+    /// Where the piece for a member begins in what `owner` shows.
+    const fn start(self, owner: u32, member: u32) -> usize {
+        let before = member - (!self.with_own && member > owner) as u32;
+        before as usize * self.most
+    }
+
+    /// Writes a part of each piece into the own place of a turn.
+    fn fill(self, meeting: &Meeting<'_>, pieces: &Pieces, index: usize) {
+        let place = meeting.own(index, self.bytes());
+        // Nobody else wants the own one.
+        for rank in meeting.others() {
+            let piece = pieces.piece(rank);
+            let (start, length) = range_of(index, self.most, piece.bytes());
+            let first = self.start(meeting.me, rank);
+            piece.pack_range(start, &mut place[first..first + length]);
+        }
+    }
+
+    /// The part of the own piece that a member shows in a turn.
+    fn take<'a>(
+        self,
+        meeting: &'a Meeting<'_>,
+        index: usize,
+        member: u32,
+        length: usize,
+    ) -> &'a [u8] {
+        let first = self.start(member, meeting.me);
+        &meeting.shown(index, member, self.bytes())[first..first + length]
     }
 }
 
-/// The part of the own piece that a member shows in a turn.
-fn shown_piece<'a>(
-    meeting: &'a Meeting<'_>,
-    member: u32,
-    index: usize,
-    most: usize,
-    length: usize,
-) -> &'a [u8] {
-    let place = meeting.shown(index, member, most * meeting.size as usize);
-    &place[meeting.me as usize * most..][..length]
-}
-
-/// Everybody shows a part of each of its pieces a turn, and takes its own from all.
+/// Everybody shows a part of each of its pieces, of `bytes` bytes, a turn, and takes its own from all.
 pub(super) async fn alltoall(
     meeting: Meeting<'_>,
     send: &Pieces,
     receive: &Pieces,
-    Turns { count: turns, most }: Turns,
+    (bytes, Turns { count: turns, most }): (usize, Turns),
 ) -> Result<()> {
     let me = meeting.me;
     // What a member gives and gets, of as many members.
-    let way = Way::of(2 * receive.piece(me).bytes() * (meeting.size as usize).pow(2));
+    let way = Way::of(2 * bytes * (meeting.size as usize).pow(2));
+    let shelf = Shelf::new(bytes, meeting.size, most);
     let mut done = 0;
     for index in 0..turns {
         let before = done;
-        let all = most * meeting.size as usize;
+        let all = shelf.bytes();
         post_ahead(&meeting, &mut done, (index, turns), all, |turn| {
-            show_pieces(&meeting, send, turn, most);
+            shelf.fill(&meeting, send, turn);
         })
         .await;
         if done > before {
@@ -261,8 +290,7 @@ pub(super) async fn alltoall(
             let rank = (me + distance) % meeting.size;
             let piece = receive.piece(rank);
             let (start, length) = range_of(index, most, piece.bytes());
-            let shown = shown_piece(&meeting, rank, index, most, length);
-            way.unpack_range(piece, start, shown);
+            way.unpack_range(piece, start, shelf.take(&meeting, index, rank, length));
         }
         meeting.leave(index);
     }

@@ -274,15 +274,7 @@ impl Encounter<'_> {
     #[inline(always)]
     pub(in crate::coll) fn wake_all(self) {
         if self.shared.any_asleep() {
-            self.wake_sleepers();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wake_sleepers(self) {
-        for member in (0..self.size).filter(|&member| member != self.me) {
-            self.wake(member);
+            Apart { encounter: self }.wake_all();
         }
     }
 
@@ -445,6 +437,16 @@ impl Encounter<'_> {
 }
 
 impl Apart<'_> {
+    /// Wakes all others that sleep.
+    #[cold]
+    #[inline(never)]
+    fn wake_all(&self) {
+        let encounter = self.encounter;
+        for member in (0..encounter.size).filter(|&member| member != encounter.me) {
+            encounter.wake(member);
+        }
+    }
+
     /// Waits until the own data can be written.
     #[cold]
     #[inline(never)]
