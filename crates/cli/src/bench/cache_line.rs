@@ -5,7 +5,7 @@
 //! cores may be moved between near and far places while one measures; then this time moves, and every library's with it.
 
 use std::sync::{Arc, Barrier};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -14,6 +14,10 @@ use crate::sync::{AtomicU64, Ordering};
 /// Round trips of a repetition.
 const ROUND_TRIPS: u64 = 5_000;
 const REPETITIONS: usize = 15;
+/// Time after which no more are begun: where other programs want the cores, both threads seldom run at once.
+const LONGEST: Duration = Duration::from_millis(300);
+/// What ends the echo.
+const END: u64 = u64::MAX;
 
 /// Two cache lines apart, because processors fetch lines in pairs.
 #[derive(Default)]
@@ -39,10 +43,19 @@ pub(super) fn measure() -> Option<f64> {
     let echo = std::thread::spawn(move || {
         let (bound, shared) = echo();
         let [from, to] = &shared.1;
-        for number in 1..=total() {
-            wait_for(from, number);
+        let mut last = 0;
+        loop {
             // PAIRS: cache_line.number
-            to.0.store(number, Ordering::Release);
+            let number = from.0.load(Ordering::Acquire);
+            if number == END {
+                break;
+            }
+            if number != last {
+                last = number;
+                // PAIRS: cache_line.number
+                to.0.store(number, Ordering::Release);
+            }
+            std::hint::spin_loop();
         }
         bound
     });
@@ -51,7 +64,8 @@ pub(super) fn measure() -> Option<f64> {
         let [to, from] = &shared.1;
         let mut times = Vec::new();
         let mut number = 0;
-        for _ in 0..=REPETITIONS {
+        let begin = Instant::now();
+        while times.len() <= REPETITIONS && begin.elapsed() < LONGEST {
             let start = Instant::now();
             for _ in 0..ROUND_TRIPS {
                 number += 1;
@@ -61,18 +75,18 @@ pub(super) fn measure() -> Option<f64> {
             }
             times.push(start.elapsed().as_nanos() as f64 / ROUND_TRIPS as f64 / 2.0);
         }
+        // PAIRS: cache_line.number
+        to.0.store(END, Ordering::Release);
         bound.map(|()| times)
     });
     let mut times = lead.join().ok().flatten()?;
     echo.join().ok().flatten()?;
-    // The first one warms up.
-    times.remove(0);
+    if times.len() > 1 {
+        // The first one warms up.
+        times.remove(0);
+    }
     times.sort_by(f64::total_cmp);
     Some(times[times.len() / 2])
-}
-
-fn total() -> u64 {
-    ROUND_TRIPS * (REPETITIONS as u64 + 1)
 }
 
 fn bind(core: usize) -> Option<()> {
@@ -85,5 +99,16 @@ fn wait_for(line: &Line, number: u64) {
     // PAIRS: cache_line.number
     while line.0.load(Ordering::Acquire) != number {
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_takes_time_wherever_there_are_two_cores() {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        assert_eq!(measure().is_some_and(|time| time > 1.0), cores > 1);
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct BenchOptions {
     #[arg(long)]
     pub(super) markdown: Option<PathBuf>,
     /// Write a plot; the name ends in .svg or .png
-    #[arg(long)]
+    #[arg(long, value_parser = picture)]
     pub(super) plot: Vec<PathBuf>,
     /// The command that tables say they come from, when another program runs this one
     #[arg(long, hide = true)]
@@ -121,11 +121,19 @@ fn chosen(name: &str) -> Result<String, String> {
     if MEASUREMENTS.iter().any(|row| row.is_called(name)) {
         return Ok(name.to_owned());
     }
-    let names: Vec<&str> = MEASUREMENTS.iter().map(|row| row.name).collect();
-    Err(format!(
-        "expected one of {}, collectives, nonblocking, persistent, overlap, pack",
-        names.join(", ")
-    ))
+    Err(
+        "nothing is called so; `rankpoint bench --list` names all, and `collectives`, `nonblocking`, `persistent`, `overlap` \
+         and `pack` are groups of them"
+            .to_owned(),
+    )
+}
+
+fn picture(name: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(name);
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("svg" | "png") => Ok(file),
+        _ => Err("expected a name in .svg or .png".to_owned()),
+    }
 }
 
 fn sizes(text: &str) -> Result<Sizes, String> {
@@ -174,6 +182,18 @@ mod tests {
         assert_eq!(sizes("0..8,100").unwrap().0, [0, 1, 2, 4, 8, 100]);
         assert_eq!(sizes("3..9").unwrap().0, [3, 4, 8, 9]);
         assert_eq!(sizes("1K,4M").unwrap().0, [1024, 4 << 20]);
+    }
+
+    #[test]
+    fn pictures_of_other_kinds_are_refused_before_anything_is_measured() {
+        assert_eq!(picture("a.b/x.svg"), Ok(PathBuf::from("a.b/x.svg")));
+        assert!(picture("x.pdf").is_err() && picture("svg").is_err());
+    }
+
+    #[test]
+    fn names_that_are_no_rows_are_refused() {
+        assert!(chosen("latency").is_ok() && chosen("pack").is_ok());
+        assert!(chosen("latencyy").unwrap_err().contains("--list"));
     }
 
     #[test]
