@@ -101,7 +101,9 @@ struct Task {
 #[derive(Default)]
 struct Idle {
     tasks: Vec<Task>,
-    /// Whether somebody looked for tasks while another thread had them.
+    /// How many have taken all that there were, to poll them.
+    away: u32,
+    /// Whether somebody else looked for them meanwhile.
     missed: bool,
 }
 
@@ -162,9 +164,14 @@ impl Vci {
         let mut tasks = {
             let mut idle = self.tasks.idle();
             if idle.tasks.is_empty() {
-                idle.missed = true;
-                return Polled::Elsewhere;
+                if idle.away > 0 {
+                    idle.missed = true;
+                    return Polled::Elsewhere;
+                }
+                // What there is only waits for others' data.
+                return Polled::Here;
             }
+            idle.away += 1;
             std::mem::take(&mut idle.tasks)
         };
         tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
@@ -179,6 +186,7 @@ impl Vci {
             let mut idle = self.tasks.idle();
             tasks.append(&mut idle.tasks);
             idle.tasks = tasks;
+            idle.away -= 1;
             std::mem::take(&mut idle.missed)
         };
         if missed && self.is_threaded() {

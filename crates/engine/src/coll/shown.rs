@@ -11,7 +11,7 @@ use super::commons::Encounter;
 use super::passing::{Passing, pass_on};
 use super::shared::fold;
 use crate::comm::{Comm, create};
-use crate::errors::Result;
+use crate::errors::{Error, Result};
 use crate::op::Reduction;
 use crate::request::Status;
 use crate::task::{self, Begun, Boxed, Kept, Plan, ShortPlan, new_request};
@@ -112,7 +112,11 @@ impl<'a> Ending<'a> for AtOnce {
         rest: Rest<R>,
     ) -> Result<Begun<'a>> {
         if encounter.is_simple(needs) {
-            return encounter.finish_simply(needs, &rest).map(|()| None);
+            // Most often a constant, which whoever asks for it knows then.
+            return match encounter.finish_simply(needs, &rest) {
+                Ok(()) => Ok(None),
+                Err(error) => failed(error),
+            };
         }
         let shown = Shown {
             encounter,
@@ -143,6 +147,12 @@ impl<'a, const PAIR: bool> Ending<'a> for Planned<PAIR> {
     ) -> Result<Begun<'a>> {
         AtOnce.go(encounter, needs, rest)
     }
+}
+
+#[cold]
+#[inline(never)]
+fn failed<T>(error: Error) -> Result<T> {
+    Err(error)
 }
 
 /// Whose data an operation needs.

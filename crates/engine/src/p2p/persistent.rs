@@ -165,8 +165,9 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
     if op.state() != INACTIVE {
         return None;
     }
-    let start = op.start?;
     op.record.kind = record_kind::OTHER;
+    // SAFETY: a planned entry has one (`Op::set_planned`).
+    let start = unsafe { op.start.unwrap_unchecked() };
     let op = NonNull::from(op);
     // SAFETY: the entry is planned (INACTIVE) and active, and no guard is used.
     Some(unsafe { start(op) })

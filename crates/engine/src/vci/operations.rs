@@ -230,8 +230,8 @@ pub(crate) struct Operations {
     /// The first free entry that was used before, or null.
     free: *mut Op,
     capacity: u32,
-    /// One past the highest index ever used.
-    high: u32,
+    /// Entries that were ever used, which are the first ones.
+    used: u32,
     board: NonNull<RankBoard>,
     _file: OwnedFd,
 }
@@ -261,7 +261,7 @@ impl Operations {
             ops,
             free: std::ptr::null_mut(),
             capacity,
-            high: FIRST_INDEX,
+            used: 0,
             board,
             _file: file,
         };
@@ -285,7 +285,7 @@ impl Operations {
     // TIER: short
     #[inline(always)]
     pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut Op> {
-        // SAFETY: `free` is null or leads to an entry below `high`; `&mut self` makes this the only reference.
+        // SAFETY: `free` is null or leads to an entry that was used; `&mut self` makes this the only reference.
         let op = unsafe { self.free.as_mut() }?;
         self.free = op.next_free;
         op.record.kind = record_kind;
@@ -298,7 +298,7 @@ impl Operations {
     #[cold]
     #[inline(never)]
     fn take_fresh(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
-        if self.high - FIRST_INDEX >= self.capacity {
+        if self.used >= self.capacity {
             return Err(Error::new(
                 ErrorClass::ERR_NO_MEM,
                 format!(
@@ -307,8 +307,8 @@ impl Operations {
                 ),
             ));
         }
-        let index = OpIndex(self.high);
-        self.high += 1;
+        let index = OpIndex(FIRST_INDEX + self.used);
+        self.used += 1;
         let op = self.op_mut(index);
         op.id = RequestId::new(index, 0);
         op.record.kind = record_kind;
@@ -317,7 +317,7 @@ impl Operations {
         // SAFETY: the board outlives the slab (Operations::new); its fields are atomics.
         unsafe { self.board.as_ref() }
             .ops_len
-            .store(self.used() as u32, Ordering::Relaxed);
+            .store(self.used, Ordering::Relaxed);
         Ok(index)
     }
 
@@ -339,13 +339,13 @@ impl Operations {
 
     /// Whether [`Self::take`] would succeed.
     pub(crate) fn has_room(&self) -> bool {
-        !self.free.is_null() || self.high - FIRST_INDEX < self.capacity
+        !self.free.is_null() || self.used < self.capacity
     }
 
     /// Entries that were ever used: no more than that many are pending.
     #[inline(always)]
     pub(crate) const fn used(&self) -> usize {
-        (self.high - FIRST_INDEX) as usize
+        self.used as usize
     }
 
     /// The id of a live entry.
@@ -359,7 +359,7 @@ impl Operations {
     #[inline(always)]
     pub(crate) fn find(&self, id: RequestId) -> Option<OpIndex> {
         let index = id.0 as u32;
-        if index.wrapping_sub(FIRST_INDEX) >= self.high - FIRST_INDEX {
+        if index.wrapping_sub(FIRST_INDEX) >= self.used {
             return None;
         }
         let index = OpIndex(index);
@@ -371,7 +371,7 @@ impl Operations {
     #[inline(always)]
     pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
         let index = id.0 as u32;
-        if index.wrapping_sub(FIRST_INDEX) >= self.high - FIRST_INDEX {
+        if index.wrapping_sub(FIRST_INDEX) >= self.used {
             return None;
         }
         let op = self.op_mut(OpIndex(index));
@@ -380,14 +380,14 @@ impl Operations {
 
     /// The id of the live entry with this index.
     pub(crate) fn at_index(&self, index: u32) -> Option<RequestId> {
-        let used = index.wrapping_sub(FIRST_INDEX) < self.high - FIRST_INDEX;
+        let used = index.wrapping_sub(FIRST_INDEX) < self.used;
         let index = OpIndex(index);
         (used && self.record(index).kind != kind::FREE).then(|| self.id(index))
     }
 
     /// Every index that was ever used.
     pub(crate) fn indices(&self) -> impl Iterator<Item = OpIndex> + use<> {
-        (FIRST_INDEX..self.high).map(OpIndex)
+        (FIRST_INDEX..FIRST_INDEX + self.used).map(OpIndex)
     }
 
     #[inline(always)]
@@ -402,15 +402,15 @@ impl Operations {
 
     #[inline(always)]
     pub(crate) fn op(&self, index: OpIndex) -> &Op {
-        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
-        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it is below `high` and inside the reservation;
+        debug_assert!(index.0.wrapping_sub(FIRST_INDEX) < self.used);
+        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it was used and is inside the reservation;
         // all-zero memory is a valid Op, and only this process maps it.
         unsafe { self.ops.add(index.0 as usize).as_ref() }
     }
 
     #[inline(always)]
     pub(crate) fn op_mut(&mut self, index: OpIndex) -> &mut Op {
-        debug_assert!(index.0 >= FIRST_INDEX && index.0 < self.high);
+        debug_assert!(index.0.wrapping_sub(FIRST_INDEX) < self.used);
         // SAFETY: as in `op`; `&mut self` makes this the only reference.
         unsafe { self.ops.add(index.0 as usize).as_mut() }
     }

@@ -295,6 +295,10 @@ impl Encounter<'_> {
         if self.size == 2 && matches!(needs, Needs::All) {
             return self.is_simple_from(1 - self.me);
         }
+        if let Needs::One(member) = needs {
+            debug_assert!(member != self.me);
+            return self.is_simple_from(member);
+        }
         let (first, end) = self.needed(needs);
         for member in first..end {
             if member != self.me && !self.is_simple_from(member) {
