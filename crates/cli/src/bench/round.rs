@@ -203,7 +203,7 @@ impl<'a> Rounds<'a> {
         // Around the job, where no rank looks meanwhile.
         let around = |before: Option<f64>| {
             let after = before.and_then(|_| cache_line::measure());
-            Vec::from_iter(before.into_iter().chain(after))
+            nearer(before, after)
         };
         let has_line =
             step.ranks == 2 && self.head.cores > 1 && step.measurement.clock == Clock::Rank;
@@ -294,6 +294,13 @@ impl<'a> Rounds<'a> {
         };
         format!("{target} {name}{sizes}, {ranks}")
     }
+}
+
+/// The nearer one of the distances before and after a job: cores that idle while a launcher starts or ends are moved apart, but
+/// hardly those of ranks at work.
+fn nearer(before: Option<f64>, after: Option<f64>) -> Vec<f64> {
+    let nearer = before.into_iter().chain(after).min_by(f64::total_cmp);
+    nearer.into_iter().collect()
 }
 
 /// All values of each point, of all rounds together.
@@ -420,4 +427,16 @@ fn progress_bar(options: &BenchOptions, jobs: usize) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_that_idled_around_a_job_were_as_near_as_they_came() {
+        assert_eq!(nearer(Some(58.0), Some(280.0)), [58.0]);
+        assert_eq!(nearer(Some(280.0), Some(60.0)), [60.0]);
+        assert!(nearer(None, None).is_empty());
+    }
 }
