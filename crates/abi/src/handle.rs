@@ -108,7 +108,7 @@ impl FreeList {
         }
     }
 
-    /// Whether one thread only uses it: then plain words do what exchanged ones do, each of which takes 5 ns.
+    /// Whether one thread only uses it: then plain words do what exchanges do.
     #[inline(always)]
     fn is_alone(&self) -> bool {
         !self.at_any_time && ALONE.load(Ordering::Relaxed) != 0
