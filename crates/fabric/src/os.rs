@@ -61,7 +61,12 @@ fn map(bytes: usize, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
         )
     };
     if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+        let error = io::Error::last_os_error();
+        let mebibytes = bytes.div_ceil(1 << 20);
+        let text = format!(
+            "cannot map {mebibytes} MiB of address space, little of which becomes memory: {error} (ulimit -v limits it)"
+        );
+        return Err(io::Error::new(error.kind(), text));
     }
     NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
 }
@@ -198,4 +203,15 @@ pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
         };
     }
     result
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_space_that_nobody_has_is_told_by_its_size() {
+        let text = map_private(1 << 62).unwrap_err().to_string();
+        assert!(text.contains("cannot map 4398046511104 MiB"), "{text}");
+    }
 }
