@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::sync::PoisonError;
@@ -17,7 +18,6 @@ use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
-use crate::p2p::persistent;
 use crate::request::{self, Status};
 use crate::vci::operations::{Op, RequestId, Role, flag};
 use crate::vci::{Vci, Watch};
@@ -60,7 +60,7 @@ impl ShortPlan {
     {
         Self {
             closure: Box::new(closure),
-            start: persistent::start_planned::<F>,
+            start: start_planned::<F>,
         }
     }
 
@@ -338,6 +338,64 @@ pub(crate) struct Plan {
     pub(crate) short: Option<ShortPlan>,
     /// The same as a future.
     pub(crate) again: Box<dyn Fn() -> Boxed>,
+}
+
+/// Starts the persistent collective of an entry whose plan is of this type.
+///
+/// # Safety
+/// The entry is an active one with such a plan. No other thread is inside MPI, and no guard is used.
+unsafe fn start_planned<F>(op: NonNull<Op>) -> Result<()>
+where
+    F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>,
+{
+    // What starts messages and may call functions of the program enters again.
+    // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
+    // of the program frees it meanwhile, it is released when it is complete. Entries never move, and nobody refers to this one.
+    let (plan, comm) = unsafe {
+        let Op { base, comm, .. } = op.as_ref();
+        (&*base.cast::<F>().cast_const(), &**comm)
+    };
+    let begun = ManuallyDrop::new(plan(comm));
+    // SAFETY: as above.
+    let op = unsafe { &mut *op.as_ptr() };
+    if matches!(*begun, Some(Ok(None))) && op.state() == Op::planned_state_of(record_kind::OTHER) {
+        op.record.kind = record_kind::COMPLETE;
+        return Ok(());
+    }
+    go_on(comm.vci, op.id(), ManuallyDrop::into_inner(begun))
+}
+
+/// What becomes of a collective whose straight line gave this.
+#[inline(never)]
+pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Result<()> {
+    let mut guard = vci.enter();
+    let index = guard.ops.find(id).ok_or_else(|| request::stale(id))?;
+    match begun {
+        Some(Ok(None)) => guard.complete(index),
+        Some(Err(error)) => {
+            fail(guard.ops.op_mut(index), &error);
+            guard.complete(index);
+        }
+        Some(Ok(Some(shown))) => {
+            drop(guard);
+            // SAFETY: the request, active until this is done, counts as pending on the communicator.
+            vci.start_waiting(id, unsafe { shown.keep() });
+        }
+        None => {
+            let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+            // Nobody else needs it meanwhile.
+            let again = extra.again.take().ok_or_else(|| request::stale(id))?;
+            drop(guard);
+            // It may call functions of the program, which may free the request.
+            vci.start_task(id, again());
+            let mut guard = vci.enter();
+            if let Some(index) = guard.ops.find(id) {
+                let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+                extra.again = Some(again);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Notes how an operation went wrong.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
@@ -13,7 +12,7 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
-use crate::task::{Begun, fail};
+use crate::task::go_on;
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 use crate::vci::{Guard, Vci};
@@ -152,7 +151,6 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
 
 /// The states of a persistent collective.
 const INACTIVE: u32 = Op::planned_state_of(record_kind::INACTIVE);
-const ACTIVE: u32 = Op::planned_state_of(record_kind::OTHER);
 const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
 
 /// Starts a persistent collective: how that went, or `None` if the request is another one, about which nothing is done.
@@ -171,31 +169,6 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
     let op = NonNull::from(op);
     // SAFETY: the entry is planned (INACTIVE) and active, and no guard is used.
     Some(unsafe { start(op) })
-}
-
-/// Starts the persistent collective of an entry whose plan is of this type.
-///
-/// # Safety
-/// The entry is an active one with such a plan. No other thread is inside MPI, and no guard is used.
-pub(crate) unsafe fn start_planned<F>(op: NonNull<Op>) -> Result<()>
-where
-    F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>,
-{
-    // What starts messages and may call functions of the program enters again.
-    // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
-    // of the program frees it meanwhile, it is released when it is complete. Entries never move, and nobody refers to this one.
-    let (plan, comm) = unsafe {
-        let Op { base, comm, .. } = op.as_ref();
-        (&*base.cast::<F>().cast_const(), &**comm)
-    };
-    let begun = ManuallyDrop::new(plan(comm));
-    // SAFETY: as above.
-    let op = unsafe { &mut *op.as_ptr() };
-    if matches!(*begun, Some(Ok(None))) && op.state() == ACTIVE {
-        op.record.kind = record_kind::COMPLETE;
-        return Ok(());
-    }
-    go_on(comm.vci, op.id(), ManuallyDrop::into_inner(begun))
 }
 
 /// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
@@ -227,39 +200,6 @@ fn start_collective(vci: &Vci, id: RequestId) -> Result<()> {
     }
     drop(guard);
     go_on(vci, id, None)
-}
-
-/// What becomes of a collective whose straight line gave this.
-#[inline(never)]
-fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Result<()> {
-    let mut guard = vci.enter();
-    let index = guard.ops.find(id).ok_or_else(|| request::stale(id))?;
-    match begun {
-        Some(Ok(None)) => guard.complete(index),
-        Some(Err(error)) => {
-            fail(guard.ops.op_mut(index), &error);
-            guard.complete(index);
-        }
-        Some(Ok(Some(shown))) => {
-            drop(guard);
-            // SAFETY: the request, active until this is done, counts as pending on the communicator.
-            vci.start_waiting(id, unsafe { shown.keep() });
-        }
-        None => {
-            let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
-            // Nobody else needs it meanwhile.
-            let again = extra.again.take().ok_or_else(|| request::stale(id))?;
-            drop(guard);
-            // It may call functions of the program, which may free the request.
-            vci.start_task(id, again());
-            let mut guard = vci.enter();
-            if let Some(index) = guard.ops.find(id) {
-                let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
-                extra.again = Some(again);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The message is sent from a copy, by an operation of its own.
