@@ -5,8 +5,6 @@
 //! and no other thread is inside MPI; else they answer `None` and have done nothing. Each shows its own data at once and
 //! goes on with what is left to do ([`Rest`]): a blocking call waits for the others and does it, a nonblocking one keeps
 //! it ([`Begun`]) unless the others have come already. Where there is one member, they are copies.
-//!
-//! LONG: one straight line for each collective, which are read side by side because they must not differ without a reason.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 mod forms;
