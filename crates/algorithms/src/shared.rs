@@ -55,9 +55,10 @@ pub fn pieces(bytes: usize, members: u32) -> Turns {
 /// Pieces up to which a member shows its own one, too: all of them are one run of bytes then.
 pub const WITH_OWN_BYTES: usize = 2 << 10;
 
-/// How many pieces of `bytes` bytes a member shows.
+/// How many pieces of `bytes` bytes a member shows: of two members twice as much of the other's piece a turn. Of more it would gain
+/// little, and parts of a page would no longer be whole ones.
 pub const fn shown_of(bytes: usize, members: u32) -> usize {
-    members as usize - (bytes > WITH_OWN_BYTES) as usize
+    members as usize - (members == 2 && bytes > WITH_OWN_BYTES) as usize
 }
 
 /// Parts of as many pieces as a member shows; `None` if that takes too many turns.
