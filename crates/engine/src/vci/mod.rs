@@ -68,6 +68,8 @@ pub(crate) struct VciState {
     pub(crate) taken_in: usize,
     /// Things that happened so far.
     pub(crate) events: u64,
+    /// Polls of calls that test since something last happened.
+    pub(crate) polled_in_vain: u32,
     /// What the wait that goes on depends on, for the hang report.
     pub(crate) awaited: Option<Awaited>,
     /// What happened, counter by counter, but for what links and rings know.
@@ -220,6 +222,7 @@ impl Vci {
             streaming: Vec::new(),
             taken_in: 0,
             events: 0,
+            polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),
             heading: None,

@@ -172,7 +172,7 @@ impl Vci {
     pub(crate) fn give_way(&self) {
         self.enter().count(Counter::Yields);
         os::yield_core();
-        self.poll();
+        self.poll_once();
     }
 
     /// The processor that this rank runs on, as [`RankBoard::processor`](fabric::board::RankBoard::processor) says it: which it does
@@ -426,17 +426,130 @@ impl Vci {
         Ok(false)
     }
 
-    /// One round of progress, for the calls that test.
+    /// Progress for the calls that test. Where ranks outnumber cores, a program that asks again and again keeps those off its
+    /// core who are to answer: each question in vain gives the core away then.
     pub(crate) fn poll(&self) {
-        let events = self.enter().progress();
+        if self.poll_once() != 0 || !self.waiting.is_crowded {
+            return;
+        }
+        let mut guard = self.enter();
+        guard.polled_in_vain = guard.polled_in_vain.saturating_add(1);
+        let is_impatient = u64::from(guard.polled_in_vain) > self.waiting.crowded.polls;
+        drop(guard);
+        if is_impatient {
+            self.give_way();
+        }
+    }
+
+    /// One round of progress; returns how many things happened.
+    fn poll_once(&self) -> usize {
+        let events = {
+            let mut guard = self.enter();
+            let events = guard.progress();
+            if events != 0 {
+                guard.polled_in_vain = 0;
+            }
+            events
+        };
         self.poll_tasks();
         if events != 0 && self.is_threaded() {
             self.ring_own_doorbell();
         }
+        events
     }
 
     /// Wakes the threads of this process that sleep: something happened that they may wait for.
     pub(crate) fn ring_own_doorbell(&self) {
         doorbell::ring(self.waiting.sleeper().asleep, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(unsafe_code, reason = "messages are addresses")]
+
+    use fabric::counters::Counter;
+    use fabric::os;
+
+    use crate::p2p::{Memory, Mode, irecv, isend};
+    use crate::process::Process;
+    use crate::request::{test, wait};
+    use crate::settings::Settings;
+    use crate::testing::on_ranks_with;
+    use crate::vci::operations::RequestId;
+
+    const QUESTIONS: u64 = 100;
+
+    const READY: i32 = 0;
+    const GO: i32 = 1;
+    const ANSWER: i32 = 2;
+
+    fn start_receiving(process: &'static Process, word: &mut u8, peer: u32, tag: i32) -> RequestId {
+        // SAFETY: callers wait for the request while the word lives.
+        unsafe {
+            irecv(
+                process.world(),
+                Memory::contiguous(word, 1),
+                peer as i32,
+                tag,
+            )
+        }
+        .unwrap()
+    }
+
+    fn end(process: &'static Process, mut request: RequestId) {
+        wait(process.vci(), &mut request, "test").unwrap();
+    }
+
+    fn receive(process: &'static Process, peer: u32, tag: i32) {
+        end(process, start_receiving(process, &mut 0, peer, tag));
+    }
+
+    fn send(process: &'static Process, peer: u32, tag: i32) {
+        let mut word = 0;
+        let memory = Memory::contiguous(&raw mut word, 1);
+        // SAFETY: the word outlives the request.
+        let sent = unsafe { isend(process.world(), memory, peer as i32, tag, Mode::Standard) };
+        end(process, sent.unwrap());
+    }
+
+    /// How often rank 0 gives its core away while it asks in vain for what rank 1 sends.
+    fn yields_of_questions(ranks: u32, patience: u64) -> u64 {
+        let settings = Settings {
+            crowded_spin_polls: patience,
+            ..Settings::default()
+        };
+        let yields = on_ranks_with(&settings, ranks, |process| {
+            if process.rank() != 0 {
+                send(process, 0, READY);
+                receive(process, 0, GO);
+                send(process, 0, ANSWER);
+                return 0;
+            }
+            (1..ranks).for_each(|peer| receive(process, peer, READY));
+            let mut word = 0;
+            let mut request = start_receiving(process, &mut word, 1, ANSWER);
+            let counted = || process.vci().enter().counted(Counter::Yields);
+            let before = counted();
+            for _ in 0..QUESTIONS {
+                assert!(test(process.vci(), &mut request).unwrap().is_none());
+            }
+            let yields = counted() - before;
+            (1..ranks).for_each(|peer| send(process, peer, GO));
+            end(process, request);
+            (2..ranks).for_each(|peer| receive(process, peer, ANSWER));
+            yields
+        });
+        yields[0]
+    }
+
+    #[test]
+    fn who_asks_again_and_again_gives_its_core_away_where_ranks_outnumber_cores() {
+        let cores = os::usable_cores();
+        assert_eq!(yields_of_questions(cores + 1, 0), QUESTIONS);
+        assert_eq!(yields_of_questions(cores + 1, 60), QUESTIONS - 60);
+        if cores >= 2 {
+            assert_eq!(yields_of_questions(2, 0), 0);
+        }
     }
 }
