@@ -130,6 +130,31 @@ impl Mpi {
         );
     }
 
+    /// Receives bytes, and asks whether they have come until they have.
+    pub(crate) fn receive_testing(&self, data: &mut [u8], from: i32, tag: i32) {
+        let (start, count) = exclusive(data);
+        let (mut request, mut is_complete) = (MPI_REQUEST_NULL, 0);
+        call!(
+            self,
+            MPI_Irecv(
+                start,
+                count,
+                MPI_BYTE,
+                from,
+                tag,
+                MPI_COMM_WORLD,
+                &raw mut request
+            )
+        );
+        while is_complete == 0 {
+            let status = std::ptr::null_mut();
+            call!(
+                self,
+                MPI_Test(&raw mut request, &raw mut is_complete, status)
+            );
+        }
+    }
+
     /// Sends the same bytes once per request of the window, all at once.
     pub(crate) fn send_window(&self, data: &[u8], to: i32, tags: Tags, window: &mut Window) {
         window.start_sends(self, data, to, tags);

@@ -139,6 +139,8 @@ measurements! {
         "4000 receives are met by messages in reverse order; time of each";
     "ring", "Ring of pairs", Nanoseconds, Lower, Ranks, [8, 16], Rank,
         "8 bytes between neighbours of a ring, all pairs at once, then the other pairs; half a round trip";
+    "ring-tests", "Ring of pairs, by MPI_Test", Nanoseconds, Lower, Ranks, [8, 16], Rank,
+        "the same, where each receive is started and then tested until it is complete";
     "barrier", "Barrier", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
         "time of a barrier";
     "startup", "Start-up", Nanoseconds, Lower, Ranks, [2, 32], Job,

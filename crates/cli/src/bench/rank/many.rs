@@ -12,8 +12,11 @@ const SIZE: usize = 8;
 /// Shortest time of a run in which ranks that share cores wait for each other in pairs.
 const SPAN: Duration = Duration::from_millis(300);
 
+/// How a message is received: into these bytes, from that rank, with that tag.
+type Receive = fn(&Mpi, &mut [u8], i32, i32);
+
 /// All ranks play ping-pong with one neighbour and then with the other; half a round trip.
-pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+pub(super) fn ring(mpi: &Mpi, options: &RankOptions, receive: Receive) -> Result<(), String> {
     if mpi.size % 2 != 0 {
         return Err(format!(
             "a ring of pairs needs an even number of ranks, not {}",
@@ -36,7 +39,7 @@ pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let values = effort.measure(mpi, |iterations| {
         for peer in neighbours {
             for number in 0..iterations {
-                ping_pong(mpi, peer, leads, number, options.verify);
+                ping_pong(mpi, receive, peer, leads, number, options.verify);
             }
         }
         // The slowest pair counts, not only rank 0's.
@@ -46,16 +49,16 @@ pub(super) fn ring(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     report(mpi, options, options.measurement.name, SIZE, &halves)
 }
 
-fn ping_pong(mpi: &Mpi, peer: i32, leads: bool, number: u64, verify: bool) {
+fn ping_pong(mpi: &Mpi, receive: Receive, peer: i32, leads: bool, number: u64, verify: bool) {
     let (mut out, mut back) = ([0_u8; SIZE], [0_u8; SIZE]);
     if verify {
         fill(&mut out, number + mpi.rank as u64);
     }
     if leads {
         mpi.send(&out, peer, TAG);
-        mpi.receive(&mut back, peer, TAG);
+        receive(mpi, &mut back, peer, TAG);
     } else {
-        mpi.receive(&mut back, peer, TAG);
+        receive(mpi, &mut back, peer, TAG);
         mpi.send(&out, peer, TAG);
     }
     if verify {
