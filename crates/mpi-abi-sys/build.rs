@@ -52,8 +52,31 @@ fn header() -> Result<String, std::fmt::Error> {
         }
         text.push('\n');
     }
-    text.push_str("#if defined(__cplusplus)\n}\n#endif\n\n#endif /* MPI_H_ABI */\n");
+    text.push_str("#if defined(__cplusplus)\n}\n#endif\n\n");
+    write_fortran_names(&mut text)?;
+    text.push_str("\n#endif /* MPI_H_ABI */\n");
     Ok(text)
+}
+
+/// Names that the ABI replaced and C sources still use, as macros: libraries that also serve Fortran do not compile without.
+/// An `INTEGER` is taken to be an `int`, as all compilers have it unless they are told otherwise.
+fn write_fortran_names(text: &mut String) -> std::fmt::Result {
+    text.push_str(
+        "/* Not in the ABI: handles as Fortran's INTEGER, by the functions that took the place of these names. */\n\
+         typedef int MPI_Fint;\n",
+    );
+    for function in table::functions() {
+        let Some(kind) = function.name.strip_suffix("_toint") else {
+            continue;
+        };
+        writeln!(text, "#define {kind}_c2f(handle) {kind}_toint(handle)")?;
+        writeln!(text, "#define {kind}_f2c(number) {kind}_fromint(number)")?;
+    }
+    text.push_str(
+        "#define MPI_Status_c2f(from, to) (*(MPI_Status *)(to) = *(const MPI_Status *)(from), MPI_SUCCESS)\n\
+         #define MPI_Status_f2c(from, to) (*(MPI_Status *)(to) = *(const MPI_Status *)(from), MPI_SUCCESS)\n",
+    );
+    Ok(())
 }
 
 fn write_types(text: &mut String) -> std::fmt::Result {
