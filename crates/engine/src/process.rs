@@ -361,6 +361,9 @@ impl Process {
             "MPI_Finalize",
             crate::coll::barrier(self.world().clone()),
         )?;
+        // All ranks have started all that they ever start. What nobody waits for ends now: others' parts may depend on this one's.
+        self.vci
+            .wait_until("MPI_Finalize", |_| self.vci.has_no_tasks())?;
         self.rest("MPI_Finalize")
     }
 

@@ -148,6 +148,11 @@ impl TaskList {
 }
 
 impl Vci {
+    /// Whether no operation is under way that tasks carry.
+    pub(crate) fn has_no_tasks(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the
     /// list, so that a nested call cannot poll it again.
     #[inline(always)]

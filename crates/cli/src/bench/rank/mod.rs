@@ -2,7 +2,7 @@
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
-//! the standard ABI. [`repeat`] decides how often something runs, [`line`] how far the cores are from
+//! the standard ABI. [`repeat`] decides how often something runs, [`mod@line`] how far the cores are from
 //! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
 //! [`overlap`], [`pack`] and [`memory`] are what runs.
 
