@@ -62,7 +62,10 @@ mod tests {
     #[test]
     fn all_lengths_and_distances_are_copied_and_nothing_beside_them() {
         let numbered = |at: usize| (at * 31 % 251) as u8;
-        for bytes in [0, 1, 63, 4095, 4096, 4097, 65536, 262_144, 262_145] {
+        // The interpreter takes minutes for the long ones, and moves no strings.
+        let longest = if cfg!(miri) { 4097 } else { 262_145 };
+        let lengths = [0, 1, 63, 4095, 4096, 4097, 65536, 262_144, 262_145];
+        for bytes in lengths.into_iter().filter(|&bytes| bytes <= longest) {
             let source: Vec<u8> = (0..bytes).map(numbered).collect();
             for shift in [0, 1, 63, 64, 4000] {
                 let mut target = vec![0xaa; bytes + shift + 1];
