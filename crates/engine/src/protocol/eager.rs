@@ -183,9 +183,10 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         let Some(index) = keep(state, Role::Held, key, total) else {
             return false;
         };
+        let memory = state.spare.take(total as usize);
         let op = state.ops.op_mut(index);
         op.remote = sender;
-        op.extra.get_or_insert_default().held = Vec::with_capacity(total as usize);
+        op.extra.get_or_insert_default().held = memory;
         index
     };
     state.incoming[ring].arriving = Some(Arriving {
@@ -314,12 +315,14 @@ fn deliver_held(
     op.record.kind = record_kind::RECEIVE_ACTIVE;
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); `held` has `fitting` bytes.
     unsafe { unpack(op, 0, held.as_ptr(), fitting) };
+    let arrived = held.len() as i64;
+    state.spare.keep(held);
     let ring = state
         .incoming
         .iter()
         .position(|incoming| incoming.peer == key.peer);
     if let Some(ring) = ring {
-        account(state, ring, -(held.len() as i64));
+        account(state, ring, -arrived);
         if let Some(arriving) = state.incoming[ring].arriving.as_mut()
             && arriving.index == message
         {

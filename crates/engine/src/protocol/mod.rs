@@ -18,9 +18,11 @@ pub(crate) mod cancel;
 pub(crate) mod eager;
 mod early;
 pub(crate) mod rendezvous;
+mod spare;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use spare::Spare;
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;

@@ -68,6 +68,8 @@ pub(crate) struct VciState {
     pub(crate) taken_in: usize,
     /// Things that happened so far.
     pub(crate) events: u64,
+    /// Memory for messages that arrive before their receives.
+    pub(crate) spare: crate::protocol::Spare,
     /// Polls of calls that test since something last happened.
     pub(crate) polled_in_vain: u32,
     /// What the wait that goes on depends on, for the hang report.
@@ -222,6 +224,7 @@ impl Vci {
             streaming: Vec::new(),
             taken_in: 0,
             events: 0,
+            spare: crate::protocol::Spare::default(),
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory for messages that arrive before their receives, kept for the next ones.
+//!
+//! An allocator gives memory of this size back to the system and takes it anew each time, and fresh pages cost several times
+//! as much as what is copied into them (48 KiB both ways: 13 GB/s with fresh pages).
+
+/// Shorter memory comes from the allocator as fast.
+const SHORTEST: usize = 4 << 10;
+/// Bytes that are kept at most.
+const MOST: usize = 4 << 20;
+/// Kept pieces that are looked at for one that fits.
+const LOOKS: usize = 8;
+
+/// Memory that nobody uses now; what was used last is nearest.
+#[derive(Default)]
+pub(crate) struct Spare {
+    pieces: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Spare {
+    /// Empty memory with room for `bytes` bytes.
+    pub(super) fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let fits = |piece: &Vec<u8>| (bytes..=bytes.saturating_mul(4)).contains(&piece.capacity());
+        let found = self.pieces.iter().rev().take(LOOKS).position(fits);
+        let Some(back) = found.filter(|_| bytes >= SHORTEST) else {
+            return Vec::with_capacity(bytes);
+        };
+        let piece = self.pieces.remove(self.pieces.len() - 1 - back);
+        self.bytes -= piece.capacity();
+        piece
+    }
+
+    /// Keeps memory for later, unless that would be too much.
+    pub(super) fn keep(&mut self, mut piece: Vec<u8>) {
+        let room = piece.capacity();
+        if room >= SHORTEST && self.bytes + room <= MOST {
+            piece.clear();
+            self.bytes += room;
+            self.pieces.push(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, SHORTEST, Spare};
+
+    #[test]
+    fn memory_comes_again_where_it_fits_and_is_never_too_much() {
+        let mut spare = Spare::default();
+        let mut first = spare.take(SHORTEST);
+        first.push(7);
+        let address = first.as_ptr();
+        spare.keep(first);
+        assert_ne!(spare.take(SHORTEST + 1).as_ptr(), address);
+        assert_ne!(spare.take(SHORTEST / 4 - 1).as_ptr(), address);
+        let again = spare.take(SHORTEST / 2 * 2);
+        assert_eq!((again.as_ptr(), again.len()), (address, 0));
+        spare.keep(again);
+        for _ in 0..3 {
+            spare.keep(Vec::with_capacity(MOST / 2));
+        }
+        spare.keep(Vec::with_capacity(SHORTEST - 1));
+        assert_eq!(spare.pieces.len(), 2);
+        assert!(spare.bytes <= MOST);
+    }
+}
