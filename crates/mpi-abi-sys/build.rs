@@ -63,14 +63,18 @@ fn header() -> Result<String, std::fmt::Error> {
 fn write_fortran_names(text: &mut String) -> std::fmt::Result {
     text.push_str(
         "/* Not in the ABI: handles as Fortran's INTEGER, by the functions that took the place of these names. */\n\
-         typedef int MPI_Fint;\n",
+         #ifndef MPI_Fint\ntypedef int MPI_Fint;\n#endif\n",
     );
     for function in table::functions() {
         let Some(kind) = function.name.strip_suffix("_toint") else {
             continue;
         };
-        writeln!(text, "#define {kind}_c2f(handle) {kind}_toint(handle)")?;
-        writeln!(text, "#define {kind}_f2c(number) {kind}_fromint(number)")?;
+        for (old, new) in [("c2f", "toint"), ("f2c", "fromint")] {
+            // Who has helped himself keeps what he has.
+            writeln!(text, "#ifndef {kind}_{old}")?;
+            writeln!(text, "#define {kind}_{old}(handle) {kind}_{new}(handle)")?;
+            writeln!(text, "#endif")?;
+        }
     }
     text.push_str(
         "#define MPI_Status_c2f(from, to) (*(MPI_Status *)(to) = *(const MPI_Status *)(from), MPI_SUCCESS)\n\
