@@ -4,10 +4,12 @@
 #![expect(unsafe_code, reason = "packing works on addresses")]
 #![expect(clippy::disallowed_types, reason = "a flag of one test")]
 
-use std::sync::Mutex;
+mod support;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use layout::{Isa, Kernel, Layout, best_isa, limit_isa};
+use layout::{Isa, Kernel, Layout, best_isa};
+use support::{Numbers, on_every_isa};
 
 const CANARY: u8 = 0xc5;
 const MARGIN: usize = if cfg!(miri) { 32 } else { 256 };
@@ -19,22 +21,9 @@ fn pattern(place: usize) -> u8 {
     (place.wrapping_mul(2_654_435_761) >> 7) as u8
 }
 
-/// Numbers that look random.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) as usize % limit
-    }
-
-    /// Whether a case is left out: all but a few are where an interpreter runs the tests.
-    fn skip(&mut self) -> bool {
-        cfg!(miri) && self.below(150) > 0
-    }
+/// Whether a case is left out: all but a few are where an interpreter runs the tests.
+fn skip(numbers: &mut Numbers) -> bool {
+    cfg!(miri) && numbers.below(150) > 0
 }
 
 /// Compares packing and unpacking of several ranges with `places`, the offset of each packed byte.
@@ -96,17 +85,6 @@ fn compare_ways(layout: &Layout, places: &[i64], numbers: &mut Numbers, unpacks:
     }
 }
 
-fn on_every_isa(test: impl Fn(&mut Numbers)) {
-    // The limit is the process's: one test at a time.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock();
-    let all = [Isa::Portable, Isa::Avx2, Isa::Avx512];
-    for isa in all.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
-        limit_isa(isa);
-        test(&mut Numbers(u64::from(isa as u8) + 7));
-    }
-}
-
 /// Offsets of the bytes of `count` runs of `width` bytes.
 fn rows(width: usize, count: usize, stride: i64) -> Vec<i64> {
     (0..count as i64)
@@ -134,7 +112,7 @@ fn rows_of_every_width() {
                     continue;
                 }
                 for count in [2, 9, 131] {
-                    if numbers.skip() || cfg!(miri) && count > 9 {
+                    if skip(numbers) || cfg!(miri) && count > 9 {
                         continue;
                     }
                     let run = Layout::contiguous(width, &byte).unwrap();
@@ -153,7 +131,7 @@ fn short_runs_in_lines() {
         for width in 1..18 {
             for stride in (width + 1..34).chain([40, 64, 65]) {
                 for count in [9, 31, 128, 129, 500 + numbers.below(40)] {
-                    if numbers.skip() || cfg!(miri) && count > 31 {
+                    if skip(numbers) || cfg!(miri) && count > 31 {
                         continue;
                     }
                     let run = Layout::contiguous(width, &byte).unwrap();
@@ -261,7 +239,7 @@ fn rows_of_rows() {
             for (count, lines) in [(2, 9), (3, 70), (7, 33), (8, 5), (130, 3)] {
                 let wide = width as i64;
                 for (stride, distance) in [(2 * wide, 140), (wide + 5, 1024), (-2 * wide, 600)] {
-                    if numbers.skip() || cfg!(miri) && width > 64 {
+                    if skip(numbers) || cfg!(miri) && width > 64 {
                         continue;
                     }
                     let distance = distance + stride.abs() * count as i64;

@@ -4,11 +4,13 @@
 #![expect(unsafe_code, reason = "packing works on addresses")]
 #![expect(clippy::expect_used, reason = "a failure fails the test")]
 
-use std::ptr;
-use std::sync::Mutex;
+mod support;
 
-use layout::{Form, Isa, Layout, limit_isa};
+use std::ptr;
+
+use layout::{Form, Layout};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use support::{Numbers, on_every_isa};
 
 /// Addresses, few of which are ever used.
 struct Expanse {
@@ -38,29 +40,6 @@ impl Drop for Expanse {
     fn drop(&mut self) {
         // SAFETY: the mapping of `new`, of which nothing is used any more.
         unsafe { munmap(self.start.cast(), self.bytes).expect("it is mapped") };
-    }
-}
-
-/// Numbers that look random.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) as usize % limit
-    }
-}
-
-fn on_every_isa(test: impl Fn(&mut Numbers)) {
-    // The limit is the process's: one test at a time.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock();
-    for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
-        limit_isa(isa);
-        test(&mut Numbers(u64::from(isa as u8) + 3));
     }
 }
 
