@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
 
 /// Prints a line.
 pub(crate) fn say(line: &str) {
@@ -51,6 +51,30 @@ pub(crate) fn output(command: &mut Command) -> Result<Output, String> {
     command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))
+}
+
+/// Runs a command whose output, standard error in its place among it, goes to a file of the target folder; gives what it
+/// printed and where that is kept.
+pub(crate) fn logged(
+    command: &mut Command,
+    log: &str,
+) -> Result<(ExitStatus, String, PathBuf), String> {
+    let path = target().join(log);
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    std::fs::create_dir_all(target()).map_err(told)?;
+    let file = std::fs::File::create(&path).map_err(told)?;
+    command.stderr(file.try_clone().map_err(told)?).stdout(file);
+    let status = command
+        .status()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    let text = std::fs::read(&path).map_err(told)?;
+    Ok((status, String::from_utf8_lossy(&text).into_owned(), path))
+}
+
+/// The last lines of a text.
+pub(crate) fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 /// Compiles a C program with a compiler wrapper, strictly.

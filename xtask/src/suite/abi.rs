@@ -58,7 +58,7 @@ pub(super) fn header_agrees() -> Result<Found, String> {
     let passed = covered.saturating_sub(wrong.len());
     Found::runs(
         passed,
-        &wrong,
+        wrong,
         &format!("{count} constants and sizes, {prototypes} prototypes"),
     )
 }

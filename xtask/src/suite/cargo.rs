@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cargo runs: lints, unit, property, multi-rank and launcher tests, and the models of `loom`.
 
-use std::fs;
-
 use super::Found;
 use crate::{checks, shell};
 
 /// Longest time that all of cargo's tests may take, so that one that hangs is told and not waited for.
 const LIMIT_S: &str = "1500";
-/// Lines of output that are shown when something fails.
-const SHOWN: usize = 80;
 
 /// A command that only succeeds or fails.
 pub(super) fn succeeds(what: &str, arguments: &[&str]) -> Result<Found, String> {
-    shell::cargo(arguments)?;
-    Ok(Found::one(what.to_owned()))
+    let mut cargo = shell::command(env!("CARGO"));
+    silent(what, cargo.args(arguments))
+}
+
+/// A command that says something only if it fails.
+fn silent(what: &str, command: &mut std::process::Command) -> Result<Found, String> {
+    let (status, text, _) = shell::logged(command, "checks.log")?;
+    if status.success() {
+        Ok(Found::one(what.to_owned()))
+    } else {
+        Err(format!("{what}: {status}\n{text}"))
+    }
 }
 
 /// Every link in the documentation leads somewhere, also in that of what is private.
@@ -27,13 +33,13 @@ pub(super) fn documentation() -> Result<Found, String> {
         "--document-private-items",
     ]);
     let flags = "-D warnings -A rustdoc::private_intra_doc_links";
-    shell::run(doc.arg("--quiet").env("RUSTDOCFLAGS", flags))?;
-    Ok(Found::one("links in the documentation".to_owned()))
+    doc.arg("--quiet").env("RUSTDOCFLAGS", flags);
+    silent("links in the documentation", &mut doc)
 }
 
 /// Tests; counts what `cargo test` reports.
 pub(super) fn tests(arguments: &[&str]) -> Result<Found, String> {
-    counted(arguments, None, "target/tests.log")
+    counted(arguments, None, "tests.log")
 }
 
 /// The models of concurrent code, which need a build of their own.
@@ -55,7 +61,7 @@ pub(super) fn models() -> Result<Found, String> {
     let found = counted(
         &[&arguments[..], &["--", "model"]].concat(),
         Some(("RUSTFLAGS", "--cfg loom")),
-        "target/loom.log",
+        "loom.log",
     )?;
     match found {
         Found::Tests {
@@ -78,37 +84,49 @@ pub(super) fn counted(
         .args(["-k", "10", LIMIT_S, env!("CARGO")])
         .args(arguments);
     command.envs(variable);
-    let output = shell::output(&mut command)?;
-    let text = [&output.stdout[..], &output.stderr[..]].concat();
-    let text = String::from_utf8_lossy(&text);
-    let log = shell::root().join(log);
-    fs::create_dir_all(shell::root().join("target")).map_err(|error| format!("target: {error}"))?;
-    fs::write(&log, text.as_bytes()).map_err(|error| format!("{}: {error}", log.display()))?;
+    let (status, text, path) = shell::logged(&mut command, log)?;
     let (passed, failed, skipped) = totals(&text);
-    if !output.status.success() {
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.ends_with("... ok"))
-            .collect();
-        shell::say(&lines[lines.len().saturating_sub(SHOWN)..].join("\n"));
-    }
-    match output.status.code() {
-        Some(124 | 137) => return Err(format!("cargo test took more than {LIMIT_S} s")),
+    let wrong = failures(&text);
+    match status.code() {
+        Some(124 | 137) => {
+            return Err(format!("cargo test took more than {LIMIT_S} s\n{text}"));
+        }
         Some(0) if passed > 0 => {}
-        _ if failed == 0 => {
+        _ if wrong.is_empty() => {
             return Err(format!(
-                "cargo test ended with {} and {passed} tests",
-                output.status
+                "cargo test ended with {status} and {passed} tests\n{text}"
             ));
         }
         _ => {}
     }
     Ok(Found::Tests {
         passed,
-        failed,
+        failed: failed.max(wrong.len()),
         skipped,
-        what: format!("all output is in {}", log.display()),
+        what: format!("all output is in {}", path.display()),
+        wrong,
     })
+}
+
+/// What each failed test has printed, and each executable that a signal ended, with the name of the executable.
+fn failures(text: &str) -> Vec<String> {
+    let (mut wrong, mut inside, mut executable) = (Vec::<String>::new(), false, "");
+    for line in text.lines() {
+        if line.starts_with("     Running ") || line.starts_with("   Doc-tests ") {
+            (executable, inside) = (line.trim_start(), false);
+        } else if line.starts_with("---- ") {
+            inside = true;
+            wrong.push(format!("{executable}\n{line}"));
+        } else if line == "failures:" || line.starts_with("error: ") {
+            inside = false;
+        } else if line.contains("process didn't exit successfully") && line.contains("signal") {
+            wrong.push(line.trim_start().to_owned());
+        } else if let (true, Some(last)) = (inside, wrong.last_mut()) {
+            last.push('\n');
+            last.push_str(line);
+        }
+    }
+    wrong
 }
 
 /// Sums of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
@@ -140,5 +158,19 @@ mod tests {
         let text = "test a ... ok\ntest result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s\n\
                     test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 9 filtered out\n";
         assert_eq!(super::totals(text), (7, 2, 1));
+    }
+
+    #[test]
+    fn failures_are_told_with_what_they_printed() {
+        let text = "     Running unittests src/lib.rs (x)\ntest a ... ok\ntest result: ok. 1 passed; 0 failed;\n     \
+                    Running tests/hang.rs (y)\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nit hung\nat 7\n---- c stdout \
+                    ----\nwrong\n\nfailures:\n    b\n    c\n\ntest result: FAILED. 0 passed; 2 failed;\n\nerror: test failed\n\
+                    Caused by:\n  process didn't exit successfully: `z` (signal: 11, SIGSEGV)\n";
+        let told = [
+            "Running tests/hang.rs (y)\n---- b stdout ----\nit hung\nat 7",
+            "Running tests/hang.rs (y)\n---- c stdout ----\nwrong\n",
+            "process didn't exit successfully: `z` (signal: 11, SIGSEGV)",
+        ];
+        assert_eq!(super::failures(text), told);
     }
 }

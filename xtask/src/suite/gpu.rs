@@ -86,5 +86,5 @@ pub(super) fn buffers() -> Result<Found, String> {
             ));
         }
     }
-    Found::runs(passed, &wrong, "runs with device memory")
+    Found::runs(passed, wrong, "runs with device memory")
 }

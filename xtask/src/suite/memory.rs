@@ -44,7 +44,7 @@ pub(super) fn budgets() -> Result<Found, String> {
             _ => wrong.push(text),
         }
     }
-    Found::runs(within.len(), &wrong, &within.join(", "))
+    Found::runs(within.len(), wrong, &within.join(", "))
 }
 
 fn median(results: &Value, name: &str, ranks: u64) -> Option<f64> {

@@ -28,6 +28,8 @@ enum Found {
         failed: usize,
         skipped: usize,
         what: String,
+        /// What each failure printed: told after the summary, where a reader looks first.
+        wrong: Vec<String>,
     },
     /// Nothing, for a reason that is no fault of the code.
     Skipped(String),
@@ -38,6 +40,8 @@ type Step = (&'static str, fn() -> Result<Found, String>);
 
 /// What is built only if asked for, and tested all the same.
 const OPTIONAL: &str = "rankpoint/ndarray";
+/// Lines of what a failure has printed that are told after the summary.
+const SHOWN: usize = 80;
 
 const STEPS: &[Step] = &[
     ("format", || {
@@ -78,12 +82,7 @@ const STEPS: &[Step] = &[
     ("ptx", gpu::assemble),
     ("miri", || match miri::missing() {
         Some(why) => Ok(Found::Skipped(why)),
-        None => miri::all().map(|passed| Found::Tests {
-            passed,
-            failed: 0,
-            skipped: 0,
-            what: "tests under Miri".to_owned(),
-        }),
+        None => miri::all().map(|passed| Found::counted(passed, "tests under Miri".to_owned())),
     }),
     ("install", || {
         install::into_target().map(|_| Found::one("target/prefix".to_owned()))
@@ -109,49 +108,32 @@ const NAMED: &[Step] = &[("mpich-whole", others::mpich_whole)];
 
 /// Runs the steps that the arguments name, or all but the long ones.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let known = || STEPS.iter().chain(NAMED);
-    let names: Vec<&str> = known().map(|(name, _)| *name).collect();
-    if arguments.iter().any(|word| word == "--list") {
-        STEPS.iter().for_each(|(name, _)| shell::say(name));
-        for (name, _) in NAMED {
-            shell::say(&format!("{name} (only if named)"));
-        }
+    let Some(steps) = chosen(arguments)? else {
         return Ok(());
-    }
-    if let Some(unknown) = arguments
-        .iter()
-        .find(|word| !names.contains(&word.as_str()))
-    {
-        return Err(format!(
-            "no step is called {unknown}; the steps are {}",
-            names.join(", ")
-        ));
-    }
-    let steps: Vec<&Step> = if arguments.is_empty() {
-        STEPS.iter().collect()
-    } else {
-        known()
-            .filter(|(name, _)| arguments.iter().any(|word| word == name))
-            .collect()
     };
-    let mut rows = Vec::new();
+    let (mut rows, mut told) = (Vec::new(), Vec::new());
     let (mut all_passed, mut all_failed, mut all_skipped) = (0, 0, 0);
     for (name, action) in steps {
         shell::say(&format!("== {name}"));
         let start = Instant::now();
-        let (passed, failed, skipped, text) = match action() {
+        let (passed, failed, skipped, text, wrong) = match action() {
             Ok(Found::Tests {
                 passed,
                 failed,
                 skipped,
                 what,
-            }) => (passed, failed, skipped, what),
-            Ok(Found::Skipped(why)) => (0, 0, 1, format!("skipped: {why}")),
+                wrong,
+            }) => (passed, failed, skipped, what, wrong),
+            Ok(Found::Skipped(why)) => (0, 0, 1, format!("skipped: {why}"), Vec::new()),
             Err(text) => {
-                shell::say(&text);
-                (0, 1, 0, text.lines().next().unwrap_or("").to_owned())
+                let first = text.lines().next().unwrap_or("").to_owned();
+                (0, 1, 0, first, vec![text])
             }
         };
+        for text in wrong {
+            shell::say(&text);
+            told.push(format!("-- {name}\n{}", shell::tail(&text, SHOWN)));
+        }
         all_passed += passed;
         all_failed += failed;
         all_skipped += skipped;
@@ -167,6 +149,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     ));
     rows.iter().for_each(|row| shell::say(row));
     shell::say("");
+    told.iter().for_each(|text| shell::say(text));
     shell::say(&format!(
         "{all_passed} passed, {all_failed} failed, {all_skipped} skipped"
     ));
@@ -175,6 +158,35 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     } else {
         Err(String::new())
     }
+}
+
+/// The steps that the arguments name, or all but the long ones; none where their names are asked for, which are then told.
+fn chosen(arguments: &[String]) -> Result<Option<Vec<&'static Step>>, String> {
+    let known = || STEPS.iter().chain(NAMED);
+    let names: Vec<&str> = known().map(|(name, _)| *name).collect();
+    if arguments.iter().any(|word| word == "--list") {
+        STEPS.iter().for_each(|(name, _)| shell::say(name));
+        for (name, _) in NAMED {
+            shell::say(&format!("{name} (only if named)"));
+        }
+        return Ok(None);
+    }
+    if let Some(unknown) = arguments
+        .iter()
+        .find(|word| !names.contains(&word.as_str()))
+    {
+        return Err(format!(
+            "no step is called {unknown}; the steps are {}",
+            names.join(", ")
+        ));
+    }
+    Ok(Some(if arguments.is_empty() {
+        STEPS.iter().collect()
+    } else {
+        known()
+            .filter(|(name, _)| arguments.iter().any(|word| word == name))
+            .collect()
+    }))
 }
 
 impl Found {
@@ -190,20 +202,21 @@ impl Found {
             failed: 0,
             skipped: 0,
             what,
+            wrong: Vec::new(),
         }
     }
 
     /// Passes and failures; nothing at all is a failure too.
-    fn runs(passed: usize, wrong: &[String], what: &str) -> Result<Self, String> {
+    fn runs(passed: usize, wrong: Vec<String>, what: &str) -> Result<Self, String> {
         if passed == 0 && wrong.is_empty() {
             return Err(format!("no {what} ran"));
         }
-        wrong.iter().for_each(|text| shell::say(text));
         Ok(Self::Tests {
             passed,
             failed: wrong.len(),
             skipped: 0,
             what: what.to_owned(),
+            wrong,
         })
     }
 }
@@ -223,6 +236,14 @@ fn instruction_counts() -> Result<Found, String> {
         .iter()
         .partition(|count| count.instructions <= count.budget);
     let wrong: Vec<String> = over.into_iter().map(told).collect();
-    let what = counts.iter().map(told).collect::<Vec<_>>().join(", ");
-    Found::runs(within.len(), &wrong, &what)
+    // The first ones are those of a send and a receive; `cargo xtask instructions` shows all.
+    let (first, rest) = within.split_at(within.len().min(4));
+    let what = first
+        .iter()
+        .copied()
+        .map(told)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let what = format!("{what} and {} more", rest.len());
+    Found::runs(within.len(), wrong, &what)
 }

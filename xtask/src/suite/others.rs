@@ -70,18 +70,15 @@ impl Suite {
         let mut command = shell::command("timeout");
         command.args(["-k", "10", &self.limit_s.to_string(), "python3"]);
         command.arg(&script).arg(&prefix).arg(&folder);
-        let output = shell::output(command.args(self.arguments))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            shell::say(&format!("{text}\n{errors}"));
-        }
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        self.judge(last.unwrap_or(""), output.status)
+        let log = format!("{}.log", self.name);
+        let (status, text, _) = shell::logged(command.args(self.arguments), &log)?;
+        self.judge(&text, status)
     }
 
     /// What the script's last line and its exit status mean.
-    fn judge(&self, last: &str, status: std::process::ExitStatus) -> Result<Found, String> {
+    fn judge(&self, text: &str, status: std::process::ExitStatus) -> Result<Found, String> {
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.unwrap_or("");
         if let (Some(why), Some(UNAVAILABLE)) = (last.strip_prefix("skipped: "), status.code()) {
             return Ok(Found::Skipped(why.to_owned()));
         }
@@ -98,10 +95,11 @@ impl Suite {
                     failed,
                     skipped,
                     what: format!("tests of {}", self.name),
+                    wrong: (failed > 0).then(|| text.to_owned()).into_iter().collect(),
                 })
             }
             _ => Err(format!(
-                "{} ended with {status} and said '{last}'",
+                "{} ended with {status} and said '{last}'\n{text}",
                 self.script
             )),
         }

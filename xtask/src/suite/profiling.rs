@@ -55,7 +55,7 @@ pub(super) fn layers() -> Result<Found, String> {
     let checks = 1 + EXPECTED.len();
     Found::runs(
         checks - wrong.len().min(checks),
-        &wrong,
+        wrong,
         "checks of a preloaded layer",
     )
 }

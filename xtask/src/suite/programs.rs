@@ -75,7 +75,7 @@ fn all(compiler: &Compiler) -> Result<Found, String> {
     for source in sources {
         run_on_its_ranks(compiler, &source, &mut passed, &mut wrong)?;
     }
-    Found::runs(passed, &wrong, "runs of C programs")
+    Found::runs(passed, wrong, "runs of C programs")
 }
 
 fn run_on_its_ranks(
@@ -149,7 +149,7 @@ pub(super) fn heat_equation() -> Result<Found, String> {
         .collect();
     Found::runs(
         fields.len() - differ.len(),
-        &differ,
+        differ,
         "numbers of ranks give the same field",
     )
 }

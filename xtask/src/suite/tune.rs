@@ -46,7 +46,7 @@ pub(super) fn from_end_to_end() -> Result<Found, String> {
     let checks = OPERATIONS.len() * (1 + SIZES.len()) + 1;
     Found::runs(
         checks - wrong.len().min(checks),
-        &wrong,
+        wrong,
         "rules of a table that tune has made",
     )
 }

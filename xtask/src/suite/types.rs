@@ -63,7 +63,7 @@ pub(super) fn agree_with_mpich() -> Result<Found, String> {
     }
     Found::runs(
         same,
-        &wrong,
+        wrong,
         &format!("random types as in MPICH, {packed} of them packed"),
     )
 }

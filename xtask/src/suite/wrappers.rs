@@ -37,7 +37,7 @@ pub(super) fn all() -> Result<Found, String> {
     // CMake cannot take flags apart whose paths have blanks; the original place has none.
     attempt("cmake", cmake(&prefix));
     let passed = ways - wrong.len();
-    Found::runs(passed, &wrong, "ways to compile from a moved tree")
+    Found::runs(passed, wrong, "ways to compile from a moved tree")
 }
 
 fn runs(prefix: &Path, program: &Path) -> Result<(), String> {
