@@ -7,7 +7,7 @@
 //! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions.
 //!
 //! Before the body the entry point refuses null pointers where the table says that there is something to read or to store
-//! ([`Function::not_null`]), but for the few calls of [`SHORT`]. The tests call all of them with each of these pointers null.
+//! ([`Function::not_null`]). The tests call all of them with each of these pointers null.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use mpi_abi_sys::table::{self, Function, NotNull};
 
-/// The calls, with their large-count forms, that trust the addresses of their results: each instruction of theirs counts.
+/// The calls, with their large-count forms, of which each instruction counts. Those that make a request store the null request
+/// themselves when they fail, for what an entry point does after its body costs a stack frame; a build that checks no arguments
+/// checks no addresses of theirs.
 const SHORT: [&str; 6] = [
     "MPI_Isend",
     "MPI_Irecv",
@@ -24,6 +26,10 @@ const SHORT: [&str; 6] = [
     "MPI_Waitall",
     "MPI_Testall",
 ];
+
+fn is_short(function: &Function) -> bool {
+    SHORT.contains(&function.name) || SHORT.contains(&function.base)
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src");
@@ -141,18 +147,13 @@ fn declared(function: &Function) -> String {
     declared.collect::<Vec<_>>().join(", ")
 }
 
-/// The pointers that the entry point of a function refuses when they are null.
-fn refused(function: &Function) -> Vec<NotNull> {
-    if SHORT.contains(&function.name) || SHORT.contains(&function.base) {
-        return Vec::new();
-    }
-    function.not_null()
-}
-
 /// The handles that a function makes, with the null handles that they become when it fails: what a program then frees or
 /// waits for is no memory of before.
 fn handles(function: &Function) -> Vec<(String, &'static str)> {
-    let needed = refused(function);
+    if is_short(function) {
+        return Vec::new();
+    }
+    let needed = function.not_null();
     let parameters = function.rust_parameters().into_iter().enumerate();
     let made = parameters.filter_map(|(position, (name, _))| {
         let null = match function.kind(position) {
@@ -192,11 +193,16 @@ fn implemented(
         name: pointer,
         length,
         expected,
-    } in refused(function)
+    } in function.not_null()
     {
         let is_function = parameters
             .iter()
             .any(|(name, kind)| *name == pointer && kind == "Callback");
+        let checked = if is_short(function) {
+            "engine::p2p::CHECKED && "
+        } else {
+            ""
+        };
         let condition = match length {
             Some(length) => format!("{pointer}.is_null() && {length} > 0"),
             None if is_function => format!("{pointer} == 0"),
@@ -210,7 +216,8 @@ fn implemented(
         let argument = pointer.trim_end_matches('_');
         write!(
             text,
-            "if {condition} {{ crate::{refuse}(\"{name}\", {owner}, \"{argument}\", \"{expected}\") }} else "
+            "if {checked}{condition} {{ crate::{refuse}(const {{ &crate::error::Null {{ call: \"{name}\", argument: \"{argument}\", \
+             expected: \"{expected}\" }} }}, {owner}) }} else "
         )?;
     }
     let mut call = format!("crate::{module}::{body}({})", passed.join(", "));
@@ -230,7 +237,7 @@ fn implemented(
 
 /// For the tests: a call of the function with each pointer null that it refuses.
 fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
-    for null in refused(function) {
+    for null in function.not_null() {
         let argument = |(name, kind): (String, String)| match kind.as_str() {
             "Callback" if name == null.name => "0".to_owned(),
             _ if name == null.name => "core::ptr::null_mut()".to_owned(),

@@ -119,21 +119,29 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
     )
 }
 
-/// A null pointer where a call reads or stores something; the entry points find it.
+/// A null pointer where a call reads or stores something; the entry points find it. In one place, so that they jump to what
+/// refuses it and need no stack.
+pub(crate) struct Null {
+    pub(crate) call: &'static str,
+    pub(crate) argument: &'static str,
+    pub(crate) expected: &'static str,
+}
+
+impl Null {
+    pub(crate) fn error(&self) -> Error {
+        Error::argument(ErrorClass::ERR_ARG, self.argument, "null", self.expected)
+    }
+}
+
+/// Refuses a null pointer through a communicator's error handler.
 #[cold]
 #[inline(never)]
-pub(crate) fn refuse_null(
-    call: &'static str,
-    comm: MPI_Comm,
-    argument: &'static str,
-    expected: &'static str,
-) -> i32 {
-    let error = Error::argument(ErrorClass::ERR_ARG, argument, "null", expected);
+pub(crate) fn refuse_null(null: &'static Null, comm: MPI_Comm) -> i32 {
     if env::is_active() {
-        raise(call, comm, error)
+        raise(null.call, comm, null.error())
     } else {
         // Some calls may be made at any time, and the others say the more useful thing first.
-        run_any_time(call, || Err(error))
+        run_any_time(null.call, || Err(null.error()))
     }
 }
 

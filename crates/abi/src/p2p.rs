@@ -11,6 +11,7 @@ use engine::comm::Comm;
 use engine::p2p::{self, Memory, Mode, Shortcut};
 use engine::request;
 use engine::vci::operations::RequestId;
+use mpi_abi_sys::constants::MPI_REQUEST_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use crate::datatype::{self, Count, memory, target_memory};
@@ -315,7 +316,7 @@ pub(crate) unsafe fn MPI_Recv(
     }
 }
 
-/// Gives the program its request, or raises the error.
+/// Gives the program its request, or the null request and the error.
 #[inline(always)]
 unsafe fn hand_out(
     call: &'static str,
@@ -329,7 +330,11 @@ unsafe fn hand_out(
             unsafe { *request = id.0 as usize };
             0
         }
-        Err(error) => raise(call, comm, error),
+        Err(error) => {
+            // SAFETY: as above.
+            unsafe { *request = MPI_REQUEST_NULL };
+            raise(call, comm, error)
+        }
     }
 }
 

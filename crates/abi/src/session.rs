@@ -17,7 +17,7 @@ use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_S
 
 use crate::buffer;
 use crate::env::{self, require_process, store_text};
-use crate::error::{self, raise_to};
+use crate::error::{self, Null, raise_to};
 use crate::handle::{GROUPS, HANDLERS, INFOS, SESSIONS};
 use crate::info;
 use crate::status::CountOut;
@@ -48,23 +48,11 @@ fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> 
     }
 }
 
-/// A null pointer where a call reads or stores something; the entry points find it.
+/// Refuses a null pointer through a session's error handler.
 #[cold]
 #[inline(never)]
-pub(crate) fn refuse_null(
-    call: &'static str,
-    session: MPI_Session,
-    argument: &'static str,
-    expected: &'static str,
-) -> i32 {
-    run(call, session, |_| {
-        Err(Error::argument(
-            ErrorClass::ERR_ARG,
-            argument,
-            "null",
-            expected,
-        ))
-    })
+pub(crate) fn refuse_null(null: &'static Null, session: MPI_Session) -> i32 {
+    run(null.call, session, |_| Err(null.error()))
 }
 
 /// The level that an info object asks for; sessions of independent parts of a program come from any thread.
