@@ -22,7 +22,7 @@ fn ranks_that_probe_for_each_other_are_a_cycle() {
         ),
         &[3],
     )
-    .timeout(Duration::from_secs(2));
+    .timeout(Duration::from_secs(4));
     if is_rank() {
         return run(&TEST, probe_each_other);
     }
@@ -50,7 +50,7 @@ fn a_collective_is_as_old_as_its_call() {
         concat!(module_path!(), "::a_collective_is_as_old_as_its_call"),
         &[3],
     )
-    .timeout(Duration::from_secs(2));
+    .timeout(Duration::from_secs(4));
     if is_rank() {
         return run(&TEST, reduce_without_the_last);
     }

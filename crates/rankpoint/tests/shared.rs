@@ -53,7 +53,7 @@ fn rank_two_stays_away() -> Result<()> {
 #[test]
 fn whoever_is_waited_for_is_named() {
     const TEST: RankTest = RankTest {
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(4),
         ..RankTest::new(
             concat!(module_path!(), "::whoever_is_waited_for_is_named"),
             &[4],

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::job::{launch, shell_arguments, start};
+use crate::job::{Running, launch, shell_arguments, start};
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
@@ -15,10 +15,20 @@ fn listener(name: &str) -> String {
     format!("trap 'echo got it; exit 0' {name}; echo ready; while :; do sleep 1 & wait $!; done")
 }
 
+/// Starts `mpiexec` so that it sees signals that what a shell runs in the background ignores: these tests, perhaps.
+fn interruptible(arguments: &[String]) -> Running {
+    let mut command = Command::new("env");
+    command.args([
+        "--default-signal=INT,HUP,TERM",
+        env!("CARGO_BIN_EXE_mpiexec"),
+    ]);
+    start(command.args(arguments))
+}
+
 #[test]
 fn interrupt_and_termination_reach_all_ranks() {
     for (number, name) in [(SIGINT, "INT"), (SIGTERM, "TERM"), (SIGHUP, "HUP")] {
-        let mut running = launch(&shell_arguments("-n 3", &listener(name)));
+        let mut running = interruptible(&shell_arguments("-n 3", &listener(name)));
         (0..3).for_each(|_| drop(running.wait_for("ready")));
         running.signal(number);
         let done = running.finish();
@@ -44,12 +54,10 @@ fn ranks_that_do_not_listen_are_killed_after_the_grace_time() {
 
 #[test]
 fn second_signal_kills_at_once() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mpiexec"));
-    command.args(shell_arguments(
+    let mut running = interruptible(&shell_arguments(
         "-n 1",
         "trap '' INT; echo ready; while :; do sleep 1; done",
     ));
-    let mut running = start(&mut command);
     running.wait_for("ready");
     running.signal(SIGINT);
     running.wait_for_error("got SIGINT");
