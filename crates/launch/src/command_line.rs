@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use crate::LaunchError;
 use crate::flags::{self, Effect, FlagRow};
 use crate::notices;
+use crate::output_flags::OutputFlags;
 use crate::plan::{Binding, Environment, Inherit, Input, JobPlan, Output, Program, Talk};
 use crate::program;
 use crate::settings;
@@ -55,6 +56,7 @@ struct Reading {
     plan: JobPlan,
     job_environment: Environment,
     section: Section,
+    output: OutputFlags,
     ignored: Vec<String>,
     quiet: bool,
     text: Option<String>,
@@ -73,7 +75,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
     let mut reading = Reading {
         plan: JobPlan {
             programs: Vec::new(),
-            output: Output::Inherit,
+            output: Output::default(),
             input: Input::Rank(0),
             binding: Binding::Automatic,
             timeout: settings::timeout()?,
@@ -82,6 +84,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
         },
         job_environment: Environment::default(),
         section: Section::default(),
+        output: OutputFlags::default(),
         ignored: Vec::new(),
         quiet: false,
         text: None,
@@ -202,7 +205,23 @@ impl Reading {
             Effect::JobEnvNone => self.job_environment.inherit = Inherit::Only(Vec::new()),
             Effect::Directory => self.section.directory = Some(value),
             Effect::Path => self.section.search = Some(value),
-            Effect::Label => self.plan.output = Output::Label,
+            Effect::Label => self.output.label(),
+            Effect::Tag => self.output.tag(),
+            Effect::LabelPattern => self.output.label_pattern(flag, &text)?,
+            Effect::Timestamp => self.output.timestamp(false),
+            Effect::TagTimestamp => self.output.timestamp(true),
+            Effect::Merge => self.output.merge(),
+            Effect::OutFile => self.output.file_pattern(flag, 0, &value)?,
+            Effect::ErrorFile => self.output.file_pattern(flag, 1, &value)?,
+            Effect::OutputFile | Effect::OutputFolder => {
+                let folder = row.effect == Effect::OutputFolder;
+                let ignored = self.output.place(flag, folder, &text)?;
+                self.ignore_of(flag, ignored);
+            }
+            Effect::OutputList => {
+                let ignored = self.output.words(flag, &text)?;
+                self.ignore_of(flag, ignored);
+            }
             Effect::Stdin => self.plan.input = reader_of_input(&text)?,
             Effect::BindTo => match binding(&text)? {
                 Some(binding) => self.plan.binding = binding,
@@ -226,16 +245,20 @@ impl Reading {
             }
             Effect::Hosts => notices::require_this_host(text.split(','))?,
             Effect::HostFile => notices::require_this_host_in(&value)?,
-            Effect::OutputList if text.split(',').any(|word| word == "tag") => {
-                self.plan.output = Output::Label;
-            }
-            Effect::OutputList | Effect::Ignored => self.ignored.push(shown),
+            Effect::Ignored => self.ignored.push(shown),
             Effect::Granted => {}
         }
         Ok(())
     }
 
+    /// Part of a flag's value means nothing.
+    fn ignore_of(&mut self, flag: &OsStr, part: Option<String>) {
+        let shown = part.map(|part| format!("{} {part}", flag.display()));
+        self.ignored.extend(shown);
+    }
+
     fn finish(mut self) -> Result<Request, LaunchError> {
+        self.plan.output = Output::Routed(self.output.finish());
         for program in &mut self.plan.programs {
             let own = std::mem::take(&mut program.environment);
             let inherit = match own.inherit {
@@ -374,7 +397,7 @@ mod tests {
         assert_eq!((first.ranks, second.ranks), (2, 3));
         assert_eq!(first.arguments, ["-n", "9"]);
         assert_eq!(second.arguments, ["x", "-l"]);
-        assert_eq!(plan.output, Output::Inherit);
+        assert_eq!(plan.output, Output::default());
         assert_eq!(
             first.environment.set,
             [("A".into(), "1".into()), ("B".into(), "2".into())]

@@ -29,7 +29,17 @@ pub(crate) enum Effect {
     Hosts,
     HostFile,
     Bindings,
-    /// `--output LIST` of PRRTE: `tag` means labels.
+    Tag,
+    LabelPattern,
+    /// Times before lines, as Intel MPI has them, and as Open MPI has them.
+    Timestamp,
+    TagTimestamp,
+    Merge,
+    OutFile,
+    ErrorFile,
+    OutputFile,
+    OutputFolder,
+    /// `--output LIST` of PRRTE.
     OutputList,
     /// What it asks for is how things are.
     Granted,
@@ -64,7 +74,11 @@ flags! {
     "x", ["NAME[=VALUE]"], Export, "pass a variable on, or set it, for all programs";
     "wdir" | "wd", ["DIR"], Directory, "working directory of this program";
     "path", ["DIRS"], Path, "directories to search for this program before PATH";
-    "l" | "label" | "prepend-rank" | "tag-output", [], Label, "put [rank] before each line; lines are never torn";
+    "l" | "label" | "prepend-rank", [], Label, "put [rank] before each line; lines are never torn";
+    "outfile-pattern" | "outfile", ["FILE"], OutFile, "write standard output to files; %r in their name is the rank, %h the host, %R the rank with zeros in front";
+    "errfile-pattern" | "errfile", ["FILE"], ErrorFile, "the same for standard error";
+    "output", ["LIST"], OutputList, "dir=DIR or file=NAME: write output to files in or beside it; copy: to the terminal too; merge, tag, rank, timestamp";
+    "merge-stderr-to-stdout", [], Merge, "let standard error go where standard output goes";
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, all or none (default 0)";
     "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
@@ -83,12 +97,17 @@ flags! {
     "envnone", [], EnvNone, "";
     "hosts" | "host" | "H", ["HOSTS"], Hosts, "";
     "f" | "hostfile" | "machinefile" | "machine" | "default-hostfile", ["FILE"], HostFile, "";
-    "output", ["LIST"], OutputList, "";
+    "output-filename", ["NAME"], OutputFile, "";
+    "output-directory", ["DIR"], OutputFolder, "";
+    "tag-output", [], Tag, "";
+    "timestamp-output", [], TagTimestamp, "";
+    "prepend-timestamp", [], Timestamp, "";
+    "prepend-pattern", ["TEXT"], LabelPattern, "";
     "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" | "localonly", [], Granted, "";
     "mca" | "gmca" | "prtemca" | "pmixmca" | "gpmixmca" | "omca" | "pmca", ["NAME" "VALUE"], Ignored, "";
     "ppn" | "perhost" | "npernode" | "N" | "map-by" | "rank-by" | "membind" | "topolib" | "iface" | "rmk" | "launcher"
         | "bootstrap" | "launcher-exec" | "bootstrap-exec" | "order-nodes" | "usize" | "demux" | "arch" | "soft"
-        | "outfile-pattern" | "errfile-pattern" | "outfile" | "errfile" | "output-filename" | "display" | "tune" | "am"
+        | "display" | "tune" | "am"
         | "prefix" | "personality" | "runtime-options" | "cpu-set" | "cpu-list" | "cpus-per-proc" | "cpus-per-rank"
         | "npersocket" | "branch-count" | "pmi-version" | "launch-agent"
         | "preload-files" | "gpus-per-proc",
@@ -97,7 +116,7 @@ flags! {
         | "nolocal" | "disable-hostname-propagation" | "disable-auto-cleanup" | "print-all-exitcodes" | "pmi-port"
         | "enable-x" | "disable-x" | "noprefix" | "display-allocation" | "display-topo"
         | "display-devel-map" | "display-devel-allocation" | "novm" | "forward-signals" | "enable-recovery"
-        | "disable-recovery" | "overload-allowed" | "no-overload" | "overcommit" | "ilp64" | "preload-binary" | "timestamp-output" | "xml" | "merge-stderr-to-stdout" | "report-state-on-timeout"
+        | "disable-recovery" | "overload-allowed" | "no-overload" | "overcommit" | "ilp64" | "preload-binary" | "xml" | "report-state-on-timeout"
         | "get-stack-traces" | "show-progress" | "continuous",
         [], Ignored, "";
 }

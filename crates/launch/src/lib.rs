@@ -6,6 +6,7 @@
 //! ```text
 //! arguments -> command_line (rows of flags) -> plan::JobPlan
 //!           -> topology, binding     which processors each rank gets
+//!           -> files, pattern        files that output goes to, labels
 //!           -> start                 node segment, guard, one process per rank
 //!           -> supervise             one event loop: ends of ranks, output, input, signals, time
 //!              failure               what ends a job, and how it is told
@@ -23,13 +24,16 @@ mod binding;
 mod claim;
 mod command_line;
 mod failure;
+mod files;
 mod flags;
 mod input;
 mod lines;
 mod notices;
 mod orphans;
 pub mod outcome;
+mod output_flags;
 mod outputs;
+mod pattern;
 pub mod plan;
 mod program;
 mod report;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ranks' output on its way through the launcher: whole lines, each behind its rank.
 
-use std::os::fd::AsFd;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -15,36 +18,28 @@ const MAX_QUEUE_BYTES: usize = 1 << 20;
 const PIPE_PIECE_BYTES: usize = 4096;
 
 /// Collects one rank's output on one stream until a line is complete.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
-    label: Vec<u8>,
     partial: Vec<u8>,
 }
 
 impl LineBuffer {
-    pub(crate) fn new(rank: usize) -> Self {
-        Self {
-            label: format!("[{rank}] ").into_bytes(),
-            partial: Vec::new(),
-        }
-    }
-
-    /// Takes bytes of the rank and gives the lines that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8], lines: &mut Vec<u8>) {
+    /// Takes bytes of the rank and gives the lines that they complete, each behind `label`.
+    pub(crate) fn push(&mut self, bytes: &[u8], label: &[u8], lines: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.partial.extend_from_slice(piece);
             if piece.ends_with(b"\n") || self.partial.len() >= MAX_LINE_BYTES {
-                self.finish(lines);
+                self.finish(label, lines);
             }
         }
     }
 
     /// Gives what there is of the last line.
-    pub(crate) fn finish(&mut self, lines: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, label: &[u8], lines: &mut Vec<u8>) {
         if self.partial.is_empty() {
             return;
         }
-        lines.extend_from_slice(&self.label);
+        lines.extend_from_slice(label);
         lines.append(&mut self.partial);
         if !lines.ends_with(b"\n") {
             lines.push(b'\n');
@@ -52,41 +47,92 @@ impl LineBuffer {
     }
 }
 
-/// What waits to be written to one of the launcher's own streams.
-#[derive(Debug, Default)]
+/// Where a sink's bytes go.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// The launcher's own standard output.
+    Out,
+    /// The launcher's own standard error.
+    Error,
+    /// A file, and its name.
+    File(File, PathBuf),
+}
+
+impl Target {
+    /// Its descriptor; the launcher's own streams are handed in.
+    pub(crate) fn descriptor<'a>(
+        &'a self,
+        out: &'a io::Stdout,
+        error: &'a io::Stderr,
+    ) -> BorrowedFd<'a> {
+        match self {
+            Self::Out => out.as_fd(),
+            Self::Error => error.as_fd(),
+            Self::File(file, _) => file.as_fd(),
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Out => f.write_str("standard output"),
+            Self::Error => f.write_str("standard error"),
+            Self::File(_, path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// What waits to be written to one of the launcher's own streams, or to a file.
+#[derive(Debug)]
 pub(crate) struct Sink {
+    pub(crate) target: Target,
     queue: Vec<u8>,
     written: usize,
-    /// Nobody reads any more.
-    broken: bool,
+    /// Why nothing can be written any more.
+    broken: Option<Errno>,
 }
 
 impl Sink {
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            target,
+            queue: Vec::new(),
+            written: 0,
+            broken: None,
+        }
+    }
+
     pub(crate) fn queue(&mut self) -> &mut Vec<u8> {
         &mut self.queue
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.len() == self.written || self.broken
+        self.queue.len() == self.written || self.broken.is_some()
     }
 
-    pub(crate) fn is_broken(&self) -> bool {
+    pub(crate) fn broken(&self) -> Option<Errno> {
         self.broken
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() - self.written > MAX_QUEUE_BYTES
+        self.broken.is_none() && self.queue.len() - self.written > MAX_QUEUE_BYTES
     }
 
-    /// Writes what `stream` takes without making the launcher wait.
-    pub(crate) fn write_to(&mut self, stream: &impl AsFd) {
-        while !self.is_empty() && takes_more(stream) {
+    /// Writes what the target takes without making the launcher wait.
+    pub(crate) fn write(&mut self) {
+        while !self.is_empty() {
             let rest = &self.queue[self.written..];
             let piece = &rest[..rest.len().min(PIPE_PIECE_BYTES)];
+            let (out, error) = (io::stdout(), io::stderr());
+            let stream = self.target.descriptor(&out, &error);
+            if !takes_more(stream) {
+                break;
+            }
             match rustix::io::write(stream, piece) {
                 Ok(bytes) => self.written += bytes,
                 Err(Errno::INTR | Errno::AGAIN) => break,
-                Err(_) => self.broken = true,
+                Err(error) => self.broken = Some(error),
             }
         }
         if self.is_empty() {
@@ -99,8 +145,8 @@ impl Sink {
     }
 }
 
-fn takes_more(stream: &impl AsFd) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::OUT)];
+fn takes_more(stream: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(stream, PollFlags::OUT)];
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -116,21 +162,22 @@ mod tests {
     #[test]
     fn lines_are_whole_however_they_arrive() {
         let mut lines = Vec::new();
-        let (mut a, mut b) = (LineBuffer::new(0), LineBuffer::new(11));
-        a.push(b"hel", &mut lines);
-        b.push(b"one\ntwo\nthr", &mut lines);
-        a.push(b"lo\n\n", &mut lines);
-        b.finish(&mut lines);
-        b.finish(&mut lines);
+        let (mut a, mut b) = (LineBuffer::default(), LineBuffer::default());
+        let (zero, eleven) = (b"[0] ", b"[11] ");
+        a.push(b"hel", zero, &mut lines);
+        b.push(b"one\ntwo\nthr", eleven, &mut lines);
+        a.push(b"lo\n\n", zero, &mut lines);
+        b.finish(eleven, &mut lines);
+        b.finish(eleven, &mut lines);
         assert_eq!(lines, b"[11] one\n[11] two\n[0] hello\n[0] \n[11] thr\n");
     }
 
     #[test]
     fn endless_lines_are_broken() {
         let mut lines = Vec::new();
-        let mut buffer = LineBuffer::new(1);
+        let mut buffer = LineBuffer::default();
         for _ in 0..3 {
-            buffer.push(&vec![b'x'; MAX_LINE_BYTES], &mut lines);
+            buffer.push(&vec![b'x'; MAX_LINE_BYTES], b"", &mut lines);
         }
         assert_eq!(lines.split(|&byte| byte == b'\n').count(), 4);
     }

@@ -2,67 +2,119 @@
 //! All output of a job that passes through the launcher: the ranks' streams, and the launcher's own sentences.
 
 use std::io::{self, PipeReader, Read};
+use std::time::Instant;
 
-use crate::lines::{LineBuffer, Sink};
+use rustix::io::Errno;
+
+use crate::files::{self, Files, OutputFile};
+use crate::lines::{LineBuffer, Sink, Target};
 use crate::notices;
-use crate::plan::Output;
+use crate::pattern::Place;
+use crate::plan::{Output, Routes};
+use crate::start::Wires;
 use crate::supervise::Role;
 
 /// Captured output of a rank beyond this many bytes is dropped from its beginning.
 const MAX_CAPTURE_BYTES: usize = 8 << 20;
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 64 << 10;
+/// The sink for the launcher's own sentences.
+const ERROR: usize = 1;
 
 /// One rank's standard output (or both, when captured) and error, where they come through the launcher.
 pub(crate) type Streams = [Option<PipeReader>; 2];
 
 /// The output of a job.
 pub(crate) struct Outputs {
-    mode: Output,
+    output: Output,
     role: Role,
-    streams: Vec<Streams>,
-    buffers: Vec<[LineBuffer; 2]>,
-    /// Standard output and error of the launcher.
-    sinks: [Sink; 2],
+    begin: Instant,
+    host: String,
+    sources: Vec<[Source; 2]>,
+    pids: Vec<u32>,
+    /// Standard output and error of the launcher, then files that come through it.
+    sinks: Vec<Sink>,
+    files: Files,
     /// What each rank wrote.
     pub(crate) captured: Vec<Vec<u8>>,
     /// What the launcher said.
     pub(crate) messages: Vec<String>,
+    /// Whether something that the ranks wrote is lost.
+    pub(crate) lost: bool,
+}
+
+/// One stream of one rank.
+#[derive(Default)]
+struct Source {
+    stream: Option<PipeReader>,
+    buffer: LineBuffer,
+    /// Sinks that its lines go to.
+    ways: Vec<usize>,
+    /// The end of what goes to a file that others write to as well.
+    tail: Vec<u8>,
 }
 
 impl Outputs {
-    pub(crate) fn new(mode: Output, role: Role, streams: Vec<Streams>) -> Self {
-        let buffers = |rank| [LineBuffer::new(rank), LineBuffer::new(rank)];
+    pub(crate) fn new(output: Output, role: Role, wires: Wires) -> Self {
+        let Wires { streams, mut files } = wires;
+        let mut sinks = vec![Sink::new(Target::Out), Sink::new(Target::Error)];
+        let mut sink_of_file = vec![None; files.all.len()];
+        let mut sources = Vec::new();
+        let mut pids = Vec::new();
+        for (rank, (pid, streams)) in streams.into_iter().enumerate() {
+            pids.push(pid);
+            let mut which = 0;
+            sources.push(streams.map(|stream| {
+                let file = files.of.get(rank).and_then(|of| of[which]);
+                let mut ways = Vec::new();
+                if let (Some(index), true) = (file, stream.is_some()) {
+                    ways.push(*sink_of_file[index].get_or_insert_with(|| {
+                        let OutputFile { file, path, .. } = &mut files.all[index];
+                        let target = file.take().map(|file| Target::File(file, path.clone()));
+                        sinks.extend(target.map(Sink::new));
+                        sinks.len() - 1
+                    }));
+                }
+                if file.is_none() || routes(&output).is_some_and(|routes| routes.copy) {
+                    ways.push(which);
+                }
+                which += 1;
+                Source {
+                    stream,
+                    ways,
+                    ..Source::default()
+                }
+            }));
+        }
         Self {
-            mode,
+            output,
             role,
-            buffers: (0..streams.len()).map(buffers).collect(),
-            captured: vec![Vec::new(); streams.len()],
-            streams,
-            sinks: [Sink::default(), Sink::default()],
+            begin: Instant::now(),
+            host: notices::host_name(),
+            captured: vec![Vec::new(); sources.len()],
+            sources,
+            pids,
+            sinks,
+            files,
             messages: Vec::new(),
+            lost: false,
         }
     }
 
     /// Says something about the job, behind what the ranks have said.
     pub(crate) fn say(&mut self, text: &str) {
         self.messages.push(text.to_owned());
-        if self.role == Role::Library {
-            return;
-        }
-        if self.mode == Output::Label {
+        if self.role == Role::CommandLine {
             let text = notices::marked(text);
-            self.sinks[1].queue().extend_from_slice(text.as_bytes());
+            self.sinks[ERROR].queue().extend_from_slice(text.as_bytes());
             self.write();
-        } else {
-            notices::say(text);
         }
     }
 
     /// Reads a piece of a rank's output; false when there is none at the moment.
     pub(crate) fn read(&mut self, rank: usize, which: usize) -> bool {
         let mut bytes = [0u8; PIECE_BYTES];
-        let Some(stream) = &mut self.streams[rank][which] else {
+        let Some(stream) = &mut self.sources[rank][which].stream else {
             return false;
         };
         match stream.read(&mut bytes) {
@@ -79,7 +131,7 @@ impl Outputs {
                 false
             }
             _ => {
-                self.streams[rank][which] = None;
+                self.sources[rank][which].stream = None;
                 false
             }
         }
@@ -96,36 +148,60 @@ impl Outputs {
     pub(crate) fn close(&mut self, rank: usize) {
         self.drain(rank);
         for which in 0..2 {
-            self.streams[rank][which] = None;
-            self.buffers[rank][which].finish(self.sinks[which].queue());
+            self.sources[rank][which].stream = None;
+            self.pass_on(rank, which, LineBuffer::finish);
         }
     }
 
-    /// Writes what the launcher's own streams take.
+    /// Writes what the launcher's own streams and files take.
     pub(crate) fn write(&mut self) {
-        let [out, error] = &mut self.sinks;
-        out.write_to(&io::stdout());
-        error.write_to(&io::stderr());
+        for sink in 0..self.sinks.len() {
+            let was_broken = self.sinks[sink].broken().is_some();
+            self.sinks[sink].write();
+            if let Some(error) = self.sinks[sink].broken().filter(|_| !was_broken) {
+                self.give_up(sink, error);
+            }
+        }
     }
 
-    /// Whether something waits to be written to standard output (0) or error (1).
-    pub(crate) fn is_waiting(&self, which: usize) -> bool {
-        !self.sinks[which].is_empty()
+    /// The sinks for which something waits to be written: which one, and its descriptor.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Target> {
+        let waiting = self.sinks.iter().filter(|sink| !sink.is_empty());
+        waiting.map(|sink| &sink.target)
     }
 
     /// The streams that may be read: rank, which one, and its descriptor.
     pub(crate) fn readable(&self) -> impl Iterator<Item = (usize, usize, &PipeReader)> {
-        let streams = self.streams.iter().enumerate().flat_map(|(rank, streams)| {
-            streams
-                .iter()
-                .enumerate()
-                .filter_map(move |(which, stream)| Some((rank, which, stream.as_ref()?)))
+        let sources = self.sources.iter().enumerate().flat_map(|(rank, sources)| {
+            let sources = sources.iter().enumerate();
+            sources.map(move |(which, source)| (rank, which, source))
         });
-        streams.filter(|&(_, which, _)| !self.sinks[which].is_full())
+        sources.filter_map(|(rank, which, source)| {
+            let full = source.ways.iter().any(|&sink| self.sinks[sink].is_full());
+            let stream = source.stream.as_ref().filter(|_| !full)?;
+            Some((rank, which, stream))
+        })
+    }
+
+    /// The last lines of a rank's standard error, where they went to a file alone, under a sentence that says so.
+    pub(crate) fn last_words(&self, rank: usize) -> Option<String> {
+        let merged = routes(&self.output).is_some_and(|routes| routes.merge);
+        let which = if merged { 0 } else { ERROR };
+        let source = &self.sources[rank][which];
+        let file = self.files.get(rank, which)?;
+        let words = match source.ways.contains(&which) {
+            true => None,
+            false if source.ways.is_empty() => files::last_words_in(&file.path),
+            false => files::last_lines(&source.tail),
+        };
+        words.map(|words| {
+            let what = if merged { "output" } else { "standard error" };
+            format!("; its {what}, in {}, ends\n{words}", file.path.display())
+        })
     }
 
     fn take(&mut self, rank: usize, which: usize, bytes: &[u8]) {
-        if self.mode == Output::Capture {
+        if self.output == Output::Capture {
             let captured = &mut self.captured[rank];
             captured.extend_from_slice(bytes);
             if captured.len() > MAX_CAPTURE_BYTES {
@@ -133,13 +209,70 @@ impl Outputs {
             }
             return;
         }
-        self.buffers[rank][which].push(bytes, self.sinks[which].queue());
+        self.pass_on(rank, which, |buffer, label, lines| {
+            buffer.push(bytes, label, lines);
+        });
         self.write();
-        if self.sinks[which].is_broken() {
-            // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.
-            self.streams
-                .iter_mut()
-                .for_each(|streams| streams[which] = None);
+    }
+
+    /// Gives the lines that `action` gets out of a stream's buffer to all sinks of that stream.
+    fn pass_on(
+        &mut self,
+        rank: usize,
+        which: usize,
+        action: impl FnOnce(&mut LineBuffer, &[u8], &mut Vec<u8>),
+    ) {
+        let label = routes(&self.output).and_then(|routes| routes.label.as_ref());
+        let label = label.map_or_else(Vec::new, |label| {
+            label.fill(&Place {
+                rank,
+                ranks: self.sources.len(),
+                pid: self.pids[rank],
+                host: &self.host,
+                which,
+                elapsed: self.begin.elapsed(),
+            })
+        });
+        let source = &mut self.sources[rank][which];
+        let mut lines = Vec::new();
+        action(&mut source.buffer, &label, &mut lines);
+        if !source.ways.contains(&which) {
+            const KEPT: usize = files::LAST_BYTES as usize;
+            source.tail.extend_from_slice(&lines);
+            if source.tail.len() > 2 * KEPT {
+                source.tail.drain(..source.tail.len() - KEPT);
+            }
         }
+        for &sink in &source.ways {
+            if self.sinks[sink].broken().is_none() {
+                self.sinks[sink].queue().extend_from_slice(&lines);
+            }
+        }
+    }
+
+    /// What follows from a sink that takes nothing any more.
+    fn give_up(&mut self, sink: usize, error: Errno) {
+        for source in self.sources.iter_mut().flatten() {
+            // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.
+            if error == Errno::PIPE && source.ways == [sink] {
+                source.stream = None;
+            }
+        }
+        if error == Errno::PIPE {
+            return;
+        }
+        self.lost = true;
+        self.say(&format!(
+            "cannot write to {}: {}; what the ranks write there is lost",
+            self.sinks[sink].target,
+            io::Error::from(error)
+        ));
+    }
+}
+
+fn routes(output: &Output) -> Option<&Routes> {
+    match output {
+        Output::Routed(routes) => Some(routes),
+        Output::Capture => None,
     }
 }

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::pattern::Pattern;
+
 /// A whole job.
 #[derive(Clone, Debug)]
 pub struct JobPlan {
@@ -86,15 +88,32 @@ pub enum Inherit {
 }
 
 /// Where the ranks' output goes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Output {
-    /// The ranks write to the launcher's own descriptors: nothing is copied.
-    #[default]
-    Inherit,
-    /// Line by line through the launcher, each behind `[rank] `.
-    Label,
+    /// To the launcher's own streams, or to files.
+    Routed(Routes),
     /// Into [`crate::outcome::RankOutcome::output`], standard output and error mixed as they came.
     Capture,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Routed(Routes::default())
+    }
+}
+
+/// Ways for the ranks' output. By default the ranks write to the launcher's own descriptors and nothing is copied; a rank
+/// with a file of its own writes to that. What has a label, or goes to two places, passes through the launcher.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Routes {
+    /// What stands before each line.
+    pub label: Option<Pattern>,
+    /// Names of the files for standard output and for standard error, in place of the launcher's own streams.
+    pub files: [Option<Pattern>; 2],
+    /// Whether what goes to files goes to the launcher's own streams too.
+    pub copy: bool,
+    /// Whether standard error goes where standard output goes.
+    pub merge: bool,
 }
 
 /// Who reads the launcher's standard input.

@@ -16,10 +16,11 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 
 use crate::LaunchError;
 use crate::binding::Places;
+use crate::files::Files;
 use crate::input::InputPump;
 use crate::outcome::Exit;
 use crate::outputs::Streams;
-use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program};
+use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
 use crate::{program, settings, topology};
 
 /// A job whose ranks all run.
@@ -40,22 +41,38 @@ pub(crate) struct RankProcess {
     pub(crate) exit: Option<Exit>,
 }
 
+/// Where the output of a job comes from and goes to.
+pub(crate) struct Wires {
+    /// Process id and streams of each rank.
+    pub(crate) streams: Vec<(u32, Streams)>,
+    pub(crate) files: Files,
+}
+
 /// Starts all ranks.
 ///
 /// # Errors
 /// When a program cannot be started, or the system refuses what a job needs. No process is left behind.
-pub(crate) fn start(
-    plan: &JobPlan,
-    places: &Places,
-) -> Result<(Started, Vec<Streams>), LaunchError> {
+pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires), LaunchError> {
     let size = program::total_ranks(&plan.programs)?;
-    let mut files = Vec::new();
+    let mut programs = Vec::new();
     let mut first = 0;
     for program in &plan.programs {
-        files.push(program::locate(program, first)?);
+        programs.push(program::locate(program, first)?);
         first += program.ranks;
     }
-    let open_files = raise_open_files(size, plan.output);
+    let output_files = match &plan.output {
+        Output::Routed(routes) => {
+            let pipes = routes.label.is_some() || routes.copy;
+            let own = routes.files.iter().flatten().count() as u64;
+            (if pipes { 3 } else { 1 }) + own
+        }
+        Output::Capture => 3,
+    };
+    let open_files = raise_open_files(size, output_files);
+    let files = match &plan.output {
+        Output::Routed(routes) => Files::open(routes, size)?,
+        Output::Capture => Files::default(),
+    };
     let segment_plan = SegmentPlan {
         local_ranks: size,
         job_ranks: size,
@@ -79,9 +96,12 @@ pub(crate) fn start(
             guard,
         },
         pump: InputPump::new(plan.input, size, std::io::stdin().is_terminal()),
-        streams: Vec::new(),
+        wires: Wires {
+            streams: Vec::new(),
+            files,
+        },
     };
-    for (program, file) in plan.programs.iter().zip(&files) {
+    for (program, file) in plan.programs.iter().zip(&programs) {
         for _ in 0..program.ranks {
             if let Err(error) = starter.start_rank(program, file) {
                 starter.job.abandon();
@@ -90,7 +110,7 @@ pub(crate) fn start(
         }
     }
     starter.job.input = starter.pump.into_used();
-    Ok((starter.job, starter.streams))
+    Ok((starter.job, starter.wires))
 }
 
 impl Started {
@@ -111,7 +131,7 @@ struct Starter<'a> {
     open_files: Option<(u64, u64)>,
     job: Started,
     pump: InputPump,
-    streams: Vec<Streams>,
+    wires: Wires,
 }
 
 impl Starter<'_> {
@@ -141,7 +161,9 @@ impl Starter<'_> {
             command.env(SPARE_VARIABLE, numbers.join(","));
         }
         command.stdin(self.pump.reader_for(rank).map_err(system)?);
-        let streams = self.make_streams(&mut command).map_err(system)?;
+        let streams = self
+            .make_streams(rank as usize, &mut command)
+            .map_err(system)?;
         let start = RankStart {
             segment: self.job.node.descriptor(),
             group: self.job.guard.group(),
@@ -163,7 +185,7 @@ impl Starter<'_> {
             .ok_or(rustix::io::Errno::SRCH);
         match life.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty())) {
             Ok(life) => {
-                self.streams.push(streams);
+                self.wires.streams.push((pid, streams));
                 self.job.ranks.push(RankProcess {
                     pid,
                     life,
@@ -181,21 +203,42 @@ impl Starter<'_> {
         Ok(())
     }
 
-    fn make_streams(&self, command: &mut Command) -> io::Result<Streams> {
-        match self.plan.output {
-            Output::Inherit => Ok([None, None]),
-            Output::Label => {
-                let (out, out_writer) = reader_that_never_waits()?;
-                let (error, error_writer) = reader_that_never_waits()?;
-                command.stdout(out_writer).stderr(error_writer);
-                Ok([Some(out), Some(error)])
-            }
+    fn make_streams(&self, rank: usize, command: &mut Command) -> io::Result<Streams> {
+        let routes = match &self.plan.output {
+            Output::Routed(routes) => routes,
             Output::Capture => {
                 let (both, writer) = reader_that_never_waits()?;
                 command.stdout(writer.try_clone()?).stderr(writer);
-                Ok([Some(both), None])
+                return Ok([Some(both), None]);
             }
+        };
+        let (out, out_writer) = self.make_stream(routes, rank, 0)?;
+        let (error, error_writer) = match (routes.merge, &out_writer) {
+            (false, _) => self.make_stream(routes, rank, 1)?,
+            (true, Some(writer)) => (None, Some(writer.try_clone()?)),
+            (true, None) => (None, Some(io::stdout().as_fd().try_clone_to_owned()?)),
+        };
+        out_writer.map(|writer| command.stdout(writer));
+        error_writer.map(|writer| command.stderr(writer));
+        Ok([out, error])
+    }
+
+    /// The launcher's end and the rank's end of one stream; a rank without one writes to the launcher's own.
+    fn make_stream(
+        &self,
+        routes: &Routes,
+        rank: usize,
+        which: usize,
+    ) -> io::Result<(Option<PipeReader>, Option<OwnedFd>)> {
+        let file = self.wires.files.get(rank, which);
+        let copied = file.is_some_and(|file| file.shared || routes.copy);
+        if routes.label.is_some() || copied {
+            let (reader, writer) = reader_that_never_waits()?;
+            return Ok((Some(reader), Some(writer.into())));
         }
+        let own = file.and_then(|file| file.file.as_ref());
+        let writer = own.map(|file| file.as_fd().try_clone_to_owned());
+        Ok((None, writer.transpose()?))
     }
 }
 
@@ -227,9 +270,8 @@ fn set_environment(command: &mut Command, environment: &Environment) {
     command.envs(environment.set.iter().map(|(name, value)| (name, value)));
 }
 
-/// Lets this process open as many files as the job needs; returns the ranks' limit where it was changed.
-fn raise_open_files(ranks: u32, output: Output) -> Option<(u64, u64)> {
-    let each = if output == Output::Inherit { 1 } else { 3 };
+/// Lets this process open as many files as the job needs, `each` for a rank; returns the ranks' limit where it was changed.
+fn raise_open_files(ranks: u32, each: u64) -> Option<(u64, u64)> {
     let needed = u64::from(ranks) * each + 128;
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let soft = limit.current.filter(|&soft| soft < needed)?;

@@ -5,7 +5,6 @@
 //! itself only to advance the job's clock, four times a second.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -67,7 +66,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         orphans = Orphans::adopt();
     }
     let begin = Instant::now();
-    let (job, streams) = start::start(plan, &places)?;
+    let (job, wires) = start::start(plan, &places)?;
     let mut supervisor = Supervisor {
         plan,
         balance: places.loose.then(|| Balance::new(&places.sets)),
@@ -77,7 +76,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         end: End::Finished,
         exit_code: None,
         alive: job.ranks.len(),
-        outputs: Outputs::new(plan.output, role, streams),
+        outputs: Outputs::new(plan.output.clone(), role, wires),
         absent: Vec::new(),
         first_failure: None,
         inbox,
@@ -174,11 +173,10 @@ impl Supervisor<'_> {
                 fds.push(PollFd::from_borrowed_fd(reader, PollFlags::OUT));
             }
         }
-        for (which, stream) in [stdout.as_fd(), stderr.as_fd()].into_iter().enumerate() {
-            if self.outputs.is_waiting(which) {
-                sources.push(Event::Sink);
-                fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
-            }
+        for target in self.outputs.waiting() {
+            sources.push(Event::Sink);
+            let stream = target.descriptor(&stdout, &stderr);
+            fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
         }
         let time = until.map(|until| until.saturating_duration_since(Instant::now()));
         let time = time.and_then(|time| Timespec::try_from(time).ok());
@@ -305,8 +303,12 @@ impl Supervisor<'_> {
             1 => "; ending the other rank".to_owned(),
             others => format!("; ending the other {others} ranks"),
         };
-        self.outputs
-            .say(&format!("{} {}{ending}", self.name(rank), verdict.text));
+        let words = self.outputs.last_words(rank).unwrap_or_default();
+        self.outputs.say(&format!(
+            "{} {}{ending}{words}",
+            self.name(rank),
+            verdict.text
+        ));
         self.exit_code = Some(verdict.exit_code);
         self.end = End::RankFailed { rank: number };
         self.ask_to_end(signals::SIGTERM);
@@ -454,13 +456,14 @@ impl Supervisor<'_> {
             && let Some((rank, verdict)) = self.first_failure.take()
         {
             self.exit_code = Some(verdict.exit_code);
+            let words = self.outputs.last_words(rank).unwrap_or_default();
             self.outputs
-                .say(&format!("{} {}", self.name(rank), verdict.text));
+                .say(&format!("{} {}{words}", self.name(rank), verdict.text));
         }
         if self.plan.talk.stats {
             self.outputs.say(&stats::table(&self.job.node));
         }
-        while (0..2).any(|which| self.outputs.is_waiting(which)) {
+        while self.outputs.waiting().next().is_some() {
             let ready = self.wait_for_events(None);
             if ready.iter().any(|source| matches!(source, Event::Signals)) {
                 break;
@@ -495,7 +498,7 @@ impl Supervisor<'_> {
             ranks: ranks.collect(),
             end: self.end,
             messages: self.outputs.messages,
-            exit_code: self.exit_code.unwrap_or(0),
+            exit_code: self.exit_code.unwrap_or(u8::from(self.outputs.lost)),
         }
     }
 }

@@ -14,6 +14,7 @@
 
 mod documentation;
 mod failures;
+mod files;
 mod flags;
 mod job;
 mod leftovers;
