@@ -143,25 +143,37 @@ fn speed(options: &TypeOptions, layout: &Layout, isa: Isa) -> Result<String, Str
     if layout.size() == 0 || elements == 0 {
         return Ok(text);
     }
-    let prediction = model::predict(layout, elements, isa);
+    let mut measured_is = "";
     if let Some(at) = layout.contiguous_start(elements) {
         let contiguous = format!("none: the data are contiguous, from {at} on");
         line(&mut text, "kernel", &contiguous);
+        // A speed would be that of a copy that no message makes.
+        line(
+            &mut text,
+            "predicted",
+            "nothing is packed: messages send these bytes as plain ones",
+        );
+        measured_is = ", a plain copy as only MPI_Pack makes it";
     } else {
+        let prediction = model::predict(layout, elements, isa);
         for used in &prediction.kernels {
             let name = model::kernel_name(used, isa);
             let runs = format!("{name}: {} runs, {} B", used.runs, used.bytes);
             line(&mut text, "kernel", &runs);
         }
+        let speed = format!(
+            "{:.1} B a cycle out of the {} (a rough model)",
+            prediction.bytes_a_cycle, prediction.source
+        );
+        line(&mut text, "predicted", &speed);
     }
-    let speed = format!(
-        "{:.1} B a cycle out of the {} (a rough model)",
-        prediction.bytes_a_cycle, prediction.source
-    );
-    line(&mut text, "predicted", &speed);
     if options.measure {
         let measured = measure::pack(layout, elements)?;
-        line(&mut text, "measured", &format!("{measured:.1} GB/s"));
+        line(
+            &mut text,
+            "measured",
+            &format!("{measured:.1} GB/s{measured_is}"),
+        );
     }
     Ok(text)
 }

@@ -117,6 +117,12 @@ fn contiguous_and_empty_types_need_no_kernel() {
     assert!(text.contains("size            12 B in 1 block of 12 B\n"));
     assert!(text.contains("extent          64 B from -8\n"));
     assert!(text.contains("kernel          none: the data are contiguous, from 0 on\n"));
+    let sent = "predicted       nothing is packed: messages send these bytes as plain ones\n";
+    assert!(text.ends_with(sent), "{text}");
+    let mut apart = options("resized(0,64,contiguous(3,int))");
+    apart.elements = 2;
+    let text = explain(&apart, Isa::Portable).unwrap();
+    assert!(text.contains(" B a cycle out of"), "{text}");
     let text = explained("dup(contiguous(0,int))");
     assert!(text.contains("kind            empty\n") && !text.contains("kernel"));
 }
