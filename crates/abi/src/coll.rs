@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use std::future::Future;
 use std::sync::Arc;
 
+use engine::call::CallName;
 use engine::coll::{self, Begun, Block, Pieces, Root, ShortPlan, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result, task};
@@ -25,7 +26,7 @@ pub(crate) enum Ending {
     /// When the operation is complete.
     Complete,
     /// At once, with a request of the running operation.
-    Started(*mut MPI_Request),
+    Started(*mut MPI_Request, CallName),
     /// At once, with a persistent request of an operation that is not running.
     Planned(*mut MPI_Request),
 }
@@ -46,7 +47,9 @@ macro_rules! forms {
             comm: mpi_abi_sys::types::MPI_Comm,
             request: *mut mpi_abi_sys::types::MPI_Request,
         ) -> i32 {
-            let (call, ending) = (stringify!($started), $crate::coll::Ending::Started(request));
+            let call = stringify!($started);
+            let name = const { engine::call::CallName::of(stringify!($started)) };
+            let ending = $crate::coll::Ending::Started(request, name);
             // SAFETY: passed on.
             $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
         }
@@ -92,14 +95,14 @@ macro_rules! attempt {
                     None => None,
                 }
             }
-            $crate::coll::Ending::Started(request) => {
+            $crate::coll::Ending::Started(request, name) => {
                 // SAFETY: as above.
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let begun = unsafe {
                     engine::coll::short::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
                 };
                 match begun {
-                    Some(begun) => return $crate::coll::started($found, begun, request),
+                    Some(begun) => return $crate::coll::started($found, name, begun, request),
                     None => None,
                 }
             }
@@ -126,10 +129,11 @@ pub(crate) use attempt;
 #[inline(always)]
 pub(crate) fn started(
     comm: &Comm,
+    call: CallName,
     begun: Result<Begun<'_>>,
     request: *mut MPI_Request,
 ) -> Result<()> {
-    let id = coll::keep(comm, begun?)?;
+    let id = coll::keep(comm, call, begun?)?;
     // SAFETY: the result is writable (crate head).
     unsafe { *request = id.0 as usize };
     Ok(())
@@ -156,8 +160,8 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
         Ending::Complete => {
             return task::block_on(comm.process().vci(), call, work(comm, arguments));
         }
-        Ending::Started(request) => {
-            let started = task::spawn_collective(&comm.clone(), work(comm, arguments))?;
+        Ending::Started(request, name) => {
+            let started = task::spawn_collective(&comm.clone(), name, work(comm, arguments))?;
             (request, started)
         }
         Ending::Planned(request) => {

@@ -5,6 +5,7 @@ use core::ffi::c_char;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::call::CallName;
 use engine::comm::{Comm, create};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
@@ -143,7 +144,7 @@ fn start_dup(
             }
             has_room
         };
-        let (_, id) = create::idup_announced(&parent, announce, withdraw)?;
+        let (_, id) = create::idup_announced(&parent, CallName::of(call), announce, withdraw)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())

@@ -85,6 +85,10 @@ fn operation_to_int(id: u64) -> i32 {
     if is_predefined(id as usize) {
         return id as i32;
     }
+    if RequestId(id).is_ended() {
+        // All of them are complete, and that is all that their integer says.
+        return RequestId::SENT.0 as i32;
+    }
     let generation = (id >> 32) as u32;
     let number = id as u32 | generation << REQUEST_INDEX_BITS;
     (number & i32::MAX as u32) as i32

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use engine::call::CallName;
 use engine::request::Status;
-use engine::task;
 use engine::vci::operations::RequestId;
+use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::types::{Callback, MPI_Request, MPI_Status};
 
 use crate::env::require_process;
@@ -22,6 +23,8 @@ struct General {
     cancel: Callback,
     state: usize,
     complete: bool,
+    /// MPI_Request_free was called before it was complete: the free function runs when it is.
+    freed: bool,
 }
 
 /// Those that exist, by their ids; no table while there never was one.
@@ -102,9 +105,22 @@ pub(crate) fn complete_all(remembered: &[RequestId], statuses: *mut MPI_Status) 
     }
 }
 
-/// Frees what the program keeps for a request, if it is a generalized one.
+/// MPI_Request_free was called: what the program keeps for a generalized request is freed now, or when that is complete.
 pub(crate) fn free(id: RequestId) {
-    if let Some(general) = take(id) {
+    if ANY.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let done = {
+        let mut guard = table();
+        match guard.as_mut().and_then(|map| map.get_mut(&id.0)) {
+            Some(general) => {
+                general.freed = true;
+                general.complete
+            }
+            None => false,
+        }
+    };
+    if done && let Some(general) = take(id) {
         general.free();
     }
 }
@@ -134,13 +150,14 @@ pub(crate) unsafe fn MPI_Grequest_start(
     request: *mut MPI_Request,
 ) -> i32 {
     run("MPI_Grequest_start", 0, || {
-        let id = task::new_request(require_process()?.itself())?;
+        let id = task::new_request(require_process()?.itself(), CallName::UNKNOWN)?;
         let general = General {
             query: query_fn,
             free: free_fn,
             cancel: cancel_fn,
             state: extra_state as usize,
             complete: false,
+            freed: false,
         };
         ANY.store(1, Ordering::Relaxed);
         table().get_or_insert_default().insert(id.0, general);
@@ -153,9 +170,30 @@ pub(crate) unsafe fn MPI_Grequest_start(
 pub(crate) fn MPI_Grequest_complete(request: MPI_Request) -> i32 {
     run("MPI_Grequest_complete", 0, || {
         let id = RequestId(request as u64);
-        if let Some(general) = table().as_mut().and_then(|map| map.get_mut(&id.0)) {
-            general.complete = true;
+        let freed = note_complete(id)?;
+        task::complete_request(require_process()?.vci(), id)?;
+        if freed && let Some(general) = take(id) {
+            general.free();
         }
-        task::complete_request(require_process()?.vci(), id)
+        Ok(())
     })
+}
+
+/// Notes that the program has completed a request; whether it has freed it before.
+fn note_complete(id: RequestId) -> Result<bool> {
+    let wrong = |value: &str| {
+        let expected = "a generalized request that is not complete";
+        let class = ErrorClass::ERR_REQUEST;
+        Err(Error::argument(class, "request", value, expected))
+    };
+    let mut guard = table();
+    match guard.as_mut().and_then(|map| map.get_mut(&id.0)) {
+        Some(general) if general.complete => wrong("complete already"),
+        Some(general) => {
+            general.complete = true;
+            Ok(general.freed)
+        }
+        None if id == RequestId::NULL => wrong("MPI_REQUEST_NULL"),
+        None => wrong("no generalized request"),
+    }
 }

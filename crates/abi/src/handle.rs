@@ -269,6 +269,16 @@ impl<T: Object> Table<T> {
         Error::argument(T::CLASS, argument, what, format!("a valid {}", T::KIND))
     }
 
+    /// The handle whose bits below the top byte these are.
+    pub(crate) const fn completed(&'static self, low: u64) -> usize {
+        let is_predefined = low < FIRST_DYNAMIC as u64;
+        (if is_predefined {
+            low
+        } else {
+            T::TAG << 56 | low
+        }) as usize
+    }
+
     /// Whether another object can have a handle.
     pub(crate) fn has_room(&'static self) -> bool {
         T::free_list().has_room()

@@ -14,10 +14,14 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 use crate::env::{process, require_process, vci_alone};
 use crate::error::run;
 use crate::generalized;
+use crate::handle::COMMS;
 use crate::status::{store, store_single};
 
 /// The handle of the communicator that a request belongs to, for its error handler; 0 if unknown.
 pub(crate) fn comm_handle(id: RequestId) -> MPI_Comm {
+    if let Some((_, handle)) = id.ended_collective() {
+        return COMMS.completed(handle);
+    }
     let comm = process().and_then(|process| request::comm_of(process, id));
     comm.map_or(0, |comm| comm.handle.load(Ordering::Relaxed) as usize)
 }
@@ -82,7 +86,7 @@ pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let id = unsafe { &mut *request.cast::<RequestId>() };
-    let is_done = if *id == RequestId::SENT {
+    let is_done = if id.is_ended() {
         *id = RequestId::NULL;
         true
     } else {

@@ -5,6 +5,7 @@
 
 use fabric::board::kind as record_kind;
 
+use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
@@ -74,7 +75,7 @@ fn is_idle(state: &VciState, id: RequestId) -> bool {
 /// Takes the status of a complete request and frees it, or makes it inactive if it is persistent; the handle becomes null
 /// in the first case. Also gives the text of its error.
 pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, String) {
-    if *id == RequestId::SENT {
+    if id.is_ended() {
         *id = RequestId::NULL;
         return (Status::EMPTY, String::new());
     }
@@ -184,7 +185,7 @@ fn check_live(state: &VciState, ids: &[RequestId]) -> Result<()> {
 // TIER: short
 #[inline(always)]
 pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
-    if *id == RequestId::SENT {
+    if id.is_ended() {
         *id = RequestId::NULL;
         return Ok(Status::EMPTY);
     }
@@ -221,7 +222,7 @@ fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Stat
 /// # Errors
 /// MPI_ERR_REQUEST, or the operation's error.
 pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
-    if *id == RequestId::SENT {
+    if id.is_ended() {
         *id = RequestId::NULL;
         return Ok(Some(Status::EMPTY));
     }
@@ -421,7 +422,7 @@ pub fn complete_some(
 /// # Errors
 /// MPI_ERR_REQUEST.
 pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
-    if id == RequestId::NULL || id == RequestId::SENT {
+    if id == RequestId::NULL || id.is_ended() {
         return Ok(Some(Status::EMPTY));
     }
     for attempt in 0..2 {
@@ -437,12 +438,12 @@ pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
     Ok(None)
 }
 
-/// Lets go of a request; it completes by itself (MPI_Request_free).
+/// Lets go of a request; it completes by itself.
 ///
 /// # Errors
 /// MPI_ERR_REQUEST.
-pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
-    if *id == RequestId::SENT {
+pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    if id.is_ended() {
         *id = RequestId::NULL;
         return Ok(());
     }
@@ -461,17 +462,56 @@ pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
     Ok(())
 }
 
+/// As [`let_go`], but not of the request of a collective that is under way, which a program has to complete (MPI_Request_free; MPI-5.0,
+/// sections 6.12 and 6.13).
+///
+/// # Errors
+/// MPI_ERR_REQUEST; the request stays as it is.
+pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    if let Some((call, is_active)) = collective_of(&vci.enter(), *id)
+        && is_active
+    {
+        let expected =
+            "one of a message, or a persistent one that is not active: complete it first";
+        let value = format!("an active request of {call}");
+        let class = ErrorClass::ERR_REQUEST;
+        return Err(Error::argument(class, "request", value, expected));
+    }
+    let_go(vci, id)
+}
+
+/// The collective that a request belongs to, and whether it is active: started, and not waited for since.
+fn collective_of(state: &VciState, id: RequestId) -> Option<(CallName, bool)> {
+    if let Some((call, _)) = id.ended_collective() {
+        return Some((call, true));
+    }
+    let index = state.ops.find(id)?;
+    let op = state.ops.op(index);
+    if op.role() != Role::Task {
+        return None;
+    }
+    let call = CallName::from_number(op.remote);
+    let is_active = op.record.kind != record_kind::INACTIVE;
+    (call != CallName::UNKNOWN).then_some((call, is_active))
+}
+
 /// Cancels a receive that has not matched, or a send that is not complete and whose receiver has not taken its message; the
 /// request completes in any case (MPI_Cancel).
 ///
 /// # Errors
-/// MPI_ERR_REQUEST.
+/// MPI_ERR_REQUEST; of a collective, which goes on as if nothing had been said (MPI-5.0, sections 6.12 and 6.13).
 pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
     if id == RequestId::SENT {
         return Ok(());
     }
     let mut guard = vci.enter();
     let state = &mut *guard;
+    if let Some((call, _)) = collective_of(state, id) {
+        let expected = "one of a send, a receive or a generalized request";
+        let value = format!("a request of {call}");
+        let class = ErrorClass::ERR_REQUEST;
+        return Err(Error::argument(class, "request", value, expected));
+    }
     let index = state.ops.find(id).ok_or_else(|| stale(id))?;
     cancel::cancel(state, index);
     Ok(())
@@ -482,7 +522,7 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
 /// # Errors
 /// MPI_ERR_REQUEST.
 pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
-    if id == RequestId::SENT {
+    if id.is_ended() {
         return Ok(());
     }
     let mut guard = vci.enter();

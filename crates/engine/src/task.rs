@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use fabric::board::kind as record_kind;
 use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
+use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::request::{self, Status};
@@ -332,7 +333,15 @@ pub fn spawn(
     comm: &Comm,
     future: impl Future<Output = Result<Status>> + 'static,
 ) -> Result<RequestId> {
-    let request = new_request(comm)?;
+    spawn_as(comm, CallName::UNKNOWN, future)
+}
+
+fn spawn_as(
+    comm: &Comm,
+    call: CallName,
+    future: impl Future<Output = Result<Status>> + 'static,
+) -> Result<RequestId> {
+    let request = new_request(comm, call)?;
     comm.vci.start_task(request, Box::pin(future));
     Ok(request)
 }
@@ -417,8 +426,8 @@ pub(crate) fn fail(op: &mut Op, error: &Error) {
 ///
 /// # Errors
 /// When no operation is free.
-pub(crate) fn plan_collective(comm: &Comm, plan: Plan) -> Result<RequestId> {
-    let request = new_request(comm)?;
+pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result<RequestId> {
+    let request = new_request(comm, call)?;
     let mut guard = comm.vci.enter();
     let index = guard
         .ops
@@ -436,28 +445,31 @@ pub(crate) fn plan_collective(comm: &Comm, plan: Plan) -> Result<RequestId> {
     Ok(request)
 }
 
-/// As [`spawn`] for an operation that has no status to tell, as collectives have none.
+/// As [`spawn`] for a collective, which has no status to tell.
 ///
 /// # Errors
 /// When no operation is free.
 pub fn spawn_collective(
     comm: &Comm,
+    call: CallName,
     future: impl Future<Output = Result<()>> + 'static,
 ) -> Result<RequestId> {
-    spawn(comm, async move { future.await.map(|()| Status::EMPTY) })
+    let work = async move { future.await.map(|()| Status::EMPTY) };
+    spawn_as(comm, call, work)
 }
 
-/// A request that neither sends nor receives: of a task, or completed by the user (generalized requests).
+/// A request that neither sends nor receives: of a task, of a collective if its call is known, or completed by the user (generalized
+/// requests).
 ///
 /// # Errors
 /// When no operation is free.
-pub fn new_request(comm: &Comm) -> Result<RequestId> {
+pub fn new_request(comm: &Comm, call: CallName) -> Result<RequestId> {
     let mut guard = comm.vci.enter();
     let index = guard.ops.take(Role::Task, record_kind::OTHER)?;
     // SAFETY: the guard of the communicator's VCI is held.
     unsafe { comm.hold_operation() };
     let op = guard.ops.op_mut(index);
-    op.comm = comm;
+    (op.comm, op.remote) = (comm, call.number());
     Ok(guard.ops.id(index))
 }
 

@@ -105,7 +105,7 @@ impl<T: Threads> Drop for Duplicating<'_, '_, T> {
         });
         if let Ok(mut task) = waiting {
             // A live request can be let go of.
-            let _ = request::free(vci, &mut task);
+            let _ = request::let_go(vci, &mut task);
         }
     }
 }

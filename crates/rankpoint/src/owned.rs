@@ -180,7 +180,7 @@ impl<V: Datatype, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
         });
         if let Ok(mut task) = waiting {
             // A live request can be let go of.
-            let _ = request::free(vci, &mut task);
+            let _ = request::let_go(vci, &mut task);
         }
     }
 }

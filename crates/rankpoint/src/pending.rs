@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use engine::call::CallName;
 use engine::coll::{self, Sizes};
 use engine::vci::operations::RequestId;
 use engine::{Error, ErrorClass, Result, request, task};
@@ -29,7 +30,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     ) -> Result<Pending<'c, 'u, R, T>> {
         let result_place = Arc::new(Mutex::new(None));
         let place = result_place.clone();
-        let id = task::spawn_collective(self.comm(), async move {
+        let id = task::spawn_collective(self.comm(), CallName::OTHER, async move {
             let outcome = work.await;
             end_if_unsettled(&outcome);
             drop(kept);
@@ -265,7 +266,7 @@ impl<R, T: Threads> Drop for Pending<'_, '_, R, T> {
     fn drop(&mut self) {
         if self.id != RequestId::NULL {
             // A live request can be let go of; its task owns the buffers.
-            let _ = request::free(self.comm.vci(), &mut self.id);
+            let _ = request::let_go(self.comm.vci(), &mut self.id);
         }
     }
 }

@@ -230,7 +230,7 @@ impl<B, O: Outcome> Drop for Persistent<'_, B, O> {
     fn drop(&mut self) {
         if !self.is_active {
             // The scope frees what cannot be freed here.
-            let _ = request::free(
+            let _ = request::let_go(
                 self.comm.process().vci(),
                 &mut self.ids.borrow_mut()[self.index],
             );
@@ -274,9 +274,20 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
             None => Ok(Err(self)),
         }
     }
+}
 
+impl<B> Started<'_, '_, B, Status> {
     /// Cancels a receive that has no message yet, or a send whose message nobody has received; it has to be waited for all the
-    /// same, which ends in any case (MPI_Cancel).
+    /// same, which ends in any case (MPI_Cancel). Collectives cannot be cancelled, and have no such function:
+    ///
+    /// ```compile_fail,E0599
+    /// # let universe = rankpoint::Universe::init()?;
+    /// universe.world().scope(|scope| {
+    ///     let mut barrier = scope.barrier_init()?;
+    ///     barrier.start()?.cancel()
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the engine does not know the request any more.

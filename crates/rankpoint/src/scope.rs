@@ -133,7 +133,7 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
         }
         for id in planned.iter_mut().filter(|id| **id != RequestId::NULL) {
             // An inactive request can be freed.
-            let _ = request::free(vci, id);
+            let _ = request::let_go(vci, id);
         }
     }
 }
@@ -241,7 +241,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
                 let outcome = complete_planned(self.comm.comm(), *id, "Communicator::scope");
                 first = first.and(outcome.map(drop));
                 // An inactive request can be freed.
-                let _ = request::free(self.comm.vci(), id);
+                let _ = request::let_go(self.comm.vci(), id);
             }
         }
         first

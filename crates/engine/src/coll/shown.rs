@@ -7,9 +7,12 @@ use std::borrow::Borrow;
 use std::future::Future;
 use std::sync::Arc;
 
+use fabric::sync::Ordering;
+
 use super::commons::Encounter;
 use super::passing::{Passing, pass_on};
 use super::shared::fold;
+use crate::call::CallName;
 use crate::comm::{Comm, create};
 use crate::errors::{Error, Result};
 use crate::op::Reduction;
@@ -432,21 +435,21 @@ impl Encounter<'_> {
     }
 }
 
-/// The request of a collective that has been started: a constant one if it is complete.
+/// The request of a collective that has been started: one that says no more than what it was if it is complete.
 ///
 /// # Errors
 /// When no operation is free.
 #[inline(always)]
-pub fn keep(comm: &Comm, begun: Begun<'_>) -> Result<RequestId> {
+pub fn keep(comm: &Comm, call: CallName, begun: Begun<'_>) -> Result<RequestId> {
     match begun {
-        None => Ok(RequestId::SENT),
-        Some(shown) => keep_rest(comm, *shown),
+        None => Ok(RequestId::ended(call, comm.handle.load(Ordering::Relaxed))),
+        Some(shown) => keep_rest(comm, call, *shown),
     }
 }
 
 #[inline(never)]
-fn keep_rest(comm: &Comm, shown: Kept<'_>) -> Result<RequestId> {
-    let request = new_request(comm)?;
+fn keep_rest(comm: &Comm, call: CallName, shown: Kept<'_>) -> Result<RequestId> {
+    let request = new_request(comm, call)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });
     Ok(request)
@@ -473,7 +476,8 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
         Box::pin(async move { work.await.map(|()| Status::EMPTY) })
     };
     let again = Box::new(again);
-    let request = task::plan_collective(&own, Plan { short, again });
+    let name = CallName::of_collective(call);
+    let request = task::plan_collective(&own, name, Plan { short, again });
     // The request counts as pending on it.
     own.free();
     request

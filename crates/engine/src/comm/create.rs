@@ -10,6 +10,7 @@ use fabric::sync::Ordering;
 
 use super::context::PENDING;
 use super::{Comm, inter};
+use crate::call::CallName;
 use crate::coll::{self, Round};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -141,7 +142,8 @@ pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
 /// # Errors
 /// Of a copy callback; when no request is free.
 pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
-    idup_announced(parent, |_| parent.process.contexts.has_room(), |_| ())
+    let call = CallName::of("MPI_Comm_idup");
+    idup_announced(parent, call, |_| parent.process.contexts.has_room(), |_| ())
 }
 
 /// As [`idup`]; the communicator is shown to `announce` before anything of it is under way, which says whether there is room for it. If
@@ -151,6 +153,7 @@ pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
 /// As for [`idup`].
 pub fn idup_announced(
     parent: &Arc<Comm>,
+    call: CallName,
     announce: impl FnOnce(&Arc<Comm>) -> bool,
     withdraw: impl FnOnce(&Arc<Comm>) + 'static,
 ) -> Result<(Arc<Comm>, RequestId)> {
@@ -160,7 +163,7 @@ pub fn idup_announced(
         agree_on_twin(parent.clone(), comm.clone(), has_room),
         comm.clone(),
     );
-    let id = spawn_collective(parent, async move {
+    let id = spawn_collective(parent, call, async move {
         let outcome = agreement.await;
         if outcome.is_err() {
             withdraw(&made);

@@ -10,6 +10,7 @@ use fabric::board::kind as record_kind;
 use fabric::sync::{AtomicUsize, Mutex, Ordering};
 
 use super::{Memory, Mode, new_send};
+use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
@@ -171,6 +172,7 @@ pub fn iflush(comm: &Comm, buffer: &'static AttachedBuffer) -> Result<RequestId>
     }
     crate::task::spawn_collective(
         comm,
+        CallName::UNKNOWN,
         std::future::poll_fn(|_| match buffer.used() {
             None | Some(0) => std::task::Poll::Ready(Ok(())),
             Some(_) => std::task::Poll::Pending,

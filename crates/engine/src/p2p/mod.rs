@@ -418,7 +418,7 @@ pub unsafe fn isendrecv(
         Ok(id) => id,
         Err(error) => {
             request::cancel_receive(comm.vci, arrival)?;
-            request::free(comm.vci, &mut { arrival })?;
+            request::let_go(comm.vci, &mut { arrival })?;
             return Err(error);
         }
     };

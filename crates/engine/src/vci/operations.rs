@@ -19,6 +19,7 @@ use fabric::os;
 use fabric::sync::Ordering;
 use layout::SharedLayout;
 
+use crate::call::CallName;
 use crate::comm::Comm;
 use crate::datatype::{Heading, Types};
 use crate::device::Staged;
@@ -39,6 +40,9 @@ impl OpIndex {
 pub(crate) const FIRST_INDEX: u32 = 4096;
 /// Top byte of a request id: tells requests from other handles.
 const REQUEST_TAG: u64 = 0x52 << 56;
+/// The same of requests whose operations were complete when they were made.
+const ENDED_TAG: u64 = 0x72 << 56;
+const TAG_MASK: u64 = 0xff << 56;
 const GENERATION_MASK: u32 = 0x00ff_ffff;
 
 /// Names a pending operation: index and generation. The null request is the ABI's constant.
@@ -50,7 +54,31 @@ impl RequestId {
     /// MPI_REQUEST_NULL.
     pub const NULL: RequestId = RequestId(0x180);
     /// The request of a send that was complete when it returned: shared by all, never freed.
-    pub const SENT: RequestId = RequestId(REQUEST_TAG | FIRST_INDEX as u64);
+    pub const SENT: RequestId = RequestId(ENDED_TAG | FIRST_INDEX as u64);
+
+    /// The request of a collective that was complete when it returned, on the communicator with this handle: its number only, for
+    /// there is nothing to keep.
+    #[inline(always)]
+    pub const fn ended(call: CallName, comm_handle: u64) -> Self {
+        Self(comm_handle << 8 | (ENDED_TAG | call.number()))
+    }
+
+    /// Whether the operation was complete when its request was made.
+    #[inline(always)]
+    pub const fn is_ended(self) -> bool {
+        self.0 & TAG_MASK == ENDED_TAG
+    }
+
+    /// Of a collective that was complete when its request was made: its call, and the communicator's handle without the top byte.
+    pub const fn ended_collective(self) -> Option<(CallName, u64)> {
+        if !self.is_ended() || self.0 == Self::SENT.0 {
+            return None;
+        }
+        Some((
+            CallName::from_number(self.0 & 0xff),
+            (self.0 & !TAG_MASK) >> 8,
+        ))
+    }
 
     const fn new(index: OpIndex, generation: u32) -> Self {
         Self(REQUEST_TAG | (generation as u64) << 32 | index.0 as u64)
@@ -124,7 +152,7 @@ pub(crate) struct Op {
     pub(crate) extra: Option<Box<Extra>>,
     /// Of a planned collective: what starts it.
     pub(crate) start: Option<Start>,
-    /// The other side's operation, where one is needed.
+    /// The other side's operation, where one is needed. Of a task: the number of the call that it belongs to.
     pub(crate) remote: u64,
     /// Bytes already copied of a piecewise transfer.
     pub(crate) position: usize,
@@ -266,7 +294,8 @@ impl Operations {
             _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
-        debug_assert_eq!(slab.id(done), RequestId::SENT);
+        debug_assert_eq!(done, FIRST);
+        slab.op_mut(done).id = RequestId::SENT;
         Ok(slab)
     }
 
@@ -354,16 +383,19 @@ impl Operations {
         self.op(index).id
     }
 
-    /// The entry that `id` names, if it is live and of this slab.
+    /// The entry that `id` names, if it is live and of this slab; that of [`RequestId::SENT`] for what was complete when its
+    /// request was made.
     // TIER: short
     #[inline(always)]
     pub(crate) fn find(&self, id: RequestId) -> Option<OpIndex> {
         let index = id.0 as u32;
-        if index.wrapping_sub(FIRST_INDEX) >= self.used {
-            return None;
+        if index.wrapping_sub(FIRST_INDEX) < self.used {
+            let index = OpIndex(index);
+            if self.id(index) == id && self.record(index).kind != kind::FREE {
+                return Some(index);
+            }
         }
-        let index = OpIndex(index);
-        (self.id(index) == id && self.record(index).kind != kind::FREE).then_some(index)
+        find_ended(id)
     }
 
     /// The entry that `id` names or named: one that is free has another id than any that was given out.
@@ -425,6 +457,16 @@ impl Drop for Operations {
         // SAFETY: mapped by `new` with this size; all boxes inside are dropped and no reference remains.
         unsafe { os::unmap(self.ops.cast(), entries * size_of::<Op>()) };
     }
+}
+
+/// The entry of all that was complete when its request was made.
+const FIRST: OpIndex = OpIndex(FIRST_INDEX);
+
+#[cold]
+#[inline(never)]
+fn find_ended(id: RequestId) -> Option<OpIndex> {
+    let (call, _) = id.ended_collective()?;
+    (call != CallName::UNKNOWN).then_some(FIRST)
 }
 
 #[cold]

@@ -2,6 +2,7 @@
 //! The progress thread: what was started goes on while the program is outside MPI. A rank that computes looks at a flag
 //! that its peers set when they are through, and enters MPI again only then.
 
+use crate::call::CallName;
 use std::time::{Duration, Instant};
 
 use algorithms::Table;
@@ -117,7 +118,7 @@ fn is_reduced_meanwhile(settings: &Settings, size: u32, count: usize, time: Dura
         let mut given = Numbers::new(&vector(rank, count), false);
         let mut result = Numbers::new(&vec![0; count], false);
         let work = allreduce(comm.clone(), given.block(), result.block(), sum());
-        let mut request = task::spawn_collective(&comm, work).unwrap();
+        let mut request = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
         let meanwhile = rank != busy || computes_until(&through, size - 1, time);
         request::wait(process.vci(), &mut request, "test").unwrap();
         through.fetch_add(1, Ordering::Release);
@@ -186,7 +187,7 @@ fn operations_of_the_user_run_meanwhile() {
             std::thread::sleep(Duration::from_millis(20));
         }
         let work = allreduce(comm.clone(), block.clone(), block, op);
-        let mut request = task::spawn_collective(&comm, work).unwrap();
+        let mut request = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
         if process.rank() == 1 {
             assert!(computes_until(&through, 1, LONG_TIME));
             let start = Instant::now();

@@ -2,6 +2,7 @@
 //! `RANKPOINT_CHECK=collectives`: members that disagree all get the same error, which names them, and can go on.
 
 use super::*;
+use crate::call::CallName;
 use crate::comm::create;
 use crate::errors::Error;
 
@@ -169,8 +170,9 @@ fn nonblocking_ones_are_compared_too() {
         let comm = world(process);
         let mut data = [0; 2];
         let work = bcast(comm.clone(), longs(&mut data), process.rank());
-        let mut wrong = task::spawn_collective(&comm, work).unwrap();
-        let mut right = task::spawn_collective(&comm, barrier(comm.clone())).unwrap();
+        let mut wrong = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
+        let mut right =
+            task::spawn_collective(&comm, CallName::OTHER, barrier(comm.clone())).unwrap();
         request::wait(process.vci(), &mut right, "test").unwrap();
         let error = request::wait(process.vci(), &mut wrong, "test").unwrap_err();
         tells(
@@ -190,7 +192,7 @@ fn one_that_is_under_way_does_not_change_what_the_next_one_is() {
                 let (mut first, mut second) = ([1], [2]);
                 let block = longs(&mut first);
                 let work = allreduce(comm.clone(), block.clone(), block, sum());
-                let mut request = task::spawn_collective(&comm, work).unwrap();
+                let mut request = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
                 let block = longs(&mut second);
                 now(
                     process,

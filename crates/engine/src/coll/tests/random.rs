@@ -2,6 +2,7 @@
 //! Random lists of nonblocking collectives on several communicators, by random algorithms, that are waited for in another
 //! order at each rank.
 
+use crate::call::CallName;
 use algorithms::{Algorithm, Operation, Table};
 use fabric::sync::{AtomicUsize, Ordering};
 
@@ -54,7 +55,7 @@ fn start(comm: &Arc<Comm>, dice: &mut Dice) -> Pending {
     let numbers = |values: &[i64]| Numbers::new(values, holes);
     let nothing = |length: usize| Numbers::new(&vec![0; length], holes);
     let spawn = |work: std::pin::Pin<Box<dyn Future<Output = Result<()>>>>| {
-        task::spawn_collective(comm, work).unwrap()
+        task::spawn_collective(comm, CallName::OTHER, work).unwrap()
     };
     let shared = comm.clone();
     let (mut given, mut result, expected) = match kind {
@@ -203,7 +204,7 @@ fn at_once(
     };
     let shown = shown?.unwrap();
     STRAIGHT.fetch_add(1, Ordering::Relaxed);
-    Some(keep(comm, shown).unwrap())
+    Some(keep(comm, CallName::OTHER, shown).unwrap())
 }
 
 /// Collectives that took the straight line, counted to see that some do.

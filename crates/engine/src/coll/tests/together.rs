@@ -2,6 +2,7 @@
 //! Several collectives at once, and collectives of which one member fails.
 
 use super::*;
+use crate::call::CallName;
 
 /// Members start several collectives and complete them in different orders.
 #[test]
@@ -25,7 +26,7 @@ fn nonblocking_collectives_do_not_mix() {
                         composition(&sparse())
                     };
                     let work = allreduce(comm.clone(), block.clone(), block, op);
-                    task::spawn_collective(&comm, work).unwrap()
+                    task::spawn_collective(&comm, CallName::OTHER, work).unwrap()
                 })
                 .collect();
             now(process, barrier(comm.clone()));
