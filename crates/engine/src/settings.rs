@@ -190,6 +190,8 @@ settings! {
         "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
     cross_copy_bytes, "CROSS_COPY_BYTES", 1073741824, 0..=9223372036854775807, "bytes",
         "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks, or threads that wait at once, outnumber cores, all large messages are read";
+    shared_copy_bytes, "SHARED_COPY_BYTES", 3145728, 0..=9223372036854775807, "bytes",
+        "largest message that its receiver alone copies out of memory of MPI_Alloc_mem; longer ones go through the ring, which uses two cores, unless ranks, or threads that wait at once, outnumber cores";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";
     operations, "OPERATIONS", 1048576, 1024..=16777216, "operations",
@@ -198,8 +200,8 @@ settings! {
         "fruitless polls before a waiting rank starts to yield its core, when ranks do not outnumber cores";
     crowded_spin_polls, "CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
         "the same when ranks outnumber cores: about as long as an answer takes that is being given on another core";
-    yields, "YIELDS", 1000, 0..=1000000000, "yields",
-        "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores";
+    yields, "YIELDS", 20000, 0..=1000000000, "yields",
+        "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores: some milliseconds, of which a wake-up (30 to 80 us) is little";
     crowded_yields, "CROWDED_YIELDS", 40, 0..=1000000000, "yields",
         "the same when ranks outnumber cores";
     shared_collectives, "SHARED_COLLECTIVES", 1, 0..=1, "switch",

@@ -2,7 +2,7 @@
 //! Messages whose data travel when the receiver is known.
 //!
 //! The sender describes its message (REQUEST). The receiver then takes the shortest way that exists: it copies straight out of
-//! the node segment when the data lie there (`MPI_Alloc_mem`), reads the sender's private memory where the kernel allows it,
+//! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's private memory where the kernel allows it,
 //! or asks for pieces through the ring (PULL), which both sides copy at the same time. Some pieces may come unasked
 //! ([`super::early`]). Either way the sender learns that its
 //! buffer is free from DONE, or from having pushed the last piece.
@@ -34,14 +34,10 @@ const MANY: usize = 32;
 pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
-    let shared = if address == 0 {
-        None
-    } else {
-        state
-            .node
-            .segment
-            .offset_of(op.base, op.record.bytes as usize)
-    };
+    let (node, bytes) = (&state.node, op.record.bytes);
+    let shared = (address != 0 && bytes <= node.shared_copy_bytes)
+        .then(|| node.segment.offset_of(op.base, bytes as usize))
+        .flatten();
     if shared.is_none()
         && early::should_begin(state, index, peer)
         && early::transmit_begun(state, index, peer, word)

@@ -161,12 +161,19 @@ pub(crate) struct Node {
     pub(crate) fragment_bytes: u32,
     pub(crate) unexpected_bytes: u64,
     pub(crate) cross_copy_bytes: u64,
+    pub(crate) shared_copy_bytes: u64,
     pub(crate) cross_copy: bool,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
 }
 
 impl Node {
+    /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each piece through the
+    /// ring would cost a switch.
+    pub(crate) fn prefer_one_copy(&mut self) {
+        (self.cross_copy_bytes, self.shared_copy_bytes) = (0, u64::MAX);
+    }
+
     /// The job's clock in milliseconds, low half: what operations are stamped with.
     #[inline(always)]
     pub(crate) fn now_ms(&self) -> u32 {
@@ -196,7 +203,7 @@ impl Vci {
         let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
         let header = segment.header();
-        let node = Node {
+        let mut node = Node {
             segment: segment.clone(),
             me,
             clock: NonNull::from(&header.clock_ms),
@@ -204,15 +211,14 @@ impl Vci {
             eager_bytes: (settings.eager_bytes as usize).min(header.ring_payload_bytes as usize),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
-            cross_copy_bytes: if header.local_ranks > header.cores || settings.progress_thread != 0
-            {
-                0
-            } else {
-                settings.cross_copy_bytes
-            },
+            cross_copy_bytes: settings.cross_copy_bytes,
+            shared_copy_bytes: settings.shared_copy_bytes,
             cross_copy: settings.cross_copy != 0,
             proof: Box::new(header.job_id),
         };
+        if header.local_ranks > header.cores || settings.progress_thread != 0 {
+            node.prefer_one_copy();
+        }
         let state = VciState {
             ops,
             posted: PostedQueue::new(),

@@ -293,8 +293,7 @@ impl Vci {
     ) -> Result<()> {
         let _member = self.is_threaded().then(|| self.waiting.crowd.join());
         if self.waiting.crowd.outnumbers_cores() {
-            // Its two ends would have to be on cores at once for every piece of a message.
-            self.enter().node.cross_copy_bytes = 0;
+            self.enter().node.prefer_one_copy();
         }
         let events = self.enter().events;
         self.waiting.show(call, activity::POLLING, events);
