@@ -79,10 +79,10 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
     match binding {
         Binding::None => Ok(unbound),
         // One rank has nobody to keep away from its core, and may have threads that want all of them.
-        Binding::Automatic if ranks == 1 => Ok(unbound),
-        Binding::Automatic if ranks > cores => {
+        Binding::Automatic { .. } if ranks == 1 => Ok(unbound),
+        Binding::Automatic { cores_each } if ranks > cores => {
             let all = topology::usable_cores(&processors);
-            let each = settings::threads_per_rank().unwrap_or(1);
+            let each = cores_each.or_else(settings::threads_per_rank).unwrap_or(1);
             // With processors that a container gives no time for, or threads beside the ranks, the kernel knows better.
             let loose = cores as usize >= all.len() && all.len() > 1 && each == 1;
             Ok(if loose {
@@ -95,9 +95,12 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
                 unbound
             })
         }
-        Binding::Automatic => {
+        Binding::Automatic { cores_each } => {
             let all = topology::usable_cores(&processors);
-            let each = settings::threads_per_rank().unwrap_or(1).max(1);
+            let each = cores_each
+                .or_else(settings::threads_per_rank)
+                .unwrap_or(1)
+                .max(1);
             // Two jobs that start at the same time must not end up on the same cores while others idle.
             let (free, claims) = claim::free_cores(all, each.saturating_mul(ranks));
             Ok(spread(&free, ranks, each).map_or(unbound, |sets| Places {
@@ -107,11 +110,13 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
                 _claims: claims,
             }))
         }
-        Binding::Core => {
+        Binding::Core { cores_each } => {
             let all = topology::usable_cores(&processors);
-            match spread(&all, ranks, 1) {
+            match spread(&all, ranks, *cores_each) {
                 Some(sets) => {
-                    let (_, claims) = claim::free_cores(sets.clone(), ranks);
+                    let wanted = ranks * cores_each;
+                    let own = all.into_iter().take(wanted as usize).collect();
+                    let (_, claims) = claim::free_cores(own, wanted);
                     Ok(Places {
                         sets,
                         loose: false,
@@ -120,8 +125,12 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
                     })
                 }
                 None => Err(LaunchError::usage(format!(
-                    "--bind-to core wants a core for each of {ranks} ranks, but there are {}; \
+                    "--bind-to core wants {} for each of {ranks} ranks, but there are {}; \
                      leave the flag out to run them all the same",
+                    match cores_each {
+                        1 => "a core".to_owned(),
+                        cores => format!("{cores} cores"),
+                    },
                     all.len()
                 ))),
             }
@@ -176,7 +185,8 @@ pub(crate) fn parse_list(list: &str) -> Result<Vec<Vec<u32>>, LaunchError> {
     })
 }
 
-fn entry(text: &str) -> Option<Vec<u32>> {
+/// Numbers such as `3`, `4-7` or `0+2`; `None` if it is none of these.
+pub(crate) fn entry(text: &str) -> Option<Vec<u32>> {
     let mut set = Vec::new();
     for part in text.split('+') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -201,12 +211,12 @@ mod tests {
         assert_eq!(spread(&cores, 5, 1), None);
         assert_eq!(spread(&cores, 2, 3), None);
         assert!(
-            choose(&Binding::Core, 100_000)
+            choose(&Binding::Core { cores_each: 1 }, 100_000)
                 .unwrap_err()
                 .text
                 .contains("100000 ranks")
         );
-        let places = choose(&Binding::Automatic, 100_000).unwrap();
+        let places = choose(&Binding::default(), 100_000).unwrap();
         assert_eq!(places.loose, !places.sets.is_empty());
         if places.loose {
             assert_eq!(places.sets.len(), 100_000);

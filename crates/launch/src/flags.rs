@@ -3,6 +3,8 @@
 //!
 //! Names are written without dashes: one dash and two mean the same, as launchers do not agree on it.
 
+use crate::flag_table::{OTHERS, OURS};
+
 /// What a flag does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
@@ -41,10 +43,27 @@ pub(crate) enum Effect {
     OutputFolder,
     /// `--output LIST` of PRRTE.
     OutputList,
+    Unset,
+    AppendEnv,
+    PrependEnv,
+    ConfigFile,
+    PerNode,
+    OnePerNode,
+    MapBy,
+    CoresEach,
+    BindNone,
+    BindCore,
+    WholeLines,
+    Display,
+    ExitCodes,
+    Progress,
+    ReportPid,
     /// What it asks for is how things are.
     Granted,
     /// Means nothing here.
     Ignored,
+    /// Cannot be done, and doing without it would not be what is wanted.
+    Refused,
 }
 
 /// One flag.
@@ -53,82 +72,23 @@ pub(crate) struct FlagRow {
     /// Names of its values, one word each.
     pub(crate) values: &'static [&'static str],
     pub(crate) effect: Effect,
-    /// For `--help`; empty for flags of other launchers, which are listed together.
+    /// What it does, or why it is ignored or refused; for `--help` and for `docs/mpiexec-flags.md`.
     pub(crate) text: &'static str,
 }
 
-macro_rules! flags {
-    ($($($name:literal)|+, [$($value:literal)*], $effect:ident, $text:literal;)*) => {
-        pub(crate) const FLAGS: &[FlagRow] = &[$(FlagRow {
-            names: &[$($name),+],
-            values: &[$($value),*],
-            effect: Effect::$effect,
-            text: $text,
-        },)*];
-    };
-}
-
-flags! {
-    "n" | "np" | "c", ["N"], Ranks, "number of ranks of the program that follows (default 1)";
-    "env", ["NAME" "VALUE"], Env, "set a variable for this program";
-    "x", ["NAME[=VALUE]"], Export, "pass a variable on, or set it, for all programs";
-    "wdir" | "wd", ["DIR"], Directory, "working directory of this program";
-    "path", ["DIRS"], Path, "directories to search for this program before PATH";
-    "l" | "label" | "prepend-rank", [], Label, "put [rank] before each line; lines are never torn";
-    "outfile-pattern" | "outfile", ["FILE"], OutFile, "write standard output to files; %r in their name is the rank, %h the host, %R the rank with zeros in front";
-    "errfile-pattern" | "errfile", ["FILE"], ErrorFile, "the same for standard error";
-    "output", ["LIST"], OutputList, "dir=DIR or file=NAME: write output to files in or beside it; copy: to the terminal too; merge, tag, rank, timestamp";
-    "merge-stderr-to-stdout", [], Merge, "let standard error go where standard output goes";
-    "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, all or none (default 0)";
-    "bind-to", ["WHAT"], BindTo, "core, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
-    "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
-    "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
-    "stats", [], Stats, "print each rank's counters at the end";
-    "v" | "verbose", [], Verbose, "say what is done";
-    "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";
-    "q" | "quiet", [], Quiet, "say nothing about ignored flags";
-    "h" | "help" | "?", [], Help, "print this text";
-    "V" | "version", [], Version, "print the version";
-
-    "genv", ["NAME" "VALUE"], JobEnv, "";
-    "genvlist", ["NAMES"], JobEnvList, "";
-    "envlist", ["NAMES"], EnvList, "";
-    "genvnone", [], JobEnvNone, "";
-    "envnone", [], EnvNone, "";
-    "hosts" | "host" | "H", ["HOSTS"], Hosts, "";
-    "f" | "hostfile" | "machinefile" | "machine" | "default-hostfile", ["FILE"], HostFile, "";
-    "output-filename", ["NAME"], OutputFile, "";
-    "output-directory", ["DIR"], OutputFolder, "";
-    "tag-output", [], Tag, "";
-    "timestamp-output", [], TagTimestamp, "";
-    "prepend-timestamp", [], Timestamp, "";
-    "prepend-pattern", ["TEXT"], LabelPattern, "";
-    "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" | "localonly", [], Granted, "";
-    "mca" | "gmca" | "prtemca" | "pmixmca" | "gpmixmca" | "omca" | "pmca", ["NAME" "VALUE"], Ignored, "";
-    "ppn" | "perhost" | "npernode" | "N" | "map-by" | "rank-by" | "membind" | "topolib" | "iface" | "rmk" | "launcher"
-        | "bootstrap" | "launcher-exec" | "bootstrap-exec" | "order-nodes" | "usize" | "demux" | "arch" | "soft"
-        | "display" | "tune" | "am"
-        | "prefix" | "personality" | "runtime-options" | "cpu-set" | "cpu-list" | "cpus-per-proc" | "cpus-per-rank"
-        | "npersocket" | "branch-count" | "pmi-version" | "launch-agent"
-        | "preload-files" | "gpus-per-proc",
-        ["VALUE"], Ignored, "";
-    "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bynode" | "byslot" | "bycore"
-        | "nolocal" | "disable-hostname-propagation" | "disable-auto-cleanup" | "print-all-exitcodes" | "pmi-port"
-        | "enable-x" | "disable-x" | "noprefix" | "display-allocation" | "display-topo"
-        | "display-devel-map" | "display-devel-allocation" | "novm" | "forward-signals" | "enable-recovery"
-        | "disable-recovery" | "overload-allowed" | "no-overload" | "overcommit" | "ilp64" | "preload-binary" | "xml" | "report-state-on-timeout"
-        | "get-stack-traces" | "show-progress" | "continuous",
-        [], Ignored, "";
+/// All flags.
+pub(crate) fn rows() -> impl Iterator<Item = &'static FlagRow> {
+    OURS.iter().chain(OTHERS)
 }
 
 /// The row of a flag, by its name without dashes.
 pub(crate) fn find(name: &str) -> Option<&'static FlagRow> {
-    FLAGS.iter().find(|row| row.names.contains(&name))
+    rows().find(|row| row.names.contains(&name))
 }
 
 /// The name that is the least number of changes away from `name`; a name cut short is one change.
 pub(crate) fn nearest(name: &str) -> &'static str {
-    let names = FLAGS.iter().flat_map(|row| row.names);
+    let names = rows().flat_map(|row| row.names);
     let changes = |candidate: &&&str| match name.len() > 1 && candidate.starts_with(name) {
         true => 1,
         false => edit_distance(name, candidate),
@@ -139,7 +99,38 @@ pub(crate) fn nearest(name: &str) -> &'static str {
 /// A name with the dashes that its first owner writes.
 pub(crate) fn dashed(name: &str) -> String {
     let single = [
-        "np", "env", "wdir", "wd", "path", "stdin", "genv", "ppn", "hosts", "iface",
+        "np",
+        "env",
+        "envall",
+        "envlist",
+        "envnone",
+        "wdir",
+        "wd",
+        "path",
+        "stdin",
+        "genv",
+        "genvall",
+        "genvlist",
+        "genvnone",
+        "genvexcl",
+        "ppn",
+        "perhost",
+        "rr",
+        "grr",
+        "hosts",
+        "iface",
+        "configfile",
+        "outfile-pattern",
+        "errfile-pattern",
+        "prepend-rank",
+        "prepend-pattern",
+        "prepend-timestamp",
+        "print-rank-map",
+        "print-all-exitcodes",
+        "ordered-output",
+        "launcher",
+        "rmk",
+        "usize",
     ];
     let dashes = if name.len() == 1 || single.contains(&name) {
         "-"
@@ -155,7 +146,7 @@ pub(crate) fn help() -> String {
         "Start the ranks of an MPI job on this machine.\n\n\
          mpiexec [flags] program [arguments] [: [flags] program [arguments]]...\n\n",
     );
-    for row in FLAGS.iter().filter(|row| !row.text.is_empty()) {
+    for row in OURS {
         let mut left: Vec<_> = row.names.iter().map(|name| dashed(name)).collect();
         left.truncate(2);
         let left = format!("{} {}", left.join(", "), row.values.join(" "));
@@ -190,11 +181,11 @@ mod tests {
 
     #[test]
     fn every_name_stands_in_one_row() {
-        let mut names: Vec<_> = FLAGS.iter().flat_map(|row| row.names).collect();
+        let mut names: Vec<_> = rows().flat_map(|row| row.names).collect();
         let all = names.len();
         names.sort_unstable();
         names.dedup();
-        assert!(all > 100 && names.len() == all, "{} of {all}", names.len());
+        assert!(all > 200 && names.len() == all, "{} of {all}", names.len());
     }
 
     #[test]
@@ -203,5 +194,42 @@ mod tests {
         assert_eq!(nearest("time-out"), "timeout");
         assert_eq!(nearest("oversubscirbe"), "oversubscribe");
         assert_eq!(nearest("bind"), "bind-to");
+    }
+
+    #[test]
+    fn the_page_lists_every_flag_under_what_becomes_of_it() {
+        let page = include_str!("../../../docs/mpiexec-flags.md");
+        let chapters: Vec<_> = page.split("\n## ").skip(1).collect();
+        let [ours, others, granted, ignored, refused] = chapters[..] else {
+            panic!("{} chapters", chapters.len())
+        };
+        let mut lines = 0;
+        for row in rows() {
+            let chapter = match row.effect {
+                Effect::Granted => granted,
+                Effect::Ignored => ignored,
+                Effect::Refused => refused,
+                _ if OURS.iter().any(|own| own.names == row.names) => ours,
+                _ => others,
+            };
+            let names: Vec<_> = row
+                .names
+                .iter()
+                .map(|name| format!("`{}`", dashed(name)))
+                .collect();
+            let values = match &row.values.join(" ")[..] {
+                "" => String::new(),
+                values => format!(" {values}"),
+            };
+            let line = format!("| {}{values} | {} |\n", names.join(" "), row.text);
+            assert!(
+                chapter.contains(&line),
+                "docs/mpiexec-flags.md lacks {line}"
+            );
+            lines += 1;
+        }
+        // And no others.
+        let listed = page.lines().filter(|line| line.starts_with("| `"));
+        assert_eq!(listed.count(), lines);
     }
 }

@@ -36,8 +36,9 @@ struct Reader {
 
 impl InputPump {
     pub(crate) fn new(plan: Input, ranks: u32, terminal: bool) -> Self {
-        let pumps = match plan {
+        let pumps = match &plan {
             Input::Rank(_) => terminal,
+            Input::Ranks(readers) => terminal || readers.len() > 1,
             Input::All => terminal || ranks > 1,
             Input::None => false,
         };
@@ -53,7 +54,7 @@ impl InputPump {
 
     /// What rank `rank` gets as its standard input.
     pub(crate) fn reader_for(&mut self, rank: u32) -> io::Result<Stdio> {
-        if !reads_input(self.plan, rank) {
+        if !reads_input(&self.plan, rank) {
             return empty_input();
         }
         if !self.pumps {

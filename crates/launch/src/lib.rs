@@ -4,7 +4,9 @@
 //! A job passes through these files in this order:
 //!
 //! ```text
-//! arguments -> command_line (rows of flags) -> plan::JobPlan
+//! arguments -> command_line -> plan::JobPlan
+//!              flags, flag_table    rows: every flag of ours and of other launchers
+//!              config_file, output_flags, placement, variables: values of some of them
 //!           -> topology, binding     which processors each rank gets
 //!           -> files, pattern        files that output goes to, labels
 //!           -> start                 node segment, guard, one process per rank
@@ -23,8 +25,10 @@ mod balance;
 mod binding;
 mod claim;
 mod command_line;
+mod config_file;
 mod failure;
 mod files;
+mod flag_table;
 mod flags;
 mod input;
 mod lines;
@@ -34,6 +38,7 @@ pub mod outcome;
 mod output_flags;
 mod outputs;
 mod pattern;
+mod placement;
 pub mod plan;
 mod program;
 mod report;
@@ -42,6 +47,7 @@ mod start;
 mod stats;
 mod supervise;
 mod topology;
+mod variables;
 mod waits;
 
 pub use command_line::run_command_line;

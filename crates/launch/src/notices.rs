@@ -23,6 +23,26 @@ pub(crate) fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
+/// Writes the launcher's process id to standard output (`-`), standard error (`+`) or a file.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn tell_pid(to: &OsStr) -> Result<(), LaunchError> {
+    let text = format!("{}\n", std::process::id());
+    match to.to_str() {
+        Some("-") => print(&text),
+        // As for `say`.
+        Some("+") => drop(std::io::stderr().write_all(text.as_bytes())),
+        _ => std::fs::write(to, text).map_err(|error| {
+            LaunchError::usage(format!(
+                "cannot write the process id to {}: {error}",
+                to.display()
+            ))
+        })?,
+    }
+    Ok(())
+}
+
 /// The name of this machine.
 pub(crate) fn host_name() -> String {
     rustix::system::uname()
@@ -31,36 +51,53 @@ pub(crate) fn host_name() -> String {
         .into_owned()
 }
 
-/// Refuses hosts that are not this machine. Slots (`host:4`) are not looked at.
+/// Refuses hosts that are not this machine; returns their slots (`host:4`), one where none are told.
 pub(crate) fn require_this_host<'a>(
     hosts: impl Iterator<Item = &'a str>,
-) -> Result<(), LaunchError> {
+) -> Result<u32, LaunchError> {
     let own = host_name();
     let short = own.split('.').next().unwrap_or_default();
+    let mut all = 0u32;
     for host in hosts.map(str::trim).filter(|host| !host.is_empty()) {
-        let name = if host == "::1" {
-            host
-        } else {
-            host.split(':').next().unwrap_or_default()
+        let (name, slots) = match host {
+            "::1" => (host, ""),
+            _ => host.split_once(':').unwrap_or((host, "")),
         };
-        let here = ["localhost", "127.0.0.1", "::1", &own, short].contains(&name);
+        // PRRTE calls the first host of an allocation +n0.
+        let here = ["localhost", "127.0.0.1", "::1", "+n0", &own, short].contains(&name);
         if !here {
             return Err(LaunchError::usage(format!(
                 "host {name} is not this machine ({own}); this version runs jobs on one machine only"
             )));
         }
+        all = all.saturating_add(slots.parse().unwrap_or(1));
     }
-    Ok(())
+    Ok(all)
 }
 
-/// The same for the hosts in a file: one a line, the first word, `#` for comments.
-pub(crate) fn require_this_host_in(file: &OsStr) -> Result<(), LaunchError> {
+/// The same for the hosts in a file: one a line, the first word, `#` for comments; `slots=4` may stand behind it.
+pub(crate) fn require_this_host_in(file: &OsStr) -> Result<u32, LaunchError> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         LaunchError::usage(format!(
             "cannot read the host file {}: {error}",
             file.display()
         ))
     })?;
-    let lines = text.lines().filter_map(|line| line.split('#').next());
-    require_this_host(lines.filter_map(|line| line.split_whitespace().next()))
+    let mut all = 0u32;
+    for line in text.lines().filter_map(|line| line.split('#').next()) {
+        let Some(host) = line.split_whitespace().next() else {
+            continue;
+        };
+        let own = require_this_host(std::iter::once(host))?;
+        let line: String = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let slots = line
+            .replace(" = ", "=")
+            .replace(" =", "=")
+            .replace("= ", "=");
+        let told = slots
+            .split(' ')
+            .find_map(|word| word.strip_prefix("slots="));
+        all = all.saturating_add(told.and_then(|slots| slots.parse().ok()).unwrap_or(own));
+    }
+    Ok(all)
 }

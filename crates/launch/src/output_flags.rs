@@ -59,6 +59,11 @@ impl OutputFlags {
         self.labels.who = Some("[%r] ".to_owned());
     }
 
+    /// Lines without a label, but never torn.
+    pub(crate) fn whole_lines(&mut self) {
+        self.labels.who.get_or_insert_default();
+    }
+
     /// `--tag-output` as Open MPI writes it.
     pub(crate) fn tag(&mut self) {
         self.labels.who = Some("[1,%r]<%s>: ".to_owned());

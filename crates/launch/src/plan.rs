@@ -35,6 +35,10 @@ pub struct Talk {
     pub verbose: bool,
     /// Each rank's processors at the start.
     pub bindings: bool,
+    /// That all ranks are started.
+    pub progress: bool,
+    /// How each rank ends.
+    pub exits: bool,
 }
 
 /// A program and how many ranks run it.
@@ -73,6 +77,8 @@ impl Program {
 pub struct Environment {
     /// What is taken over.
     pub inherit: Inherit,
+    /// What of that is left out; a name that ends in a star is all that begin so.
+    pub remove: Vec<OsString>,
     /// What is set afterwards.
     pub set: Vec<(OsString, OsString)>,
 }
@@ -117,10 +123,12 @@ pub struct Routes {
 }
 
 /// Who reads the launcher's standard input.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Input {
     /// One rank; the others read an empty file.
     Rank(u32),
+    /// Each of these ranks gets a copy.
+    Ranks(Vec<u32>),
     /// Every rank gets a copy.
     All,
     /// Nobody.
@@ -128,15 +136,26 @@ pub enum Input {
 }
 
 /// Which processors the ranks get.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Binding {
     /// Cores of their own while cores suffice; else cores in turns, until the load becomes uneven.
-    #[default]
-    Automatic,
-    /// A core each; an error when cores do not suffice.
-    Core,
+    Automatic {
+        /// How many; `None` is as many as the ranks are going to have threads, as far as the environment tells.
+        cores_each: Option<u32>,
+    },
+    /// So many cores each; an error when cores do not suffice.
+    Core {
+        /// How many.
+        cores_each: u32,
+    },
     /// Whatever the launcher may use.
     None,
     /// Rank `i` gets entry `i` modulo the length: a set of processor numbers.
     User(Vec<Vec<u32>>),
+}
+
+impl Default for Binding {
+    fn default() -> Self {
+        Self::Automatic { cores_each: None }
+    }
 }

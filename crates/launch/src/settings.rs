@@ -112,6 +112,11 @@ fn unknown_name(name: &str) -> Option<String> {
     })
 }
 
+/// All variables, for `-x NAME*` and for those that leave some out.
+pub(crate) fn all() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
 /// The value of any variable, for `-x NAME`.
 #[expect(
     clippy::disallowed_methods,

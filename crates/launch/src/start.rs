@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes processes of a plan: the node segment, the guard, then one process per rank.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,7 +22,7 @@ use crate::input::InputPump;
 use crate::outcome::Exit;
 use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
-use crate::{program, settings, topology};
+use crate::{program, settings, topology, variables};
 
 /// A job whose ranks all run.
 pub(crate) struct Started {
@@ -95,7 +96,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
             input: None,
             guard,
         },
-        pump: InputPump::new(plan.input, size, std::io::stdin().is_terminal()),
+        pump: InputPump::new(plan.input.clone(), size, std::io::stdin().is_terminal()),
         wires: Wires {
             streams: Vec::new(),
             files,
@@ -267,6 +268,14 @@ fn set_environment(command: &mut Command, environment: &Environment) {
             }
         }
     }
+    if !environment.remove.is_empty() {
+        for (name, _) in settings::all() {
+            let is_out = |pattern: &OsString| variables::is_named(&name, pattern);
+            if environment.remove.iter().any(is_out) {
+                command.env_remove(&name);
+            }
+        }
+    }
     command.envs(environment.set.iter().map(|(name, value)| (name, value)));
 }
 
@@ -290,9 +299,10 @@ pub(crate) fn empty_input() -> io::Result<Stdio> {
 }
 
 /// Whether an input plan lets this rank read anything.
-pub(crate) fn reads_input(input: Input, rank: u32) -> bool {
+pub(crate) fn reads_input(input: &Input, rank: u32) -> bool {
     match input {
-        Input::Rank(reader) => reader == rank,
+        Input::Rank(reader) => *reader == rank,
+        Input::Ranks(readers) => readers.contains(&rank),
         Input::All => true,
         Input::None => false,
     }

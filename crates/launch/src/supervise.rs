@@ -233,7 +233,7 @@ impl Supervisor<'_> {
         };
         self.job.ranks[rank].exit = Some(exit);
         self.alive -= 1;
-        if self.plan.talk.verbose {
+        if self.plan.talk.verbose || self.plan.talk.exits {
             self.outputs.say(&format!(
                 "{} {exit} after {:.3} s",
                 self.name(rank),
@@ -435,7 +435,7 @@ impl Supervisor<'_> {
 
     fn tell_places(&mut self, places: &Places) {
         let talk = self.plan.talk;
-        if talk.verbose {
+        if talk.verbose || talk.progress {
             let ranks = self.job.ranks.len();
             self.outputs.say(&format!(
                 "started {ranks} ranks on {} in {:.1} ms",

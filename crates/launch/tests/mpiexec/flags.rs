@@ -89,7 +89,7 @@ fn flags_of_other_launchers_are_taken_with_one_notice() {
     assert_eq!((done.code(), done.sorted()), (0, vec!["V", "V"]));
     let sentence = done.sentence();
     assert!(
-        sentence.contains("--mca btl self, -ppn 2, --map-by slot"),
+        sentence.contains("--mca btl self, --map-by slot, -ppn 2"),
         "{sentence}"
     );
     let done = shell("--oversubscribe --allow-run-as-root -n 2", "true");

@@ -12,6 +12,7 @@
     reason = "these are tests"
 )]
 
+mod carried_flags;
 mod documentation;
 mod failures;
 mod files;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rows of [`crate::flags`]: our own flags, what scripts bring along from Hydra, Intel MPI and Open MPI, and what becomes of it.
+
+use crate::flags::{Effect, FlagRow};
+
+macro_rules! flags {
+    ($($($name:literal)|+, [$($value:literal)*], $effect:ident, $text:literal;)*) => {
+        &[$(FlagRow {
+            names: &[$($name),+],
+            values: &[$($value),*],
+            effect: Effect::$effect,
+            text: $text,
+        },)*]
+    };
+}
+
+/// Flags that `--help` lists.
+pub(crate) const OURS: &[FlagRow] = flags! {
+    "n" | "np" | "c", ["N"], Ranks, "number of ranks of the program that follows (default 1)";
+    "env", ["NAME" "VALUE"], Env, "set a variable for this program";
+    "x", ["NAME[=VALUE]"], Export, "pass a variable on, or set it, for all programs";
+    "wdir" | "wd", ["DIR"], Directory, "working directory of this program";
+    "path", ["DIRS"], Path, "directories to search for this program before PATH";
+    "configfile" | "app", ["FILE"], ConfigFile, "read programs from a file: each line what could stand between two colons";
+    "l" | "label" | "prepend-rank", [], Label, "put [rank] before each line; lines are never torn";
+    "outfile-pattern" | "outfile", ["FILE"], OutFile, "write standard output to files; %r in their name is the rank, %h the host, %R the rank with zeros in front";
+    "errfile-pattern" | "errfile", ["FILE"], ErrorFile, "the same for standard error";
+    "output", ["LIST"], OutputList, "dir=DIR or file=NAME: write output to files in or beside it; copy: to the terminal too; merge, tag, rank, timestamp";
+    "merge-stderr-to-stdout", [], Merge, "let standard error go where standard output goes";
+    "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, ranks such as 0,2-4, all or none (default 0)";
+    "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
+    "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
+    "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
+    "stats", [], Stats, "print each rank's counters at the end";
+    "v" | "verbose", [], Verbose, "say what is done";
+    "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";
+    "q" | "quiet", [], Quiet, "say nothing about ignored flags";
+    "h" | "help" | "?", [], Help, "print this text";
+    "V" | "version" | "info" | "show-version", [], Version, "print the version";
+};
+
+/// Flags of other launchers.
+pub(crate) const OTHERS: &[FlagRow] = flags! {
+    "genv", ["NAME" "VALUE"], JobEnv, "set a variable for all programs";
+    "set-env", ["NAME=VALUE"], Export, "set a variable for all programs";
+    "unset-env", ["NAME"], Unset, "leave a variable out; `NAME*` is all that begin so";
+    "genvexcl" | "envexcl", ["NAMES"], Unset, "leave these variables out";
+    "append-env", ["NAME[C]" "VALUE"], AppendEnv, "add to the end of a variable, behind the separator C";
+    "prepend-env", ["NAME[C]" "VALUE"], PrependEnv, "add to the beginning of a variable";
+    "genvlist", ["NAMES"], JobEnvList, "pass on these variables and PATH alone";
+    "envlist", ["NAMES"], EnvList, "the same for one program";
+    "genvnone", [], JobEnvNone, "pass on PATH alone";
+    "envnone", [], EnvNone, "the same for one program";
+    "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts must be this machine; without `-n`, the sum of their slots (`localhost:4`) is the number of ranks";
+    "f" | "hostfile" | "machinefile" | "machine" | "default-hostfile" | "add-hostfile", ["FILE"], HostFile, "the same for the hosts in a file (`localhost:4`, `localhost slots=4`)";
+    "ppn" | "perhost" | "npernode" | "N" | "grr", ["N"], PerNode, "without `-n` the number of ranks; else ignored, for there is one node";
+    "pernode" | "rr", [], OnePerNode, "the same with 1";
+    "map-by", ["POLICY"], MapBy, "`:PE=N` gives each rank N cores while there are enough, `ppr:N:node` is `-ppn N`; the rest is ignored";
+    "cpus-per-proc" | "cpus-per-rank", ["N"], CoresEach, "cores of each rank, while there are enough";
+    "bind-to-none", [], BindNone, "`--bind-to none`";
+    "bind-to-core", [], BindCore, "`--bind-to core`";
+    "output-filename", ["NAME"], OutputFile, "`--output file=NAME`";
+    "output-directory", ["DIR"], OutputFolder, "`--output dir=DIR`";
+    "tag-output", [], Tag, "`--output tag`: lines begin with `[1,RANK]<stdout>: `";
+    "timestamp-output", [], TagTimestamp, "`--output timestamp`: lines begin with the time";
+    "prepend-timestamp", [], Timestamp, "lines begin with the time";
+    "prepend-pattern", ["TEXT"], LabelPattern, "lines begin with a text in which `%r` is the rank";
+    "ordered-output", [], WholeLines, "lines are not torn";
+    "display", ["LIST"], Display, "`map` and `bind` are `--report-bindings`; the rest is ignored";
+    "display-devel-map" | "prot", [], Bindings, "`--report-bindings`";
+    "print-all-exitcodes", [], ExitCodes, "print how each rank ends";
+    "show-progress", [], Progress, "say when all ranks are started, and how long it took";
+    "report-pid", ["WHERE"], ReportPid, "print mpiexec's process id to standard output (`-`), standard error (`+`) or a file";
+
+    "genvall" | "envall" | "oversubscribe" | "allow-run-as-root" | "localonly" | "report-state-on-timeout" | "bycore" | "byslot"
+        | "overcommit" | "overload-allowed" | "no-aggregate-help" | "no-ready-msg", [], Granted, "is how things are";
+
+    "mca" | "gmca" | "prtemca" | "pmixmca" | "gpmixmca" | "omca" | "pmca" | "prtmca", ["NAME" "VALUE"], Ignored, "parameters of Open MPI's components";
+    "tune" | "am" | "personality" | "runtime-options" | "stream-buffering" | "with-ft" | "gpu-support" | "pset", ["VALUE"], Ignored, "settings of Open MPI or Intel MPI (ours: `docs/settings.md`)";
+    "xml" | "enable-recovery" | "disable-recovery" | "continuous" | "report-child-jobs-separately" | "get-stack-traces"
+        | "display-comm" | "display-comm-finalize" | "silent-abort", [], Ignored, "habits of Open MPI or Intel MPI that have no counterpart";
+    "disable-auto-cleanup" | "cleanup", [], Ignored, "a rank that fails inside MPI ends the job here";
+    "rank-by" | "membind" | "topolib" | "cpu-set" | "cpu-list" | "slot-list" | "npersocket" | "cpu-bind" | "binding" | "rankfile" | "rf"
+        | "rankmap" | "gpus-per-proc" | "use-app-topology", ["VALUE"], Ignored, "placement inside the machine by other means than `--bind-to`";
+    "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bynode" | "bysocket" | "no-overload"
+        | "bind-to-socket" | "bind-to-board" | "display-allocation" | "display-topo" | "display-devel-allocation" | "novm", [], Ignored, "placement inside the machine by other means than `--bind-to`";
+    "iface" | "rmk" | "launcher" | "bootstrap" | "launcher-exec" | "bootstrap-exec" | "bootstrap-exec-args" | "order-nodes"
+        | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "launch-agent" | "preload-files"
+        | "localhost" | "nameserver" | "hosts-group" | "tmpdir" | "max-vm-size" | "dvm" | "report-uri" | "pmix-prefix"
+        | "app-pmix-prefix" | "keepalive" | "singleton" | "spawn-timeout" | "ompi-server" | "server-wait-time" | "max-restarts"
+        | "num-connect-retries" | "memory-alloc-kinds" | "forward-signals", ["VALUE"], Ignored, "how several machines are reached, and what runs on them";
+    "nolocal" | "disable-hostname-propagation" | "pmi-port" | "enable-x" | "disable-x" | "noprefix" | "no-app-prefix"
+        | "hybrid-hosts" | "skip-launch-node" | "hetero-nodes" | "preload-binary" | "ilp64" | "noconf" | "pmi-aggregate" | "pmi-noaggregate"
+        | "debug-daemons" | "debug-daemons-file" | "debug-devel" | "debug" | "leave-session-attached" | "set-sid" | "system-server" | "system-server-first"
+        | "system-server-only" | "do-not-connect" | "do-not-resolve" | "wait-for-server" | "set-cwd-to-session-dir" | "output-proctable"
+        | "profile", [], Ignored, "how several machines are reached, and what runs on them";
+    "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `RANKPOINT_CHECK=collectives`)";
+
+    "gdb" | "gdb-args" | "gdb-ia" | "gdba" | "tv" | "tva" | "stop-on-exec" | "stop-in-init" | "stop-in-app" | "xterm" | "debugger" | "gtool" | "gtoolfile" | "valgrind", [], Refused,
+        "mpiexec starts no tools; start the tool as the program: mpiexec -n 2 xterm -e gdb --args PROGRAM, mpiexec -n 2 valgrind PROGRAM";
+    "umask", ["MASK"], Refused, "set it in the shell, and the ranks have it: (umask 027; mpiexec ...)";
+    "do-not-launch", [], Refused, "mpiexec has no trial run; --report-bindings tells the places of a job whose program is true";
+    "gpu-subdevs-per-proc", ["N"], Refused, "which parts of a GPU a rank sees is the driver's matter: CUDA_VISIBLE_DEVICES, ZE_AFFINITY_MASK";
+};
