@@ -18,7 +18,7 @@ use crate::traffic::{Message, Random, Traffic};
 const SHORT: u8 = 1;
 const PIECE: u8 = 2;
 /// Longest sleep: who finds work then was not woken for it.
-const SLEEP: Duration = Duration::from_secs(4);
+const SLEEP: Duration = Duration::from_secs(3);
 /// Without progress for so long the process tells its state and fails.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// What a survivor still waits for messages that were on their way.
@@ -37,6 +37,8 @@ struct Player<'a> {
     sent: u64,
     received: u64,
     sleeps: u64,
+    /// Sleeps that found work when their time was over.
+    late: u32,
     random: Random,
     progressed: Instant,
 }
@@ -103,6 +105,7 @@ impl<'a> Player<'a> {
             sent: 0,
             received: 0,
             sleeps: 0,
+            late: 0,
             random: Random::new(case.seed + 100 + u64::from(me)),
             progressed: Instant::now(),
         }
@@ -237,8 +240,9 @@ impl<'a> Player<'a> {
         let start = Instant::now();
         sleeper.sleep(SLEEP);
         self.sleeps += 1;
-        let was_late = start.elapsed() >= SLEEP && self.step();
-        if was_late && !self.case.may_be_late {
+        self.late += u32::from(start.elapsed() >= SLEEP && self.step());
+        // A machine that stood still for so long, between the other's message and its ring, looks the same once.
+        if self.late > 1 && !self.case.may_be_late {
             self.give_up("slept although there was work");
         }
         if self.progressed.elapsed() > PATIENCE {
