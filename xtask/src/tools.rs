@@ -19,6 +19,11 @@ pub(crate) const CC: Tool = Tool {
     probe: &["cc", "--version"],
     package: "gcc",
 };
+pub(crate) const CXX: Tool = Tool {
+    name: "a C++ compiler",
+    probe: &["c++", "--version"],
+    package: "g++",
+};
 pub(crate) const VALGRIND: Tool = Tool {
     name: "valgrind",
     probe: &["valgrind", "--version"],

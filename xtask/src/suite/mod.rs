@@ -98,6 +98,7 @@ const STEPS: &[Step] = &[
     ("profiling", profiling::layers),
     ("python", others::python),
     ("mpich", others::mpich),
+    ("applications", others::applications),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("memory", memory::budgets),

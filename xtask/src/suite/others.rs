@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Others' test suites on Rankpoint: those of Python's MPI bindings and of MPICH, each built and run by a script of `tests`.
+//! Others' test suites on Rankpoint: those of Python's MPI bindings, of MPICH and of a library of solvers, each built and run by a script of `tests`.
 
 use super::Found;
 use crate::tools::{self, Tool};
@@ -55,6 +55,18 @@ pub(super) fn mpich_whole() -> Result<Found, String> {
         arguments: &["--whole"],
         needs: BUILD_TOOLS,
         limit_s: 5400,
+    };
+    suite.run()
+}
+
+/// Those of a library that applications use.
+pub(super) fn applications() -> Result<Found, String> {
+    let suite = Suite {
+        name: "hypre",
+        script: "tests/applications/run.py",
+        arguments: &[],
+        needs: &[tools::CC, tools::CXX, tools::MAKE, tools::PYTHON],
+        limit_s: 900,
     };
     suite.run()
 }
