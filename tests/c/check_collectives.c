@@ -56,6 +56,48 @@ int main(int argc, char **argv)
         CHECK(MPI_Ibcast(a, 1 + last, MPI_INT, 0, world, &request) == MPI_SUCCESS);
         TELLS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, "2 of MPI_INT");
 
+        /* It is the program's call that is named, not what the library does for it. */
+        MPI_Comm made;
+        if (last)
+            TELLS(MPI_Allgather(a, 1, MPI_INT, b, 1, MPI_INT, world), MPI_ERR_OTHER, "said MPI_Allgather");
+        else
+            TELLS(MPI_Comm_split(world, 0, rank, &made), MPI_ERR_OTHER, "said MPI_Comm_split");
+        if (last)
+            TELLS(MPI_Comm_dup(world, &made), MPI_ERR_OTHER, "said MPI_Comm_create");
+        else {
+            MPI_Group group;
+            MPI_Comm_group(world, &group);
+            TELLS(MPI_Comm_create(world, group, &made), MPI_ERR_OTHER, "said MPI_Comm_dup");
+            MPI_Group_free(&group);
+        }
+        /* Blocking and nonblocking forms do not match (MPI-5.0, section 6.12). */
+        if (last) {
+            TELLS(MPI_Barrier(world), MPI_ERR_OTHER, "said MPI_Ibarrier");
+        } else {
+            CHECK(MPI_Ibarrier(world, &request) == MPI_SUCCESS);
+            TELLS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER, "MPI_Ibarrier: the ranks disagree about the operation");
+        }
+        CHECK(MPI_Iallreduce(a, b, 1, MPI_INT, last ? MPI_MAX : MPI_SUM, world, &request) == MPI_SUCCESS);
+        TELLS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OP, "MPI_Wait: MPI_Iallreduce: the ranks disagree about the reduction");
+        if (last)
+            TELLS(MPI_Bcast_init(a, 1, MPI_INT, 0, world, MPI_INFO_NULL, &request), MPI_ERR_OTHER, "said MPI_Barrier_init");
+        else
+            TELLS(MPI_Barrier_init(world, MPI_INFO_NULL, &request), MPI_ERR_OTHER, "said MPI_Bcast_init");
+        CHECK(MPI_Allreduce_init(a, b, 1 + last, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request) == MPI_SUCCESS);
+        MPI_Start(&request);
+        TELLS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, "MPI_Allreduce_init: the ranks disagree about the amount");
+        MPI_Request_free(&request);
+
+        /* Of counts that all ranks give, the first one that differs. */
+        counts[size - 1] += last;
+        TELLS(MPI_Allgatherv(a, counts[rank], MPI_INT, b, counts, places, MPI_INT, world), MPI_ERR_COUNT,
+              size == 2   ? "argument 'recvcounts' at index 1: rank 0 said 2 of MPI_INT (8 bytes); rank 1 said 3 of MPI_INT (12 bytes)"
+              : size == 3 ? "argument 'recvcounts' at index 2: ranks 0..1 said 1 of MPI_INT (4 bytes); rank 2 said 2 of MPI_INT (8 bytes)"
+                          : "argument 'recvcounts' at index 4: ranks 0..3 said 1 of MPI_INT (4 bytes); rank 4 said 2 of MPI_INT (8 bytes)");
+        TELLS(MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, world), MPI_ERR_COUNT, "argument 'recvcounts' at index ");
+        counts[size - 1] -= last;
+        TELLS(MPI_Allgather(a, 1, MPI_INT, b, 1 + last, MPI_INT, world), MPI_ERR_COUNT, "argument 'recvcount': rank");
+
         /* The same data in other words are the same data. */
         MPI_Datatype pair;
         MPI_Type_vector(2, 1, 2, MPI_INT, &pair);

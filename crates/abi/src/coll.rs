@@ -20,9 +20,17 @@ use crate::coll_buffers::{
 use crate::handle::COMMS;
 use crate::type_create::Address;
 
+/// How a call ends, in two words, which functions hand on in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Ending {
+    request: *mut MPI_Request,
+    /// The number of a nonblocking call, or one of the others below.
+    form: u64,
+}
+
 /// How a call ends.
 #[derive(Clone, Copy)]
-pub(crate) enum Ending {
+pub(crate) enum Ends {
     /// When the operation is complete.
     Complete,
     /// At once, with a request of the running operation.
@@ -31,12 +39,43 @@ pub(crate) enum Ending {
     Planned(*mut MPI_Request),
 }
 
+const COMPLETE: u64 = 0;
+const PLANNED: u64 = u64::MAX;
+
+impl Ending {
+    pub(crate) const COMPLETE: Self = Self {
+        request: std::ptr::null_mut(),
+        form: COMPLETE,
+    };
+
+    #[inline(always)]
+    pub(crate) const fn started(request: *mut MPI_Request, call: CallName) -> Self {
+        let form = call.number();
+        Self { request, form }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn planned(request: *mut MPI_Request) -> Self {
+        let form = PLANNED;
+        Self { request, form }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn how(self) -> Ends {
+        match self.form {
+            COMPLETE => Ends::Complete,
+            PLANNED => Ends::Planned(self.request),
+            number => Ends::Started(self.request, CallName::from_number(number)),
+        }
+    }
+}
+
 /// Writes the three entry points of a collective: blocking, nonblocking and persistent, in this order.
 macro_rules! forms {
     ($work:ident($($argument:ident: $kind:ty),*); $now:ident $started:ident $planned:ident;) => {
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
         pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
-            let (call, ending) = (stringify!($now), $crate::coll::Ending::Complete);
+            let (call, ending) = (stringify!($now), $crate::coll::Ending::COMPLETE);
             // SAFETY: passed on.
             $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
         }
@@ -49,7 +88,7 @@ macro_rules! forms {
         ) -> i32 {
             let call = stringify!($started);
             let name = const { engine::call::CallName::of(stringify!($started)) };
-            let ending = $crate::coll::Ending::Started(request, name);
+            let ending = $crate::coll::Ending::started(request, name);
             // SAFETY: passed on.
             $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
         }
@@ -61,7 +100,7 @@ macro_rules! forms {
             info: mpi_abi_sys::types::MPI_Info,
             request: *mut mpi_abi_sys::types::MPI_Request,
         ) -> i32 {
-            let (call, ending) = (stringify!($planned), $crate::coll::Ending::Planned(request));
+            let (call, ending) = (stringify!($planned), $crate::coll::Ending::planned(request));
             $crate::error::run(call, comm, || {
                 if info != mpi_abi_sys::constants::MPI_INFO_NULL {
                     $crate::handle::INFOS.find(info, "info")?;
@@ -83,8 +122,8 @@ macro_rules! attempt {
         $call:ident, $found:ident, $ending:ident,
         $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
     ) => {
-        match $ending {
-            $crate::coll::Ending::Complete => {
+        match $ending.how() {
+            $crate::coll::Ends::Complete => {
                 // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let outcome = unsafe {
@@ -95,7 +134,10 @@ macro_rules! attempt {
                     None => None,
                 }
             }
-            $crate::coll::Ending::Started(request, name) => {
+            $crate::coll::Ends::Started(request, name) => {
+                // First, while the handle is at hand: most often it is complete then, and this stays.
+                // SAFETY: the result is writable (crate head).
+                unsafe { *request = engine::coll::ended($found, name).0 as usize };
                 // SAFETY: as above.
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let begun = unsafe {
@@ -106,7 +148,7 @@ macro_rules! attempt {
                     None => None,
                 }
             }
-            $crate::coll::Ending::Planned(_) => {
+            $crate::coll::Ends::Planned(_) => {
                 $(let $op = $op.clone();)?
                 Some(if $found.size() == 2 {
                     // SAFETY: as above; each persistent request has a communicator of its own (`coll::plan`), which is as large.
@@ -125,7 +167,7 @@ macro_rules! attempt {
 }
 pub(crate) use attempt;
 
-/// The request of a collective that was started on the straight line.
+/// Changes the request of a collective that was started on the straight line if it is not complete.
 #[inline(always)]
 pub(crate) fn started(
     comm: &Comm,
@@ -133,9 +175,11 @@ pub(crate) fn started(
     begun: Result<Begun<'_>>,
     request: *mut MPI_Request,
 ) -> Result<()> {
-    let id = coll::keep(comm, call, begun?)?;
-    // SAFETY: the result is writable (crate head).
-    unsafe { *request = id.0 as usize };
+    if let Some(shown) = begun? {
+        let id = coll::keep(comm, call, *shown)?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *request = id.0 as usize };
+    }
     Ok(())
 }
 
@@ -156,15 +200,15 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     arguments: A,
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
-    let (request, id) = match ending {
-        Ending::Complete => {
+    let (request, id) = match ending.how() {
+        Ends::Complete => {
             return task::block_on(comm.process().vci(), call, work(comm, arguments));
         }
-        Ending::Started(request, name) => {
+        Ends::Started(request, name) => {
             let started = task::spawn_collective(&comm.clone(), name, work(comm, arguments))?;
             (request, started)
         }
-        Ending::Planned(request) => {
+        Ends::Planned(request) => {
             let again = move |comm| work(comm, arguments.clone());
             (request, coll::plan(call, &comm, short, again)?)
         }

@@ -86,7 +86,7 @@ pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let id = unsafe { &mut *request.cast::<RequestId>() };
-    let is_done = if id.is_ended() {
+    let is_done = if id.is_ended_at() {
         *id = RequestId::NULL;
         true
     } else {

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-/// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), and what makes communicators of several ranks.
-const NAMES: [&str; 83] = [
+/// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
+const NAMES: [&str; 84] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -89,6 +89,7 @@ const NAMES: [&str; 83] = [
     "MPI_Graph_create",
     "MPI_Dist_graph_create",
     "MPI_Dist_graph_create_adjacent",
+    "MPI_Finalize",
 ];
 
 /// A collective MPI call, or that it is not known which one.
@@ -122,16 +123,19 @@ impl CallName {
         }
     }
 
-    /// The call that [`Self::number`] made a number of; [`Self::UNKNOWN`] for any other number.
+    /// The call that [`Self::number`] made a number of. Any other number gives one that is not known.
+    #[inline(always)]
     pub const fn from_number(number: u64) -> Self {
-        if number <= NAMES.len() as u64 || number == Self::OTHER.0 as u64 {
-            Self(number as u8)
-        } else {
-            Self::UNKNOWN
-        }
+        Self(number as u8)
+    }
+
+    /// Whether there is such a call.
+    pub fn is_known(self) -> bool {
+        self == Self::OTHER || self.name().is_some()
     }
 
     /// The call as a number below 256; 0 is none.
+    #[inline(always)]
     pub const fn number(self) -> u64 {
         self.0 as u64
     }
@@ -176,7 +180,8 @@ mod tests {
         }
         assert_eq!(CallName::of("MPI_Send"), CallName::UNKNOWN);
         assert_eq!(CallName::of_collective("MPI_Send"), CallName::OTHER);
-        assert_eq!(CallName::from_number(254), CallName::UNKNOWN);
+        assert!(CallName::OTHER.is_known() && !CallName::from_number(254).is_known());
+        assert!(!CallName::UNKNOWN.is_known());
         assert_eq!(CallName::OTHER.to_string(), "a collective");
         const { assert!(NAMES.len() < 254) };
     }

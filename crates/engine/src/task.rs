@@ -6,7 +6,7 @@
 //! words of shared memory, so a poll after each round of progress is all the waking they need.
 
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
@@ -120,6 +120,48 @@ pub(crate) enum Polled {
 thread_local! {
     /// What the future that this thread polled last waits for besides.
     static WATCH: Cell<Option<Watch>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    /// The call that the future belongs to that this thread polls: its name in C where it is known.
+    static CALL: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// The collective call to which the future that is being polled belongs; known of tasks only where ranks compare their calls.
+pub(crate) fn current_call() -> CallName {
+    CallName::of(CALL.get())
+}
+
+/// A future that says to which call it belongs when it is polled, where ranks compare their calls.
+fn named(comm: &Comm, call: CallName, mut future: Boxed) -> Boxed {
+    if !comm.process.settings().check.collectives {
+        return future;
+    }
+    let name = call.name().unwrap_or("");
+    Box::pin(poll_fn(move |context| {
+        let before = CALL.replace(name);
+        let outcome = future.as_mut().poll(context);
+        CALL.set(before);
+        outcome
+    }))
+}
+
+/// Says in which call an error came up that another call tells.
+async fn ended_in(call: CallName, future: impl Future<Output = Result<()>>) -> Result<Status> {
+    match (future.await, call.name()) {
+        (Ok(()), _) => Ok(Status::EMPTY),
+        (Err(error), None) => Err(error),
+        (Err(error), Some(name)) => Err(error.in_call(name)),
+    }
+}
+
+/// The future of a collective whose end another call tells.
+pub(crate) fn apart(
+    comm: &Comm,
+    call: CallName,
+    future: impl Future<Output = Result<()>> + 'static,
+) -> Boxed {
+    named(comm, call, Box::pin(ended_in(call, future)))
 }
 
 /// Says which word the future that is being polled waits for.
@@ -309,6 +351,7 @@ pub fn block_on<T>(
     loop {
         let seen = vci.enter().events;
         WATCH.set(None);
+        CALL.set(call);
         if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
             return outcome;
         }
@@ -333,15 +376,7 @@ pub fn spawn(
     comm: &Comm,
     future: impl Future<Output = Result<Status>> + 'static,
 ) -> Result<RequestId> {
-    spawn_as(comm, CallName::UNKNOWN, future)
-}
-
-fn spawn_as(
-    comm: &Comm,
-    call: CallName,
-    future: impl Future<Output = Result<Status>> + 'static,
-) -> Result<RequestId> {
-    let request = new_request(comm, call)?;
+    let request = new_request(comm, CallName::UNKNOWN)?;
     comm.vci.start_task(request, Box::pin(future));
     Ok(request)
 }
@@ -454,8 +489,9 @@ pub fn spawn_collective(
     call: CallName,
     future: impl Future<Output = Result<()>> + 'static,
 ) -> Result<RequestId> {
-    let work = async move { future.await.map(|()| Status::EMPTY) };
-    spawn_as(comm, call, work)
+    let request = new_request(comm, call)?;
+    comm.vci.start_task(request, apart(comm, call, future));
+    Ok(request)
 }
 
 /// A request that neither sends nor receives: of a task, of a collective if its call is known, or completed by the user (generalized

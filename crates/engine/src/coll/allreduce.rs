@@ -141,10 +141,10 @@ pub async fn reduce_scatter(
     let mut round = Round::new(comm);
     if round.checks() {
         let statement = Statement::new(Call::ReduceScatter).with_op(&op);
-        let statement = statement
-            .with_data(&send)
-            .with_lists(counts.iter().copied());
-        Box::pin(check::same(&mut round, statement)).await?;
+        let part = |&count: &usize| check::Data::of_elements(&send, count);
+        let parts: Vec<_> = counts.iter().map(part).collect();
+        let statement = statement.with_data(&send);
+        Box::pin(check::same_lists(&mut round, statement, &parts)).await?;
     }
     if send.bytes() == 0 {
         return round.outcome();

@@ -20,8 +20,8 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
 
 pub(super) use groups::{Content, Flow, between};
-pub(super) use statement::{Call, Statement};
-use statement::{Data, WORDS, call_text};
+pub(super) use statement::{Call, Data, Statement};
+use statement::{WORDS, call_name, call_text, calls_differ};
 
 /// Whether some process of this program checks: only then datatypes are asked for their signatures.
 static SIGNS: AtomicBool = AtomicBool::new(false);
@@ -104,15 +104,18 @@ fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String
     Error::new(class, text)
 }
 
-/// Has all members state what they are about to do, and compares it. The data are compared if `same_data`.
+/// Has all members state what they are about to do, and compares it, also what they know of the pieces of all. The data are compared
+/// if `same_data`.
 async fn compare(
     round: &mut Round,
     statement: Statement,
+    lists: &[Data],
     same_data: bool,
 ) -> Result<Vec<[u64; WORDS]>> {
+    let statement = statement.with_lists(lists);
     let said = tell(round, &statement.words()).await;
     let differ = |index: usize| said.iter().any(|words| words[index] != said[0][index]);
-    if differ(0) {
+    if calls_differ(&said) {
         let texts = said.iter().map(call_text);
         return Err(disagreement(ErrorClass::ERR_OTHER, "operation", texts));
     }
@@ -129,6 +132,9 @@ async fn compare(
             "reduction operation",
             texts,
         ));
+    }
+    if differ(6) {
+        return Err(first_difference(round, lists, call_name(&said[0])).await);
     }
     let data = |words: &[u64; WORDS]| Data::from_words(&words[3..6]);
     if same_data {
@@ -157,16 +163,6 @@ async fn compare(
             ));
         }
     }
-    if differ(6) {
-        let texts = said
-            .iter()
-            .map(|words| format!("counts with digest {:x}", words[6]));
-        return Err(disagreement(
-            ErrorClass::ERR_COUNT,
-            "counts of all ranks",
-            texts,
-        ));
-    }
     Ok(said)
 }
 
@@ -180,7 +176,46 @@ pub(crate) async fn creation(round: &mut Round) -> Result<()> {
 
 /// Members do the same with the same data.
 pub(super) async fn same(round: &mut Round, statement: Statement) -> Result<()> {
-    compare(round, statement, true).await.map(drop)
+    same_lists(round, statement, &[]).await
+}
+
+/// As [`same`] of members that all know the piece of each.
+pub(super) async fn same_lists(
+    round: &mut Round,
+    statement: Statement,
+    lists: &[Data],
+) -> Result<()> {
+    compare(round, statement, lists, true).await.map(drop)
+}
+
+/// The error of members that know different lengths of pieces: the first such piece.
+#[cold]
+async fn first_difference(round: &mut Round, lists: &[Data], call: Option<&str>) -> Error {
+    let mut of_first: Vec<u64> = lists.iter().map(|data| data.bytes).collect();
+    round.bcast_words(&mut of_first, 0).await;
+    let mut pairs = lists.iter().zip(&of_first);
+    let own = pairs.position(|(data, &bytes)| data.bytes != bytes);
+    let mut words = [0; WORDS];
+    words[0] = own.map_or(u64::MAX, |index| index as u64);
+    let told = tell(round, &words).await;
+    let index = told.iter().map(|words| words[0]).min().unwrap_or(0) as usize;
+    if let Some(data) = lists.get(index) {
+        words[..3].copy_from_slice(&data.words());
+    }
+    let said = tell(round, &words).await;
+    let what = match call {
+        Some(call)
+            if call.contains("scatter_block") || call.to_lowercase().ends_with("allgather") =>
+        {
+            "argument 'recvcount'".to_owned()
+        }
+        Some(_) => format!("argument 'recvcounts' at index {index}"),
+        None => format!("piece of rank {index}"),
+    };
+    let texts = said
+        .iter()
+        .map(|words| Data::from_words(&words[..3]).text());
+    disagreement(ErrorClass::ERR_COUNT, &what, texts)
 }
 
 /// What one member found wrong about another: whose data, what they are, and what was expected.
@@ -240,7 +275,7 @@ pub(super) async fn rooted(
     if let Some(block) = pieces.map(|pieces| pieces.piece(root)).or(own) {
         statement = statement.with_data(block);
     }
-    let said = compare(round, statement, equal).await?;
+    let said = compare(round, statement, &[], equal).await?;
     if equal {
         return Ok(());
     }
@@ -255,10 +290,9 @@ pub(super) async fn allgather(
     pieces: &Pieces,
 ) -> Result<()> {
     let own = send.unwrap_or_else(|| pieces.piece(round.rank));
-    let statement = Statement::new(Call::Allgather)
-        .with_data(own)
-        .with_lists(pieces.0.iter().map(Block::bytes));
-    let said = compare(round, statement, false).await?;
+    let statement = Statement::new(Call::Allgather).with_data(own);
+    let lists: Vec<Data> = pieces.0.iter().map(Data::of).collect();
+    let said = compare(round, statement, &lists, false).await?;
     // Who knows the pieces by another type than others may be alone with what it finds.
     report(round, first_wrong(&said, pieces, None)).await
 }
@@ -274,7 +308,7 @@ pub(super) async fn alltoall(
         Sizes::Equal => Call::Alltoall,
         Sizes::Varying => Call::Alltoallv,
     };
-    compare(round, Statement::new(call), false).await?;
+    compare(round, Statement::new(call), &[], false).await?;
     let size = round.size as usize;
     let bytes = 3 * size_of::<u64>();
     let (mut out, mut into) = (Scratch::new(bytes * size), Scratch::new(bytes * size));

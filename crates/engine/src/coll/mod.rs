@@ -48,4 +48,4 @@ pub use primitives::{Block, RawMut};
 pub use reduce::reduce;
 pub(crate) use reuse::UsedCommons;
 pub use scan::{exscan, scan};
-pub use shown::{keep, plan};
+pub use shown::{ended, keep, plan};

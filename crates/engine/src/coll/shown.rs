@@ -16,7 +16,6 @@ use crate::call::CallName;
 use crate::comm::{Comm, create};
 use crate::errors::{Error, Result};
 use crate::op::Reduction;
-use crate::request::Status;
 use crate::task::{self, Begun, Boxed, Kept, Plan, ShortPlan, new_request};
 use crate::vci::operations::RequestId;
 
@@ -435,20 +434,18 @@ impl Encounter<'_> {
     }
 }
 
-/// The request of a collective that has been started: one that says no more than what it was if it is complete.
+/// The request of a collective that was complete when it was started.
+#[inline(always)]
+pub fn ended(comm: &Comm, call: CallName) -> RequestId {
+    RequestId::ended(call, comm.handle.load(Ordering::Relaxed))
+}
+
+/// The request of a collective that has been started, of which this is left.
 ///
 /// # Errors
 /// When no operation is free.
-#[inline(always)]
-pub fn keep(comm: &Comm, call: CallName, begun: Begun<'_>) -> Result<RequestId> {
-    match begun {
-        None => Ok(RequestId::ended(call, comm.handle.load(Ordering::Relaxed))),
-        Some(shown) => keep_rest(comm, call, *shown),
-    }
-}
-
 #[inline(never)]
-fn keep_rest(comm: &Comm, call: CallName, shown: Kept<'_>) -> Result<RequestId> {
+pub fn keep(comm: &Comm, call: CallName, shown: Kept<'_>) -> Result<RequestId> {
     let request = new_request(comm, call)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
     comm.vci.start_waiting(request, unsafe { shown.keep() });
@@ -469,14 +466,11 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
     short: Option<ShortPlan>,
     again: impl Fn(Arc<Comm>) -> W + 'static,
 ) -> Result<RequestId> {
+    let name = CallName::of_collective(call);
     let own = create::hidden(comm, call)?;
     let home = own.clone();
-    let again = move || -> Boxed {
-        let work = again(home.clone());
-        Box::pin(async move { work.await.map(|()| Status::EMPTY) })
-    };
+    let again = move || -> Boxed { task::apart(&home, name, again(home.clone())) };
     let again = Box::new(again);
-    let name = CallName::of_collective(call);
     let request = task::plan_collective(&own, name, Plan { short, again });
     // The request counts as pending on it.
     own.free();

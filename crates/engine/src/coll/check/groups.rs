@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::statement::{Call, Data, Statement, WORDS, call_text};
+use super::statement::{Call, Data, Statement, WORDS, call_text, calls_differ};
 use super::{Finding, disagreement, tell};
 use crate::coll::gather::Pieces;
 use crate::coll::inter::Root;
@@ -64,13 +64,14 @@ pub(in crate::coll) enum Content<'a> {
     Pairs(Flow<'a>, Flow<'a>),
 }
 
-/// What a group says to the other one: whether it agrees, the call, the operation, the root, the common data.
-type Word = [u64; 7];
+/// What a group says to the other one: whether it agrees, the call, the operation, the root, the common data,
+/// the name of the call.
+type Word = [u64; 8];
 
 /// What all members of a group say, or where they disagree. In the group of the root one says that it is it.
 fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
     let differ = |index: usize| said.iter().any(|words| words[index] != said[0][index]);
-    if differ(0) {
+    if calls_differ(said) {
         let texts = said.iter().map(call_text);
         return Err(disagreement(ErrorClass::ERR_OTHER, "operation", texts));
     }
@@ -118,7 +119,8 @@ fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
         return Err(disagreement(other.class_against(first), "data", texts));
     }
     let [count, bytes, element] = first.words();
-    Ok([1, said[0][0], op, root, count, bytes, element])
+    let name = said.iter().map(|words| words[7]).max().unwrap_or(0);
+    Ok([1, said[0][0], op, root, count, bytes, element, name])
 }
 
 /// Both groups of an intercommunicator do the same, with one root and data that agree.
@@ -164,7 +166,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
     let said = tell(&mut within, &words).await;
     let ours = agreed(&said);
     // A group that disagrees tells the other one, which waits for nothing then.
-    let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 7]), [0; 7]);
+    let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 8]), [0; 8]);
     if within.rank == 0 {
         across.exchange_words(&own, &mut theirs, 0).await;
     }
@@ -180,13 +182,13 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
         let text = "the ranks of the other group disagree; they were told about what";
         return Err(Error::new(ErrorClass::ERR_OTHER, text));
     }
-    let call = |word: u64| call_text(&[word, 0, 0, 0, 0, 0, 0, 0]);
-    if own[1] != theirs[1] {
+    let call = |word: &Word| [word[1], 0, 0, 0, 0, 0, 0, word[7]];
+    if calls_differ(&[call(&own), call(&theirs)]) {
         return other(
             ErrorClass::ERR_OTHER,
             "operation",
-            call(own[1]),
-            call(theirs[1]),
+            call_text(&call(&own)),
+            call_text(&call(&theirs)),
         );
     }
     if own[2] != theirs[2] {

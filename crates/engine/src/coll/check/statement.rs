@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a member states about the collective that it is about to do, as words.
 
+use crate::call::CallName;
 use crate::coll::primitives::Block;
 use crate::datatype::Signature;
 use crate::errors::ErrorClass;
 use crate::op::Reduction;
+use crate::task::current_call;
 
 /// The calls that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +53,8 @@ pub(super) const WORDS: usize = 8;
 
 /// Data that a member names: how many bytes of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Data {
-    count: u64,
+pub(in crate::coll) struct Data {
+    pub(super) count: u64,
     pub(super) bytes: u64,
     /// Of one element.
     pub(super) element: Signature,
@@ -65,7 +67,7 @@ impl Data {
         element: Signature::EMPTY,
     };
 
-    pub(super) fn of(block: &Block) -> Self {
+    pub(in crate::coll) fn of(block: &Block) -> Self {
         Self {
             count: block.count as u64,
             bytes: block.bytes() as u64,
@@ -82,6 +84,15 @@ impl Data {
             count: words[0],
             bytes: words[1],
             element: Signature::from_word(words[2]),
+        }
+    }
+
+    /// `count` elements of which a block has others.
+    pub(in crate::coll) fn of_elements(block: &Block, count: usize) -> Self {
+        Self {
+            count: count as u64,
+            bytes: (count * block.layout.size()) as u64,
+            element: block.signature,
         }
     }
 
@@ -122,6 +133,8 @@ impl Data {
 #[derive(Clone, Copy)]
 pub(in crate::coll) struct Statement {
     call: Call,
+    /// The call that the program made.
+    name: CallName,
     root: Option<u32>,
     op: u64,
     data: Data,
@@ -130,9 +143,10 @@ pub(in crate::coll) struct Statement {
 }
 
 impl Statement {
-    pub(in crate::coll) const fn new(call: Call) -> Self {
+    pub(in crate::coll) fn new(call: Call) -> Self {
         Self {
             call,
+            name: current_call(),
             root: None,
             op: 0,
             data: Data::NONE,
@@ -161,14 +175,15 @@ impl Statement {
         }
     }
 
-    pub(in crate::coll) fn with_lists(self, numbers: impl Iterator<Item = usize>) -> Self {
-        let digest = |sum: u64, number: usize| {
-            (sum ^ number as u64)
+    /// What the member knows of the pieces of all.
+    pub(in crate::coll) fn with_lists(self, pieces: &[Data]) -> Self {
+        let digest = |sum: u64, piece: &Data| {
+            (sum ^ piece.bytes)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 .rotate_left(29)
         };
         Self {
-            lists: numbers.fold(1, digest),
+            lists: pieces.iter().fold(1, digest),
             ..self
         }
     }
@@ -184,13 +199,28 @@ impl Statement {
             bytes,
             element,
             self.lists,
-            0,
+            self.name.number(),
         ]
     }
 }
 
+/// The name of the call that the program made, as words tell it, if it is known.
+pub(super) fn call_name(words: &[u64; WORDS]) -> Option<&'static str> {
+    CallName::from_number(words[7]).name()
+}
+
+/// Whether words tell of different calls.
+pub(super) fn calls_differ(said: &[[u64; WORDS]]) -> bool {
+    let mut names = said.iter().filter_map(call_name);
+    let first = names.next();
+    said.iter().any(|words| words[0] != said[0][0]) || names.any(|name| Some(name) != first)
+}
+
 /// The name of the call that words tell of.
 pub(super) fn call_text(words: &[u64; WORDS]) -> String {
+    if let Some(name) = call_name(words) {
+        return name.to_owned();
+    }
     let row = CALLS.iter().find(|row| row.0 as u64 == words[0]);
     row.map_or("another call", |row| row.1).to_owned()
 }

@@ -151,7 +151,11 @@ fn pieces_that_only_two_ranks_know_are_compared() {
         let mut mine = vec![7; counts[rank as usize]];
         let mut all = Numbers::new(&[0; 11], false);
         let work = allgather(comm.clone(), Some(longs(&mut mine)), all.pieces(&known));
-        let words = ["counts of all ranks", "ranks 1..3 said"];
+        let words = [
+            "piece of rank 3",
+            "rank 0 said 40 bytes",
+            "ranks 1..3 said 32 bytes",
+        ];
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
         // Rank 3 expects more of rank 0 than that sends.
         let out = [1usize; 4];
@@ -170,7 +174,7 @@ fn nonblocking_ones_are_compared_too() {
         let comm = world(process);
         let mut data = [0; 2];
         let work = bcast(comm.clone(), longs(&mut data), process.rank());
-        let mut wrong = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
+        let mut wrong = task::spawn_collective(&comm, CallName::of("MPI_Ibcast"), work).unwrap();
         let mut right =
             task::spawn_collective(&comm, CallName::OTHER, barrier(comm.clone())).unwrap();
         request::wait(process.vci(), &mut right, "test").unwrap();
@@ -178,7 +182,11 @@ fn nonblocking_ones_are_compared_too() {
         tells(
             &error,
             ErrorClass::ERR_ROOT,
-            &["rank 0 said 0", "rank 1 said 1"],
+            &[
+                "MPI_Ibcast: the ranks disagree",
+                "rank 0 said 0",
+                "rank 1 said 1",
+            ],
         );
     });
 }

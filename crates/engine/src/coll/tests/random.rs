@@ -204,7 +204,10 @@ fn at_once(
     };
     let shown = shown?.unwrap();
     STRAIGHT.fetch_add(1, Ordering::Relaxed);
-    Some(keep(comm, CallName::OTHER, shown).unwrap())
+    Some(match shown {
+        None => ended(comm, CallName::OTHER),
+        Some(shown) => keep(comm, CallName::OTHER, *shown).unwrap(),
+    })
 }
 
 /// Collectives that took the straight line, counted to see that some do.
