@@ -310,8 +310,15 @@ impl Process {
             if let Some(node) = comm.known_node() {
                 node.comm.membership.retire(&node.comm);
             }
+            self.segment.board(self.rank).forget_context(comm.context());
             self.contexts.give_back(comm.context());
         }
+    }
+
+    /// What reports call a communicator.
+    pub(crate) fn tell_of(&self, comm: &Comm, text: &str, is_name: bool) {
+        let board = self.segment.board(self.rank);
+        board.describe_context(comm.context(), text, is_name);
     }
 
     /// Where processes agree that share no communicator.

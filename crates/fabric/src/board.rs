@@ -18,13 +18,17 @@
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0002;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0003;
 /// Bytes of a page: header and boards are page-sized so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Where the rank boards start.
 pub const BOARDS_OFFSET: u64 = PAGE_BYTES as u64;
 /// Longest name of an MPI call on a board, in bytes.
 pub const CALL_NAME_BYTES: usize = 48;
+/// Communicators of one rank that reports can name.
+pub const CONTEXT_NAMES: usize = 32;
+/// Longest text about a communicator on a board, in bytes.
+pub const CONTEXT_TEXT_BYTES: usize = 80;
 /// Peer of an operation that takes messages from anyone.
 pub const ANY_PEER: u32 = u32::MAX;
 /// Tag half of a match word of an operation that takes any tag (MPI_ANY_TAG as unsigned).
@@ -162,9 +166,65 @@ pub struct RankBoard {
     _tail: [u64; 4],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],
+    /// What reports call this rank's communicators.
+    pub contexts: [ContextText; CONTEXT_NAMES],
 }
 
+/// What reports call a communicator. Written when it is made or renamed, and when it is gone.
+#[repr(C)]
+pub struct ContextText {
+    /// 0 when unused, else 1 + the context id of point-to-point, with [`NAMED`] if the program has named it.
+    pub word: AtomicU64,
+    /// Bytes of `text`.
+    pub len: AtomicU64,
+    /// UTF-8, cut where it is too long.
+    pub text: [AtomicU64; CONTEXT_TEXT_BYTES / 8],
+}
+
+/// In [`ContextText::word`]: the text is a name.
+pub const NAMED: u64 = 1 << 40;
+
 impl RankBoard {
+    /// Notes what reports call a communicator. When there are too many, names that the program gave take the place of other texts, and what
+    /// finds no place has none.
+    // TIER: setup
+    pub fn describe_context(&self, context: u32, text: &str, is_name: bool) {
+        let word = u64::from(context) + 1 + if is_name { NAMED } else { 0 };
+        let place = self.context_place(|held| held & !NAMED == word & !NAMED);
+        let free = || self.context_place(|held| held == 0);
+        let lesser = || {
+            self.context_place(|held| held & NAMED == 0)
+                .filter(|_| is_name)
+        };
+        let Some(place) = place.or_else(free).or_else(lesser) else {
+            return;
+        };
+        // Threads that make communicators at once may take the same place: one of them has no text then.
+        place.word.store(word, Ordering::Relaxed);
+        let cut = text.floor_char_boundary(CONTEXT_TEXT_BYTES);
+        for (to, bytes) in place.text.iter().zip(text.as_bytes()[..cut].chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            to.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+        place.len.store(cut as u64, Ordering::Relaxed);
+    }
+
+    /// A communicator is gone.
+    // TIER: setup
+    pub fn forget_context(&self, context: u32) {
+        let place = self.context_place(|held| held & !NAMED == u64::from(context) + 1);
+        if let Some(place) = place {
+            place.word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn context_place(&self, fits: impl Fn(u64) -> bool) -> Option<&ContextText> {
+        self.contexts
+            .iter()
+            .find(|place| fits(place.word.load(Ordering::Relaxed)))
+    }
+
     /// Whether the rank would run on this core, for all that is known, if whoever asks gave it away; `here` is what its own board says.
     #[inline]
     pub fn may_want_core(&self, here: u32) -> bool {
@@ -207,5 +267,7 @@ const _: () = {
     assert!(offset_of!(RankBoard, connections) == 64);
     assert!(offset_of!(RankBoard, pid) == 128);
     assert!(offset_of!(RankBoard, counters) == 256);
+    assert!(offset_of!(RankBoard, contexts) == 768);
+    assert!(size_of::<ContextText>() == 96);
     assert!(size_of::<OpRecord>() == 32);
 };

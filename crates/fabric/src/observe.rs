@@ -11,7 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 use crate::board::{
-    BOARDS_OFFSET, CALL_NAME_BYTES, JobHeader, OpRecord, PAGE_BYTES, RankBoard, kind,
+    BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText, JobHeader,
+    NAMED, OpRecord, PAGE_BYTES, RankBoard, kind,
 };
 
 /// Bytes of a board that hold something.
@@ -147,6 +148,32 @@ impl NodeFile {
         })
     }
 
+    /// Context ids of communicators of a rank, and what reports call them.
+    ///
+    /// # Errors
+    /// When there is no such rank or the file cannot be read.
+    pub fn contexts(&self, rank: u32) -> io::Result<Vec<(u32, String)>> {
+        if rank >= self.local_ranks {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = [0u8; CONTEXT_NAMES * size_of::<ContextText>()];
+        let board = BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64;
+        let offset = board + offset_of!(RankBoard, contexts) as u64;
+        self.file.read_exact_at(&mut bytes, offset)?;
+        let places = bytes.chunks_exact(size_of::<ContextText>());
+        Ok(places
+            .filter_map(|place| {
+                let held = word64(place, offset_of!(ContextText, word)) & !NAMED;
+                let context = u32::try_from(held.checked_sub(1)?).ok()?;
+                let len = word64(place, offset_of!(ContextText, len)) as usize;
+                let text = &place[offset_of!(ContextText, text)..];
+                let text = String::from_utf8_lossy(&text[..len.min(CONTEXT_TEXT_BYTES)]);
+                let shown = |letter: &char| !letter.is_control();
+                Some((context, text.chars().filter(shown).collect()))
+            })
+            .collect())
+    }
+
     /// Calls `visit` with each operation record in use of the rank whose board was read.
     ///
     /// # Errors
@@ -275,6 +302,34 @@ mod tests {
         );
         assert_eq!((board.counters[0], board.counters[63]), (0, 9));
         assert_eq!(node.board(0).unwrap().pid, 0);
+    }
+
+    #[test]
+    fn communicators_have_texts_while_they_exist() {
+        let node = node();
+        let fd = node.file.try_clone().unwrap().into();
+        let segment = crate::segment::Segment::attach(fd).unwrap();
+        let board = segment.board(2);
+        let texts = || node.contexts(2).unwrap();
+        for context in 0..40 {
+            board.describe_context(2 * context, &format!("made {context}"), false);
+        }
+        assert_eq!(texts().len(), CONTEXT_NAMES);
+        assert!(!texts().iter().any(|&(context, _)| context == 66));
+        // A name finds a place, whatever it is.
+        let long = format!("\u{1b}[1m{}", "\u{e9}".repeat(60));
+        board.describe_context(66, &long, true);
+        let (_, told) = texts()
+            .into_iter()
+            .find(|&(context, _)| context == 66)
+            .unwrap();
+        assert_eq!(told, format!("[1m{}", "\u{e9}".repeat(38)));
+        board.describe_context(66, "short", true);
+        assert!(texts().contains(&(66, "short".to_owned())));
+        board.forget_context(66);
+        board.forget_context(1000);
+        assert_eq!(texts().len(), CONTEXT_NAMES - 1);
+        assert!(node.contexts(1).unwrap().is_empty() && node.contexts(3).is_err());
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct RankState {
     pub(crate) pending: Vec<OpRecord>,
     /// Messages without a receive, by sender.
     pub(crate) unexpected: BTreeMap<u32, Unexpected>,
+    /// What it calls its communicators, by context.
+    pub(crate) contexts: BTreeMap<u32, String>,
     others: u64,
     /// Why its operations could not be read.
     unreadable: Option<String>,
@@ -139,6 +141,12 @@ fn read(node: &NodeFile, index: usize, process: &RankProcess) -> RankState {
     if board.phase == phase::INITIALIZED {
         let read = node.for_each_operation(&board, |record| state.take(record));
         state.unreadable = read.err().map(|error| error.to_string());
+        let rank = u32::try_from(index).unwrap_or(u32::MAX);
+        state.contexts = node
+            .contexts(rank)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
         state.pending.sort_by_key(|record| record.stamp_ms);
     }
     state.board = Some(board);
@@ -214,7 +222,7 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
             kind_text(record.kind).to_owned(),
             peer_text(record.peer),
             tag_text(record.match_word),
-            communicator_text(record.match_word),
+            communicator_text(state, record.match_word),
             record.bytes.to_string(),
             age(record.stamp_ms, now_ms),
         ]);
@@ -236,7 +244,7 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
         )));
     }
     for (sender, messages) in state.unexpected.iter().take(MAX_LISTED) {
-        let same = |part: fn(u64) -> String| {
+        let same = |part: &dyn Fn(u64) -> String| {
             let mut all = messages.match_words.iter().map(|&word| part(word));
             let first = all.next().unwrap_or_default();
             if all.all(|next| next == first) {
@@ -248,8 +256,8 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
         rows.push([
             format!("{} unexpected", messages.messages),
             peer_text(*sender),
-            same(tag_text),
-            same(communicator_text),
+            same(&tag_text),
+            same(&|word| communicator_text(state, word)),
             messages.bytes.to_string(),
             messages
                 .stamp_ms
@@ -299,13 +307,19 @@ pub(crate) fn tag_text(match_word: u64) -> String {
     }
 }
 
-/// The communicator of a match word. Contexts come in pairs: the odd one is for the communicator's collectives.
-pub(crate) fn communicator_text(match_word: u64) -> String {
-    let context = match_word >> 32;
-    let name = match context & !1 {
-        0 => "MPI_COMM_WORLD".to_owned(),
-        2 => "MPI_COMM_SELF".to_owned(),
-        even => format!("context {even}"),
+/// The communicator of a match word, as its rank calls it. Contexts come in pairs: the odd one is for the communicator's
+/// collectives.
+pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
+    let context = (match_word >> 32) as u32;
+    let even = context & !1;
+    let told = state.contexts.get(&even).filter(|text| !text.is_empty());
+    let name = match (even, told) {
+        (0, None) => "MPI_COMM_WORLD".to_owned(),
+        (2, None) => "MPI_COMM_SELF".to_owned(),
+        (0, Some(text)) => format!("{text} (MPI_COMM_WORLD)"),
+        (2, Some(text)) => format!("{text} (MPI_COMM_SELF)"),
+        (_, Some(text)) => format!("{text} (context {even})"),
+        (_, None) => format!("context {even}"),
     };
     if context % 2 == 1 {
         format!("{name}, collective")
@@ -373,6 +387,8 @@ mod tests {
         state.take(record(kind::MEETING, 2, 1, 0, 0));
         state.take(record(kind::UNEXPECTED, 1, 0, 7, 10));
         state.take(record(kind::UNEXPECTED, 1, 0, 8, 10));
+        state.take(record(kind::RECEIVE_POSTED, 4, 6, 1, 1));
+        state.contexts.insert(6, "solver".to_owned());
         let rows = operation_rows(&state, 2_600);
         let cells = rows.iter().map(|row| row.join("|")).collect::<Vec<_>>();
         assert_eq!(
@@ -382,6 +398,7 @@ mod tests {
                 "send|3|7|MPI_COMM_SELF|1048576|2.1 s",
                 "send, queued|3|-|context 4, collective|1|2.1 s",
                 "collective|2|-|MPI_COMM_WORLD, collective|0|2.1 s",
+                "receive|4|1|solver (context 6)|1|2.1 s",
                 "2 unexpected|1|various|MPI_COMM_WORLD|20|2.1 s",
             ]
         );

@@ -125,7 +125,7 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
         "-" => String::new(),
         tag => format!(", tag {tag}"),
     };
-    let communicator = communicator_text(record.match_word);
+    let communicator = communicator_text(state, record.match_word);
     format!(
         "{rank} waits in {} {what} {peer} ({communicator}{tag})",
         state.call()
@@ -186,9 +186,9 @@ fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
             Some(format!(
                 "rank {rank} wants tag {} in {} from rank {peer}, but what has arrived from there has tag {} in {}",
                 tag_text(record.match_word),
-                communicator_text(record.match_word),
+                communicator_text(state, record.match_word),
                 tag_text(*arrived),
-                communicator_text(*arrived),
+                communicator_text(state, *arrived),
             ))
         })
     })

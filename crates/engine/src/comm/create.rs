@@ -93,12 +93,14 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
             inner.set_context(inner_context);
             made.set_context(context);
         }
+        made.tell_origin("dup", &parent);
         return Ok(());
     }
-    let mut round = Round::new(parent);
+    let mut round = Round::new(parent.clone());
     let context = agree_context(&mut round, has_room).await?;
     // SAFETY: as above.
     unsafe { made.set_context(context) };
+    made.tell_origin("dup", &parent);
     round.outcome()
 }
 
@@ -247,6 +249,7 @@ pub fn split(
     let group = members_at(parent.group(), &ranks);
     let comm = Comm::new(parent.process, context, group, "");
     comm.inherit_error_handler(parent);
+    comm.tell_origin(call, parent);
     Ok(Some(comm))
 }
 
@@ -308,6 +311,7 @@ pub fn create_group(
     let made = meet(parent, group, tag as u32, call)?;
     if let Some(comm) = &made {
         comm.inherit_error_handler(parent);
+        comm.tell_origin(call, parent);
     }
     Ok(made)
 }

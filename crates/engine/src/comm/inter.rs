@@ -74,6 +74,7 @@ pub fn create(
     };
     let made = connect(local.clone(), leader, bridge);
     let comm = block_on(local.vci, call, made)?;
+    comm.tell_origin(call, local);
     comm.inherit_error_handler(local);
     Ok(comm)
 }
@@ -264,6 +265,7 @@ pub(super) fn split(
     let remote = inter.remote_group().map(|group| members_at(group, &others));
     let comm = Comm::new_inter(own, context, remote.unwrap_or_else(|| Group::new([])));
     comm.inherit_error_handler(inter);
+    comm.tell_origin(call, inter);
     Ok(Some(comm))
 }
 
@@ -302,5 +304,6 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     let context = settle(process, own, remote[1])?;
     let comm = Comm::new(process, context, members, "");
     comm.inherit_error_handler(inter);
+    comm.tell_origin(call, inter);
     Ok(comm)
 }

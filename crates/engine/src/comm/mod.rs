@@ -394,6 +394,29 @@ impl Comm {
             Ok(mut guard) => name.clone_into(&mut guard),
             Err(poisoned) => name.clone_into(&mut poisoned.into_inner()),
         }
+        if self.context() != context::PENDING {
+            self.process.tell_of(self, name, true);
+        }
+    }
+
+    /// Tells reports what to call this new communicator: by its name, or by the call that made it of another one.
+    pub(crate) fn tell_origin(&self, call: &str, parent: &Self) {
+        let name = self.name();
+        if !name.is_empty() {
+            return self.process.tell_of(self, &name, true);
+        }
+        let call = call.strip_prefix("MPI_Comm_").unwrap_or(call);
+        let parent = match parent.name() {
+            name if name.is_empty() => format!("context {}", parent.context()),
+            name => name,
+        };
+        let ranks = match (self.remote_size(), self.size()) {
+            (Some(remote), own) => format!("{own} + {remote} ranks"),
+            (None, 1) => "1 rank".to_owned(),
+            (None, own) => format!("{own} ranks"),
+        };
+        let text = format!("{call} of {parent}, {ranks}");
+        self.process.tell_of(self, &text, false);
     }
 
     /// The world rank of a peer. `rank` is below the number of peers.

@@ -135,6 +135,7 @@ impl Player {
                     number(3) as u64,
                 );
             }
+            "name" => board.describe_context(number(0) as u32, arguments[1], true),
             "say" => println!("{}", arguments[0]),
             "park" => loop {
                 std::thread::park();

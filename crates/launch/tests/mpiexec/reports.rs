@@ -109,6 +109,25 @@ fn ranks_that_others_wait_for_are_named() {
 }
 
 #[test]
+fn communicators_are_called_as_their_ranks_call_them() {
+    // The second rank has no name for it.
+    let scripts = [
+        "init name:6:solver call:MPI_Recv:poll receive:1:6:1:4 unexpected:1:7:9:64 park",
+        "init name:0:everyone call:MPI_Recv:poll receive:0:6:1:4 unexpected:0:0:9:64 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1"], &scripts));
+    for part in [
+        "solver (context 6)   ",
+        "solver (context 6), collective",
+        "0 waits in MPI_Recv for a message from 1 (solver (context 6), tag 1)",
+        "1 waits in MPI_Recv for a message from 0 (context 6, tag 1)",
+        "everyone (MPI_COMM_WORLD)",
+    ] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+}
+
+#[test]
 fn receive_from_anyone_is_no_cycle() {
     let scripts = [
         "init call:MPI_Recv:poll receive:-1:0:-1:4 park",
