@@ -103,6 +103,17 @@ pub fn physical_memory_bytes() -> u64 {
     u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
 }
 
+/// Bytes that a process may map, where that is limited (`ulimit -v`).
+pub fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: `limit` is writable and lives through the call; where the call fails it stays without a limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 pub use crate::futex::{futex_wait, futex_wake_all};
 
 /// Bytes of the largest cache that this processor reaches, if the system tells.

@@ -3,7 +3,8 @@
 //!
 //! The launcher creates it before it starts the ranks, so that a local job needs no exchange: a rank maps the file and is
 //! ready. The file is as large as the machine's memory but holds only the pages that were touched, so there is no
-//! growing, no second file and no dependence on the size of `/dev/shm`; it has no name, so nothing is left behind.
+//! growing, no second file and no dependence on the size of `/dev/shm`; it has no name, so nothing is left behind. Where address
+//! space is limited (`ulimit -v`), it takes a quarter of that.
 //!
 //! Invariant: offsets below `heap_top` are owned by whoever allocated them; `heap_top` only grows. A process that dies
 //! between an allocation and its use leaks pages it never touched, which cost nothing.
@@ -21,6 +22,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Smallest segment, whatever the machine's memory.
 const MIN_SEGMENT_BYTES: u64 = 1 << 30;
+/// Smallest segment where address space is limited: the rings of a few ranks.
+const LEAST_SEGMENT_BYTES: u64 = 32 << 20;
 /// Payload areas of all rings of a node together stay below this many bytes.
 const ALL_RINGS_BYTES: u64 = 64 << 20;
 const SEGMENT_NAME: &CStr = c"rankpoint-node";
@@ -43,7 +46,10 @@ pub struct SegmentPlan {
 /// # Errors
 /// What the kernel says when it refuses a memory file.
 pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
-    create_with(plan, os::physical_memory_bytes().max(MIN_SEGMENT_BYTES))
+    let wanted = os::physical_memory_bytes().max(MIN_SEGMENT_BYTES);
+    // Ranks inherit the limit, and have other things to map.
+    let allowed = os::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
+    create_with(plan, allowed.map_or(wanted, |allowed| wanted.min(allowed)))
 }
 
 /// The same with at most `heap_bytes` bytes for rings and shared memory, of which only what is used exists. Programs of

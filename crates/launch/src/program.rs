@@ -113,6 +113,7 @@ pub(crate) fn explain(program: &OsStr, error: &std::io::Error) -> LaunchError {
         Some(8) => "it is neither a binary for this machine nor a script with an interpreter line"
             .to_owned(),
         Some(2) => "the interpreter or loader that it names does not exist".to_owned(),
+        Some(24) => "too many files are open: each rank takes some of them here (ulimit -n says how many there may be)".to_owned(),
         _ => error.to_string(),
     };
     LaunchError {

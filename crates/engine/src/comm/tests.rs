@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use fabric::board::{ContextText, NAMED};
+use fabric::sync::Ordering;
+
 use super::create::{UNDEFINED, create_from_group, create_group, dup, idup, split};
 use super::{Comm, create, inter};
 use crate::coll;
@@ -52,6 +55,59 @@ fn split_orders_by_key_and_rank() {
             assert_eq!(error.class(), ErrorClass::ERR_ARG);
         });
     }
+}
+
+/// What reports call this process's communicator.
+fn told(process: &Process, context: u32) -> Option<String> {
+    let board = process.segment().board(process.rank());
+    let held = |place: &&ContextText| place.word.load(Ordering::Relaxed) & !NAMED;
+    let place = board
+        .contexts
+        .iter()
+        .find(|place| held(place) == u64::from(context) + 1)?;
+    let words = place
+        .text
+        .iter()
+        .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+    let len = place.len.load(Ordering::Relaxed) as usize;
+    Some(String::from_utf8(words.take(len).collect()).unwrap())
+}
+
+#[test]
+fn reports_know_names_and_origins_until_a_communicator_is_gone() {
+    on_ranks(4, |process| {
+        let world = process.world();
+        let twin = dup(world, "MPI_Comm_dup").unwrap();
+        let tell = |comm: &Arc<Comm>| told(process, comm.context());
+        assert_eq!(tell(&twin).unwrap(), "dup of MPI_COMM_WORLD, 4 ranks");
+        twin.set_name("solver");
+        assert_eq!(tell(&twin).unwrap(), "solver");
+        let color = (process.rank() == 3).into();
+        let part = split(&twin, color, 0, "MPI_Comm_split").unwrap().unwrap();
+        let expected = ["split of solver, 3 ranks", "split of solver, 1 rank"];
+        assert_eq!(tell(&part).unwrap(), expected[color as usize]);
+        let group = Group::new(vec![0, 1, 2, 3]);
+        let made = create_group(
+            &part,
+            &Group::new(vec![process.rank()]),
+            1,
+            "MPI_Comm_create_group",
+        );
+        let made = made.unwrap().unwrap();
+        let of = format!("create_group of context {}, 1 rank", part.context());
+        assert_eq!(tell(&made).unwrap(), of);
+        let context = made.context();
+        made.free();
+        assert_eq!(told(process, context), None);
+        // Texts of what comes and goes do not fill the board.
+        for _ in 0..100 {
+            dup(world, "MPI_Comm_dup").unwrap().free();
+        }
+        let again = create_from_group(process, &group, "again", "MPI_Comm_create_from_group");
+        let (again, mut request) = idup(&again.unwrap().unwrap()).unwrap();
+        request::wait(process.vci(), &mut request, "test").unwrap();
+        assert!(tell(&again).unwrap().starts_with("dup of context "));
+    });
 }
 
 #[test]
