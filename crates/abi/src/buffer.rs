@@ -11,6 +11,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 use crate::env::require_process;
 use crate::error::run;
 use crate::handle::COMMS;
+use crate::naming::named;
 
 /// Attaches memory of the program's.
 pub(crate) fn attach_to(place: &AttachedBuffer, buffer: *mut c_void, size: i64) -> Result<()> {
@@ -75,9 +76,12 @@ pub(crate) unsafe fn MPI_Buffer_detach<C: crate::status::CountOut>(
     size: *mut C,
 ) -> i32 {
     // SAFETY: the result is writable (crate head).
-    detach("MPI_Buffer_detach", 0, buffer_addr, &mut |bytes| unsafe {
-        *size = C::from_count(bytes)
-    })
+    detach(
+        named!("MPI_Buffer_detach", size),
+        0,
+        buffer_addr,
+        &mut |bytes| unsafe { *size = C::from_count(bytes) },
+    )
 }
 
 pub(crate) unsafe fn MPI_Comm_detach_buffer<C: crate::status::CountOut>(
@@ -87,7 +91,7 @@ pub(crate) unsafe fn MPI_Comm_detach_buffer<C: crate::status::CountOut>(
 ) -> i32 {
     // SAFETY: the result is writable (crate head).
     detach(
-        "MPI_Comm_detach_buffer",
+        named!("MPI_Comm_detach_buffer", size),
         comm,
         buffer_addr,
         &mut |bytes| unsafe { *size = C::from_count(bytes) },

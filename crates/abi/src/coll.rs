@@ -75,7 +75,7 @@ macro_rules! forms {
     ($work:ident($($argument:ident: $kind:ty),*); $now:ident $started:ident $planned:ident;) => {
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
         pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
-            let (call, ending) = (stringify!($now), $crate::coll::Ending::COMPLETE);
+            let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll::Ending::COMPLETE);
             // SAFETY: passed on.
             $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
         }
@@ -86,7 +86,7 @@ macro_rules! forms {
             comm: mpi_abi_sys::types::MPI_Comm,
             request: *mut mpi_abi_sys::types::MPI_Request,
         ) -> i32 {
-            let call = stringify!($started);
+            let call = $crate::naming::named!(stringify!($started) $(, $argument)*);
             let name = const { engine::call::CallName::of(stringify!($started)) };
             let ending = $crate::coll::Ending::started(request, name);
             // SAFETY: passed on.
@@ -100,7 +100,7 @@ macro_rules! forms {
             info: mpi_abi_sys::types::MPI_Info,
             request: *mut mpi_abi_sys::types::MPI_Request,
         ) -> i32 {
-            let (call, ending) = (stringify!($planned), $crate::coll::Ending::planned(request));
+            let (call, ending) = ($crate::naming::named!(stringify!($planned) $(, $argument)*), $crate::coll::Ending::planned(request));
             $crate::error::run(call, comm, || {
                 if info != mpi_abi_sys::constants::MPI_INFO_NULL {
                     $crate::handle::INFOS.find(info, "info")?;
@@ -429,7 +429,7 @@ unsafe fn bcast(
 }
 
 forms! {
-    bcast(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, root: i32);
+    bcast(buffer: *mut c_void, count: impl crate::naming::Number, datatype: MPI_Datatype, root: i32);
     MPI_Bcast MPI_Ibcast MPI_Bcast_init;
 }
 
@@ -484,7 +484,7 @@ unsafe fn gather(
 }
 
 forms! {
-    gather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    gather(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype, root: i32);
     MPI_Gather MPI_Igather MPI_Gather_init;
 }
 
@@ -530,7 +530,7 @@ unsafe fn gatherv(
 }
 
 forms! {
-    gatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype, root: i32);
+    gatherv(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), displs: *const (impl Address + crate::naming::Wide), recvtype: MPI_Datatype, root: i32);
     MPI_Gatherv MPI_Igatherv MPI_Gatherv_init;
 }
 
@@ -585,7 +585,7 @@ unsafe fn scatter(
 }
 
 forms! {
-    scatter(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    scatter(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype, root: i32);
     MPI_Scatter MPI_Iscatter MPI_Scatter_init;
 }
 
@@ -628,6 +628,6 @@ unsafe fn scatterv(
 }
 
 forms! {
-    scatterv(sendbuf: *const c_void, sendcounts: *const impl Address, displs: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype, root: i32);
+    scatterv(sendbuf: *const c_void, sendcounts: *const (impl Address + crate::naming::Wide), displs: *const (impl Address + crate::naming::Wide), sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype, root: i32);
     MPI_Scatterv MPI_Iscatterv MPI_Scatterv_init;
 }

@@ -64,7 +64,7 @@ unsafe fn allgather(
 }
 
 forms! {
-    allgather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    allgather(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype);
     MPI_Allgather MPI_Iallgather MPI_Allgather_init;
 }
 
@@ -108,7 +108,7 @@ unsafe fn allgatherv(
 }
 
 forms! {
-    allgatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype);
+    allgatherv(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), displs: *const (impl Address + crate::naming::Wide), recvtype: MPI_Datatype);
     MPI_Allgatherv MPI_Iallgatherv MPI_Allgatherv_init;
 }
 
@@ -166,7 +166,7 @@ unsafe fn alltoall(
 }
 
 forms! {
-    alltoall(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    alltoall(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype);
     MPI_Alltoall MPI_Ialltoall MPI_Alltoall_init;
 }
 
@@ -212,7 +212,7 @@ unsafe fn alltoallv(
 }
 
 forms! {
-    alltoallv(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtype: MPI_Datatype);
+    alltoallv(sendbuf: *const c_void, sendcounts: *const (impl Address + crate::naming::Wide), sdispls: *const (impl Address + crate::naming::Wide), sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), rdispls: *const (impl Address + crate::naming::Wide), recvtype: MPI_Datatype);
     MPI_Alltoallv MPI_Ialltoallv MPI_Alltoallv_init;
 }
 
@@ -295,6 +295,6 @@ unsafe fn alltoallw(
 }
 
 forms! {
-    alltoallw(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtypes: *const MPI_Datatype);
+    alltoallw(sendbuf: *const c_void, sendcounts: *const (impl Address + crate::naming::Wide), sdispls: *const (impl Address + crate::naming::Wide), sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), rdispls: *const (impl Address + crate::naming::Wide), recvtypes: *const MPI_Datatype);
     MPI_Alltoallw MPI_Ialltoallw MPI_Alltoallw_init;
 }

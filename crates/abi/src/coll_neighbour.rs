@@ -59,7 +59,7 @@ unsafe fn allgather(
 }
 
 forms! {
-    allgather(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    allgather(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype);
     MPI_Neighbor_allgather MPI_Ineighbor_allgather MPI_Neighbor_allgather_init;
 }
 
@@ -94,7 +94,7 @@ unsafe fn allgatherv(
 }
 
 forms! {
-    allgatherv(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, displs: *const impl Address, recvtype: MPI_Datatype);
+    allgatherv(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), displs: *const (impl Address + crate::naming::Wide), recvtype: MPI_Datatype);
     MPI_Neighbor_allgatherv MPI_Ineighbor_allgatherv MPI_Neighbor_allgatherv_init;
 }
 
@@ -138,7 +138,7 @@ unsafe fn alltoall(
 }
 
 forms! {
-    alltoall(sendbuf: *const c_void, sendcount: impl Into<i64>, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl Into<i64>, recvtype: MPI_Datatype);
+    alltoall(sendbuf: *const c_void, sendcount: impl crate::naming::Number, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, recvtype: MPI_Datatype);
     MPI_Neighbor_alltoall MPI_Ineighbor_alltoall MPI_Neighbor_alltoall_init;
 }
 
@@ -168,7 +168,7 @@ unsafe fn alltoallv(
 }
 
 forms! {
-    alltoallv(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtype: MPI_Datatype);
+    alltoallv(sendbuf: *const c_void, sendcounts: *const (impl Address + crate::naming::Wide), sdispls: *const (impl Address + crate::naming::Wide), sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), rdispls: *const (impl Address + crate::naming::Wide), recvtype: MPI_Datatype);
     MPI_Neighbor_alltoallv MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init;
 }
 
@@ -198,6 +198,6 @@ unsafe fn alltoallw(
 }
 
 forms! {
-    alltoallw(sendbuf: *const c_void, sendcounts: *const impl Address, sdispls: *const impl Address, sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const impl Address, rdispls: *const impl Address, recvtypes: *const MPI_Datatype);
+    alltoallw(sendbuf: *const c_void, sendcounts: *const (impl Address + crate::naming::Wide), sdispls: *const (impl Address + crate::naming::Wide), sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), rdispls: *const (impl Address + crate::naming::Wide), recvtypes: *const MPI_Datatype);
     MPI_Neighbor_alltoallw MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init;
 }

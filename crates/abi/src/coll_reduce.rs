@@ -93,7 +93,7 @@ unsafe fn reduce(
 }
 
 forms! {
-    reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op, root: i32);
+    reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op, root: i32);
     MPI_Reduce MPI_Ireduce MPI_Reduce_init;
 }
 
@@ -193,7 +193,7 @@ unsafe fn allreduce(
 }
 
 forms! {
-    allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op);
     MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init;
 }
 
@@ -253,7 +253,7 @@ unsafe fn scan(
 }
 
 forms! {
-    scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op);
     MPI_Scan MPI_Iscan MPI_Scan_init;
 }
 
@@ -278,7 +278,7 @@ unsafe fn exscan(
 }
 
 forms! {
-    exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op);
     MPI_Exscan MPI_Iexscan MPI_Exscan_init;
 }
 
@@ -368,7 +368,7 @@ unsafe fn reduce_scatter(
 }
 
 forms! {
-    reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const impl Address, datatype: MPI_Datatype, op: MPI_Op);
+    reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const (impl Address + crate::naming::Wide), datatype: MPI_Datatype, op: MPI_Op);
     MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init;
 }
 
@@ -413,6 +413,6 @@ unsafe fn reduce_scatter_block(
 }
 
 forms! {
-    reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: impl Into<i64>, datatype: MPI_Datatype, op: MPI_Op);
+    reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op);
     MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init;
 }

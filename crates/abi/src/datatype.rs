@@ -104,7 +104,7 @@ pub(crate) fn plain_bytes(
 }
 
 /// The two types of the ABI's counts.
-pub(crate) trait Count: Into<i64> + Copy {
+pub(crate) trait Count: Into<i64> + Copy + crate::naming::Wide {
     /// This many elements of `size` bytes, at most 32; `None` for an impossible count or a large one.
     fn times(self, size: u32) -> Option<usize>;
 }

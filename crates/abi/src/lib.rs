@@ -27,6 +27,7 @@ mod group;
 mod handle;
 mod info;
 mod intercomm;
+mod naming;
 #[cfg(test)]
 mod null_tests;
 mod op;

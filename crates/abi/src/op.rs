@@ -15,6 +15,7 @@ use crate::coll_buffers::{Elements, ONLY, aliased, check_target, in_place_if};
 use crate::datatype::{host_memory as memory, lend_handle};
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS};
+use crate::naming::{Number, named};
 use crate::sync::AtomicPtr;
 
 pub(crate) fn define_predefined() {
@@ -174,11 +175,11 @@ pub(crate) unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut i32) -> i32 {
 pub(crate) unsafe fn MPI_Reduce_local(
     inbuf: *const c_void,
     inoutbuf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Number,
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> i32 {
-    run("MPI_Reduce_local", 0, || {
+    run(named!("MPI_Reduce_local", count), 0, || {
         let count = count.into();
         in_place_if(false, "inbuf", inbuf)?;
         in_place_if(false, "inoutbuf", inoutbuf)?;

@@ -17,6 +17,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 use crate::datatype::{self, Count, memory, target_memory};
 use crate::error::raise;
 use crate::handle::COMMS;
+use crate::naming::{Number, Wide, named};
 use crate::status::store_single;
 
 /// The first half of every call: communicator and memory, or the error.
@@ -79,9 +80,9 @@ fn decode_plain(
 /// The standard send: the short message first, everything else out of line. What is decoded is not decoded again: the
 /// fewer arguments stay alive, the fewer registers have to be saved.
 #[inline(always)]
-pub(crate) unsafe fn MPI_Isend(
+pub(crate) unsafe fn MPI_Isend<C: Count>(
     buf: *const c_void,
-    count: impl Count,
+    count: C,
     datatype: MPI_Datatype,
     dest: i32,
     tag: i32,
@@ -91,7 +92,7 @@ pub(crate) unsafe fn MPI_Isend(
     let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe {
-            isend_any(
+            isend_any::<C>(
                 buf,
                 count.into(),
                 datatype,
@@ -106,7 +107,7 @@ pub(crate) unsafe fn MPI_Isend(
         match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
             Shortcut::NotTaken => {
                 cold_path();
-                isend_any(
+                isend_any::<C>(
                     buf,
                     count.into(),
                     datatype,
@@ -128,8 +129,13 @@ pub(crate) unsafe fn MPI_Isend(
     }
 }
 
+/// The name of the form that counts of this type belong to.
+const fn called<C: Wide>(call: &'static str, large: &'static str) -> &'static str {
+    if C::WIDE { large } else { call }
+}
+
 #[inline(never)]
-unsafe extern "C" fn isend_any(
+unsafe extern "C" fn isend_any<C: Wide>(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -141,7 +147,7 @@ unsafe extern "C" fn isend_any(
     // SAFETY: passed on.
     unsafe {
         isend_as(
-            "MPI_Isend",
+            called::<C>("MPI_Isend", "MPI_Isend_c"),
             Mode::Standard,
             decoded,
             envelope,
@@ -152,9 +158,9 @@ unsafe extern "C" fn isend_any(
 }
 
 #[inline(always)]
-pub(crate) unsafe fn MPI_Send(
+pub(crate) unsafe fn MPI_Send<C: Count>(
     buf: *const c_void,
-    count: impl Count,
+    count: C,
     datatype: MPI_Datatype,
     dest: i32,
     tag: i32,
@@ -162,14 +168,14 @@ pub(crate) unsafe fn MPI_Send(
 ) -> i32 {
     let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
         // SAFETY: passed on.
-        return unsafe { send_any(buf, count.into(), datatype, dest, tag, comm) };
+        return unsafe { send_any::<C>(buf, count.into(), datatype, dest, tag, comm) };
     };
     // SAFETY: the buffer is readable (crate head).
     unsafe {
         match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
             Shortcut::NotTaken => {
                 cold_path();
-                send_bytes(buf, bytes, object, dest, tag, datatype)
+                send_bytes::<C>(buf, bytes, object, dest, tag, datatype)
             }
             Shortcut::Sent => 0,
             Shortcut::SentToSleeper => {
@@ -181,7 +187,7 @@ pub(crate) unsafe fn MPI_Send(
 }
 
 #[inline(never)]
-unsafe extern "C" fn send_any(
+unsafe extern "C" fn send_any<C: Wide>(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -193,7 +199,7 @@ unsafe extern "C" fn send_any(
     // SAFETY: passed on.
     unsafe {
         send_as(
-            "MPI_Send",
+            called::<C>("MPI_Send", "MPI_Send_c"),
             Mode::Standard,
             decoded,
             Envelope::new(dest, tag),
@@ -204,7 +210,7 @@ unsafe extern "C" fn send_any(
 
 /// MPI_Send of `bytes` contiguous bytes of a predefined type.
 #[inline(never)]
-unsafe extern "C" fn send_bytes(
+unsafe extern "C" fn send_bytes<C: Wide>(
     buf: *const c_void,
     bytes: usize,
     comm: &Comm,
@@ -219,21 +225,26 @@ unsafe extern "C" fn send_bytes(
         memory
     };
     // SAFETY: the program keeps the buffer during the call (crate head).
-    let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }
-        .and_then(|mut id| request::wait(comm.process().vci(), &mut id, "MPI_Send"));
+    let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }.and_then(|mut id| {
+        request::wait(
+            comm.process().vci(),
+            &mut id,
+            called::<C>("MPI_Send", "MPI_Send_c"),
+        )
+    });
     match done {
         Ok(_) => 0,
         Err(error) => {
             let handle = comm.handle.load(Ordering::Relaxed) as usize;
-            raise("MPI_Send", handle, error)
+            raise(called::<C>("MPI_Send", "MPI_Send_c"), handle, error)
         }
     }
 }
 
 #[inline(always)]
-pub(crate) unsafe fn MPI_Irecv(
+pub(crate) unsafe fn MPI_Irecv<C: Count>(
     buf: *mut c_void,
-    count: impl Count,
+    count: C,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,
@@ -243,7 +254,7 @@ pub(crate) unsafe fn MPI_Irecv(
     let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe {
-            irecv_any(
+            irecv_any::<C>(
                 buf,
                 count.into(),
                 datatype,
@@ -262,7 +273,7 @@ pub(crate) unsafe fn MPI_Irecv(
             }
             None => {
                 cold_path();
-                irecv_any(
+                irecv_any::<C>(
                     buf,
                     count.into(),
                     datatype,
@@ -276,7 +287,7 @@ pub(crate) unsafe fn MPI_Irecv(
 }
 
 #[inline(never)]
-unsafe extern "C" fn irecv_any(
+unsafe extern "C" fn irecv_any<C: Wide>(
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -289,13 +300,20 @@ unsafe extern "C" fn irecv_any(
         unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
     });
     // SAFETY: passed on.
-    unsafe { hand_out("MPI_Irecv", comm, started, request) }
+    unsafe {
+        hand_out(
+            called::<C>("MPI_Irecv", "MPI_Irecv_c"),
+            comm,
+            started,
+            request,
+        )
+    }
 }
 
 #[inline(always)]
 pub(crate) unsafe fn MPI_Recv(
     buf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Number,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,
@@ -305,14 +323,14 @@ pub(crate) unsafe fn MPI_Recv(
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
-        request::wait(comm.process().vci(), &mut id, "MPI_Recv")
+        request::wait(comm.process().vci(), &mut id, named!("MPI_Recv", count))
     });
     match done {
         Ok(found) => {
             store_single(status, found);
             0
         }
-        Err(error) => raise("MPI_Recv", comm, error),
+        Err(error) => raise(named!("MPI_Recv", count), comm, error),
     }
 }
 
@@ -383,20 +401,20 @@ macro_rules! modes {
     ($($start:ident $blocking:ident $mode:ident;)*) => {
         $(
             pub(crate) unsafe fn $start(
-                buf: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
+                buf: *const c_void, count: impl Number, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
                 request: *mut MPI_Request,
             ) -> i32 {
                 let decoded = decode(buf, count, datatype, comm);
                 // SAFETY: passed on.
-                unsafe { isend_as(stringify!($start), Mode::$mode, decoded, Envelope::new(dest, tag), comm, request) }
+                unsafe { isend_as(named!(stringify!($start), count), Mode::$mode, decoded, Envelope::new(dest, tag), comm, request) }
             }
 
             pub(crate) unsafe fn $blocking(
-                buf: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
+                buf: *const c_void, count: impl Number, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
             ) -> i32 {
                 let decoded = decode(buf, count, datatype, comm);
                 // SAFETY: passed on.
-                unsafe { send_as(stringify!($blocking), Mode::$mode, decoded, Envelope::new(dest, tag), comm) }
+                unsafe { send_as(named!(stringify!($blocking), count), Mode::$mode, decoded, Envelope::new(dest, tag), comm) }
             }
         )*
     };

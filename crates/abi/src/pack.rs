@@ -9,6 +9,7 @@ use mpi_abi_sys::types::MPI_Datatype;
 use crate::datatype::{memory, pack, target_memory, unpack};
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
+use crate::naming::{Number, named};
 use crate::status::CountOut;
 
 /// A position in a pack buffer, of either width.
@@ -119,14 +120,14 @@ fn advance<P: Position>(
 
 pub(crate) unsafe fn MPI_Pack<P: Position>(
     inbuf: *const c_void,
-    incount: impl Into<i64>,
+    incount: impl Number,
     datatype: MPI_Datatype,
     outbuf: *mut c_void,
-    outsize: impl Into<i64>,
+    outsize: impl Number,
     position: *mut P,
     comm: usize,
 ) -> i32 {
-    run("MPI_Pack", comm, || {
+    run(named!("MPI_Pack", incount), comm, || {
         COMMS.find(comm, "comm")?;
         let source = memory(inbuf, incount.into(), datatype).map_err(|it| PACK.blame(it))?;
         // SAFETY: the position is readable and writable, `inbuf` readable, and `outbuf` holds `outsize` bytes (crate head),
@@ -142,14 +143,14 @@ pub(crate) unsafe fn MPI_Pack<P: Position>(
 
 pub(crate) unsafe fn MPI_Unpack<P: Position>(
     inbuf: *const c_void,
-    insize: impl Into<i64>,
+    insize: impl Number,
     position: *mut P,
     outbuf: *mut c_void,
-    outcount: impl Into<i64>,
+    outcount: impl Number,
     datatype: MPI_Datatype,
     comm: usize,
 ) -> i32 {
-    run("MPI_Unpack", comm, || {
+    run(named!("MPI_Unpack", insize), comm, || {
         COMMS.find(comm, "comm")?;
         let target =
             target_memory(outbuf, outcount.into(), datatype).map_err(|it| UNPACK.blame(it))?;
@@ -165,12 +166,12 @@ pub(crate) unsafe fn MPI_Unpack<P: Position>(
 }
 
 pub(crate) unsafe fn MPI_Pack_size<C: CountOut>(
-    incount: impl Into<i64>,
+    incount: impl Number,
     datatype: MPI_Datatype,
     comm: usize,
     size: *mut C,
 ) -> i32 {
-    run("MPI_Pack_size", comm, || {
+    run(named!("MPI_Pack_size", incount), comm, || {
         COMMS.find(comm, "comm")?;
         let (count, object) = (incount.into(), DATATYPES.find(datatype, "datatype")?);
         let bytes = total("incount", object.size() as u64, count)?;
@@ -224,13 +225,13 @@ fn total(argument: &'static str, size: u64, count: i64) -> Result<usize> {
 pub(crate) unsafe fn MPI_Pack_external<P: Position>(
     datarep: *const c_char,
     inbuf: *const c_void,
-    incount: impl Into<i64>,
+    incount: impl Number,
     datatype: MPI_Datatype,
     outbuf: *mut c_void,
     outsize: P,
     position: *mut P,
 ) -> i32 {
-    run("MPI_Pack_external", 0, || {
+    run(named!("MPI_Pack_external", incount), 0, || {
         let count = incount.into();
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
@@ -260,10 +261,10 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
     insize: P,
     position: *mut P,
     outbuf: *mut c_void,
-    outcount: impl Into<i64>,
+    outcount: impl Number,
     datatype: MPI_Datatype,
 ) -> i32 {
-    run("MPI_Unpack_external", 0, || {
+    run(named!("MPI_Unpack_external", outcount), 0, || {
         let count = outcount.into();
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
@@ -289,11 +290,11 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
 
 pub(crate) unsafe fn MPI_Pack_external_size<C: CountOut>(
     datarep: *const c_char,
-    incount: impl Into<i64>,
+    incount: impl Number,
     datatype: MPI_Datatype,
     size: *mut C,
 ) -> i32 {
-    run("MPI_Pack_external_size", 0, || {
+    run(named!("MPI_Pack_external_size", incount), 0, || {
         // SAFETY: passed on.
         unsafe { check_representation(datarep)? };
         let bytes = external_bytes("incount", incount.into(), datatype)?;

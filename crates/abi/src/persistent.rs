@@ -10,6 +10,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::env::{is_active, require_process, vci_alone};
 use crate::error::{inactive, raise, run};
+use crate::naming::{Number, named};
 use crate::p2p::{decode, decode_target};
 use crate::request::{comm_handle, slice};
 
@@ -17,10 +18,10 @@ macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
         $(
             pub(crate) unsafe fn $name(
-                buf: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
+                buf: *const c_void, count: impl Number, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
                 request: *mut MPI_Request,
             ) -> i32 {
-                run(stringify!($name), comm, || {
+                run(named!(stringify!($name), count), comm, || {
                     let (comm, memory) = decode(buf, count, datatype, comm)?;
                     // SAFETY: the program keeps the buffer while the request exists (crate head).
                     let id = unsafe { persistent::send_init(comm, memory, dest, tag, Mode::$mode) }?;
@@ -42,14 +43,14 @@ send_inits! {
 
 pub(crate) unsafe fn MPI_Recv_init(
     buf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Number,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    run("MPI_Recv_init", comm, || {
+    run(named!("MPI_Recv_init", count), comm, || {
         let (comm, memory) = decode_target(buf, count, datatype, comm)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { persistent::recv_init(comm, memory, source, tag) }?;

@@ -11,6 +11,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use crate::datatype::{self, target_memory};
 use crate::error::run;
+use crate::naming::{Number, named};
 use crate::p2p::{decode, decode_target};
 use crate::status::store_single;
 
@@ -42,25 +43,25 @@ unsafe fn exchange(
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Sendrecv(
     sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
+    sendcount: impl Number,
     sendtype: MPI_Datatype,
     dest: i32,
     sendtag: i32,
     recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
+    recvcount: impl Number,
     recvtype: MPI_Datatype,
     source: i32,
     recvtag: i32,
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> i32 {
-    run("MPI_Sendrecv", comm, || {
+    run(named!("MPI_Sendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
         let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
         // SAFETY: passed on.
         let found = unsafe {
             exchange(
-                "MPI_Sendrecv",
+                named!("MPI_Sendrecv", sendcount),
                 comm,
                 (send, dest, sendtag),
                 (receive, source, recvtag),
@@ -74,7 +75,7 @@ pub(crate) unsafe fn MPI_Sendrecv(
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Sendrecv_replace(
     buf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Number,
     datatype: MPI_Datatype,
     dest: i32,
     sendtag: i32,
@@ -83,14 +84,14 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> i32 {
-    run("MPI_Sendrecv_replace", comm, || {
+    run(named!("MPI_Sendrecv_replace", count), comm, || {
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the copy outlives the exchange.
         let found = unsafe {
             exchange(
-                "MPI_Sendrecv_replace",
+                named!("MPI_Sendrecv_replace", count),
                 comm,
                 (send, dest, sendtag),
                 (receive, source, recvtag),
@@ -104,19 +105,19 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Isendrecv(
     sendbuf: *const c_void,
-    sendcount: impl Into<i64>,
+    sendcount: impl Number,
     sendtype: MPI_Datatype,
     dest: i32,
     sendtag: i32,
     recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
+    recvcount: impl Number,
     recvtype: MPI_Datatype,
     source: i32,
     recvtag: i32,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    run("MPI_Isendrecv", comm, || {
+    run(named!("MPI_Isendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
         let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
         // SAFETY: the program keeps both buffers until the request completes (crate head).
@@ -137,7 +138,7 @@ pub(crate) unsafe fn MPI_Isendrecv(
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Isendrecv_replace(
     buf: *mut c_void,
-    count: impl Into<i64>,
+    count: impl Number,
     datatype: MPI_Datatype,
     dest: i32,
     sendtag: i32,
@@ -146,7 +147,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    run("MPI_Isendrecv_replace", comm, || {
+    run(named!("MPI_Isendrecv_replace", count), comm, || {
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = datatype::packed(receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);

@@ -20,6 +20,7 @@ use crate::env::{self, require_process, store_text};
 use crate::error::{self, Null, raise_to};
 use crate::handle::{GROUPS, HANDLERS, INFOS, SESSIONS};
 use crate::info;
+use crate::naming::named;
 use crate::status::CountOut;
 use crate::sync::AtomicU64;
 
@@ -251,7 +252,7 @@ pub(crate) unsafe fn MPI_Session_detach_buffer<C: CountOut>(
     buffer_addr: *mut c_void,
     size: *mut C,
 ) -> i32 {
-    let call = "MPI_Session_detach_buffer";
+    let call = named!("MPI_Session_detach_buffer", size);
     run(call, session, |_| {
         let bytes = buffer::detach_from(require_process()?.buffer(), call, buffer_addr)?;
         // SAFETY: the result is writable (crate head).

@@ -10,6 +10,7 @@ use mpi_abi_sys::types::{MPI_Count, MPI_Datatype, MPI_Status};
 
 use crate::error::run;
 use crate::handle::DATATYPES;
+use crate::naming::{Number, Wide, named};
 
 /// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE are the null pointer.
 pub(crate) fn store(target: *mut MPI_Status, status: Status) {
@@ -41,7 +42,7 @@ fn bytes(status: &MPI_Status) -> u64 {
 }
 
 /// An output count of either width: `MPI_UNDEFINED` when the value does not fit.
-pub(crate) trait CountOut: Copy {
+pub(crate) trait CountOut: Copy + Wide {
     fn from_count(value: i64) -> Self;
 }
 
@@ -68,7 +69,7 @@ pub(crate) unsafe fn MPI_Get_count<C: CountOut>(
     datatype: MPI_Datatype,
     count: *mut C,
 ) -> i32 {
-    run("MPI_Get_count", 0, || {
+    run(named!("MPI_Get_count", count), 0, || {
         let datatype = DATATYPES.find(datatype, "datatype")?;
         // SAFETY: the status is readable (crate head).
         let found = datatype.count_of(bytes(unsafe { &*status }));
@@ -84,7 +85,7 @@ pub(crate) unsafe fn MPI_Get_elements<C: CountOut>(
     datatype: MPI_Datatype,
     count: *mut C,
 ) -> i32 {
-    run("MPI_Get_elements", 0, || {
+    run(named!("MPI_Get_elements", count), 0, || {
         let datatype = DATATYPES.find(datatype, "datatype")?;
         // SAFETY: the status is readable (crate head).
         let found = datatype.elements_of(bytes(unsafe { &*status }));
@@ -107,9 +108,9 @@ pub(crate) unsafe fn MPI_Get_elements_x(
 pub(crate) unsafe fn MPI_Status_set_elements(
     status: *mut MPI_Status,
     datatype: MPI_Datatype,
-    count: impl Into<i64>,
+    count: impl Number,
 ) -> i32 {
-    run("MPI_Status_set_elements", 0, || {
+    run(named!("MPI_Status_set_elements", count), 0, || {
         let count = count.into();
         let bytes = DATATYPES
             .find(datatype, "datatype")?

@@ -14,9 +14,10 @@ use mpi_abi_sys::types::MPI_Datatype;
 use crate::datatype::publish;
 use crate::error::run;
 use crate::handle::{Borrowed, DATATYPES};
+use crate::naming::{Wide, named};
 
 /// Counts, which tell the two forms of a constructor apart.
-pub(crate) trait CountIn: Address {
+pub(crate) trait CountIn: Address + Wide {
     const WIDTH: Width;
 }
 
@@ -112,7 +113,7 @@ pub(crate) unsafe fn MPI_Type_contiguous<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_contiguous", newtype, || {
+    make(named!("MPI_Type_contiguous", count), newtype, || {
         Datatype::contiguous(count.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
 }
@@ -124,7 +125,7 @@ pub(crate) unsafe fn MPI_Type_vector<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_vector", newtype, || {
+    make(named!("MPI_Type_vector", count), newtype, || {
         let (count, length) = (count.to_i64(), blocklength.to_i64());
         Datatype::vector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
@@ -137,7 +138,7 @@ pub(crate) unsafe fn MPI_Type_create_hvector<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_hvector", newtype, || {
+    make(named!("MPI_Type_create_hvector", count), newtype, || {
         let (count, length) = (count.to_i64(), blocklength.to_i64());
         Datatype::hvector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
     })
@@ -150,7 +151,7 @@ pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_indexed", newtype, || {
+    make(named!("MPI_Type_indexed", count), newtype, || {
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements) = unsafe {
             (
@@ -165,11 +166,11 @@ pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
 pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
     count: C,
     lengths: *const C,
-    displacements: *const impl Address,
+    displacements: *const (impl Address + Wide),
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_hindexed", newtype, || {
+    make(named!("MPI_Type_create_hindexed", count), newtype, || {
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements) = unsafe {
             (
@@ -188,47 +189,55 @@ pub(crate) unsafe fn MPI_Type_create_indexed_block<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_indexed_block", newtype, || {
-        // SAFETY: the array has `count` entries (crate head).
-        let displacements =
-            unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
-        Datatype::indexed_block(
-            blocklength.to_i64(),
-            displacements,
-            &*old(oldtype)?,
-            C::WIDTH,
-        )
-    })
+    make(
+        named!("MPI_Type_create_indexed_block", count),
+        newtype,
+        || {
+            // SAFETY: the array has `count` entries (crate head).
+            let displacements =
+                unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
+            Datatype::indexed_block(
+                blocklength.to_i64(),
+                displacements,
+                &*old(oldtype)?,
+                C::WIDTH,
+            )
+        },
+    )
 }
 
 pub(crate) unsafe fn MPI_Type_create_hindexed_block<C: CountIn>(
     count: C,
     blocklength: C,
-    displacements: *const impl Address,
+    displacements: *const (impl Address + Wide),
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_hindexed_block", newtype, || {
-        // SAFETY: the array has `count` entries (crate head).
-        let displacements =
-            unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
-        Datatype::hindexed_block(
-            blocklength.to_i64(),
-            displacements,
-            &*old(oldtype)?,
-            C::WIDTH,
-        )
-    })
+    make(
+        named!("MPI_Type_create_hindexed_block", count),
+        newtype,
+        || {
+            // SAFETY: the array has `count` entries (crate head).
+            let displacements =
+                unsafe { slice("array_of_displacements", count.to_i64(), displacements)? };
+            Datatype::hindexed_block(
+                blocklength.to_i64(),
+                displacements,
+                &*old(oldtype)?,
+                C::WIDTH,
+            )
+        },
+    )
 }
 
 pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
     count: C,
     lengths: *const C,
-    displacements: *const impl Address,
+    displacements: *const (impl Address + Wide),
     types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_struct", newtype, || {
+    make(named!("MPI_Type_create_struct", count), newtype, || {
         let count = count.to_i64();
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements, handles) = unsafe {
@@ -278,7 +287,7 @@ pub(crate) unsafe fn MPI_Type_create_subarray<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_subarray", newtype, || {
+    make(named!("MPI_Type_create_subarray", sizes), newtype, || {
         let dimensions = dimensions_of(ndims)?;
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (sizes, subsizes, starts) = unsafe {
@@ -305,7 +314,7 @@ pub(crate) unsafe fn MPI_Type_create_darray<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make("MPI_Type_create_darray", newtype, || {
+    make(named!("MPI_Type_create_darray", gsizes), newtype, || {
         let dimensions = dimensions_of(ndims)?;
         // SAFETY: the arrays have `ndims` entries (crate head).
         let (global_sizes, distributions, arguments, process_sizes) = unsafe {

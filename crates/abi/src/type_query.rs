@@ -13,6 +13,7 @@ use crate::datatype::publish;
 use crate::env::store_text;
 use crate::error::run;
 use crate::handle::DATATYPES;
+use crate::naming::named;
 use crate::status::CountOut;
 
 pub(crate) unsafe fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> i32 {
@@ -45,7 +46,7 @@ pub(crate) unsafe fn MPI_Type_free(datatype: *mut MPI_Datatype) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Type_size<C: CountOut>(datatype: MPI_Datatype, size: *mut C) -> i32 {
-    run("MPI_Type_size", 0, || {
+    run(named!("MPI_Type_size", size), 0, || {
         let bytes = DATATYPES.find(datatype, "datatype")?.size();
         // SAFETY: the result is writable (crate head).
         unsafe { *size = C::from_count(bytes as i64) };
@@ -77,9 +78,12 @@ pub(crate) unsafe fn MPI_Type_get_extent<C: CountOut>(
     lb: *mut C,
     extent: *mut C,
 ) -> i32 {
-    bounds("MPI_Type_get_extent", datatype, (lb, extent), |object| {
-        (object.layout().lower_bound(), object.layout().extent())
-    })
+    bounds(
+        named!("MPI_Type_get_extent", lb),
+        datatype,
+        (lb, extent),
+        |object| (object.layout().lower_bound(), object.layout().extent()),
+    )
 }
 
 pub(crate) unsafe fn MPI_Type_get_extent_x(
@@ -97,7 +101,7 @@ pub(crate) unsafe fn MPI_Type_get_true_extent<C: CountOut>(
     extent: *mut C,
 ) -> i32 {
     bounds(
-        "MPI_Type_get_true_extent",
+        named!("MPI_Type_get_true_extent", lb),
         datatype,
         (lb, extent),
         |object| {

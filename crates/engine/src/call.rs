@@ -103,11 +103,12 @@ impl CallName {
     /// A collective of an API that names its calls in other ways.
     pub const OTHER: Self = Self(u8::MAX);
 
-    /// The call of this name; [`Self::UNKNOWN`] if it is no collective one.
+    /// The call of this name, which may be that of its large-count form; [`Self::UNKNOWN`] if it is no collective one.
     pub const fn of(name: &str) -> Self {
+        let name = base_of(name.as_bytes());
         let mut index = 0;
         while index < NAMES.len() {
-            if is_same(NAMES[index].as_bytes(), name.as_bytes()) {
+            if is_same(NAMES[index].as_bytes(), name) {
                 return Self(index as u8 + 1);
             }
             index += 1;
@@ -153,6 +154,14 @@ impl fmt::Display for CallName {
     }
 }
 
+/// The name without the end that tells large-count forms apart: both are one operation, and may meet.
+const fn base_of(name: &[u8]) -> &[u8] {
+    match name {
+        [base @ .., b'_', b'c'] => base,
+        _ => name,
+    }
+}
+
 const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
@@ -178,6 +187,7 @@ mod tests {
             assert_eq!(call.name(), Some(name));
             assert_eq!(CallName::from_number(call.number()), call);
         }
+        assert_eq!(CallName::of("MPI_Bcast_c"), CallName::of("MPI_Bcast"));
         assert_eq!(CallName::of("MPI_Send"), CallName::UNKNOWN);
         assert_eq!(CallName::of_collective("MPI_Send"), CallName::OTHER);
         assert!(CallName::OTHER.is_known() && !CallName::from_number(254).is_known());
