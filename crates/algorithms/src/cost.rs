@@ -550,7 +550,8 @@ fn turns(operation: Operation, case: &Case) -> u64 {
         }
         Operation::Alltoall => shared::parts(case.bytes, case.ranks),
         Operation::ReduceScatter => shared::element_parts(case),
-        Operation::Reduce | Operation::Allreduce => shared::elements(case),
+        Operation::Allreduce => shared::halves(case).or_else(|| shared::elements(case)),
+        Operation::Reduce => shared::elements(case),
     };
     turns.map_or(1, |turns| turns.count as u64)
 }

@@ -86,6 +86,16 @@ pub fn elements(case: &Case) -> Option<Turns> {
     (most > 0).then(|| Turns::of(case.elements, most))
 }
 
+/// The turns of an allreduce in which each of two members combines half of the elements: two a step, for operands and results, of
+/// at most `most` elements each; `None` where one turn or two are enough for all operands.
+pub fn halves(case: &Case) -> Option<Turns> {
+    let whole = elements(case).filter(|turns| case.ranks == 2 && turns.count > 2)?;
+    Some(Turns {
+        count: 2 * case.elements.div_ceil(2 * whole.most),
+        most: whole.most,
+    })
+}
+
 /// The parts of a vector that is combined, as many as there are members: the whole vector in one turn if an area holds it, else
 /// whole elements of each part; `None` if that takes too many turns.
 pub fn element_parts(case: &Case) -> Option<Turns> {

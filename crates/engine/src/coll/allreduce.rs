@@ -38,9 +38,13 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
     if choice.algorithm == Allreduce::Shared
         && let Some(turns) = algorithms::shared::elements(&case)
     {
-        let shown = turns.shown_elements(send.count, send.layout.size());
+        let halves = algorithms::shared::halves(&case).filter(|_| !op.is_user());
+        let shown = (halves.unwrap_or(turns)).shown_elements(send.count, send.layout.size());
         let purpose = Purpose::Allreduce;
         if let Some(meeting) = meet(&mut round, purpose, send.bytes(), shown).await {
+            if let Some(turns) = halves {
+                return shared::allreduce_of_two(meeting, &send, &receive, &op, turns).await;
+            }
             return shared::allreduce(meeting, &send, &receive, &op, turns).await;
         }
         choice = choose(&round, &case.without_shared());

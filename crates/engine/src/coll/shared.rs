@@ -399,6 +399,70 @@ pub(super) async fn allreduce(
     meeting.outcome()
 }
 
+/// What a member combines of the elements of a step, of which there are at most twice `most`.
+fn half_of(block: &Block, step: usize, most: usize, member: u32) -> Block {
+    let (first, count) = range_of(step, 2 * most, block.count);
+    let front = count.div_ceil(2);
+    if member == 0 {
+        block.part(first as i64, front)
+    } else {
+        block.part((first + front) as i64, count - front)
+    }
+}
+
+/// Each of two members shows its operands of the other's half of a step, combines its own half, and shows that. The operands of
+/// the next step are shown before, and the results of a step are taken after the next step is combined, so that neither waits
+/// for what the other is doing. A step's two turns are not neighbours: members leave turns in their order.
+///
+/// Of the data of a vector, each member copies half out, half in and half of what it has combined, instead of all of its
+/// operands: a fifth less memory is read, and half as much is combined.
+pub(super) async fn allreduce_of_two(
+    meeting: Meeting<'_>,
+    send: &Block,
+    receive: &Block,
+    op: &Reduction,
+    Turns { count: turns, most }: Turns,
+) -> Result<()> {
+    let (me, other, steps) = (meeting.me, 1 - meeting.me, turns / 2);
+    let turn_bytes = most * send.layout.size();
+    let operands = |step: usize| (2 * step).saturating_sub(1);
+    let results = |step: usize| (2 * step + 2).min(turns - 1);
+    for step in 0..=steps {
+        let shown = if step == 0 {
+            0..steps.min(2)
+        } else {
+            step + 1..steps.min(step + 2)
+        };
+        for next in shown {
+            let part = half_of(send, next, most, other);
+            meeting.enter(operands(next), turn_bytes).await;
+            part.pack_range(0, meeting.own(operands(next), part.bytes()));
+            meeting.post(operands(next));
+            meeting.wake_all();
+        }
+        if step < steps {
+            let (own, part) = (
+                half_of(send, step, most, me),
+                half_of(receive, step, most, me),
+            );
+            meeting.others_posted(operands(step)).await;
+            meeting.combine(operands(step), 1, op, Some(&own), &part);
+            meeting.leave(operands(step));
+            meeting.enter(results(step), turn_bytes).await;
+            part.pack_range(0, meeting.own(results(step), part.bytes()));
+            meeting.post(results(step));
+            meeting.wake_all();
+        }
+        if let Some(before) = step.checked_sub(1) {
+            let part = half_of(receive, before, most, other);
+            meeting.others_posted(results(before)).await;
+            part.unpack_range(0, meeting.shown(results(before), other, part.bytes()));
+            meeting.leave(results(before));
+        }
+    }
+    meeting.outcome()
+}
+
 /// Everybody but the root shows its operand, `most` elements a turn; the result is for the root.
 pub(super) async fn reduce(
     meeting: Meeting<'_>,

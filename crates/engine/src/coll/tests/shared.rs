@@ -45,6 +45,39 @@ fn turns_of_all_kinds_follow_each_other() {
     }
 }
 
+/// Lengths around those at which each of two members begins to combine half, and at which there is one step more.
+#[test]
+fn two_members_combine_half_each() {
+    const MOST: usize = 64 << 10 >> 3;
+    on_ranks(2, |process| {
+        let (rank, comm) = (process.rank(), world(process));
+        now(process, barrier(comm.clone()));
+        for multiple in [1, 2, 3, 4, 5, 8, 16, 17] {
+            for count in [multiple * MOST - 1, multiple * MOST, multiple * MOST + 1] {
+                for in_place in [false, true] {
+                    let mut given = Numbers::new(&vector(rank, count), false);
+                    let mut result = Numbers::new(&vec![0; count], false);
+                    let send = given.block();
+                    let receive = if in_place {
+                        send.clone()
+                    } else {
+                        result.block()
+                    };
+                    now(process, allreduce(comm.clone(), send, receive, sum()));
+                    let values = if in_place {
+                        given.values()
+                    } else {
+                        result.values()
+                    };
+                    let total = |index| value(0, index) + value(1, index);
+                    assert!(values.iter().copied().eq((0..count).map(total)), "{count}");
+                    assert!(in_place || given.values() == vector(rank, count));
+                }
+            }
+        }
+    });
+}
+
 /// Short blocking collectives on the straight line mix with those that are futures.
 #[test]
 fn straight_lines_and_futures_meet_in_the_same_turns() {
