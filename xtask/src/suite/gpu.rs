@@ -41,7 +41,7 @@ pub(super) fn assemble() -> Result<Found, String> {
     cargo::counted(
         &[&arguments[..], &["assemble"]].concat(),
         Some((VARIABLE, &value)),
-        "target/ptx.log",
+        "ptx.log",
     )
 }
 
