@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2
+ * NEEDS: checked arguments
  * Errors name the form of a call that the program made: with `_c` where it has large counts, without where not.
  */
 #include "check.h"

@@ -2,221 +2,22 @@
 //! Collective communication (MPI-5.0, chapter 6): decode, then run the engine's future to its end, or spawn it.
 
 use core::ffi::c_void;
-use std::future::Future;
 use std::sync::Arc;
 
-use engine::call::CallName;
-use engine::coll::{self, Begun, Block, Pieces, Root, ShortPlan, Sizes};
+use engine::coll::{self, Block, Pieces, Root, Sizes};
 use engine::comm::Comm;
-use engine::{Error, ErrorClass, Result, task};
+use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_PROC_NULL, MPI_ROOT};
-use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll_buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_PIECES, SENT, SENT_PIECES, block, check_target,
     in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_apart, own_piece,
     run_of, target_block,
 };
+use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
 use crate::type_create::Address;
-
-/// How a call ends, in two words, which functions hand on in registers.
-#[derive(Clone, Copy)]
-pub(crate) struct Ending {
-    request: *mut MPI_Request,
-    /// The number of a nonblocking call, or one of the others below.
-    form: u64,
-}
-
-/// How a call ends.
-#[derive(Clone, Copy)]
-pub(crate) enum Ends {
-    /// When the operation is complete.
-    Complete,
-    /// At once, with a request of the running operation.
-    Started(*mut MPI_Request, CallName),
-    /// At once, with a persistent request of an operation that is not running.
-    Planned(*mut MPI_Request),
-}
-
-const COMPLETE: u64 = 0;
-const PLANNED: u64 = u64::MAX;
-
-impl Ending {
-    pub(crate) const COMPLETE: Self = Self {
-        request: std::ptr::null_mut(),
-        form: COMPLETE,
-    };
-
-    #[inline(always)]
-    pub(crate) const fn started(request: *mut MPI_Request, call: CallName) -> Self {
-        let form = call.number();
-        Self { request, form }
-    }
-
-    #[inline(always)]
-    pub(crate) const fn planned(request: *mut MPI_Request) -> Self {
-        let form = PLANNED;
-        Self { request, form }
-    }
-
-    #[inline(always)]
-    pub(crate) const fn how(self) -> Ends {
-        match self.form {
-            COMPLETE => Ends::Complete,
-            PLANNED => Ends::Planned(self.request),
-            number => Ends::Started(self.request, CallName::from_number(number)),
-        }
-    }
-}
-
-/// Writes the three entry points of a collective: blocking, nonblocking and persistent, in this order.
-macro_rules! forms {
-    ($work:ident($($argument:ident: $kind:ty),*); $now:ident $started:ident $planned:ident;) => {
-        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
-        pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
-            let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll::Ending::COMPLETE);
-            // SAFETY: passed on.
-            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
-        }
-
-        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
-        pub(crate) unsafe fn $started(
-            $($argument: $kind,)*
-            comm: mpi_abi_sys::types::MPI_Comm,
-            request: *mut mpi_abi_sys::types::MPI_Request,
-        ) -> i32 {
-            let call = $crate::naming::named!(stringify!($started) $(, $argument)*);
-            let name = const { engine::call::CallName::of(stringify!($started)) };
-            let ending = $crate::coll::Ending::started(request, name);
-            // SAFETY: passed on.
-            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
-        }
-
-        #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
-        pub(crate) unsafe fn $planned(
-            $($argument: $kind,)*
-            comm: mpi_abi_sys::types::MPI_Comm,
-            info: mpi_abi_sys::types::MPI_Info,
-            request: *mut mpi_abi_sys::types::MPI_Request,
-        ) -> i32 {
-            let (call, ending) = ($crate::naming::named!(stringify!($planned) $(, $argument)*), $crate::coll::Ending::planned(request));
-            $crate::error::run(call, comm, || {
-                if info != mpi_abi_sys::constants::MPI_INFO_NULL {
-                    $crate::handle::INFOS.find(info, "info")?;
-                }
-                // SAFETY: passed on.
-                unsafe { $work(call, ending, $($argument,)* comm) }
-            })
-        }
-    };
-}
-pub(crate) use forms;
-
-/// Does a collective of little data on the straight line, or starts it there, if that is possible, and returns from the function
-/// around it. Else the collective is to go on as [`finish`] does, with what this gives: the plan that a persistent one has for later
-/// starts. All its data are dense, else plans could outlive layouts. The operation of a reduction is lent to a blocking call, and copied for
-/// another.
-macro_rules! attempt {
-    (
-        $call:ident, $found:ident, $ending:ident,
-        $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
-    ) => {
-        match $ending.how() {
-            $crate::coll::Ends::Complete => {
-                // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
-                let outcome = unsafe {
-                    engine::coll::short::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
-                };
-                match outcome {
-                    Some(outcome) => return outcome,
-                    None => None,
-                }
-            }
-            $crate::coll::Ends::Started(request, name) => {
-                // First, while the handle is at hand: most often it is complete then, and this stays.
-                // SAFETY: the result is writable (crate head).
-                unsafe { *request = engine::coll::ended($found, name).0 as usize };
-                // SAFETY: as above.
-                #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
-                let begun = unsafe {
-                    engine::coll::short::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
-                };
-                match begun {
-                    Some(begun) => return $crate::coll::started($found, name, begun, request),
-                    None => None,
-                }
-            }
-            $crate::coll::Ends::Planned(_) => {
-                $(let $op = $op.clone();)?
-                Some(if $found.size() == 2 {
-                    // SAFETY: as above; each persistent request has a communicator of its own (`coll::plan`), which is as large.
-                    engine::coll::ShortPlan::new(move |comm| unsafe {
-                        engine::coll::short::planned::$name::<true>(comm, $($argument,)* $(&$op $(, $more)*)?)
-                    })
-                } else {
-                    // SAFETY: as above.
-                    engine::coll::ShortPlan::new(move |comm| unsafe {
-                        engine::coll::short::planned::$name::<false>(comm, $($argument,)* $(&$op $(, $more)*)?)
-                    })
-                })
-            }
-        }
-    };
-}
-pub(crate) use attempt;
-
-/// Changes the request of a collective that was started on the straight line if it is not complete.
-#[inline(always)]
-pub(crate) fn started(
-    comm: &Comm,
-    call: CallName,
-    begun: Result<Begun<'_>>,
-    request: *mut MPI_Request,
-) -> Result<()> {
-    if let Some(shown) = begun? {
-        let id = coll::keep(comm, call, *shown)?;
-        // SAFETY: the result is writable (crate head).
-        unsafe { *request = id.0 as usize };
-    }
-    Ok(())
-}
-
-/// What a collective does that does not end on the straight line, apart from that.
-#[cold]
-#[inline(never)]
-pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {
-    work()
-}
-
-/// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy, and the
-/// straight line that starts try first.
-pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
-    call: &'static str,
-    comm: Arc<Comm>,
-    ending: Ending,
-    short: Option<ShortPlan>,
-    arguments: A,
-    work: impl Fn(Arc<Comm>, A) -> W + 'static,
-) -> Result<()> {
-    let (request, id) = match ending.how() {
-        Ends::Complete => {
-            return task::block_on(comm.process().vci(), call, work(comm, arguments));
-        }
-        Ends::Started(request, name) => {
-            let started = task::spawn_collective(&comm.clone(), name, work(comm, arguments))?;
-            (request, started)
-        }
-        Ends::Planned(request) => {
-            let again = move |comm| work(comm, arguments.clone());
-            (request, coll::plan(call, &comm, short, again)?)
-        }
-    };
-    // SAFETY: the result is writable (crate head).
-    unsafe { *request = id.0 as usize };
-    Ok(())
-}
 
 /// A communicator of one group, for operations that two groups do not have.
 pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {

@@ -7,13 +7,12 @@ use engine::Result;
 use engine::coll::{self, Pieces, Sizes};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{
-    Ending, attempt, finish, forms, partners, refuse_null_arrays, rest, varying, varying_target,
-};
+use crate::coll::{partners, refuse_null_arrays, varying, varying_target};
 use crate::coll_buffers::{
     ENTRY, Elements, Names, RECEIVED, RECEIVED_PIECES, SENT, all_and_all, block, in_place,
     in_place_if, one_group, own_and_all, own_apart, target_block,
 };
+use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
 use crate::type_create::Address;
 

@@ -9,11 +9,12 @@ use engine::coll::{Block, Pieces, neighbour};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{Ending, finish, forms, intra, varying, varying_target};
+use crate::coll::{intra, varying, varying_target};
 use crate::coll_all::mixed;
 use crate::coll_buffers::{
     Elements, RECEIVED, RECEIVED_PIECES, SENT, block, in_place_if, target_block,
 };
+use crate::coll_ending::{Ending, finish, forms};
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.

@@ -12,11 +12,12 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{Ending, attempt, finish, forms, intra, is_member, is_root, rest, root_of};
+use crate::coll::{intra, is_member, is_root, root_of};
 use crate::coll_buffers::{
     Elements, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, all_run, apart, block,
     elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart, target_block,
 };
+use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};

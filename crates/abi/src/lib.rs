@@ -15,6 +15,7 @@ mod buffer;
 mod coll;
 mod coll_all;
 mod coll_buffers;
+mod coll_ending;
 mod coll_neighbour;
 mod coll_reduce;
 mod comm;
