@@ -182,7 +182,7 @@ macro_rules! settings {
 }
 
 settings! {
-    eager_bytes, "EAGER_BYTES", 65536, 48..=1048576, "bytes",
+    eager_bytes, "EAGER_BYTES", 32768, 48..=1048576, "bytes",
         "largest message that is sent without asking the receiver first (bounded by a ring's payload area)";
     fragment_bytes, "FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
         "piece in which a large message is copied through the ring when it cannot be copied in one go";
@@ -432,7 +432,7 @@ mod tests {
         ]);
         assert_eq!((settings.eager_bytes, warnings.len()), (8192, 0));
         let (settings, warnings) = read(&[("RANKPOINT_EAGER_BYTE", "8K")]);
-        assert_eq!(settings.eager_bytes, 65536);
+        assert_eq!(settings.eager_bytes, 32768);
         assert!(
             warnings[0].contains("RANKPOINT_EAGER_BYTES"),
             "{warnings:?}"
