@@ -190,7 +190,7 @@ settings! {
         "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
     cross_copy_bytes, "CROSS_COPY_BYTES", 1073741824, 0..=9223372036854775807, "bytes",
         "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks, or threads that wait at once, outnumber cores, all large messages are read";
-    shared_copy_bytes, "SHARED_COPY_BYTES", 3145728, 0..=9223372036854775807, "bytes",
+    shared_copy_bytes, "SHARED_COPY_BYTES", 786432, 0..=9223372036854775807, "bytes",
         "largest message that its receiver alone copies out of memory of MPI_Alloc_mem; longer ones go through the ring, which uses two cores, unless ranks, or threads that wait at once, outnumber cores";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";

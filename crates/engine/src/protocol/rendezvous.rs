@@ -2,10 +2,10 @@
 //! Messages whose data travel when the receiver is known.
 //!
 //! The sender describes its message (REQUEST). The receiver then takes the shortest way that exists: it copies straight out of
-//! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's private memory where the kernel allows it,
-//! or asks for pieces through the ring (PULL), which both sides copy at the same time. Some pieces may come unasked
-//! ([`super::early`]). Either way the sender learns that its
-//! buffer is free from DONE, or from having pushed the last piece.
+//! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's
+//! private memory where the kernel allows it, or asks for pieces through the ring (PULL), which both sides copy at the same
+//! time. Some pieces may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from DONE, or
+//! from having pushed the last piece.
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
