@@ -66,12 +66,27 @@ fn main() -> ExitCode {
     {
         return finish(bench::run_rank(arguments));
     }
-    match CommandLine::parse().command {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(told) => return say(&told),
+    };
+    match line.command {
         Command::Bench(options) => finish(bench::run(&options)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
         Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
+    }
+}
+
+/// Prints an error of the command line, or a text that was asked for.
+fn say(told: &clap::Error) -> ExitCode {
+    match told.print() {
+        // A reader that has read enough is no error.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            finish(Err(format!("cannot write: {error}")))
+        }
+        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(1)),
     }
 }
 

@@ -92,14 +92,8 @@ impl Process {
         let place = match settings::job_from_environment() {
             Some(job) => join(&job)?,
             None => {
-                if let Some(mark) = settings::foreign_launcher() {
-                    return Err(Error::new(
-                        ErrorClass::ERR_OTHER,
-                        format!(
-                            "this program was started by another launcher ({mark} is set), which Rankpoint does not speak yet; \
-                         start it with Rankpoint's mpiexec, or unset {mark} to run it alone"
-                        ),
-                    ));
+                if let Some(why) = settings::refusal_to_run_alone() {
+                    return Err(Error::new(ErrorClass::ERR_OTHER, why));
                 }
                 alone()?
             }

@@ -4,6 +4,8 @@
 //! The table is the only place that knows a setting's name, type, default, range, unit and text; `rankpoint info`, the
 //! documentation and MPI_T read it from here.
 
+mod launchers;
+
 use std::sync::Arc;
 
 use algorithms::Table;
@@ -349,19 +351,13 @@ pub(crate) fn job_from_environment() -> Option<String> {
     std::env::var(fabric::board::JOB_VARIABLE).ok()
 }
 
-/// The mark of a launcher that the library does not speak, if one started this process as part of a larger job.
+/// Why this process must not run as a job of its own, if another launcher started it.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
 )]
-pub(crate) fn foreign_launcher() -> Option<&'static str> {
-    let sizes = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"];
-    let larger = |name: &&str| std::env::var(name).is_ok_and(|size| size.trim() != "1");
-    sizes.into_iter().find(larger).or_else(|| {
-        let inside =
-            std::env::var_os("PMIX_RANK").is_some() || std::env::var_os("PMI_FD").is_some();
-        inside.then_some("PMIX_RANK or PMI_FD")
-    })
+pub(crate) fn refusal_to_run_alone() -> Option<String> {
+    launchers::refusal(|name| std::env::var(name).ok())
 }
 
 fn nearest(name: &str) -> &'static str {

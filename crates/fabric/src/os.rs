@@ -4,6 +4,7 @@
 //! Each function wraps one call, checks its result, and states in its `SAFETY` line why the arguments are valid.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -12,15 +13,34 @@ use std::ptr::NonNull;
 /// Processors that are counted with: as many as kernels can be built for.
 pub const MOST_PROCESSORS: usize = 8192;
 
-/// A new anonymous memory file that is closed on exec.
-pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
+/// A new anonymous memory file of so many bytes that is closed on exec.
+pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
+    // A file that is too long does not only fail: the kernel sends SIGXFSZ.
+    if let Some(limit) = file_size_limit().filter(|&limit| limit < bytes) {
+        return Err(io::Error::other(format!(
+            "a file of {bytes} bytes in memory is needed, but ulimit -f allows {limit}"
+        )));
+    }
     // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call above returned this descriptor to us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    file.set_len(bytes)?;
+    Ok(file.into())
+}
+
+/// Eight random bytes.
+pub fn random_word() -> io::Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: `bytes` is writable for its length; so few bytes come whole or not at all.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if count < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// Takes ownership of a descriptor that this process inherited, after checking that it is open.
@@ -105,12 +125,21 @@ pub fn physical_memory_bytes() -> u64 {
 
 /// Bytes that a process may map, where that is limited (`ulimit -v`).
 pub fn address_space_limit() -> Option<u64> {
+    limit_of(libc::RLIMIT_AS)
+}
+
+/// Bytes that a file may have, where that is limited (`ulimit -f`); files in memory are no exception.
+pub fn file_size_limit() -> Option<u64> {
+    limit_of(libc::RLIMIT_FSIZE)
+}
+
+fn limit_of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: `limit` is writable and lives through the call; where the call fails it stays without a limit.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    unsafe { libc::getrlimit(resource, &raw mut limit) };
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 

@@ -4,7 +4,7 @@
 //! The launcher creates it before it starts the ranks, so that a local job needs no exchange: a rank maps the file and is
 //! ready. The file is as large as the machine's memory but holds only the pages that were touched, so there is no
 //! growing, no second file and no dependence on the size of `/dev/shm`; it has no name, so nothing is left behind. Where address
-//! space is limited (`ulimit -v`), it takes a quarter of that.
+//! space is limited (`ulimit -v`), it takes a quarter of that; where files are (`ulimit -f`), it is as long as they may be.
 //!
 //! Invariant: offsets below `heap_top` are owned by whoever allocated them; `heap_top` only grows. A process that dies
 //! between an allocation and its use leaks pages it never touched, which cost nothing.
@@ -49,7 +49,13 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
     let wanted = os::physical_memory_bytes().max(MIN_SEGMENT_BYTES);
     // Ranks inherit the limit, and have other things to map.
     let allowed = os::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
-    create_with(plan, allowed.map_or(wanted, |allowed| wanted.min(allowed)))
+    let mapped = allowed.map_or(wanted, |allowed| wanted.min(allowed));
+    let (heap_offset, _) = heap_of(plan);
+    let longest = os::file_size_limit().map(|limit| limit.saturating_sub(heap_offset));
+    let heap_bytes = longest.map_or(mapped, |longest| {
+        mapped.min(longest.max(LEAST_SEGMENT_BYTES)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
+    });
+    create_with(plan, heap_bytes)
 }
 
 /// The same with at most `heap_bytes` bytes for rings and shared memory, of which only what is used exists. Programs of
@@ -58,11 +64,9 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
 /// # Errors
 /// As for [`create`].
 pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
-    let page = PAGE_BYTES as u64;
     let ranks = u64::from(plan.local_ranks);
-    let directory_offset = BOARDS_OFFSET + ranks * page;
-    let heap_offset = (directory_offset + ranks * ranks * 8).next_multiple_of(page);
-    let segment_bytes = (heap_offset + heap_bytes).next_multiple_of(page);
+    let (heap_offset, directory_offset) = heap_of(plan);
+    let segment_bytes = (heap_offset + heap_bytes).next_multiple_of(PAGE_BYTES as u64);
     let fair_bytes = (ALL_RINGS_BYTES / (ranks * ranks)).clamp(16 << 10, 256 << 10);
     let ring_payload_bytes = 1u32 << (63 - fair_bytes.leading_zeros());
     let ring_cells: u32 = match plan.local_ranks {
@@ -71,8 +75,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
         _ => 32,
     };
 
-    let file = File::from(os::memory_file(SEGMENT_NAME)?);
-    file.set_len(segment_bytes)?;
+    let file = File::from(os::memory_file(SEGMENT_NAME, segment_bytes)?);
     let mut header = vec![0u8; PAGE_BYTES];
     let mut put =
         |offset: usize, bytes: &[u8]| header[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -107,7 +110,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     );
     put(
         std::mem::offset_of!(JobHeader, job_id),
-        &random_word()?.to_ne_bytes(),
+        &os::random_word()?.to_ne_bytes(),
     );
     put(
         std::mem::offset_of!(JobHeader, ring_cells),
@@ -125,10 +128,12 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn random_word() -> io::Result<u64> {
-    let mut bytes = [0u8; 8];
-    io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
+/// Where the heap of a segment begins, and the directory before it.
+fn heap_of(plan: &SegmentPlan) -> (u64, u64) {
+    let (page, ranks) = (PAGE_BYTES as u64, u64::from(plan.local_ranks));
+    let directory_offset = BOARDS_OFFSET + ranks * page;
+    let heap_offset = (directory_offset + ranks * ranks * 8).next_multiple_of(page);
+    (heap_offset, directory_offset)
 }
 
 /// A node segment mapped into this process.

@@ -108,10 +108,11 @@ impl Guard {
             -1 => Err(io::Error::last_os_error()),
             0 => watch(ear.as_raw_fd()),
             pid => {
-                // Both sides do it, so that the group exists before the first rank joins. It fails only if done.
+                let guard = Self { pid, _life: life };
+                // Both sides do it, so that the group exists before the first rank joins.
                 // SAFETY: numbers only.
-                unsafe { libc::setpgid(pid, pid) };
-                Ok(Self { pid, _life: life })
+                check(unsafe { libc::setpgid(pid, pid) })?;
+                Ok(guard)
             }
         }
     }
@@ -133,8 +134,11 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // It can only fail when the group is gone already.
-        let _ = self.signal(libc::SIGKILL);
+        // It can only fail when the group is gone already, or was never made.
+        if self.signal(libc::SIGKILL).is_err() {
+            // SAFETY: numbers only; the process is our unreaped child.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
         // SAFETY: numbers and a null pointer, which waitpid accepts.
         while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } == -1
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
@@ -158,7 +162,10 @@ fn watch(ear: RawFd) -> ! {
         while libc::read(0, (&raw mut byte).cast(), 1) == -1
             && *libc::__errno_location() == libc::EINTR
         {}
-        libc::kill(0, libc::SIGKILL);
+        // Without a group of its own it would kill its launcher's.
+        if libc::getpgrp() == libc::getpid() {
+            libc::kill(0, libc::SIGKILL);
+        }
         libc::_exit(0)
     }
 }

@@ -67,7 +67,6 @@ impl Places {
 /// # Errors
 /// When cores were asked for that do not exist or that the launcher may not use.
 pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchError> {
-    let processors = topology::usable_processors();
     // Containers limit time as well as processors.
     let cores = fabric::os::usable_cores();
     let unbound = Places {
@@ -76,6 +75,17 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
         cores,
         _claims: Vec::new(),
     };
+    match (binding, topology::may_bind()) {
+        (Binding::None, _) | (Binding::Automatic { .. }, Err(_)) => Ok(unbound),
+        (_, Ok(())) => choose_among_all(binding, ranks, unbound),
+        (_, Err(error)) => Err(LaunchError::system("bind ranks to cores", &error.into())),
+    }
+}
+
+/// Where ranks may be bound.
+fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Places, LaunchError> {
+    let processors = topology::usable_processors();
+    let cores = unbound.cores;
     match binding {
         Binding::None => Ok(unbound),
         // One rank has nobody to keep away from its core, and may have threads that want all of them.
@@ -125,13 +135,16 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
                     })
                 }
                 None => Err(LaunchError::usage(format!(
-                    "--bind-to core wants {} for each of {ranks} ranks, but there are {}; \
+                    "--bind-to core wants {} for each of {ranks} ranks, but this process may use {}; \
                      leave the flag out to run them all the same",
                     match cores_each {
                         1 => "a core".to_owned(),
                         cores => format!("{cores} cores"),
                     },
-                    all.len()
+                    match all.len() {
+                        1 => "one only".to_owned(),
+                        cores => cores.to_string(),
+                    }
                 ))),
             }
         }

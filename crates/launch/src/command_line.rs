@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
+use crate::allocation::Allocation;
 use crate::flags::{self, Effect, FlagRow};
 use crate::notices;
 use crate::output_flags::OutputFlags;
@@ -20,10 +21,7 @@ use crate::{LaunchError, binding, config_file, placement, program, settings};
 /// launcher, 126 or 127 when a program cannot be started, and 2 for flags that are not understood.
 pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let code = match parse(arguments.into_iter().collect()) {
-        Ok(Request::Text(text)) => {
-            notices::print(&text);
-            Ok(0)
-        }
+        Ok(Request::Text(text)) => notices::print(&text).map(|()| 0),
         Ok(Request::Job(plan, before)) => {
             for notice in before.notices {
                 notices::say(&notice);
@@ -371,7 +369,9 @@ impl Reading {
 
     fn finish(mut self) -> Result<Request, LaunchError> {
         self.plan.output = Output::Routed(std::mem::take(&mut self.output).finish());
-        self.finish_counts();
+        let allocation = self.counts.slots.is_none().then(Allocation::find).flatten();
+        let tasks = allocation.as_ref().and_then(|found| found.tasks);
+        self.finish_counts(tasks);
         for program in &mut self.plan.programs {
             let own = std::mem::take(&mut program.environment);
             let inherit = match own.inherit {
@@ -408,6 +408,8 @@ impl Reading {
             .then(|| format!("ignored, without meaning here: {}", self.ignored.join(", ")));
         let mut notices = settings::unknown();
         notices.extend(ignored);
+        let idle = allocation.and_then(|found| found.notice());
+        notices.extend(idle.filter(|_| !self.quiet));
         let before = Before {
             notices,
             pid_to: self.pid_to,
@@ -415,12 +417,13 @@ impl Reading {
         Ok(Request::Job(Box::new(self.plan), before))
     }
 
-    /// What other flags than `-n` and `--bind-to` say about ranks and cores.
-    fn finish_counts(&mut self) {
+    /// What other flags than `-n` and `--bind-to` say about ranks and cores, and an allocation about ranks.
+    fn finish_counts(&mut self, tasks: Option<u32>) {
         let counts = std::mem::take(&mut self.counts);
         if let ([program], false) = (&mut self.plan.programs[..], counts.given) {
             let per_node = counts.per_node.as_ref().map(|&(ranks, _)| ranks);
-            let ranks = per_node.or(counts.slots).filter(|&ranks| ranks > 0);
+            let ranks = per_node.or(counts.slots).or(tasks);
+            let ranks = ranks.filter(|&ranks| ranks > 0);
             program.ranks = ranks.unwrap_or(program.ranks);
         } else {
             self.ignored.extend(counts.per_node.map(|(_, shown)| shown));

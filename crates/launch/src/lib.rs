@@ -7,6 +7,7 @@
 //! arguments -> command_line -> plan::JobPlan
 //!              flags, flag_table    rows: every flag of ours and of other launchers
 //!              config_file, output_flags, placement, variables: values of some of them
+//!              allocation          what a resource manager says where flags say nothing
 //!           -> topology, binding     which processors each rank gets
 //!           -> files, pattern        files that output goes to, labels
 //!           -> start                 node segment, guard, one process per rank
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod balance;
 mod binding;
 mod claim;
@@ -78,10 +80,22 @@ impl LaunchError {
     /// An error of the operating system while `doing` something.
     pub(crate) fn system(doing: &str, error: &std::io::Error) -> Self {
         Self {
-            text: format!("cannot {doing}: {error}"),
+            text: format!("cannot {doing}: {}", words(error)),
             exit_code: 1,
         }
     }
+}
+
+/// The system's words, and what a user can do about limits.
+pub(crate) fn words(error: &std::io::Error) -> String {
+    let limit = match error.raw_os_error() {
+        Some(11) => {
+            " (no further process is allowed: ulimit -u, or the limit of a container, says how many)"
+        }
+        Some(24) => " (ulimit -n says how many; each rank takes some of them here)",
+        _ => "",
+    };
+    format!("{error}{limit}")
 }
 
 impl std::fmt::Display for LaunchError {

@@ -2,7 +2,7 @@
 //! Sentences from the launcher to the user, and the names of this machine in them.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use crate::LaunchError;
 
@@ -17,20 +17,28 @@ pub(crate) fn marked(text: &str) -> String {
     format!("mpiexec: {}\n", text.trim_end())
 }
 
-/// Prints a text that was asked for.
-pub(crate) fn print(text: &str) {
-    // As for `say`.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Prints a text that was asked for. A reader that has read enough is no error.
+///
+/// # Errors
+/// When standard output takes no more.
+pub(crate) fn print(text: &str) -> Result<(), LaunchError> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(LaunchError::system("write to standard output", &error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the launcher's process id to standard output (`-`), standard error (`+`) or a file.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// When it cannot be written.
 pub(crate) fn tell_pid(to: &OsStr) -> Result<(), LaunchError> {
     let text = format!("{}\n", std::process::id());
     match to.to_str() {
-        Some("-") => print(&text),
+        Some("-") => print(&text)?,
         // As for `say`.
         Some("+") => drop(std::io::stderr().write_all(text.as_bytes())),
         _ => std::fs::write(to, text).map_err(|error| {

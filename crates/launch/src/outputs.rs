@@ -35,6 +35,8 @@ pub(crate) struct Outputs {
     /// Standard output and error of the launcher, then files that come through it.
     sinks: Vec<Sink>,
     files: Files,
+    /// Where it is read to.
+    piece: Vec<u8>,
     /// What each rank wrote.
     pub(crate) captured: Vec<Vec<u8>>,
     /// What the launcher said.
@@ -91,6 +93,7 @@ impl Outputs {
             role,
             begin: Instant::now(),
             host: notices::host_name(),
+            piece: Vec::new(),
             captured: vec![Vec::new(); sources.len()],
             sources,
             pids,
@@ -113,15 +116,19 @@ impl Outputs {
 
     /// Reads a piece of a rank's output; false when there is none at the moment.
     pub(crate) fn read(&mut self, rank: usize, which: usize) -> bool {
-        let mut bytes = [0u8; PIECE_BYTES];
         let Some(stream) = &mut self.sources[rank][which].stream else {
             return false;
         };
-        match stream.read(&mut bytes) {
-            Ok(count) if count > 0 => {
-                self.take(rank, which, &bytes[..count]);
-                true
-            }
+        // Not on the stack, which may be small.
+        let mut bytes = std::mem::take(&mut self.piece);
+        bytes.resize(PIECE_BYTES, 0);
+        let outcome = stream.read(&mut bytes);
+        if let Ok(count) = outcome {
+            self.take(rank, which, &bytes[..count]);
+        }
+        self.piece = bytes;
+        match outcome {
+            Ok(count) if count > 0 => true,
             Err(error)
                 if matches!(
                     error.kind(),

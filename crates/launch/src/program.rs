@@ -6,9 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::LaunchError;
 use crate::plan::Program;
-use crate::settings;
+use crate::{LaunchError, settings, words};
 
 /// Ranks of all programs together.
 ///
@@ -113,8 +112,7 @@ pub(crate) fn explain(program: &OsStr, error: &std::io::Error) -> LaunchError {
         Some(8) => "it is neither a binary for this machine nor a script with an interpreter line"
             .to_owned(),
         Some(2) => "the interpreter or loader that it names does not exist".to_owned(),
-        Some(24) => "too many files are open: each rank takes some of them here (ulimit -n says how many there may be)".to_owned(),
-        _ => error.to_string(),
+        _ => words(error),
     };
     LaunchError {
         text: format!("cannot start {}: {why}", program.display()),

@@ -24,6 +24,9 @@ use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
 use crate::{program, settings, topology, variables};
 
+/// Files that are open beside those of ranks.
+const OWN_FILES: u64 = 11;
+
 /// A job whose ranks all run.
 pub(crate) struct Started {
     pub(crate) node: NodeFile,
@@ -36,8 +39,8 @@ pub(crate) struct Started {
 /// One rank's process.
 pub(crate) struct RankProcess {
     pub(crate) pid: u32,
-    /// Readable when the process has ended.
-    pub(crate) life: OwnedFd,
+    /// Readable when the process has ended. Kernels before 5.3 and some sandboxes have no such descriptor.
+    pub(crate) life: Option<OwnedFd>,
     pub(crate) child: Child,
     pub(crate) exit: Option<Exit>,
 }
@@ -69,7 +72,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
         }
         Output::Capture => 3,
     };
-    let open_files = raise_open_files(size, output_files);
+    let open_files = raise_open_files(size, output_files)?;
     let files = match &plan.output {
         Output::Routed(routes) => Files::open(routes, size)?,
         Output::Capture => Files::default(),
@@ -172,7 +175,7 @@ impl Starter<'_> {
             open_files: self.open_files,
         };
         spawn::prepare(&mut command, start);
-        let mut child = command.spawn().map_err(|error| {
+        let child = command.spawn().map_err(|error| {
             let error = program::explain(&program.program, &error);
             LaunchError {
                 text: format!("rank {rank}: {}", error.text),
@@ -180,27 +183,15 @@ impl Starter<'_> {
             }
         })?;
         let pid = child.id();
-        let life = i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or(rustix::io::Errno::SRCH);
-        match life.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty())) {
-            Ok(life) => {
-                self.wires.streams.push((pid, streams));
-                self.job.ranks.push(RankProcess {
-                    pid,
-                    life,
-                    child,
-                    exit: None,
-                });
-            }
-            Err(error) => {
-                // It is not in the list that `abandon` walks, so it ends here.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(system(error.into()));
-            }
-        }
+        let life = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let life = life.map(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
+        self.wires.streams.push((pid, streams));
+        self.job.ranks.push(RankProcess {
+            pid,
+            life: life.and_then(Result::ok),
+            child,
+            exit: None,
+        });
         Ok(())
     }
 
@@ -280,22 +271,41 @@ fn set_environment(command: &mut Command, environment: &Environment) {
 }
 
 /// Lets this process open as many files as the job needs, `each` for a rank; returns the ranks' limit where it was changed.
-fn raise_open_files(ranks: u32, each: u64) -> Option<(u64, u64)> {
-    let needed = u64::from(ranks) * each + 128;
+///
+/// # Errors
+/// When fewer than that may be open.
+fn raise_open_files(ranks: u32, each: u64) -> Result<Option<(u64, u64)>, LaunchError> {
+    let ranks_need = u64::from(ranks) * each;
+    let needed = ranks_need + 128;
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let soft = limit.current.filter(|&soft| soft < needed)?;
+    let Some(soft) = limit.current.filter(|&soft| soft < needed) else {
+        return Ok(None);
+    };
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    if hard < ranks_need + OWN_FILES {
+        return Err(LaunchError {
+            text: format!(
+                "a job of {ranks} ranks needs {} open files here, {each} for each rank, but ulimit -n allows {hard}",
+                ranks_need + OWN_FILES
+            ),
+            exit_code: 1,
+        });
+    }
     let raised = Rlimit {
-        current: Some(limit.maximum.unwrap_or(needed).min(needed)),
+        current: Some(hard.min(needed)),
         ..limit
     };
-    // A job that needs more than allowed fails where it opens too many, with the system's words.
-    rustix::process::setrlimit(Resource::Nofile, raised).ok()?;
-    Some((soft, limit.maximum.unwrap_or(u64::MAX)))
+    let is_raised = rustix::process::setrlimit(Resource::Nofile, raised).is_ok();
+    Ok(is_raised.then_some((soft, hard)))
 }
 
-/// An empty file to read.
+/// Something to read that is empty.
 pub(crate) fn empty_input() -> io::Result<Stdio> {
-    File::open("/dev/null").map(Stdio::from)
+    match File::open("/dev/null") {
+        Ok(file) => Ok(file.into()),
+        // Without /dev, a pipe that nobody writes to.
+        Err(_) => io::pipe().map(|(reader, _)| reader.into()),
+    }
 }
 
 /// Whether an input plan lets this rank read anything.

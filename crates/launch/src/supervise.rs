@@ -25,6 +25,8 @@ use crate::{LaunchError, notices, program, report, stats};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
+/// How often to look whether a rank has ended of which no descriptor tells.
+const LOOK: Duration = Duration::from_millis(10);
 /// Exit status when the time is up.
 const TIMED_OUT: u8 = 124;
 
@@ -154,11 +156,14 @@ impl Supervisor<'_> {
             fds.push(PollFd::new(inbox, PollFlags::IN));
         }
         for (index, rank) in self.job.ranks.iter().enumerate() {
-            if rank.exit.is_none() {
+            if let (Some(life), None) = (&rank.life, rank.exit) {
                 sources.push(Event::Life(index));
-                fds.push(PollFd::new(&rank.life, PollFlags::IN));
+                fds.push(PollFd::new(life, PollFlags::IN));
             }
         }
+        let ranks = self.job.ranks.iter().enumerate();
+        let unwatched = ranks.filter(|(_, rank)| rank.life.is_none() && rank.exit.is_none());
+        let unwatched: Vec<_> = unwatched.map(|(index, _)| Event::Life(index)).collect();
         for (rank, which, stream) in self.outputs.readable() {
             sources.push(Event::Stream(rank, which));
             fds.push(PollFd::new(stream, PollFlags::IN));
@@ -179,15 +184,18 @@ impl Supervisor<'_> {
             fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
         }
         let time = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let look = (!unwatched.is_empty()).then_some(LOOK);
+        let time = time.into_iter().chain(look).min();
         let time = time.and_then(|time| Timespec::try_from(time).ok());
         if rustix::event::poll(&mut fds, time.as_ref()).unwrap_or(0) == 0 {
-            return Vec::new();
+            return unwatched;
         }
         let ready = sources
             .iter()
             .zip(&fds)
             .filter(|(_, fd)| !fd.revents().is_empty());
-        ready.map(|(source, _)| *source).collect()
+        let ready = ready.map(|(source, _)| *source);
+        ready.chain(unwatched).collect()
     }
 
     fn handle(&mut self, ready: &[Event]) {

@@ -15,6 +15,12 @@ pub(crate) fn usable_processors() -> Vec<u32> {
         .collect()
 }
 
+/// Whether the system lets processes be bound to processors at all.
+pub(crate) fn may_bind() -> rustix::io::Result<()> {
+    let all = rustix::thread::sched_getaffinity(None)?;
+    rustix::thread::sched_setaffinity(None, &all)
+}
+
 /// The same, grouped by core: the hardware threads of one core together, cores in the order of their first one.
 pub(crate) fn usable_cores(processors: &[u32]) -> Vec<Vec<u32>> {
     group(processors, |processor| {

@@ -10,7 +10,6 @@
 //! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. Indices start at
 //! 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a request handle in C *is* a `RequestId`.
 
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -38,6 +37,9 @@ impl OpIndex {
 
 /// First index in use; below lie the handle values that the ABI reserves.
 pub(crate) const FIRST_INDEX: u32 = 4096;
+
+/// Entries that a rank has at least.
+const LEAST_CAPACITY: u32 = 1024;
 /// Top byte of a request id: tells requests from other handles.
 const REQUEST_TAG: u64 = 0x52 << 56;
 /// The same of requests whose operations were complete when they were made.
@@ -274,16 +276,19 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// A slab of `capacity` entries, announced on `board`.
+    /// A slab of at most `capacity` entries, announced on `board`.
     ///
     /// # Safety
     /// `board` is this rank's and stays mapped while the slab lives.
     pub(crate) unsafe fn new(board: NonNull<RankBoard>, capacity: u32) -> Result<Self> {
+        // Fewer where the system allows no file for as many.
+        let most = os::file_size_limit().map(|limit| limit / size_of::<Op>() as u64);
+        let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let capacity = capacity.min(most.saturating_sub(FIRST_INDEX).max(LEAST_CAPACITY));
         let entries = capacity as usize + FIRST_INDEX as usize;
-        let file = File::from(os::memory_file(c"rankpoint-operations")?);
-        file.set_len((entries * size_of::<Op>()) as u64)?;
-        let file = OwnedFd::from(file);
-        let ops = os::map_shared(file.as_fd(), entries * size_of::<Op>())?.cast();
+        let bytes = entries * size_of::<Op>();
+        let file = os::memory_file(c"rankpoint-operations", bytes as u64)?;
+        let ops = os::map_shared(file.as_fd(), bytes)?.cast();
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
         let first = FIRST_INDEX as usize * size_of::<Op>();

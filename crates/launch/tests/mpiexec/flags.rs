@@ -207,47 +207,6 @@ fn any_number_of_ranks_runs() {
 }
 
 #[test]
-fn few_descriptors_are_enough_and_stay_the_ranks_limit() {
-    let mut command = std::process::Command::new("sh");
-    let script = "ulimit -Sn 64; exec \"$0\" -l -n 60 sh -c 'ulimit -Sn'";
-    command.args(["-c", script, env!("CARGO_BIN_EXE_mpiexec")]);
-    let done = start(&mut command).finish();
-    assert_eq!(
-        done.out
-            .lines()
-            .filter(|line| line.ends_with("] 64"))
-            .count(),
-        60,
-        "{done:?}"
-    );
-}
-
-#[test]
-fn little_address_space_is_enough() {
-    let mut command = std::process::Command::new("sh");
-    let arguments = players(&[], &["init finalize", "init finalize"]);
-    let script = "ulimit -v 400000; exec \"$0\" \"$@\"";
-    command.args(["-c", script, env!("CARGO_BIN_EXE_mpiexec")]);
-    let done = start(command.args(arguments)).finish();
-    assert_eq!((done.code(), &*done.err), (0, ""), "{done:?}");
-}
-
-#[test]
-fn closed_streams_end_nothing() {
-    for streams in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
-        for label in ["", "-l"] {
-            let mut command = std::process::Command::new("sh");
-            let script =
-                format!("exec \"$0\" {label} -n 2 sh -c 'echo out; echo err >&2; cat' {streams}");
-            command.args(["-c", &script, env!("CARGO_BIN_EXE_mpiexec")]);
-            let mut running = start(&mut command);
-            drop(running.input());
-            assert_eq!(running.finish().code(), 0, "{script}");
-        }
-    }
-}
-
-#[test]
 fn counters_are_printed_at_the_end() {
     let done = mpiexec(&players(
         &["--stats"],

@@ -75,7 +75,8 @@ pub(crate) fn start(command: &mut Command) -> Running {
         .stderr(Stdio::piped());
     command
         .env("RANKPOINT_LAUNCH_GRACE_MS", "400")
-        .env_remove("RANKPOINT_JOB");
+        .env_remove("RANKPOINT_JOB")
+        .env_remove("SLURM_JOB_ID");
     let mut child = command.spawn().unwrap();
     let out = lines_of(child.stdout.take().unwrap());
     let err = lines_of(child.stderr.take().unwrap());

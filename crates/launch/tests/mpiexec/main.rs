@@ -13,6 +13,7 @@
 )]
 
 mod carried_flags;
+mod conditions;
 mod documentation;
 mod failures;
 mod files;
