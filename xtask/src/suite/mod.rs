@@ -2,8 +2,9 @@
 //! `cargo xtask test [STEP...]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`cargo`] runs what cargo knows, [`programs`] C programs and examples, [`abi`] compares our header with another
-//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`tune`] has a table of rules made, [`types`] compares
-//! datatypes with another library's, [`wrappers`] tries what is installed.
+//! library's, [`gpu`] tries GPUs without one, [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`reports`] asks
+//! what a program waits for, [`tune`] has a table of rules made, [`types`] compares datatypes with another library's, [`wrappers`]
+//! tries what is installed.
 
 mod abi;
 mod cargo;
@@ -12,6 +13,7 @@ mod memory;
 mod others;
 mod profiling;
 mod programs;
+mod reports;
 mod tune;
 mod types;
 mod wrappers;
@@ -96,6 +98,7 @@ const STEPS: &[Step] = &[
     ("types", types::agree_with_mpich),
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
+    ("reports", reports::all),
     ("python", others::python),
     ("mpich", others::mpich),
     ("applications", others::applications),

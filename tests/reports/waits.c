@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * Four ranks that wait. "waits cycle": three for each other, for ever. "waits chain": for the last one, which waits for the end of its
+ * standard input, and then everything goes on. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { UNWANTED = 99, WANTED = 5, LAST = 3 };
+
+static void wait_in_a_cycle(MPI_Comm ring, int rank)
+{
+    int value = rank;
+    if (rank == 1)
+        MPI_Send(&value, 1, MPI_INT, 0, UNWANTED, ring);
+    MPI_Recv(&value, 1, MPI_INT, (rank + 1) % LAST, WANTED + rank, ring, MPI_STATUS_IGNORE);
+}
+
+static void wait_in_a_chain(MPI_Comm ring, MPI_Comm copy, int rank)
+{
+    int value = rank;
+    MPI_Request request;
+    switch (rank) {
+    case 0:
+        MPI_Probe(1, WANTED, ring, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 1, WANTED, ring, MPI_STATUS_IGNORE);
+        break;
+    case 1:
+        MPI_Ssend(&value, 1, MPI_INT, 2, WANTED, ring);
+        MPI_Send(&value, 1, MPI_INT, 0, WANTED, ring);
+        break;
+    case 2:
+        MPI_Irecv(&value, 1, MPI_INT, LAST, WANTED, copy, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 1, WANTED, ring, MPI_STATUS_IGNORE);
+        break;
+    default:
+        while (getchar() != EOF)
+            ;
+        MPI_Send(&value, 1, MPI_INT, 2, WANTED, copy);
+    }
+}
+
+int main(int count, char **words)
+{
+    int rank;
+    MPI_Comm ring, copy;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < LAST, rank, &ring);
+    MPI_Comm_set_name(ring, "ring of three");
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    if (count > 1 && strcmp(words[1], "chain") == 0)
+        wait_in_a_chain(ring, copy, rank);
+    else if (rank < LAST)
+        wait_in_a_cycle(ring, rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        puts("PASS");
+    return MPI_Finalize();
+}
