@@ -188,10 +188,10 @@ settings! {
         "largest message that is sent without asking the receiver first (bounded by a ring's payload area)";
     fragment_bytes, "FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
         "piece in which a large message is copied through the ring when it cannot be copied in one go";
-    cross_copy, "CROSS_COPY", 1, 0..=1, "switch",
-        "whether large messages may be read straight out of the sender's memory (falls back silently where the kernel forbids it)";
-    cross_copy_bytes, "CROSS_COPY_BYTES", 1073741824, 0..=9223372036854775807, "bytes",
-        "smallest message for which reading the sender's memory is preferred to copying through the ring, which uses two cores; where ranks, or threads that wait at once, outnumber cores, all large messages are read";
+    cross_copy, "CROSS_COPY", 1, 0..=2, "choice",
+        "whether messages are read straight out of the sender's memory: 0 never, 1 where that has turned out faster than copying through the ring, and where ranks, or threads that wait at once, outnumber cores, 2 always (falls back silently where the kernel forbids it)";
+    cross_copy_bytes, "CROSS_COPY_BYTES", 8192, 0..=9223372036854775807, "bytes",
+        "smallest message that is read out of the sender's memory";
     shared_copy_bytes, "SHARED_COPY_BYTES", 786432, 0..=9223372036854775807, "bytes",
         "largest message that its receiver alone copies out of memory of MPI_Alloc_mem; longer ones go through the ring, which uses two cores, unless ranks, or threads that wait at once, outnumber cores";
     unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",

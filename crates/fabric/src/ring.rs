@@ -5,7 +5,7 @@
 //! short message lies whole in its cell, so that one cache line carries header and data; a longer one puts its bytes
 //! into the payload area, or into a block ([`blocks`]) if it is long, and only describes them in the cell.
 //!
-//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle` and
+//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle`, `wishes` and
 //! `returned`.
 //! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
 //! `p` only when it has consumed position `p - payload_bytes`. The receiver recognises a new cell by the number of the lap
@@ -30,6 +30,7 @@ use std::ptr::NonNull;
 
 use crate::sync::Ordering;
 use blocks::{Block, RETURNED_TOGETHER, Stack};
+pub use data::hand_over;
 use data::{load_data, store_data};
 pub use place::{Cell, PiecePlace, RingPlace, RingShared};
 
@@ -41,6 +42,8 @@ pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 pub const PAYLOAD_LINE: u32 = 64;
 /// Longest piece that goes into the payload area while there are blocks, in bytes.
 const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
+/// The same for a piece that answers one: blocks are few, but who talks in turns needs no more.
+const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
 /// Longest piece that goes into the payload area when no block is left; longer ones wait for one.
 const FALLBACK_BYTES: u32 = 8 << 10;
 /// Bytes of a block beyond the longest piece, so that pieces can be shifted.
@@ -83,6 +86,8 @@ struct Back {
     payload_next: u32,
     payload_consumed: u32,
     blocks: Stack,
+    /// Whether a piece has come from the peer since the last one went there.
+    answers: bool,
 }
 
 // SAFETY: the pointers lead into a mapping that outlives the ring (RingPlace::at); one side is used by one thread at a
@@ -101,6 +106,7 @@ impl RingSender {
                 payload_next: 0,
                 payload_consumed: 0,
                 blocks: Stack::full(),
+                answers: false,
             })),
         }
     }
@@ -178,6 +184,13 @@ impl RingSender {
             .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
+    /// What the receiver said last by [`RingReceiver::set_wishes`].
+    pub fn wishes(&self) -> u32 {
+        self.back
+            .as_ref()
+            .map_or(0, |back| back.place.shared().wishes.load(Ordering::Relaxed))
+    }
+
     /// Publishes `bytes` bytes at `source` inside one cell.
     ///
     /// # Safety
@@ -245,7 +258,12 @@ impl RingSender {
         if bytes > self.largest_payload() || (!self.has_credit() && !self.refresh()) {
             return None;
         }
-        if bytes > AREA_PIECE_BYTES && self.fits_a_block(bytes) {
+        let answers = self
+            .back
+            .as_mut()
+            .is_some_and(|back| std::mem::take(&mut back.answers));
+        let in_area = [AREA_PIECE_BYTES, AREA_ANSWER_BYTES][usize::from(answers)];
+        if bytes > in_area && self.fits_a_block(bytes) {
             let found = self.reserve_block(source);
             if found.is_some() || bytes > FALLBACK_BYTES {
                 return found;
@@ -292,6 +310,13 @@ impl RingSender {
         let shift = shift_for(start, source);
         // SAFETY: a block is longer by more than the largest shift than the longest piece (BLOCK_SLACK).
         Some((unsafe { start.add(shift) }, block.place(shift)))
+    }
+
+    /// Notes that a piece has come from the peer.
+    fn note_piece(&mut self) {
+        if let Some(back) = self.back.as_mut() {
+            back.answers = true;
+        }
     }
 
     /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
@@ -485,6 +510,7 @@ impl RingReceiver {
     /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
     /// a block is kept for `way_back`, the ring to the same peer, or goes home.
     pub fn release_payload(&mut self, place: PiecePlace, bytes: u32, way_back: &mut RingSender) {
+        way_back.note_piece();
         if let Some(block) = Block::arrived(place) {
             if !way_back.adopt(block, self) && !block.own {
                 self.returned ^= 1 << block.index;
@@ -524,6 +550,11 @@ impl RingReceiver {
             .shared()
             .throttle
             .store(u32::from(on), Ordering::Relaxed);
+    }
+
+    /// Tells the sender which messages the receiver would rather read itself.
+    pub fn set_wishes(&self, wishes: u32) {
+        self.place.shared().wishes.store(wishes, Ordering::Relaxed);
     }
 
     #[cold]

@@ -87,6 +87,7 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
     match named {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
             early::note_answer(state, index, false);
+            state.offered -= 1;
             end(state, index)
         }
         _ => {

@@ -11,7 +11,10 @@ use fabric::counters::Counter;
 use fabric::ring::SHORT_BYTES;
 use std::ptr::NonNull;
 
-use super::{cell, first_aux, note_message, pack, piece_at, release_piece, send_control, unpack};
+use super::{
+    cell, first_aux, note_arrival, note_message, pack_piece, piece_at, release_piece, send_control,
+    unpack, unpack_piece,
+};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -62,13 +65,14 @@ pub(super) fn transmit_eager(
             return false;
         };
         // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
-        unsafe { pack(op, start, target.as_ptr(), bytes) };
-        let (bytes, aux) = (bytes as u64, first_aux(op));
+        let taken = unsafe { pack_piece(state, index, start, target, bytes) };
+        let (bytes, aux) = (bytes as u64, first_aux(state.ops.op(index)));
+        let sender = &mut state.links[peer as usize].sender;
         let sent = if start == 0 {
-            let words = [total as u64, id, place, bytes];
-            link.sender.put_words(cell::EAGER, aux, word, &words)
+            let words = [total as u64, id, place, bytes, taken];
+            sender.put_words(cell::EAGER, aux, word, &words)
         } else {
-            link.sender.put_words(cell::MORE, 0, word, &[place, bytes])
+            sender.put_words(cell::MORE, 0, word, &[place, bytes, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
         state.count_other_cell_sent();
@@ -162,7 +166,8 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let [total, sender, place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let [total, sender, place, bytes, taken] =
+        std::array::from_fn(|index| incoming.ring.word(index));
     let Some(piece) = piece_at(state, ring, place, bytes).filter(|_| {
         bytes <= total && total <= MAX_BYTES && state.incoming[ring].arriving.is_none()
     }) else {
@@ -172,7 +177,9 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         ));
         return true;
     };
-    let index = if let Some(receive) = state.posted.take(&mut state.ops, key) {
+    let posted = state.posted.take(&mut state.ops, key);
+    note_arrival(state, ring, total, posted.is_some());
+    let index = if let Some(receive) = posted {
         let fitting = note_message(state, receive, key, total);
         let op = state.ops.op_mut(receive);
         (op.position, op.wanted, op.remote) = (0, fitting, sender);
@@ -193,20 +200,20 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         index,
         rest: total as usize,
     });
-    take_piece(state, ring, piece, place, bytes);
+    take_piece(state, ring, piece, place, bytes, taken);
     true
 }
 
 /// Handles a MORE cell: the next piece of the message that is arriving.
 pub(super) fn arrived_more(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let [place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
+    let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
     let expected = incoming
         .arriving
         .as_ref()
         .is_some_and(|arriving| bytes <= arriving.rest as u64);
     match piece_at(state, ring, place, bytes).filter(|_| expected) {
-        Some(piece) => take_piece(state, ring, piece, place, bytes),
+        Some(piece) => take_piece(state, ring, piece, place, bytes, taken),
         None => {
             let peer = state.incoming[ring].peer;
             state.fault = Some(format!("rank {peer} described a piece of no message"));
@@ -216,7 +223,14 @@ pub(super) fn arrived_more(state: &mut VciState, ring: usize) -> bool {
 }
 
 /// Copies a piece of the arriving message to where the message goes, and ends the message with its last piece.
-fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64, bytes: u64) {
+fn take_piece(
+    state: &mut VciState,
+    ring: usize,
+    piece: NonNull<u8>,
+    place: u64,
+    bytes: u64,
+    taken: u64,
+) {
     let incoming = &mut state.incoming[ring];
     let Some(arriving) = incoming.arriving.as_mut() else {
         return;
@@ -232,8 +246,7 @@ fn take_piece(state: &mut VciState, ring: usize, piece: NonNull<u8>, place: u64,
     if receives {
         let fitting = (bytes as usize).min(op.wanted - op.position);
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the piece.
-        unsafe { unpack(op, op.position, piece.as_ptr(), fitting) };
-        op.position += fitting;
+        unsafe { unpack_piece(state, index, piece.as_ptr(), fitting, taken) };
     } else {
         // SAFETY: the ring checked that `bytes` bytes at `piece` lie in its payload area.
         let data = unsafe { std::slice::from_raw_parts(piece.as_ptr(), bytes as usize) };

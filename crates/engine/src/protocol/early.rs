@@ -15,7 +15,7 @@ mod tests;
 use fabric::counters::Counter;
 
 use super::rendezvous::{self, copy_piece, piece_bytes};
-use super::{cell, first_aux, is_contiguous, pack, send_control};
+use super::{cell, first_aux, is_contiguous, is_read, note_arrival, pack_piece, send_control};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, Role};
@@ -29,12 +29,13 @@ const UNANSWERED: u8 = u8::MAX;
 
 /// Whether a message of this operation to `peer` should be begun: nothing else is on its way, and the receiver will want pieces.
 pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
-    let (op, node) = (state.ops.op(index), &state.node);
-    let bytes = op.record.bytes;
-    let is_read_by_receiver =
-        node.cross_copy && is_contiguous(op) && bytes >= node.cross_copy_bytes;
+    let is_read_by_receiver = is_read(state, index);
     let link = &mut state.links[peer as usize];
-    if peer == node.me || is_read_by_receiver || link.backlogged || !state.streaming.is_empty() {
+    if peer == state.node.me
+        || is_read_by_receiver
+        || link.backlogged
+        || !state.streaming.is_empty()
+    {
         return false;
     }
     match link.early {
@@ -53,7 +54,7 @@ pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, wo
     let sender = state.ops.id(index).0;
     let most = state.node.fragment_bytes as usize;
     loop {
-        let op = state.ops.op_mut(index);
+        let op = state.ops.op(index);
         let link = &mut state.links[peer as usize];
         let start = op.position;
         let bytes = piece_bytes(start, total - start, most);
@@ -67,7 +68,9 @@ pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, wo
             return start != 0;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        unsafe { pack(op, start, target.as_ptr(), bytes) };
+        let taken = unsafe { pack_piece(state, index, start, target, bytes) };
+        let op = state.ops.op_mut(index);
+        let link = &mut state.links[peer as usize];
         let sent = if start == 0 {
             link.early = UNANSWERED;
             let address = if is_contiguous(op) { op.base as u64 } else { 0 };
@@ -84,7 +87,7 @@ pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, wo
                 .put_words(cell::BEGUN, first_aux(op), word, &words)
         } else {
             link.sender
-                .put_words(cell::EARLY, 0, 0, &[place, bytes as u64])
+                .put_words(cell::EARLY, 0, 0, &[place, bytes as u64, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
         op.position = start + bytes;
@@ -120,6 +123,7 @@ pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
         std::array::from_fn(|index| incoming.ring.word(index));
     let description = [total, sender, address, 0, proof, 0];
     let receive = state.posted.take(&mut state.ops, key);
+    note_arrival(state, ring, total, receive.is_some());
     let taker = if let Some(receive) = receive {
         state.count(Counter::ReceivesPosted);
         accept(state, receive, key, description)
@@ -133,7 +137,7 @@ pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
         0
     };
     state.incoming[ring].early = taker;
-    copy_piece(state, ring, [taker, bytes, place]);
+    copy_piece(state, ring, [taker, bytes, place, 0]);
     true
 }
 
@@ -150,7 +154,7 @@ fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6
 /// Handles an EARLY cell.
 pub(super) fn arrived_early(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let [place, bytes] = std::array::from_fn(|index| incoming.ring.word(index));
-    copy_piece(state, ring, [incoming.early, bytes, place]);
+    let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
+    copy_piece(state, ring, [incoming.early, bytes, place, taken]);
     true
 }

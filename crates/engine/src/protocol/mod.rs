@@ -21,36 +21,47 @@ pub(crate) mod rendezvous;
 mod spare;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub(crate) use spare::Spare;
 use std::ptr::NonNull;
+pub(crate) use ways::Ways;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
+use fabric::os;
+use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES, hand_over};
 
 use crate::datatype::Heading;
 use crate::errors::Result;
-use crate::vci::VciState;
 use crate::vci::link::Queued;
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, RequestId, flag};
+use crate::vci::{Reading, VciState};
+
+/// In what a receiver wishes ([`Ways::wishes`]): its receives have been there before the messages lately, so that also messages
+/// that might be sent at once may be described.
+const PROMPT: u32 = 1 << 16;
+/// A receiver is prompt from so many points on until it has none: a message that found its receive posted gives one, another takes
+/// one away.
+const PROMPT_AT: u8 = 16;
 
 /// Kinds of cells.
 pub(crate) mod cell {
     /// A whole message. Zero, so that its head needs no constant.
     pub(crate) const SHORT: u8 = 0;
-    /// The first piece of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes.
+    /// The first piece of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
+    /// ticks.
     pub(crate) const EAGER: u8 = 1;
     /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
     pub(crate) const REQUEST: u8 = 2;
     /// The receiver asks for pieces: words = sender's id, receiver's id, bytes wanted (in the match word).
     pub(crate) const PULL: u8 = 3;
-    /// A piece: words = receiver's id, bytes, position.
+    /// A piece: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
     pub(crate) const PIECE: u8 = 4;
     /// The receiver has what it wants: words = sender's id.
     pub(crate) const DONE: u8 = 5;
-    /// The next piece of an EAGER message: words = position, bytes.
+    /// The next piece of an EAGER message: words = position, bytes, ticks.
     pub(crate) const MORE: u8 = 6;
     /// What the next EAGER or REQUEST consists of, where that is checked: words of a `Heading`, its count in the match word.
     pub(crate) const HEADING: u8 = 7;
@@ -61,7 +72,7 @@ pub(crate) mod cell {
     /// A message that is described, with its first piece: words = bytes, sender's id, position, bytes of the piece, address,
     /// address of the proof.
     pub(crate) const BEGUN: u8 = 10;
-    /// The next piece of a BEGUN message, before the receiver asked: words = position, bytes.
+    /// The next piece of a BEGUN message, before the receiver asked: words = position, bytes, ticks.
     pub(crate) const EARLY: u8 = 11;
     /// The receiver takes the early pieces and asks for the others: words = sender's id, receiver's id.
     pub(crate) const CONTINUE: u8 = 12;
@@ -75,10 +86,21 @@ fn first_aux(op: &Op) -> u16 {
     if op.has(flag::TYPED) { TYPED } else { 0 }
 }
 
-/// Handles one arrived cell of ring `index`; false when it must wait because the operation slab is full.
+/// What became of an arrived cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// It was handled.
+    Yes,
+    /// It was handled, and who waits should look: what comes next may be an answer to what it does then.
+    Look,
+    /// It must wait because the operation slab is full.
+    No,
+}
+
+/// Handles one arrived cell of ring `index`.
 // TIER: short
 #[inline(always)]
-pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
+pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     if arrival.kind() != cell::SHORT {
         return arrived_other(state, index, arrival);
     }
@@ -89,7 +111,8 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
         peer: incoming.peer,
     };
     let Some(receive) = state.posted.take(&mut state.ops, key) else {
-        return eager::keep_short(state, index, key, bytes);
+        let kept = eager::keep_short(state, index, key, bytes);
+        return if kept { Handled::Yes } else { Handled::No };
     };
     let op = state.ops.op(receive);
     if bytes as u64 <= op.record.bytes && op.extra.is_none() {
@@ -103,12 +126,12 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> b
     } else {
         eager::deliver_short(state, index, receive, key, bytes);
     }
-    true
+    Handled::Yes
 }
 
 #[cold]
 #[inline(never)]
-fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
+fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     let is_typed = arrival.aux() == TYPED;
     if is_typed {
         state.heading = state.incoming[index].heading.take();
@@ -142,7 +165,11 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> bool {
         state.incoming[index].ring.advance();
         state.take_turns();
     }
-    handled
+    match (handled, arrival.kind()) {
+        (true, cell::DONE) => Handled::Look,
+        (true, _) => Handled::Yes,
+        (false, _) => Handled::No,
+    }
 }
 
 /// Handles a HEADING cell.
@@ -265,6 +292,8 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     if typed && !announce(state, index, peer) {
         return Ok(false);
     }
+    let is_short = bytes <= state.node.eager_bytes && !throttled;
+    let at_once = begun || is_short && (synchronous || !is_read(state, index));
     let (op, link) = (state.ops.op(index), &mut state.links[peer as usize]);
     let sent = if bytes <= SHORT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; SHORT_BYTES / 8];
@@ -273,22 +302,17 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         let sent = link.sender.put_bytes(cell::SHORT, word, &data, bytes);
         link.short_bytes += if sent { bytes as u64 } else { 0 };
         sent
-    } else if begun || (bytes <= state.node.eager_bytes && !throttled) {
+    } else if at_once {
         eager::transmit_eager(state, index, peer, word, synchronous)
     } else {
         rendezvous::transmit_request(state, index, peer, word)
     };
     if sent {
         state.links[peer as usize].ring_doorbell();
-        let waits = synchronous || !(begun || bytes <= state.node.eager_bytes && !throttled);
-        count_sent(
-            state,
-            bytes,
-            begun || bytes <= state.node.eager_bytes && !throttled,
-            synchronous || typed,
-        );
-        if waits {
+        count_sent(state, bytes, at_once, synchronous || typed);
+        if synchronous || !at_once {
             state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+            state.offered += 1;
         } else {
             state.complete(index);
         }
@@ -349,6 +373,109 @@ fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u6
     let incoming = &mut state.incoming[ring];
     let way_back = &mut state.links[incoming.peer as usize].sender;
     incoming.ring.release_payload(place, bytes as u32, way_back);
+}
+
+/// Whether the receiver of a send would rather read its memory than get pieces.
+fn is_read(state: &VciState, index: OpIndex) -> bool {
+    let (op, node) = (state.ops.op(index), &state.node);
+    let bytes = op.record.bytes;
+    if bytes < node.cross_copy_bytes || op.target == node.me || !is_contiguous(op) {
+        return false;
+    }
+    match node.cross_copy {
+        Reading::Never => false,
+        Reading::Always => bytes > node.eager_bytes as u64,
+        Reading::Measured => Ways::class(bytes).is_some_and(|class| {
+            let wishes = state.links[op.target as usize].sender.wishes();
+            wishes >> class & 1 != 0 && (bytes > node.eager_bytes as u64 || wishes & PROMPT != 0)
+        }),
+    }
+}
+
+/// Tells all senders what this rank would rather read itself.
+pub(crate) fn publish_wishes(state: &VciState) {
+    let wishes = u32::from(state.ways.wishes());
+    for incoming in &state.incoming {
+        let prompt = if incoming.prompt { PROMPT } else { 0 };
+        incoming.ring.set_wishes(wishes | prompt);
+    }
+}
+
+/// Completes a send that waited for its receiver.
+fn complete_offered(state: &mut VciState, index: OpIndex) {
+    state.offered -= 1;
+    state.complete(index);
+}
+
+/// Notes a message of `bytes` bytes from the sender of `ring`, and whether it found its receive posted.
+fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
+    if bytes < ways::SMALLEST || state.node.cross_copy != Reading::Measured {
+        return;
+    }
+    let incoming = &mut state.incoming[ring];
+    incoming.points = if posted {
+        PROMPT_AT.min(incoming.points + 1)
+    } else {
+        incoming.points.saturating_sub(1)
+    };
+    let before = incoming.prompt;
+    incoming.prompt = incoming.points == PROMPT_AT || before && incoming.points != 0;
+    let is_new = incoming.prompt != before;
+    let sends_too = state.offered != 0 || !state.backlogs.is_empty();
+    if state.ways.count(bytes, sends_too) || is_new {
+        publish_wishes(state);
+    }
+}
+
+/// Copies bytes `[position, position + bytes)` of a send to a piece at `target`; returns the ticks that it took where they are
+/// measured, else 0.
+///
+/// # Safety
+/// As for [`pack`].
+unsafe fn pack_piece(
+    state: &mut VciState,
+    index: OpIndex,
+    position: usize,
+    target: NonNull<u8>,
+    bytes: usize,
+) -> u64 {
+    let op = state.ops.op(index);
+    let is_measured = bytes as u64 >= ways::SMALLEST
+        && state.node.cross_copy == Reading::Measured
+        && is_contiguous(op)
+        && state.ways.is_due();
+    let start = is_measured.then(os::ticks);
+    // SAFETY: the caller's promise.
+    unsafe { pack(op, position, target.as_ptr(), bytes) };
+    hand_over(target, bytes);
+    start.map_or(0, |start| os::ticks().wrapping_sub(start).max(1))
+}
+
+/// Copies a piece of `bytes` bytes that took its sender `packed` ticks (0: not measured) to the position of a receive.
+///
+/// # Safety
+/// As for [`unpack`].
+unsafe fn unpack_piece(
+    state: &mut VciState,
+    index: OpIndex,
+    source: *const u8,
+    bytes: usize,
+    packed: u64,
+) {
+    let op = state.ops.op_mut(index);
+    let is_measured =
+        packed != 0 && state.node.cross_copy == Reading::Measured && is_contiguous(op);
+    let start = is_measured.then(os::ticks);
+    // SAFETY: the caller's promise.
+    unsafe { unpack(op, op.position, source, bytes) };
+    op.position += bytes;
+    let whole = op.record.bytes;
+    if let Some(start) = start {
+        let ticks = [packed, os::ticks().wrapping_sub(start)];
+        if state.ways.note_piece(whole, bytes as u64, ticks) {
+            publish_wishes(state);
+        }
+    }
 }
 
 /// The live operation that a peer names, if it is one that talks to that peer.

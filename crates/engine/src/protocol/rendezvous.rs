@@ -10,16 +10,19 @@
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::cross_copy::{self, Remote};
+use fabric::os;
 use fabric::sync::Ordering;
 
+use super::ways::{self, Way};
 use super::{
-    cell, copy, eager, early, first_aux, is_contiguous, named_by_peer, note_message, pack,
-    piece_at, release_piece, send_control, unpack,
+    cell, complete_offered, copy, eager, early, first_aux, is_contiguous, is_read, named_by_peer,
+    note_arrival, note_message, pack, pack_piece, piece_at, publish_wishes, release_piece,
+    send_control, unpack, unpack_piece,
 };
-use crate::vci::VciState;
 use crate::vci::link::{CrossCopy, Streams, TURN_BYTES};
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, Role};
+use crate::vci::{Reading, VciState};
 
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
@@ -35,7 +38,8 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
     let (node, bytes) = (&state.node, op.record.bytes);
-    let shared = (address != 0 && bytes <= node.shared_copy_bytes)
+    let by_one = bytes <= node.shared_copy_bytes || is_read(state, index);
+    let shared = (address != 0 && by_one)
         .then(|| node.segment.offset_of(op.base, bytes as usize))
         .flatten();
     if shared.is_none()
@@ -71,9 +75,14 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
         peer: incoming.peer,
     };
     let description = std::array::from_fn(|index| incoming.ring.word(index));
-    if let Some(receive) = state.posted.take(&mut state.ops, key) {
+    let posted = state.posted.take(&mut state.ops, key);
+    note_arrival(state, ring, description[0], posted.is_some());
+    if let Some(receive) = posted {
         state.count(Counter::ReceivesPosted);
         begin(state, receive, key, description);
+        return true;
+    }
+    if state.ops.has_room() && hold(state, ring, key, description) {
         return true;
     }
     let Some(index) = eager::keep(state, Role::Described, key, description[0]) else {
@@ -179,7 +188,7 @@ fn fetch_own(
     true
 }
 
-/// Reads data out of the sender's private memory.
+/// Reads data out of the sender's private memory, where that is the better way.
 fn fetch_across(
     state: &mut VciState,
     receive: OpIndex,
@@ -188,35 +197,24 @@ fn fetch_across(
     proof: u64,
     wanted: usize,
 ) -> bool {
-    let node = &state.node;
-    let link = &mut state.links[peer as usize];
-    let asked = node.cross_copy && address != 0 && wanted as u64 >= node.cross_copy_bytes;
-    if !asked || link.cross_copy == CrossCopy::Refused {
+    let is_plain = is_contiguous(state.ops.op(receive));
+    let asked = match state.node.cross_copy {
+        Reading::Never => false,
+        Reading::Measured => is_plain && state.ways.way(wanted as u64) == Way::Read,
+        Reading::Always => true,
+    };
+    if !asked || address == 0 || (wanted as u64) < state.node.cross_copy_bytes {
         return false;
     }
-    let pid = node.segment.board(peer).pid.load(Ordering::Relaxed);
-    if link.cross_copy == CrossCopy::Untried {
-        let works = cross_copy::verify(
-            Remote {
-                pid,
-                address: proof,
-            },
-            *node.proof,
-        );
-        link.cross_copy = if works {
-            CrossCopy::Works
-        } else {
-            CrossCopy::Refused
-        };
-        if !works {
-            return false;
-        }
+    let Some(pid) = readable(state, peer, proof) else {
+        return false;
+    };
+    if is_plain {
+        let target = state.ops.op(receive).base;
+        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
+        return unsafe { read(state, Remote { pid, address }, target, wanted) };
     }
     let op = state.ops.op_mut(receive);
-    if is_contiguous(op) {
-        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
-        return unsafe { cross_copy::read(Remote { pid, address }, op.base, wanted) }.is_ok();
-    }
     let mut chunk = vec![0u8; UNPACK_CHUNK.min(wanted)];
     let mut position = 0;
     while position < wanted {
@@ -233,6 +231,88 @@ fn fetch_across(
         unsafe { unpack(op, position, chunk.as_ptr(), bytes) };
         position += bytes;
     }
+    true
+}
+
+/// The process id of a peer whose memory can be read; the first time `proof`, an address there, tells.
+fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
+    let node = &state.node;
+    let link = &mut state.links[peer as usize];
+    let pid = node.segment.board(peer).pid.load(Ordering::Relaxed);
+    if link.cross_copy == CrossCopy::Untried {
+        let remote = Remote {
+            pid,
+            address: proof,
+        };
+        link.cross_copy = if cross_copy::verify(remote, *node.proof) {
+            CrossCopy::Works
+        } else {
+            CrossCopy::Refused
+        };
+        if link.cross_copy == CrossCopy::Refused {
+            state.ways.refuse();
+            publish_wishes(state);
+        }
+    }
+    (state.links[peer as usize].cross_copy == CrossCopy::Works).then_some(pid)
+}
+
+/// Reads `bytes` bytes of a message out of a peer's memory, and notes what it took.
+///
+/// # Safety
+/// `target` is writable for `bytes` bytes.
+unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usize) -> bool {
+    let whole = bytes as u64;
+    let is_measured = state.node.cross_copy == Reading::Measured
+        && (state.ways.is_tried(whole) || state.ways.is_due());
+    let start = is_measured.then(os::ticks);
+    // SAFETY: the caller's promise.
+    let is_read = unsafe { cross_copy::read(remote, target, bytes) }.is_ok();
+    if let Some(start) = start.filter(|_| is_read) {
+        let ticks = os::ticks().wrapping_sub(start);
+        if state.ways.note_reading(whole, ticks) {
+            publish_wishes(state);
+        }
+    }
+    is_read
+}
+
+/// Reads a message whose receive is not posted into memory of its own, where the sender would have sent it at once had this rank
+/// not wished to read: so it waits no longer than until this rank makes progress.
+fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> bool {
+    let [bytes, sender, address, _, proof, _] = description;
+    let incoming = &state.incoming[ring];
+    let is_short = bytes <= state.node.eager_bytes as u64 && bytes >= ways::SMALLEST;
+    if !is_short || address == 0 || incoming.throttled || state.node.cross_copy != Reading::Measured
+    {
+        return false;
+    }
+    let Some(pid) = readable(state, key.peer, proof) else {
+        return false;
+    };
+    let mut memory = state.spare.take(bytes as usize);
+    memory.resize(bytes as usize, 0);
+    // SAFETY: `memory` has `bytes` bytes.
+    if !unsafe {
+        read(
+            state,
+            Remote { pid, address },
+            memory.as_mut_ptr(),
+            bytes as usize,
+        )
+    } {
+        state.spare.keep(memory);
+        return false;
+    }
+    let Some(index) = eager::keep(state, Role::Held, key, bytes) else {
+        return false;
+    };
+    let op = state.ops.op_mut(index);
+    op.remote = 0;
+    op.extra.get_or_insert_default().held = memory;
+    state.count(Counter::CrossCopies);
+    eager::account(state, ring, bytes as i64);
+    send_control(state, key.peer, cell::DONE, [sender, 0]);
     true
 }
 
@@ -282,7 +362,7 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
                 break;
             }
             state.streaming[slot].queue.pop_front();
-            state.complete(index);
+            complete_offered(state, index);
         }
         if state.streaming[slot].queue.is_empty() {
             state.streaming.swap_remove(slot);
@@ -325,8 +405,10 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
             return pieces;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        unsafe { pack(op, op.position, target.as_ptr(), bytes) };
-        let words = [op.remote, bytes as u64, place];
+        let taken = unsafe { pack_piece(state, index, op.position, target, bytes) };
+        let op = state.ops.op(index);
+        let link = &mut state.links[op.target as usize];
+        let words = [op.remote, bytes as u64, place, taken];
         if !link.sender.put_words(cell::PIECE, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
             return pieces;
@@ -348,7 +430,7 @@ pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
 }
 
 /// Copies a piece, given the receive's id, the piece's bytes and its place, to the next free part of the receive.
-pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place]: [u64; 3]) {
+pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place, taken]: [u64; 4]) {
     let peer = state.incoming[ring].peer;
     let Some(payload) = piece_at(state, ring, place, bytes) else {
         state.fault = Some(format!("rank {peer} described a piece outside its ring"));
@@ -362,11 +444,11 @@ pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place]: 
         release_piece(state, ring, place, bytes);
         return;
     };
-    let op = state.ops.op_mut(index);
+    let op = state.ops.op(index);
     let fitting = (bytes as usize).min(op.wanted - op.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
-    unsafe { unpack(op, op.position, payload.as_ptr(), fitting) };
-    op.position += fitting;
+    unsafe { unpack_piece(state, index, payload.as_ptr(), fitting, taken) };
+    let op = state.ops.op(index);
     if op.position == op.wanted {
         state.complete(index);
     }
@@ -381,7 +463,7 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
             // Of a begun message it wanted no pieces.
             early::note_answer(state, index, false);
-            state.complete(index)
+            complete_offered(state, index)
         }
         _ => {
             state.fault = Some(format!(

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of a process to itself between layouts, posted first or not, whole and truncated; and messages whose basic types
-//! are checked.
+//! Messages of a process to itself between layouts, posted first or not, whole and truncated; messages whose basic types
+//! are checked; and messages that their receivers read.
 #![expect(unsafe_code, reason = "messages are addresses")]
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use fabric::counters::Counter;
+use fabric::cross_copy::{self, Remote};
 use layout::{Layout, SharedLayout};
 
 use crate::ErrorClass;
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::process::Process;
-use crate::request::wait;
+use crate::request::{test, wait};
 use crate::testing::on_ranks;
 
 /// What arrives of a message to oneself, and how the receive ended.
@@ -174,5 +177,75 @@ fn receives_of_other_types_fail_and_name_both_sides() {
         assert_eq!(checked((&column, 2), (&int, 40_000), posted_first), None);
         let error = checked((&column, 2), (&float, 40_000), posted_first).unwrap();
         assert!(error.contains("sent 2 x Vector of MPI_INT,"), "{error}");
+    }
+}
+
+const fn number(at: usize, round: usize) -> u8 {
+    (at * 7 + at / 256 + round) as u8
+}
+
+/// Sends numbered bytes to the other rank, or receives them there.
+fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
+    let mut memory = vec![0; bytes];
+    if sends {
+        memory = (0..bytes).map(|at| number(at, tag as usize)).collect();
+    }
+    let described = Memory::contiguous(memory.as_mut_ptr(), bytes);
+    let (world, peer) = (process.world(), 1 - process.rank() as i32);
+    // SAFETY: the memory lives until the request is complete.
+    let mut request = unsafe {
+        if sends {
+            isend(world, described, peer, tag, Mode::Standard).unwrap()
+        } else {
+            irecv(world, described, peer, tag).unwrap()
+        }
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while test(process.vci(), &mut request).unwrap().is_none() {
+        assert!(Instant::now() < deadline, "tag {tag} is not through");
+    }
+    let mut numbered = memory.iter().enumerate();
+    assert!(numbered.all(|(at, &byte)| byte == number(at, tag as usize)));
+}
+
+#[test]
+fn whatever_way_is_chosen_long_messages_arrive_whole() {
+    on_ranks(2, |process| {
+        let sends = process.rank() == 0;
+        for bytes in [8191, 8192, 30_000, 32_768, 32_769, 100_000] {
+            for round in 0..300 {
+                exchange(process, sends, bytes, round);
+                exchange(process, !sends, bytes, round);
+            }
+        }
+    });
+}
+
+/// A receiver that would rather read short messages keeps those that come before their receives: the sender goes on.
+#[test]
+fn short_messages_that_receivers_read_do_not_wait_for_receives() {
+    let proof = 7u64;
+    let own = Remote {
+        pid: std::process::id(),
+        address: &raw const proof as u64,
+    };
+    if !cross_copy::verify(own, proof) {
+        return;
+    }
+    for bytes in [8192, 20_000, 32_768] {
+        let copies = on_ranks(2, |process| {
+            let sends = process.rank() == 0;
+            exchange(process, sends, 8, 1);
+            if !sends {
+                process.vci().enter().incoming[0].ring.set_wishes(u32::MAX);
+            }
+            exchange(process, !sends, 8, 2);
+            // The other rank asks for what comes second first.
+            for tag in if sends { [3, 4] } else { [4, 3] } {
+                exchange(process, sends, if tag == 3 { bytes } else { 8 }, tag);
+            }
+            process.vci().enter().counted(Counter::CrossCopies)
+        });
+        assert_eq!(copies, [0, 1]);
     }
 }

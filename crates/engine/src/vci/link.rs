@@ -181,6 +181,9 @@ pub(crate) struct Incoming {
     /// Unexpected data held for this sender, in bytes.
     pub(crate) held_bytes: u64,
     pub(crate) throttled: bool,
+    /// Whether receives have been there before the messages lately, and the points that tell (`protocol`).
+    pub(crate) prompt: bool,
+    pub(crate) points: u8,
     /// Bytes of the short messages that found their receive posted.
     pub(crate) short_bytes: u64,
     /// Id of the receive that gets the early pieces of the message begun last; 0 for none.
@@ -231,6 +234,8 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             peer,
             held_bytes: 0,
             throttled: false,
+            prompt: false,
+            points: 0,
             short_bytes: 0,
             early: 0,
             arriving: None,

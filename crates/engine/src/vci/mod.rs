@@ -64,12 +64,16 @@ pub(crate) struct VciState {
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers asked for the data piece by piece.
     pub(crate) streaming: Vec<Streams>,
+    /// Sends that wait for their receivers.
+    pub(crate) offered: u32,
     /// Bytes of pieces taken in since this rank last pushed its own, while it has some.
     pub(crate) taken_in: usize,
     /// Things that happened so far.
     pub(crate) events: u64,
     /// Memory for messages that arrive before their receives.
     pub(crate) spare: crate::protocol::Spare,
+    /// What the ways of long messages have cost.
+    pub(crate) ways: crate::protocol::Ways,
     /// Polls of calls that test since something last happened.
     pub(crate) polled_in_vain: u32,
     /// What the wait that goes on depends on, for the hang report.
@@ -150,6 +154,15 @@ impl Watch {
     }
 }
 
+/// Whether receivers read the memory of senders (setting `CROSS_COPY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Never,
+    /// Where that has turned out faster (`protocol::ways`).
+    Measured,
+    Always,
+}
+
 /// What a VCI knows about its node.
 pub(crate) struct Node {
     pub(crate) segment: Arc<Segment>,
@@ -162,7 +175,7 @@ pub(crate) struct Node {
     pub(crate) unexpected_bytes: u64,
     pub(crate) cross_copy_bytes: u64,
     pub(crate) shared_copy_bytes: u64,
-    pub(crate) cross_copy: bool,
+    pub(crate) cross_copy: Reading,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
 }
@@ -171,7 +184,10 @@ impl Node {
     /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each piece through the
     /// ring would cost a switch.
     pub(crate) fn prefer_one_copy(&mut self) {
-        (self.cross_copy_bytes, self.shared_copy_bytes) = (0, u64::MAX);
+        self.shared_copy_bytes = u64::MAX;
+        if self.cross_copy == Reading::Measured {
+            (self.cross_copy, self.cross_copy_bytes) = (Reading::Always, 0);
+        }
     }
 
     /// The job's clock in milliseconds, low half: what operations are stamped with.
@@ -213,7 +229,11 @@ impl Vci {
             unexpected_bytes: settings.unexpected_bytes,
             cross_copy_bytes: settings.cross_copy_bytes,
             shared_copy_bytes: settings.shared_copy_bytes,
-            cross_copy: settings.cross_copy != 0,
+            cross_copy: match settings.cross_copy {
+                0 => Reading::Never,
+                1 => Reading::Measured,
+                _ => Reading::Always,
+            },
             proof: Box::new(header.job_id),
         };
         if header.local_ranks > header.cores || settings.progress_thread != 0 {
@@ -228,9 +248,11 @@ impl Vci {
             accepted: 0,
             backlogs: Vec::new(),
             streaming: Vec::new(),
+            offered: 0,
             taken_in: 0,
             events: 0,
             spare: crate::protocol::Spare::default(),
+            ways: crate::protocol::Ways::new(),
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),

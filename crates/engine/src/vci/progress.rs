@@ -10,7 +10,7 @@ use fabric::sync::Ordering;
 use super::VciState;
 use super::link::{self, Backlog, Queued, TURN_BYTES};
 use super::operations::{OpIndex, RequestId, flag};
-use crate::protocol;
+use crate::protocol::{self, Handled};
 
 /// Cells read from one ring before the next ring has its turn.
 const BATCH: usize = 64;
@@ -38,7 +38,10 @@ impl VciState {
     #[inline(never)]
     fn accept(&mut self) {
         match link::accept(&self.node.segment, self.node.me, &mut self.incoming) {
-            Ok(count) => self.accepted = count,
+            Ok(count) => {
+                self.accepted = count;
+                protocol::publish_wishes(self);
+            }
             Err(error) => self.fault = Some(error.to_string()),
         }
     }
@@ -47,11 +50,12 @@ impl VciState {
     fn drain(&mut self, index: usize) -> usize {
         let mut events = 0;
         while let Some(arrival) = self.incoming[index].ring.peek() {
-            if !protocol::arrived(self, index, arrival) {
+            let handled = protocol::arrived(self, index, arrival);
+            if handled == Handled::No {
                 break;
             }
             events += 1;
-            if events == BATCH {
+            if events == BATCH || handled == Handled::Look {
                 break;
             }
         }

@@ -50,6 +50,7 @@ impl Memory {
             shared: RingShared {
                 consumed: AtomicU64::new(0),
                 throttle: AtomicU32::new(0),
+                wishes: AtomicU32::new(0),
                 returned: AtomicU64::new(0),
             },
             cells: (0..cells).map(cell).collect(),

@@ -26,6 +26,8 @@ pub struct RingShared {
     pub(super) consumed: AtomicU64,
     /// 1 while the receiver holds too many unexpected bytes of this sender.
     pub(super) throttle: AtomicU32,
+    /// Which messages the receiver would rather read itself; the engine defines the bits.
+    pub(super) wishes: AtomicU32,
     /// One bit for each block, flipped when the block goes back to the sender.
     pub(super) returned: AtomicU64,
 }

@@ -12,11 +12,21 @@ use crate::p2p::probe::probe;
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::process::Process;
 use crate::request::{cancel, wait};
-use crate::testing::on_ranks;
+use crate::settings::Settings;
+use crate::testing::on_ranks_with;
 use crate::vci::operations::RequestId;
 
 const DATA: i32 = 5;
 const WORD: i32 = 6;
+
+/// Two ranks whose messages all take the ring.
+fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
+    let settings = Settings {
+        cross_copy: 0,
+        ..Settings::default()
+    };
+    on_ranks_with(&settings, size, body)
+}
 
 fn begun(process: &'static Process) -> [u64; 2] {
     process.vci().enter().publish_counts();
