@@ -202,8 +202,8 @@ settings! {
         "fruitless polls before a waiting rank starts to yield its core, when ranks do not outnumber cores";
     crowded_spin_polls, "CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
         "the same when ranks outnumber cores: about as long as an answer takes that is being given on another core";
-    yields, "YIELDS", 20000, 0..=1000000000, "yields",
-        "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores: some milliseconds, of which a wake-up (30 to 80 us) is little";
+    yields, "YIELDS", 250000, 0..=1000000000, "yields",
+        "fruitless yields before a waiting rank sleeps, when ranks do not outnumber cores: some tens of milliseconds, of which a wake-up (30 to 80 us) is little; where another program wants the core a few are enough";
     crowded_yields, "CROWDED_YIELDS", 40, 0..=1000000000, "yields",
         "the same when ranks outnumber cores";
     shared_collectives, "SHARED_COLLECTIVES", 1, 0..=1, "switch",

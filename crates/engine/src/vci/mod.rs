@@ -13,6 +13,7 @@ pub(crate) mod matching;
 pub mod operations;
 pub(crate) mod progress;
 pub(crate) mod wait;
+mod yields;
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

@@ -17,6 +17,7 @@ use fabric::sync::{AtomicU64, Ordering, spin_loop};
 
 use super::crowd::Crowd;
 use super::operations::{OpIndex, Role};
+use super::yields::{Neighbour, Yields};
 use super::{Awaited, Guard, Vci, VciState};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::Settings;
@@ -46,6 +47,7 @@ pub(crate) struct Waiting {
     sleep_limit: Duration,
     /// When this rank first saw that another one is dead.
     death_seen: OnceLock<Instant>,
+    neighbour: Neighbour,
     /// How many events there were when a wait ended only for its caller to look again, and `clock_ms` when it began: another wait
     /// with no event in between is the same one for whoever reads about it.
     looked: (AtomicU64, AtomicU64),
@@ -83,6 +85,7 @@ impl Waiting {
             is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             death_seen: OnceLock::new(),
+            neighbour: Neighbour::default(),
             looked: (AtomicU64::new(u64::MAX), AtomicU64::new(0)),
         }
     }
@@ -106,6 +109,31 @@ impl Waiting {
         } else {
             self.alone
         }
+    }
+
+    /// Yields before a sleep.
+    fn most_yields(&self) -> u64 {
+        let is_shared = self.is_uncrowded() && self.neighbour.is_here(self.now_ms());
+        if is_shared { 0 } else { self.patience().yields }
+    }
+
+    /// Gives the core away once.
+    fn make_room(&self, yields: &mut Yields) {
+        if self.is_uncrowded() {
+            self.neighbour.make_room(yields, self.now_ms());
+        } else {
+            yields.count += 1;
+            os::yield_core();
+        }
+    }
+
+    /// Whether neither ranks nor the threads of this one outnumber cores, so that no other one of them makes yields long.
+    fn is_uncrowded(&self) -> bool {
+        !self.is_crowded && !self.crowd.outnumbers_cores()
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.segment.header().clock_ms.load(Ordering::Relaxed)
     }
 
     fn show(&self, call: &str, what: u32, events: u64) {
@@ -338,7 +366,7 @@ impl Vci {
     }
 
     fn wait_stages(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<()> {
-        let mut yields = 0u64;
+        let mut yields = Yields::default();
         loop {
             self.poll_tasks();
             let events = {
@@ -354,15 +382,14 @@ impl Vci {
                 events
             };
             if events != 0 {
-                yields = 0;
+                yields = Yields::default();
                 if self.is_threaded() {
                     // Another thread may sleep for something that this poll completed.
                     self.ring_own_doorbell();
                 }
-            } else if yields < self.waiting.patience().yields {
-                yields += 1;
+            } else if yields.count < self.waiting.most_yields() {
                 self.enter().count(Counter::Yields);
-                os::yield_core();
+                self.waiting.make_room(&mut yields);
             } else {
                 if self.sleep(done)? {
                     return Ok(());

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether somebody else computes on a rank's core, which the rank learns from the time that its yields take.
+//!
+//! Who yields gets the core back after the other one's turn, which lasts milliseconds; who sleeps gets it back when it is woken. So a
+//! rank that waits yields while the core is its own, and sleeps soon where it is not.
+
+use std::time::{Duration, Instant};
+
+use fabric::os;
+use fabric::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Longer than a yield takes on a core that nobody else wants, and shorter than a turn of somebody who computes there.
+const LONG: Duration = Duration::from_micros(200);
+
+/// So many in a row are no accident.
+const MANY: u32 = 2;
+
+/// How long they are believed.
+const BELIEVED_MS: u64 = 1000;
+
+/// The yields of one wait since something last happened.
+#[derive(Default)]
+pub(super) struct Yields {
+    pub(super) count: u64,
+    /// When the last one ended.
+    ended: Option<Instant>,
+}
+
+/// What a rank's yields have told of its core.
+#[derive(Default)]
+pub(super) struct Neighbour {
+    /// How many of the last yields, of this wait and of those before, were long.
+    long: AtomicU32,
+    /// Until which job time somebody else is taken to compute there.
+    until_ms: AtomicU64,
+}
+
+impl Neighbour {
+    pub(super) fn is_here(&self, now_ms: u64) -> bool {
+        self.until_ms.load(Ordering::Relaxed) > now_ms
+    }
+
+    /// Gives the core away once.
+    pub(super) fn make_room(&self, yields: &mut Yields, now_ms: u64) {
+        yields.count += 1;
+        let begun = yields.ended.unwrap_or_else(Instant::now);
+        os::yield_core();
+        let now = Instant::now();
+        yields.ended = Some(now);
+        self.learn(now - begun, now_ms);
+    }
+
+    fn learn(&self, took: Duration, now_ms: u64) {
+        if took < LONG {
+            if self.long.load(Ordering::Relaxed) != 0 {
+                self.long.store(0, Ordering::Relaxed);
+            }
+        } else if self.long.fetch_add(1, Ordering::Relaxed) + 1 >= MANY {
+            self.long.store(0, Ordering::Relaxed);
+            self.until_ms.store(now_ms + BELIEVED_MS, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_long_yields_in_a_row_tell_of_somebody_else() {
+        let neighbour = Neighbour::default();
+        let short = Duration::from_nanos(300);
+        for took in [short, 2 * LONG, short, 2 * LONG, short] {
+            neighbour.learn(took, 500);
+            assert!(!neighbour.is_here(0));
+        }
+        neighbour.learn(2 * LONG, 500);
+        neighbour.learn(2 * LONG, 500);
+        assert!(neighbour.is_here(500 + BELIEVED_MS - 1));
+        assert!(!neighbour.is_here(500 + BELIEVED_MS));
+        neighbour.learn(2 * LONG, 2000);
+        assert!(!neighbour.is_here(2000));
+    }
+}
