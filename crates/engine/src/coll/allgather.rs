@@ -41,41 +41,51 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
         }
         choice = choose(&round, &case.without_shared());
     }
-    if let Some(block) = send {
-        pieces.piece(round.rank).copy_from(&block);
-    }
     if choice.algorithm == Allgather::Hierarchical
         && let Some(node) = round.comm.node()
     {
+        if let Some(block) = send {
+            pieces.piece(round.rank).copy_from(&block);
+        }
         return Box::pin(hierarchy::allgather(&round, node, &pieces)).await;
     }
+    let place = pieces.piece(round.rank);
+    let own = send.as_ref().filter(|own| own.bytes() == place.bytes());
+    if let (Some(block), None) = (&send, own) {
+        place.copy_from(block);
+    }
     if total > 0 {
-        by_messages(&mut round, &pieces, total, choice.algorithm).await;
+        let own = own.unwrap_or(place);
+        by_messages(&mut round, &pieces, own, total, choice.algorithm).await;
+    }
+    // Last: what has just been written here is slower to read from other cores, and nobody waits for it.
+    if let Some(block) = own {
+        place.copy_from(block);
     }
     round.outcome()
 }
 
-/// Exchanges pieces of `total` bytes in all; the own one is in place.
+/// Exchanges pieces of `total` bytes in all; `own` holds this rank's, which need not be in place.
 pub(super) async fn by_messages(
     round: &mut Round,
     pieces: &Pieces,
+    own: &Block,
     total: usize,
     algorithm: Allgather,
 ) {
     match algorithm {
-        Allgather::Bruck => Box::pin(bruck(round, pieces, total)).await,
-        Allgather::RecursiveDoubling => Box::pin(doubling(round, pieces, total)).await,
-        Allgather::Linear => Box::pin(linear(round, pieces)).await,
+        Allgather::Bruck => Box::pin(bruck(round, pieces, own, total)).await,
+        Allgather::RecursiveDoubling => Box::pin(doubling(round, pieces, own, total)).await,
+        Allgather::Linear => Box::pin(linear(round, pieces, own)).await,
         Allgather::Ring | Allgather::Shared | Allgather::Hierarchical => {
-            Box::pin(ring(round, pieces)).await;
+            Box::pin(ring(round, pieces, own)).await;
         }
     }
 }
 
 /// Every rank sends its piece to every other, all at once.
-async fn linear(round: &mut Round, pieces: &Pieces) {
+async fn linear(round: &mut Round, pieces: &Pieces, own: &Block) {
     let (rank, size) = (round.rank, round.size);
-    let own = pieces.piece(rank);
     let mut step = round.step();
     for from in (1..size).map(|distance| (rank + size - distance) % size) {
         if pieces.piece(from).bytes() > 0 {
@@ -91,15 +101,14 @@ async fn linear(round: &mut Round, pieces: &Pieces) {
 }
 
 /// Pairs at distances 1, 2, 4... exchange all they know: log2 p steps. The number of ranks is a power of two.
-async fn doubling(round: &mut Round, pieces: &Pieces, total: usize) {
+async fn doubling(round: &mut Round, pieces: &Pieces, own: &Block, total: usize) {
     let (rank, size) = (round.rank as usize, round.size as usize);
     let mut starts = vec![0];
     for piece in &pieces.0 {
         starts.push(starts[starts.len() - 1] + piece.bytes());
     }
     let mut packed = Scratch::new(total);
-    let own = starts[rank]..starts[rank + 1];
-    pieces.0[rank].pack_into(&mut packed.as_mut_slice()[own]);
+    own.pack_into(&mut packed.as_mut_slice()[starts[rank]..starts[rank + 1]]);
     let mut known = 1;
     while known < size {
         let (first, partner) = (rank & !(known - 1), (rank ^ known) as u32);
@@ -119,9 +128,12 @@ async fn doubling(round: &mut Round, pieces: &Pieces, total: usize) {
 }
 
 /// Each piece goes once round the ring: p - 1 steps, no copies.
-async fn ring(round: &mut Round, pieces: &Pieces) {
+async fn ring(round: &mut Round, pieces: &Pieces, own: &Block) {
     for distance in 0..round.size - 1 {
-        let out = pieces.piece(round.below(distance));
+        let out = match distance {
+            0 => own,
+            _ => pieces.piece(round.below(distance)),
+        };
         let into = pieces.piece(round.below(distance + 1));
         let (to, from) = (round.above(1), round.below(1));
         let mut step = round.step();
@@ -137,7 +149,7 @@ async fn ring(round: &mut Round, pieces: &Pieces) {
 
 /// The number of known pieces doubles in each of ceil(log2 p) steps (Bruck). Pieces are packed in the order of their
 /// distance above the own rank.
-pub(super) async fn bruck(round: &mut Round, pieces: &Pieces, total: usize) {
+pub(super) async fn bruck(round: &mut Round, pieces: &Pieces, own: &Block, total: usize) {
     let size = round.size;
     let start_of: Vec<usize> = (0..=size)
         .scan(0, |position, distance| {
@@ -147,10 +159,7 @@ pub(super) async fn bruck(round: &mut Round, pieces: &Pieces, total: usize) {
         })
         .collect();
     let mut packed = Scratch::new(total);
-    let own = start_of[1];
-    pieces
-        .piece(round.rank)
-        .pack_into(&mut packed.as_mut_slice()[..own]);
+    own.pack_into(&mut packed.as_mut_slice()[..start_of[1]]);
     let mut known = 1;
     while known < size {
         let count = known.min(size - known);

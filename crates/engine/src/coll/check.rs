@@ -55,7 +55,8 @@ async fn tell(round: &mut Round, words: &[u64; WORDS]) -> Vec<[u64; WORDS]> {
     {
         target.copy_from_slice(&word.to_ne_bytes());
     }
-    bruck(round, &pieces, bytes * size as usize).await;
+    let own = pieces.piece(round.rank).clone();
+    bruck(round, &pieces, &own, bytes * size as usize).await;
     let mut told = vec![0; WORDS * size as usize];
     all.store_words(&mut told);
     told.as_chunks::<WORDS>().0.to_vec()

@@ -376,7 +376,8 @@ pub(super) async fn allgather(round: &Round, node: &Node, all: &Pieces) -> Resul
         }
         let largest = blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
         let choice: Choice<Allgather> = choose(between, &choose::case(between, largest, total));
-        super::allgather::by_messages(between, &blocks, total, choice.algorithm).await;
+        let own = blocks.piece(between.rank).clone();
+        super::allgather::by_messages(between, &blocks, &own, total, choice.algorithm).await;
     }
     let whole = packed.block(0, total);
     outcome = outcome.and(down.bcast(&mut levels.within, &whole, leader).await);
