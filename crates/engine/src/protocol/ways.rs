@@ -19,6 +19,8 @@ const COUNTING: usize = 1;
 /// Messages between two trials of the way that was not chosen, at first and at most.
 const PATIENCE: u32 = 64;
 const MOST_PATIENCE: u32 = 1 << 16;
+/// Messages until the next trial when the chosen way has become dearer than the other one was last.
+const SOON: u32 = 4;
 /// One in so many pieces and readings is measured outside trials.
 const MEASURED_ONE_IN: u32 = 8;
 /// Weight of a new value in the running mean of the chosen way.
@@ -78,6 +80,11 @@ impl Class {
         self.trial.unwrap_or(self.chosen)
     }
 
+    /// What the ways cost all in all: who sends meanwhile has both sides of the ring's work.
+    fn prices(&self) -> [f32; 2] {
+        self.cost.map(|[a, b]| a.max(b) + a.min(b) * self.exchanged)
+    }
+
     /// Counts a message; after some of them it is time for a trial.
     fn count(&mut self, sends_too: bool) {
         self.exchanged += (f32::from(u8::from(sends_too)) - self.exchanged) * WEIGHT;
@@ -96,6 +103,10 @@ impl Class {
                 for (mean, new) in self.cost[way as usize].iter_mut().zip(cost) {
                     // A value that holds an interruption counts as twice the mean.
                     *mean += (new.min(2.0 * *mean) - *mean) * WEIGHT;
+                }
+                let prices = self.prices();
+                if prices[way as usize] > prices[way.other() as usize] {
+                    self.wait = self.wait.min(SOON);
                 }
             }
             // What was under way when the choice changed.
@@ -118,8 +129,7 @@ impl Class {
         // The first values of all are followed by those of the other way.
         self.trial = (way == self.chosen).then_some(way.other());
         if way != self.chosen {
-            // Who sends meanwhile has both sides of the ring's work.
-            let [ring, read] = self.cost.map(|[a, b]| a.max(b) + a.min(b) * self.exchanged);
+            let [ring, read] = self.prices();
             let best = if read < ring { Way::Read } else { Way::Ring };
             self.patience = if best == self.chosen {
                 (self.patience * 2).min(MOST_PATIENCE)
@@ -308,6 +318,15 @@ mod tests {
         run(&mut ways, PATIENCE * 8, [2000, 3000]);
         assert_eq!(ways.way(BYTES), Way::Ring);
         assert_eq!(ways.wishes(), 0);
+    }
+
+    #[test]
+    fn what_has_become_dearer_is_left_soon() {
+        let mut ways = Ways::new();
+        run(&mut ways, 100_000, [2000, 1000]);
+        let taken = run(&mut ways, 100, [2000, 3000]);
+        assert!(taken[0] > 80, "{taken:?}");
+        assert_eq!(ways.way(BYTES), Way::Ring);
     }
 
     #[test]
