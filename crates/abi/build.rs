@@ -15,9 +15,8 @@ use std::path::{Path, PathBuf};
 
 use mpi_abi_sys::table::{self, Function, NotNull};
 
-/// The calls, with their large-count forms, of which each instruction counts. Those that make a request store the null request
-/// themselves when they fail, for what an entry point does after its body costs a stack frame; a build that checks no arguments
-/// checks no addresses of theirs.
+/// The calls, with their large-count forms, of which each instruction counts. A build that checks no arguments checks no addresses of
+/// theirs.
 const SHORT: [&str; 6] = [
     "MPI_Isend",
     "MPI_Irecv",
@@ -31,6 +30,14 @@ fn is_short(function: &Function) -> bool {
     SHORT.contains(&function.name) || SHORT.contains(&function.base)
 }
 
+/// What implements a function.
+struct Body {
+    /// The file in `src/` that has it.
+    module: String,
+    /// Whether it is a nonblocking collective: one of three forms in a row of a macro's table.
+    is_nonblocking: bool,
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
@@ -38,10 +45,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scan(Path::new("src"), &mut bodies)?;
     let functions = table::functions();
     let known: Vec<&str> = functions.iter().map(|function| function.name).collect();
-    if let Some((name, module)) = bodies
+    if let Some((name, body)) = bodies
         .iter()
         .find(|(name, _)| !known.contains(&name.as_str()))
     {
+        let module = &body.module;
         return Err(format!("{name} in src/{module}.rs is not in the table of the ABI").into());
     }
     let mut text = String::new();
@@ -58,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .find(|name| bodies.contains_key(*name));
         match body {
             Some(body) => {
-                implemented(&mut text, function, body, &bodies[body])?;
+                implemented(&mut text, function, (body, &bodies[body]))?;
                 null_calls(&mut nulls, function)?;
             }
             None => {
@@ -104,7 +112,7 @@ fn is_name_or_space(c: char) -> bool {
 /// Finds `fn MPI_X(` in all source files and remembers the module.
 fn scan(
     folder: &Path,
-    bodies: &mut BTreeMap<String, String>,
+    bodies: &mut BTreeMap<String, Body>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -119,11 +127,18 @@ fn scan(
                 && trimmed.ends_with(';')
                 && trimmed.chars().all(is_name_or_space)
             {
-                let names = trimmed
+                let names: Vec<&str> = trimmed
                     .trim_end_matches(';')
                     .split_whitespace()
-                    .filter(|word| word.starts_with("MPI_"));
-                bodies.extend(names.map(|name| (name.to_owned(), module.clone())));
+                    .filter(|word| word.starts_with("MPI_"))
+                    .collect();
+                for (position, name) in names.iter().enumerate() {
+                    let body = Body {
+                        module: module.clone(),
+                        is_nonblocking: (names.len(), position) == (3, 1),
+                    };
+                    bodies.insert((*name).to_owned(), body);
+                }
             }
             let start = line.trim_start().strip_prefix("pub(crate) ");
             let start = start
@@ -131,7 +146,11 @@ fn scan(
                 .and_then(|s| s.strip_prefix("fn MPI_"));
             if let Some(rest) = start {
                 let name = rest.split(['(', '<']).next().unwrap_or("");
-                bodies.insert(format!("MPI_{name}"), module.clone());
+                let body = Body {
+                    module: module.clone(),
+                    is_nonblocking: false,
+                };
+                bodies.insert(format!("MPI_{name}"), body);
             }
         }
     }
@@ -148,9 +167,10 @@ fn declared(function: &Function) -> String {
 }
 
 /// The handles that a function makes, with the null handles that they become when it fails: what a program then frees or
-/// waits for is no memory of before.
-fn handles(function: &Function) -> Vec<(String, &'static str)> {
-    if is_short(function) {
+/// waits for is no memory of before. Short calls and nonblocking collectives store them themselves: what an entry point does after its
+/// body costs a stack frame.
+fn handles(function: &Function, body: &Body) -> Vec<(String, &'static str)> {
+    if is_short(function) || body.is_nonblocking {
         return Vec::new();
     }
     let needed = function.not_null();
@@ -177,8 +197,7 @@ fn handles(function: &Function) -> Vec<(String, &'static str)> {
 fn implemented(
     text: &mut String,
     function: &Function,
-    body: &str,
-    module: &str,
+    (body_name, body): (&str, &Body),
 ) -> std::fmt::Result {
     let parameters = function.rust_parameters();
     let passed: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
@@ -220,8 +239,8 @@ fn implemented(
              expected: \"{expected}\" }} }}, {owner}) }} else "
         )?;
     }
-    let mut call = format!("crate::{module}::{body}({})", passed.join(", "));
-    let nulled: String = handles(function)
+    let mut call = format!("crate::{}::{body_name}({})", body.module, passed.join(", "));
+    let nulled: String = handles(function, body)
         .iter()
         .map(|(name, null)| format!("*{name} = mpi_abi_sys::constants::{null}; "))
         .collect();

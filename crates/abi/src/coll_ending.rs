@@ -79,8 +79,11 @@ macro_rules! forms {
             let call = $crate::naming::named!(stringify!($started) $(, $argument)*);
             let name = const { engine::call::CallName::of(stringify!($started)) };
             let ending = $crate::coll_ending::Ending::started(request, name);
-            // SAFETY: passed on.
-            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
+            // SAFETY: passed on; the result is writable (crate head). No entry point does that after its body (build.rs).
+            $crate::error::run(call, comm, || unsafe {
+                let started = $work(call, ending, $($argument,)* comm);
+                started.inspect_err(|_| *request = mpi_abi_sys::constants::MPI_REQUEST_NULL)
+            })
         }
 
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]

@@ -23,6 +23,7 @@ use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn reduce(
     call: &'static str,
     ending: Ending,

@@ -448,11 +448,16 @@ impl Turns {
     }
 
     /// Whether the data of a turn may be written: every member has left the turns that had the place before.
-    #[inline]
+    #[inline(always)]
     pub fn may_enter(&mut self, commons: &Commons, turn: u64, place: Place) -> bool {
+        let is_known = turn < self.all_left_before + commons.lines();
+        (is_known && place == Place::Line) || self.may_enter_later(commons, turn, place)
+    }
+
+    #[inline(never)]
+    fn may_enter_later(&mut self, commons: &Commons, turn: u64, place: Place) -> bool {
         let back = |turns| (turn + 1).saturating_sub(turns);
         let needed = match place {
-            Place::Line if turn < self.all_left_before + commons.lines() => return true,
             Place::Line => back(commons.lines()),
             Place::Part { whole_before } => back(PART_TURNS).max(whole_before + 1),
             Place::Area => back(AREAS),
