@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 3 4 8
  * Life of persistent collectives: several active at once, started in the same order or each rank's own, completed in any;
- * communicator freed before them; started while active. */
+ * communicator freed before them; started while active; data that are not there yet; operations of the program; ranks that disagree. */
+#define _DEFAULT_SOURCE
 #include "check.h"
+#include <unistd.h>
 
 /* Each rank starts its requests in an order of its own, between other collectives of the communicator. */
 static void own_order(int rank, int size)
@@ -37,6 +39,62 @@ static void own_order(int rank, int size)
         MPI_Request_free(&plans[p]);
 }
 
+/* Does not commute: the result is what the first rank gives. */
+static void first(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    memcpy(inout, in, *count * sizeof(int));
+}
+
+/* Operations of the program, buffers that are in place, and a rank that comes late: the others' starts return. */
+static void first_of_all(int rank, int size)
+{
+    MPI_Op op;
+    MPI_Request plans[3];
+    int in, out, place[2], flag;
+    MPI_Op_create(first, 0, &op);
+    MPI_Allreduce_init(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[0]);
+    MPI_Allreduce_init(MPI_IN_PLACE, place, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &plans[1]);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &plans[2]);
+    MPI_Op_free(&op);
+    for (int round = 0; round < 300; ++round) {
+        in = 100 * round + rank;
+        place[0] = round + rank;
+        place[1] = -rank;
+        if (round % 50 == 7 && rank == round / 50 % size)
+            usleep(2000);
+        MPI_Startall(3, plans);
+        MPI_Waitall(2, plans, MPI_STATUSES_IGNORE);
+        CHECK(out == 100 * round);
+        CHECK(place[0] == round + size - 1 && place[1] == 0);
+        do
+            MPI_Test(&plans[2], &flag, MPI_STATUS_IGNORE);
+        while (!flag);
+    }
+    for (int p = 0; p < 3; ++p)
+        MPI_Request_free(&plans[p]);
+}
+
+/* Two ranks that disagree about the length: who reads is told, at each start again, and the request goes on. */
+static void lengths_differ(int rank, int size)
+{
+    MPI_Comm pair;
+    MPI_Request plan;
+    int data[2] = {rank, rank}, class;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &pair);
+    if (size < 2 || rank > 1)
+        return;
+    MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
+    MPI_Bcast_init(data, 1 + (rank == 0), MPI_INT, 0, pair, MPI_INFO_NULL, &plan);
+    for (int round = 0; round < 20; ++round) {
+        MPI_Start(&plan);
+        MPI_Error_class(MPI_Wait(&plan, MPI_STATUS_IGNORE), &class);
+        CHECK(class == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE));
+    }
+    MPI_Request_free(&plan);
+    MPI_Comm_free(&pair);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -66,6 +124,8 @@ int main(int argc, char **argv)
         }
     }
     own_order(rank, size);
+    first_of_all(rank, size);
+    lengths_differ(rank, size);
 
     /* Inactive requests are complete. */
     MPI_Waitall(PLANS, plans, MPI_STATUSES_IGNORE);

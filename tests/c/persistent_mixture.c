@@ -7,9 +7,9 @@
 #include "check.h"
 #include <unistd.h>
 
-enum { KINDS = 11, LENGTHS = 4, MOST = 3000, RANKS = 8, ROUNDS = 150, PLANS = KINDS * LENGTHS };
+enum { KINDS = 11, LENGTHS = 5, MOST = 3000, RANKS = 8, ROUNDS = 150, PLANS = KINDS * LENGTHS };
 
-static const int lengths[LENGTHS] = {1, 7, 120, MOST};
+static const int lengths[LENGTHS] = {1, 2, 7, 120, MOST};
 static int rank, size, round_number;
 static int *from[PLANS], *into[PLANS];
 static MPI_Request requests[PLANS];

@@ -143,15 +143,10 @@ macro_rules! attempt {
             }
             $crate::coll_ending::Ends::Planned(_) => {
                 $(let $op = $op.clone();)?
-                Some(if $found.size() == 2 {
-                    // SAFETY: as above; each persistent request has a communicator of its own (`coll::plan`), which is as large.
-                    engine::coll::ShortPlan::new(move |comm| unsafe {
-                        engine::coll::short::planned::$name::<true>(comm, $($argument,)* $(&$op $(, $more)*)?)
-                    })
-                } else {
-                    // SAFETY: as above.
-                    engine::coll::ShortPlan::new(move |comm| unsafe {
-                        engine::coll::short::planned::$name::<false>(comm, $($argument,)* $(&$op $(, $more)*)?)
+                // SAFETY: as above, each time it is started; the closure owns the reduction, and does not move.
+                Some(unsafe {
+                    engine::coll::short_plan(move |comm| {
+                        engine::coll::short::described::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
                     })
                 })
             }

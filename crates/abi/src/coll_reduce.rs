@@ -18,6 +18,7 @@ use crate::coll_buffers::{
     elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
+use crate::datatype::plain_alike;
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
@@ -122,7 +123,10 @@ impl Vectors {
     /// Both as the straight line takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
     fn runs(&self) -> Result<Option<(Run, Run)>> {
-        let (Some(from), Some(into)) = (self.given().plain(), self.got().plain()) else {
+        let Some(into) = self.got().plain() else {
+            return (*self).general_runs();
+        };
+        let Some(from) = plain_alike(self.sendbuf, into) else {
             return (*self).general_runs();
         };
         runs_apart(from, into)?;
@@ -235,6 +239,7 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn scan(
     call: &'static str,
     ending: Ending,
@@ -260,6 +265,7 @@ forms! {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 unsafe fn exscan(
     call: &'static str,
     ending: Ending,

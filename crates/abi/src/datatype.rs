@@ -235,6 +235,17 @@ pub(crate) fn plain_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) 
     Some(unsafe { Run::at(buf.cast_mut().cast(), count as usize * size as usize) })
 }
 
+/// The same as a run, as many elements of the same type in another buffer.
+#[inline(always)]
+pub(crate) fn plain_alike(buf: *const c_void, run: Run) -> Option<Run> {
+    if buf as usize <= MPI_IN_PLACE {
+        cold_path();
+        return None;
+    }
+    // SAFETY: it is above MPI_IN_PLACE.
+    Some(unsafe { run.also_at(buf.cast_mut().cast()) })
+}
+
 /// As [`memory`], for calls that read and write their buffers with the processor.
 #[inline(always)]
 pub(crate) fn host_memory(

@@ -3,7 +3,6 @@
 
 use core::ffi::c_void;
 
-use engine::Error;
 use engine::p2p::{Mode, persistent};
 use engine::vci::operations::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -61,27 +60,15 @@ pub(crate) unsafe fn MPI_Recv_init(
 }
 
 pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
-    if let Some(vci) = vci_alone() {
-        // SAFETY: the handle is readable (crate head).
-        let id = RequestId(unsafe { *request } as u64);
-        match persistent::start_at_once(vci, id) {
-            Some(Ok(())) => return 0,
-            // SAFETY: as above.
-            Some(Err(error)) => return unsafe { not_started(request, error) },
-            None => {}
-        }
+    // SAFETY: the handle is readable (crate head).
+    let id = RequestId(unsafe { *request } as u64);
+    if let Some(vci) = vci_alone()
+        && let Some(started) = persistent::start_at_once(vci, id)
+    {
+        return started.code();
     }
     // SAFETY: passed on.
     unsafe { start("MPI_Start", 1, request) }
-}
-
-/// A start that failed; the handle is read again, so that none that goes well keeps it.
-#[cold]
-#[inline(never)]
-unsafe fn not_started(request: *mut MPI_Request, error: Error) -> i32 {
-    // SAFETY: the handle is readable (crate head).
-    let id = RequestId(unsafe { *request } as u64);
-    raise("MPI_Start", comm_handle(id), error)
 }
 
 pub(crate) unsafe fn MPI_Startall(count: i32, requests: *mut MPI_Request) -> i32 {

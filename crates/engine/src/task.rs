@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::sync::PoisonError;
@@ -39,14 +38,33 @@ pub struct Kept<'a>(pub(crate) Box<dyn Waiting + 'a>);
 /// A collective that has been started: what is left of it, or nothing if it is complete.
 pub type Begun<'a> = Option<Box<Kept<'a>>>;
 
-/// How a persistent collective starts on its straight line: a closure, behind a thin address, and what calls it.
+/// How a persistent collective starts on its straight line: what its starts find, and the function that starts it.
 pub struct ShortPlan {
-    closure: Box<dyn Anything>,
+    found: Box<dyn Anything>,
     start: Start,
 }
 
-/// Starts the persistent collective of an entry, whose `base` is the closure of its plan.
-pub(crate) type Start = unsafe fn(NonNull<Op>) -> Result<()>;
+/// Starts the persistent collective of an entry, whose `base` is what its plan has for that.
+///
+/// # Safety
+/// The entry is an active planned one, with a plan of which this is the start. No other thread is inside MPI, and no guard is used.
+pub(crate) type Start = unsafe fn(NonNull<Op>) -> Started;
+
+/// What every start gives: MPI_SUCCESS, because the wait tells what went wrong. It is a number, so that the C call ends with a jump to the
+/// start.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Started(i32);
+
+impl Started {
+    pub(crate) const WELL: Self = Self(0);
+
+    /// What the C call returns.
+    #[inline(always)]
+    pub const fn code(self) -> i32 {
+        self.0
+    }
+}
 
 /// What only has to be dropped.
 trait Anything {}
@@ -54,28 +72,14 @@ trait Anything {}
 impl<T> Anything for T {}
 
 impl ShortPlan {
-    /// A plan that starts by calling a closure, which says with `None` that it cannot and has done nothing.
-    pub fn new<F>(closure: F) -> Self
-    where
-        F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>> + 'static,
-    {
-        Self {
-            closure: Box::new(closure),
-            start: start_planned::<F>,
-        }
-    }
-
-    /// A plan of an operation that has no straight line.
-    fn none() -> Self {
-        Self::new(|_| None)
+    /// A plan whose starts find `found`.
+    pub(crate) fn new<T: 'static>(found: Box<T>, start: Start) -> Self {
+        Self { found, start }
     }
 
     /// What an entry keeps for its starts; valid while the plan lives.
-    fn parts(&self) -> (*mut u8, Start) {
-        (
-            (&raw const *self.closure).cast::<u8>().cast_mut(),
-            self.start,
-        )
+    pub(crate) fn parts(&self) -> (*mut u8, Start) {
+        ((&raw const *self.found).cast::<u8>().cast_mut(), self.start)
     }
 }
 
@@ -383,42 +387,20 @@ pub fn spawn(
 
 /// What starts a persistent collective.
 pub(crate) struct Plan {
-    /// Its straight line, if it has one.
-    pub(crate) short: Option<ShortPlan>,
+    /// Its straight line.
+    pub(crate) short: ShortPlan,
     /// The same as a future.
     pub(crate) again: Box<dyn Fn() -> Boxed>,
 }
 
-/// Starts the persistent collective of an entry whose plan is of this type.
-///
-/// # Safety
-/// The entry is an active one with such a plan. No other thread is inside MPI, and no guard is used.
-unsafe fn start_planned<F>(op: NonNull<Op>) -> Result<()>
-where
-    F: for<'c> Fn(&'c Comm) -> Option<Result<Begun<'c>>>,
-{
-    // What starts messages and may call functions of the program enters again.
-    // SAFETY: the request counts as pending on its communicator. It owns the plan, and lives, because it is active: if a function
-    // of the program frees it meanwhile, it is released when it is complete. Entries never move, and nobody refers to this one.
-    let (plan, comm) = unsafe {
-        let Op { base, comm, .. } = op.as_ref();
-        (&*base.cast::<F>().cast_const(), &**comm)
-    };
-    let begun = ManuallyDrop::new(plan(comm));
-    // SAFETY: as above.
-    let op = unsafe { &mut *op.as_ptr() };
-    if matches!(*begun, Some(Ok(None))) && op.state() == Op::planned_state_of(record_kind::OTHER) {
-        op.record.kind = record_kind::COMPLETE;
-        return Ok(());
-    }
-    go_on(comm.vci, op.id(), ManuallyDrop::into_inner(begun))
-}
-
 /// What becomes of a collective whose straight line gave this.
 #[inline(never)]
-pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Result<()> {
+pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Started {
     let mut guard = vci.enter();
-    let index = guard.ops.find(id).ok_or_else(|| request::stale(id))?;
+    let Some(index) = guard.ops.find(id) else {
+        // It lives, because it is active.
+        return Started::WELL;
+    };
     match begun {
         Some(Ok(None)) => guard.complete(index),
         Some(Err(error)) => {
@@ -433,7 +415,9 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
         None => {
             let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
             // Nobody else needs it meanwhile.
-            let again = extra.again.take().ok_or_else(|| request::stale(id))?;
+            let Some(again) = extra.again.take() else {
+                return Started::WELL;
+            };
             drop(guard);
             // It may call functions of the program, which may free the request.
             vci.start_task(id, again());
@@ -444,7 +428,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
             }
         }
     }
-    Ok(())
+    Started::WELL
 }
 
 /// Notes how an operation went wrong.
@@ -471,12 +455,11 @@ pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result
     guard.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = guard.ops.op_mut(index);
     op.record.flags |= flag::PERSISTENT;
-    let short = plan.short.unwrap_or_else(ShortPlan::none);
-    let (base, start) = short.parts();
+    let (base, start) = plan.short.parts();
     (op.base, op.start) = (base, Some(start));
     op.set_planned(true);
     let extra = op.extra.get_or_insert_default();
-    (extra.short, extra.again) = (Some(short), Some(plan.again));
+    (extra.short, extra.again) = (Some(plan.short), Some(plan.again));
     Ok(request)
 }
 

@@ -21,6 +21,7 @@
 //! A member that dies never posts or never leaves: the others wait, and the launcher ends the job. Stamps are compared and
 //! never used as addresses.
 
+mod lane;
 #[cfg(all(test, loom))]
 mod models;
 mod row;
@@ -31,6 +32,7 @@ use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
+pub use lane::{Lane, Spot};
 pub use row::Row;
 
 /// Most turns without areas that can be under way at once (two in models, which are smaller for it): as many that a member which
@@ -74,6 +76,14 @@ impl Line {
         // PAIRS: commons.stamp. The data, and that the poster has left earlier turns.
         self.stamp
             .store(turn << BEHIND_BITS | behind, Ordering::Release);
+    }
+
+    /// Whether that was for this purpose, and by a member that has left all turns before.
+    #[inline(always)]
+    fn is_posted_in_order(&self, turn: u64, purpose: u64) -> bool {
+        // PAIRS: commons.stamp
+        self.stamp.load(Ordering::Acquire) == turn << BEHIND_BITS
+            && self.purpose.load(Ordering::Relaxed) == purpose
     }
 
     #[inline(always)]
@@ -520,12 +530,18 @@ impl Turns {
     /// The same for who has left all turns before.
     #[inline(always)]
     pub fn leave_next(&mut self, commons: &Commons, me: u32, turn: u64, all_left: bool) -> bool {
+        self.go_on(turn, all_left);
+        self.say_left(commons, me)
+    }
+
+    /// Notes that this member has left the next turn, and whether all have left those before it.
+    #[inline(always)]
+    fn go_on(&mut self, turn: u64, all_left: bool) {
         debug_assert!(turn == self.left_before && self.left_after == 0);
         if all_left {
             self.all_left_before = turn;
         }
         self.left_before = turn + 1;
-        self.say_left(commons, me)
     }
 
     /// Leaves a turn; true when somebody may sleep until that happens. Each turn is left once, after it was entered.

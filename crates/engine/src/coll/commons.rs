@@ -23,22 +23,22 @@ use std::task::Poll;
 
 use algorithms::shared::area_bytes;
 use fabric::board::{JobHeader, RankBoard};
-use fabric::commons::{Commons, LINE_BYTES, PARTS, Place, Turns, WIDE_BYTES};
+use fabric::commons::{Commons, LINE_BYTES, Lane, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::choose::is_eligible;
 use super::primitives::{Block, Round};
 pub(super) use super::purpose::Purpose;
-use super::purpose::short_limits;
+use super::purpose::{short_limits, stamped};
 use super::reuse::make;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::process::Process;
 use crate::task;
 use crate::vci::Watch;
-pub(super) use encounter::{Encounter, next, open};
+pub(super) use encounter::{Encounter, Next, open};
 
 /// The first collective of a communicator, counted from 0, that may use commons, which the first one that could makes:
 /// communicators that are used once do without.
@@ -96,6 +96,23 @@ impl Membership {
     #[inline(always)]
     pub(super) const fn is_alone(&self) -> bool {
         self.alone
+    }
+
+    /// Whether it is known how the members do collectives of little data: by one's own copies, or in commons that may be used without a guard.
+    pub(super) fn is_settled(&self) -> bool {
+        self.alone || !self.open.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The turn that the next operation gets, below MPI_THREAD_MULTIPLE.
+    #[inline(always)]
+    pub(super) fn next_turn(&self) -> u64 {
+        self.drawn.load(Ordering::Relaxed) + 1
+    }
+
+    /// Gives it that turn, which uses no whole areas.
+    #[inline(always)]
+    pub(super) fn set_drawn(&self, turn: u64) {
+        self.drawn.store(turn, Ordering::Relaxed);
     }
 
     /// Gives turns to an operation: the first of them, and the last turn before it that uses whole areas. Collectives of a
@@ -261,7 +278,7 @@ pub(super) async fn take(
                 whole_before: turn.whole_before,
             }
         },
-        word: (purpose as u64) << 56 | bytes as u64,
+        word: stamped(purpose, bytes),
         me: round.rank,
         size: round.size,
     })
@@ -499,8 +516,23 @@ impl Meeting<'_> {
 }
 
 impl Shared {
+    /// Where this member finds the lines of two.
+    pub(super) fn lane(&self) -> Option<Lane> {
+        Lane::new(&self.commons, self.me)
+    }
+
+    /// This member.
+    pub(super) const fn rank(&self) -> u32 {
+        self.me
+    }
+
+    /// The word that says whether a member sleeps.
+    pub(super) fn asleep(&self, member: u32) -> &'static AtomicU32 {
+        &self.boards[member as usize].asleep
+    }
+
     #[inline(always)]
-    fn senders_fence(&self) -> bool {
+    pub(super) fn senders_fence(&self) -> bool {
         self.job.sender_fences.load(Ordering::Relaxed) != 0
     }
 

@@ -9,7 +9,7 @@ use super::choose::Turns;
 use super::commons::Meeting;
 use super::primitives::Block;
 use super::shared::elements_of;
-use super::shown::copy;
+use super::step::copy;
 use crate::errors::Result;
 use crate::op::Reduction;
 

@@ -93,3 +93,9 @@ impl Purpose {
             .find(|&purpose| purpose as u64 == word >> 56)
     }
 }
+
+/// What stamps tell.
+#[inline(always)]
+pub(super) const fn stamped(purpose: Purpose, bytes: usize) -> u64 {
+    (purpose as u64) << 56 | bytes as u64
+}

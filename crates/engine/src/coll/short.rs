@@ -2,47 +2,25 @@
 //! Collectives of little data, in one turn of the commons, on a straight line.
 //!
 //! They do what [`super::shared`] does, for data that are contiguous and fit into an area, when the members have commons
-//! and no other thread is inside MPI; else they answer `None` and have done nothing. Each shows its own data at once and
-//! goes on with what is left to do ([`Rest`]): a blocking call waits for the others and does it, a nonblocking one keeps
-//! it ([`Begun`]) unless the others have come already. Where there is one member, they are copies.
+//! and no other thread is inside MPI; else they answer `None` and have done nothing. Here stands what each member shows, whom it needs,
+//! and what it does then ([`Step`]). A blocking call shows its data, waits for the others and does the rest; a nonblocking one keeps what is left
+//! ([`Begun`](crate::task::Begun)) unless the others have come already; a persistent one keeps all of it ([`super::planned`]). Where there is one
+//! member, they are copies.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 mod forms;
 mod run;
 
-pub use forms::{at_once, here, now, planned};
+pub use forms::{at_once, described, here, now};
 pub use run::Run;
 
 use super::choose;
-use super::commons::{Purpose, next, open};
-use super::shared::{fold, lie_together, usable_in_place};
-use super::shown::{Ending, Needs, Rest, copy};
+use super::commons::{Purpose, open};
+use super::shared::{lie_together, usable_in_place};
+use super::step::{Ending, Needs, Rest, Show, Step, Wakes};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::task::Begun;
-
-/// Copies what a rank alone gives to itself.
-///
-/// # Safety
-/// `from` is readable and `into` writable, and both have the bytes of `from`.
-#[inline(always)]
-unsafe fn copy_alone(from: Run, into: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { copy(from.base(), into, from.bytes) };
-}
-
-/// The turn of an operation, drawn, or a return from the function around it: with `None` where nothing has been done.
-macro_rules! meet {
-    ($ending:ident, $comm:ident, $purpose:expr, $bytes:expr, ($shown:expr, $shows:expr)) => {{
-        let shared = open($comm, $purpose, $bytes)?;
-        let next = next($ending, $comm, shared, $purpose, $bytes, $shown);
-        if let Err(error) = next.draw($ending.call(), $shows)? {
-            return Some(Err(error));
-        }
-        next.encounter
-    }};
-}
 
 /// What is left where nothing is combined.
 const NOTHING: Rest<&Reduction> = Rest::Nothing;
@@ -50,13 +28,20 @@ const NOTHING: Rest<&Reduction> = Rest::Nothing;
 /// Nobody leaves before everybody entered.
 #[inline(always)]
 fn barrier<'a, E: Ending<'a>>(ending: E, comm: &'a Comm) -> Option<Result<E::Gives>> {
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         return Some(Ok(E::Gives::default()));
     }
-    let encounter = meet!(ending, comm, Purpose::Barrier, 0, (0, true));
-    encounter.post();
-    encounter.wake_all();
-    Some(ending.go(encounter, Needs::All, NOTHING))
+    let step = Step {
+        purpose: Purpose::Barrier,
+        bytes: 0,
+        shown: 0,
+        show: Show::Stamp,
+        wakes: Wakes::All,
+        needs: Needs::All,
+        rest: NOTHING,
+    };
+    // SAFETY: there are no data.
+    unsafe { ending.take(comm, step) }
 }
 
 /// Copies the root's bytes to everyone.
@@ -70,29 +55,40 @@ unsafe fn bcast<'a, E: Ending<'a>>(
     data: Run,
     root: u32,
 ) -> Option<Result<E::Gives>> {
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         return Some(Ok(E::Gives::default()));
     }
     let (base, bytes) = (data.base(), data.bytes);
     if bytes == 0 {
         return None;
     }
-    let shows = comm.rank() as u32 == root;
-    let purpose = Purpose::Bcast;
-    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
-    if shows {
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(base, bytes) };
-        encounter.wake_all();
-        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
-    }
-    let rest = Rest::Copy::<&Reduction> {
-        member: root,
-        skip: 0,
-        target: base,
+    let step = Step {
+        purpose: Purpose::Bcast,
         bytes,
+        shown: bytes,
+        show: Show::Own(base),
+        wakes: Wakes::All,
+        needs: Needs::Nobodys,
+        rest: NOTHING,
     };
-    Some(ending.go(encounter, Needs::One(root), rest))
+    if comm.rank() as u32 == root {
+        // SAFETY: the caller's promise.
+        return unsafe { ending.take(comm, step) };
+    }
+    let step = Step {
+        show: Show::Nothing,
+        wakes: Wakes::Nobody,
+        needs: Needs::One(root),
+        rest: Rest::Copy::<&Reduction> {
+            member: root,
+            skip: 0,
+            target: base,
+            bytes,
+        },
+        ..step
+    };
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// Combines every rank's elements everywhere, or at the root if there is one. In place: `send` is `receive`.
@@ -111,49 +107,56 @@ unsafe fn reduce<'a, E: Ending<'a>>(
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
     let (base, bytes) = (send.base(), send.bytes);
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
-        unsafe { copy_alone(send, receive?.base()) };
-        return Some(Ok(E::Gives::default()));
+        return Some(unsafe { ending.copy_alone(send, receive?.base()) });
     }
     if bytes == 0 {
         return None;
     }
     let (me, size) = (comm.rank() as u32, comm.peers);
+    let step = Step {
+        purpose: match root {
+            Some(_) => Purpose::Reduce,
+            None => Purpose::Allreduce,
+        },
+        bytes,
+        shown: bytes,
+        show: Show::Own(base),
+        wakes: root.map_or(Wakes::All, Wakes::One),
+        needs: Needs::Nobodys,
+        rest: NOTHING,
+    };
+    if root.is_some_and(|root| root != me) {
+        // SAFETY: the caller's promise.
+        return unsafe { ending.take(comm, step) };
+    }
+    let target = receive?.base();
     if root.is_none() && size > 2 && bytes * size as usize > choose::EACH_FOR_ITSELF_BYTES {
         // SAFETY: the caller's promise.
-        return unsafe { allreduce_by_last(ending, comm, send, receive?, count, op) };
+        return unsafe { allreduce_by_last(ending, comm, send, target, count, op) };
     }
-    let purpose = match root {
-        Some(_) => Purpose::Reduce,
-        None => Purpose::Allreduce,
+    let lies_well = target != base || usable_in_place(op, me, size);
+    let is_root = root.is_some();
+    let step = Step {
+        show: match is_root && lies_well {
+            true => Show::Nothing,
+            false => Show::Own(base),
+        },
+        wakes: if is_root { Wakes::Nobody } else { Wakes::All },
+        needs: Needs::All,
+        rest: Rest::Fold {
+            op,
+            last: size - 1,
+            skip: 0,
+            target,
+            shape: (count, bytes),
+            own: lies_well.then_some(base.cast_const()),
+        },
+        ..step
     };
-    let takes = root.is_none_or(|root| root == me);
-    let target = receive.filter(|_| takes);
-    if takes && target.is_none() {
-        return None;
-    }
-    let lies_well =
-        target.is_none_or(|target| target.base() != base || usable_in_place(op, me, size));
-    let shows = root != Some(me) || !lies_well;
-    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
-    if shows {
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(base, bytes) };
-    }
-    encounter.wake_for(root);
-    let Some(target) = target else {
-        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
-    };
-    let rest = Rest::Fold {
-        op,
-        last: encounter.size - 1,
-        skip: 0,
-        target: target.base(),
-        shape: (count, bytes),
-        own: lies_well.then_some(base.cast_const()),
-    };
-    Some(ending.go(encounter, Needs::All, rest))
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// As [`reduce`] without a root, for operands that whoever comes last combines for all.
@@ -165,28 +168,26 @@ unsafe fn allreduce_by_last<'a, E: Ending<'a>>(
     ending: E,
     comm: &'a Comm,
     send: Run,
-    receive: Run,
+    target: *mut u8,
     count: usize,
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
-    let (size, bytes) = (comm.peers, send.bytes);
-    let encounter = meet!(ending, comm, Purpose::Allreduce, bytes, (bytes, true));
-    // SAFETY: the caller's promise.
-    unsafe { encounter.show(send.base(), bytes) };
-    if encounter.is_last() {
-        let operand = |rank| encounter.place(rank).cast_const();
-        // SAFETY: all have shown theirs, and nobody else writes what is nobody's in particular; places are aligned for every type.
-        unsafe { fold(op, size - 1, operand, encounter.place(size), (count, bytes)) };
-        encounter.post_common();
-    }
-    encounter.wake_all();
-    let rest = Rest::Copy::<&Reduction> {
-        member: size,
-        skip: 0,
-        target: receive.base(),
+    let bytes = send.bytes;
+    let step = Step {
+        purpose: Purpose::Allreduce,
         bytes,
+        shown: bytes,
+        show: Show::Counted(send.base()),
+        wakes: Wakes::All,
+        needs: Needs::One(comm.peers),
+        rest: Rest::CopyFolded {
+            op,
+            target,
+            shape: (count, bytes),
+        },
     };
-    Some(ending.go(encounter, Needs::One(size), rest))
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
@@ -209,9 +210,9 @@ unsafe fn gather<'a, E: Ending<'a>>(
     if takes && into.is_none() {
         return None;
     }
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
-        return unsafe { alone(send, into) };
+        return unsafe { alone(ending, send, into) };
     }
     let (base, bytes) = match (send, into) {
         (Some(own), _) => (own.base(), own.bytes),
@@ -221,46 +222,63 @@ unsafe fn gather<'a, E: Ending<'a>>(
         }
         (None, None) => return None,
     };
-    if bytes == 0 || into.is_some_and(|all| all.bytes != bytes * comm.peers as usize) {
+    if bytes == 0 {
         return None;
     }
-    let purpose = match root {
-        Some(_) => Purpose::Gather,
-        None => Purpose::Allgather,
-    };
-    let shows = root != Some(me);
-    let encounter = meet!(ending, comm, purpose, bytes, (bytes, shows));
-    if shows {
-        // SAFETY: the caller's promise.
-        unsafe { encounter.show(base, bytes) };
-    }
-    encounter.wake_for(root);
-    let Some(all) = into else {
-        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
-    };
-    let rest = Rest::CopyAll::<&Reduction> {
-        skip: 0,
-        target: all.base(),
+    let step = Step {
+        purpose: match root {
+            Some(_) => Purpose::Gather,
+            None => Purpose::Allgather,
+        },
         bytes,
-        own: Some(base.cast_const()),
+        shown: bytes,
+        show: Show::Own(base),
+        wakes: root.map_or(Wakes::All, Wakes::One),
+        needs: Needs::Nobodys,
+        rest: NOTHING,
     };
-    Some(ending.go(encounter, Needs::All, rest))
+    let Some(all) = into else {
+        // SAFETY: the caller's promise.
+        return unsafe { ending.take(comm, step) };
+    };
+    if all.bytes != bytes * comm.peers as usize {
+        return None;
+    }
+    let is_root = root.is_some();
+    let step = Step {
+        show: if is_root { Show::Nothing } else { step.show },
+        wakes: if is_root { Wakes::Nobody } else { Wakes::All },
+        needs: Needs::All,
+        rest: Rest::CopyAll::<&Reduction> {
+            skip: 0,
+            target: all.base(),
+            bytes,
+            own: Some(base.cast_const()),
+        },
+        ..step
+    };
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// What a rank alone gives itself; `None` where it does not get as much as it gives.
 ///
 /// # Safety
-/// `from` is readable and `into` writable.
+/// `from` is readable and `into` writable, until the operation is complete.
 #[inline(always)]
-unsafe fn alone<T: Default>(from: Option<Run>, into: Option<Run>) -> Option<Result<T>> {
-    if let (Some(from), Some(into)) = (from, into) {
-        if from.bytes != into.bytes {
-            return None;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { copy_alone(from, into.base()) };
+unsafe fn alone<'a, E: Ending<'a>>(
+    ending: E,
+    from: Option<Run>,
+    into: Option<Run>,
+) -> Option<Result<E::Gives>> {
+    let (Some(from), Some(into)) = (from, into) else {
+        return Some(Ok(E::Gives::default()));
+    };
+    if from.bytes != into.bytes {
+        return None;
     }
-    Some(Ok(T::default()))
+    // SAFETY: the caller's promise.
+    Some(unsafe { ending.copy_alone(from, into.base()) })
 }
 
 /// Piece `i` of every rank goes to rank `i`, one after the other.
@@ -278,9 +296,9 @@ unsafe fn alltoall<'a, E: Ending<'a>>(
     if receive.bytes != all {
         return None;
     }
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
-        return unsafe { alone(Some(send), Some(receive)) };
+        return Some(unsafe { ending.copy_alone(send, receive.base()) });
     }
     if all == 0 {
         return None;
@@ -289,18 +307,23 @@ unsafe fn alltoall<'a, E: Ending<'a>>(
         2 => all / 2,
         size => all / size,
     };
-    let encounter = meet!(ending, comm, Purpose::Alltoall, bytes, (all, true));
-    // SAFETY: the caller's promise.
-    unsafe { encounter.show(send.base(), all) };
-    encounter.wake_all();
-    let skip = bytes * encounter.me as usize;
-    let rest = Rest::CopyAll::<&Reduction> {
-        skip,
-        target: receive.base(),
+    let skip = bytes * comm.rank() as usize;
+    let step = Step {
+        purpose: Purpose::Alltoall,
         bytes,
-        own: None,
+        shown: all,
+        show: Show::Own(send.base()),
+        wakes: Wakes::All,
+        needs: Needs::All,
+        rest: Rest::CopyAll::<&Reduction> {
+            skip,
+            target: receive.base(),
+            bytes,
+            own: Some(send.base().wrapping_add(skip).cast_const()),
+        },
     };
-    Some(ending.go(encounter, Needs::All, rest))
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// The root's pieces to every rank, one after the other; `receive` is `None` for a root whose piece stays where it is.
@@ -321,9 +344,9 @@ unsafe fn scatter<'a, E: Ending<'a>>(
     if me == root && from.is_none() {
         return None;
     }
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
-        return unsafe { alone(from, receive) };
+        return unsafe { alone(ending, from, receive) };
     }
     let size = comm.peers as usize;
     let (bytes, all) = match (from, receive) {
@@ -337,35 +360,46 @@ unsafe fn scatter<'a, E: Ending<'a>>(
         return None;
     }
     let together = lie_together(bytes, comm.peers);
-    let (purpose, shown) = (Purpose::Scatter, if together { all } else { bytes });
-    let shows = from.is_some();
-    let encounter = meet!(ending, comm, purpose, bytes, (shown, shows));
     let own = bytes * me as usize;
-    if let Some(pieces) = from {
-        // SAFETY: the caller's promise; the root's own piece goes straight to its target.
-        unsafe {
-            if together {
-                encounter.show(pieces.base(), all);
-            } else {
-                encounter.show_each(pieces.base(), bytes);
-            }
-            encounter.wake_all();
-            if let Some(into) = receive {
-                copy(pieces.base().add(own), into.base(), bytes);
-            }
-        }
-        return Some(ending.go(encounter, Needs::Nobodys, NOTHING));
-    }
-    let Some(into) = receive else {
-        return Some(ending.go(encounter, Needs::One(root), NOTHING));
-    };
-    let rest = Rest::Copy::<&Reduction> {
-        member: if together { root } else { me },
-        skip: if together { own } else { 0 },
-        target: into.base(),
+    let step = Step {
+        purpose: Purpose::Scatter,
         bytes,
+        shown: if together { all } else { bytes },
+        show: Show::Nothing,
+        wakes: Wakes::Nobody,
+        needs: Needs::One(root),
+        rest: NOTHING,
     };
-    Some(ending.go(encounter, Needs::One(root), rest))
+    if let Some(pieces) = from {
+        let pieces = pieces.base().cast_const();
+        let step = Step {
+            show: match together {
+                true => Show::Own(pieces),
+                false => Show::Each(pieces),
+            },
+            wakes: Wakes::All,
+            needs: Needs::Nobodys,
+            rest: receive.map_or(NOTHING, |into| Rest::CopyOwn {
+                own: pieces.wrapping_add(own),
+                target: into.base(),
+                bytes,
+            }),
+            ..step
+        };
+        // SAFETY: the caller's promise.
+        return unsafe { ending.take(comm, step) };
+    }
+    let step = Step {
+        rest: receive.map_or(NOTHING, |into| Rest::Copy {
+            member: if together { root } else { me },
+            skip: if together { own } else { 0 },
+            target: into.base(),
+            bytes,
+        }),
+        ..step
+    };
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// Combines the elements of the ranks up to this one, or below it.
@@ -382,65 +416,64 @@ unsafe fn prefix<'a, E: Ending<'a>>(
     op: &Reduction,
     inclusive: bool,
 ) -> Option<Result<E::Gives>> {
-    let bytes = send.bytes;
-    if !E::IS_PAIR && comm.membership.is_alone() {
-        if inclusive {
-            // SAFETY: the caller's promise.
-            unsafe { copy_alone(send, receive.base()) };
+    let (own, bytes, target) = (send.base().cast_const(), send.bytes, receive.base());
+    if comm.membership.is_alone() {
+        if !inclusive {
+            return Some(Ok(E::Gives::default()));
         }
-        return Some(Ok(E::Gives::default()));
+        // SAFETY: the caller's promise.
+        return Some(unsafe { ending.copy_alone(send, target) });
     }
     if bytes == 0 {
         return None;
     }
-    let chain = open(comm, Purpose::ScanChain, bytes);
-    let encounter = match chain {
-        Some(shared) => {
-            let next = next(ending, comm, shared, Purpose::ScanChain, bytes, bytes);
-            if let Err(error) = next.draw_to_pass(ending.call())? {
-                return Some(Err(error));
-            }
-            next.encounter
-        }
-        None => meet!(ending, comm, Purpose::Scan, bytes, (bytes, true)),
+    let (me, shape) = (comm.rank() as u32, (count, bytes));
+    let below = me.checked_sub(1);
+    let step = Step {
+        purpose: Purpose::Scan,
+        bytes,
+        shown: bytes,
+        show: Show::Own(own),
+        wakes: Wakes::Above,
+        needs: Needs::Nobodys,
+        rest: NOTHING,
     };
-    let me = encounter.me;
-    if chain.is_some() {
-        let needs = me.checked_sub(1).map_or(Needs::Nobodys, Needs::One);
-        let rest = Rest::PassOn {
-            op,
-            own: send.base(),
-            target: receive.base(),
-            shape: (count, bytes),
-            inclusive,
+    if open(comm, Purpose::ScanChain, bytes).is_some() {
+        let step = Step {
+            purpose: Purpose::ScanChain,
+            show: Show::Later,
+            wakes: Wakes::Nobody,
+            needs: below.map_or(Needs::Nobodys, Needs::One),
+            rest: Rest::PassOn {
+                op,
+                own,
+                target,
+                shape,
+                inclusive,
+            },
+            ..step
         };
-        return Some(ending.go(encounter, needs, rest));
+        // SAFETY: the caller's promise.
+        return unsafe { ending.take(comm, step) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { encounter.show(send.base(), bytes) };
-    for rank in me + 1..encounter.size {
-        encounter.wake(rank);
-    }
-    let below = if inclusive {
-        Some(me)
-    } else {
-        me.checked_sub(1)
-    };
-    let (needs, rest) = match below {
-        None => (Needs::Nobodys, Rest::Nothing),
-        Some(last) => (
-            Needs::Lower,
-            Rest::Fold {
+    let last = if inclusive { Some(me) } else { below };
+    let step = match last {
+        None => step,
+        Some(last) => Step {
+            needs: Needs::Lower,
+            rest: Rest::Fold {
                 op,
                 last,
                 skip: 0,
-                target: receive.base(),
-                shape: (count, bytes),
+                target,
+                shape,
                 own: None,
             },
-        ),
+            ..step
+        },
     };
-    Some(ending.go(encounter, needs, rest))
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }
 
 /// Combines vectors of a part for each rank, all equally long; each rank gets its part. `receive` may lie in `send`.
@@ -458,26 +491,29 @@ unsafe fn reduce_scatter<'a, E: Ending<'a>>(
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
     let (bytes, part) = (send.bytes, receive.bytes);
-    if !E::IS_PAIR && comm.membership.is_alone() {
+    if comm.membership.is_alone() {
         // SAFETY: the caller's promise.
-        return unsafe { alone(Some(send), Some(receive)) };
+        return unsafe { alone(ending, Some(send), Some(receive)) };
     }
     if bytes == 0 || part * comm.peers as usize != bytes {
         return None;
     }
-    let purpose = Purpose::ReduceScatter;
-    let encounter = meet!(ending, comm, purpose, bytes, (bytes, true));
-    // SAFETY: the caller's promise.
-    unsafe { encounter.show(send.base(), bytes) };
-    encounter.wake_all();
-    let (skip, last) = (part * encounter.me as usize, encounter.size - 1);
-    let rest = Rest::Fold {
-        op,
-        last,
-        skip,
-        target: receive.base(),
-        shape: (count, part),
-        own: None,
+    let step = Step {
+        purpose: Purpose::ReduceScatter,
+        bytes,
+        shown: bytes,
+        show: Show::Own(send.base()),
+        wakes: Wakes::All,
+        needs: Needs::All,
+        rest: Rest::Fold {
+            op,
+            last: comm.peers - 1,
+            skip: part * comm.rank() as usize,
+            target: receive.base(),
+            shape: (count, part),
+            own: None,
+        },
     };
-    Some(ending.go(encounter, Needs::All, rest))
+    // SAFETY: the caller's promise.
+    unsafe { ending.take(comm, step) }
 }

@@ -18,7 +18,7 @@ use crate::datatype::{Number, Shape};
 /// # Safety
 /// `left` and `right` are readable and `result` is writable for `count` elements of the type that the kernel was chosen
 /// for. `result` may be `left` or `right`, and overlaps them no other way.
-pub(super) type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
+pub(crate) type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
 /// What an operation does with two elements.
 trait Combine<T> {

@@ -12,4 +12,5 @@ mod kernel;
 mod quad;
 mod reduction;
 
+pub(crate) use kernel::Kernel;
 pub use reduction::{OPERATORS, Op, Operator, OperatorRow, Reduction, UserFunction, reduce_local};

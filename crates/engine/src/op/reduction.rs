@@ -292,8 +292,26 @@ impl Reduction {
     ///
     /// # Safety
     /// `left` and `right` are readable, `result` is writable for the elements; else they do not overlap.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn apply_into(
+        &self,
+        left: *const u8,
+        right: *const u8,
+        result: *mut u8,
+        shape: (usize, usize),
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.action {
+                Action::Kernel(kernel) => kernel(left, right, result, shape.0),
+                Action::User(..) => self.apply_user(left, right, result, shape),
+            }
+        }
+    }
+
+    /// The same of a user's operation.
+    #[inline(never)]
+    unsafe fn apply_user(
         &self,
         left: *const u8,
         right: *const u8,
@@ -302,14 +320,18 @@ impl Reduction {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            if let Action::Kernel(kernel) = &self.action {
-                kernel(left, right, result, count);
-                return;
-            }
             if !std::ptr::eq(right, result) {
                 std::ptr::copy_nonoverlapping(right, result, bytes);
             }
             self.apply(left, result, count);
+        }
+    }
+
+    /// What combines elements of a predefined operation.
+    pub(crate) const fn kernel(&self) -> Option<Kernel> {
+        match &self.action {
+            Action::Kernel(kernel) => Some(*kernel),
+            Action::User(..) => None,
         }
     }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
-use std::ptr::NonNull;
-
 use fabric::board::kind as record_kind;
 
 use super::{
@@ -12,7 +10,7 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
 use crate::request::{self, NO_PEER};
-use crate::task::go_on;
+use crate::task::{Started, go_on};
 use crate::vci::matching::Key;
 use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 use crate::vci::{Guard, Vci};
@@ -97,6 +95,9 @@ pub unsafe fn recv_init(
 /// # Errors
 /// MPI_ERR_REQUEST when it is not persistent or active already.
 pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
+    if !vci.is_threaded() && start_at_once(vci, id).is_some() {
+        return Ok(());
+    }
     let mut guard = vci.enter();
     let state = &mut *guard;
     let index = state.ops.find(id).ok_or_else(|| request::stale(id))?;
@@ -114,7 +115,8 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     op.record.flags &= !flag::CANCELLED;
     if op.role() == Role::Task {
         drop(guard);
-        return start_collective(vci, id);
+        start_collective(vci, id);
+        return Ok(());
     }
     if op.role() == Role::Receive {
         let (word, peer, capacity) = op
@@ -153,22 +155,20 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
 const INACTIVE: u32 = Op::planned_state_of(record_kind::INACTIVE);
 const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
 
-/// Starts a persistent collective: how that went, or `None` if the request is another one, about which nothing is done.
-/// Below MPI_THREAD_MULTIPLE only.
+/// Starts a persistent collective; `None` if the request is another one, about which nothing is done. Below MPI_THREAD_MULTIPLE only.
 // TIER: short
 #[inline(always)]
-pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Result<()>> {
-    let mut guard = vci.enter_alone();
-    let op = guard.ops.named(id)?;
-    if op.state() != INACTIVE {
-        return None;
+pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
+    let op = vci.enter_alone().ops.named_anew(id)?;
+    // SAFETY: entries never move, and nobody refers to this one.
+    unsafe {
+        if op.as_ref().state() != INACTIVE {
+            return None;
+        }
+        // A planned entry has one (`Op::set_planned`); it says how far it comes.
+        let start = op.as_ref().start.unwrap_unchecked();
+        Some(start(op))
     }
-    op.record.kind = record_kind::OTHER;
-    // SAFETY: a planned entry has one (`Op::set_planned`).
-    let start = unsafe { op.start.unwrap_unchecked() };
-    let op = NonNull::from(op);
-    // SAFETY: the entry is planned (INACTIVE) and active, and no guard is used.
-    Some(unsafe { start(op) })
 }
 
 /// Ends a persistent collective that is complete without an error, as most are when they are waited for; false if the request is
@@ -188,18 +188,13 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
 }
 
 /// Starts a collective by its plan.
-fn start_collective(vci: &Vci, id: RequestId) -> Result<()> {
-    if !vci.is_threaded()
-        && let Some(outcome) = start_at_once(vci, id)
-    {
-        return outcome;
-    }
+fn start_collective(vci: &Vci, id: RequestId) {
     let mut guard = vci.enter();
     if let Some(index) = guard.ops.find(id) {
         guard.ops.record_mut(index).kind = record_kind::OTHER;
     }
     drop(guard);
-    go_on(vci, id, None)
+    go_on(vci, id, None);
 }
 
 /// The message is sent from a copy, by an operation of its own.

@@ -268,6 +268,8 @@ pub(crate) struct Operations {
     ops: NonNull<Op>,
     /// The first free entry that was used before, or null.
     free: *mut Op,
+    /// The entry that was started last, or the first one.
+    recent: NonNull<Op>,
     capacity: u32,
     /// Entries that were ever used, which are the first ones.
     used: u32,
@@ -288,7 +290,7 @@ impl Operations {
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<Op>();
         let file = os::memory_file(c"rankpoint-operations", bytes as u64)?;
-        let ops = os::map_shared(file.as_fd(), bytes)?.cast();
+        let ops = os::map_shared(file.as_fd(), bytes)?.cast::<Op>();
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
         let first = FIRST_INDEX as usize * size_of::<Op>();
@@ -302,6 +304,8 @@ impl Operations {
         let mut slab = Self {
             ops,
             free: std::ptr::null_mut(),
+            // SAFETY: inside the range.
+            recent: unsafe { ops.add(FIRST_INDEX as usize) },
             capacity,
             used: 0,
             board,
@@ -412,16 +416,31 @@ impl Operations {
         find_ended(id)
     }
 
-    /// The entry that `id` names or named: one that is free has another id than any that was given out.
+    /// The entry that `id` names or named: one that is free has another id than any that was given out. The one that was asked for
+    /// anew last is found at once.
     // TIER: short
     #[inline(always)]
     pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
+        // SAFETY: an entry that was used; `&mut self` makes this the only reference.
+        if unsafe { self.recent.as_ref() }.id == id {
+            // SAFETY: as above.
+            return Some(unsafe { self.recent.as_mut() });
+        }
         let index = id.0 as u32;
         if index.wrapping_sub(FIRST_INDEX) >= self.used {
             return None;
         }
         let op = self.op_mut(OpIndex(index));
         (op.id == id).then_some(op)
+    }
+
+    /// As [`Self::named`] for who asks for one that others will ask for.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn named_anew(&mut self, id: RequestId) -> Option<NonNull<Op>> {
+        let op = NonNull::from(self.named(id)?);
+        self.recent = op;
+        Some(op)
     }
 
     /// The id of the live entry with this index.

@@ -2,8 +2,8 @@
 //! Models of the commons: members take turns, in more of them than there are lines.
 //!
 //! Data are shadowed by cells of the model checker, so that it sees who touches what when. Mutations that these models
-//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering or passing on one
-//! turn too early.
+//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side, also of a lane; and entering or passing on
+//! one turn too early.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{AREAS, Commons, Count, Head, Left, Line, MOST_LINES as LINES, Place, Turns};
+use super::{AREAS, Commons, Count, Head, Lane, Left, Line, MOST_LINES as LINES, Place, Turns};
 use crate::sync::{AtomicU32, AtomicU64};
 
 struct Memory {
@@ -94,14 +94,17 @@ fn enter(commons: &Commons, turns: &mut Turns, turn: u64) {
 }
 
 fn run(members: u32, turns: u64, work: Work) {
-    let memory = Memory::new(members as usize);
-    let member = move |memory: &Memory, me| {
+    run_members(members, move |memory, me| {
         let (commons, mut mine) = (memory.commons(), Turns::new());
         for turn in 1..=turns {
             work(memory, &commons, &mut mine, me, turn);
             mine.leave(&commons, me, turn);
         }
-    };
+    });
+}
+
+fn run_members(members: u32, member: impl Fn(&Memory, u32) + Copy + Send + 'static) {
+    let memory = Memory::new(members as usize);
     let others: Vec<_> = (1..members)
         .map(|me| {
             let memory = memory.clone();
@@ -200,12 +203,38 @@ fn passed_on_in_lines(memory: &Memory, commons: &Commons, turns: &mut Turns, me:
     assert_eq!(sum, turn * u64::from(me + 1));
 }
 
+/// Two members go along their lane; both show a number, or only the first one.
+fn along_a_lane(both: bool) {
+    run_members(2, move |memory, me| {
+        let (commons, mut turns) = (memory.commons(), Turns::new());
+        let lane = Lane::new(&commons, me).unwrap();
+        let (shows, needs) = (both || me == 0, both || me == 1);
+        for turn in 1..=LINES + 2 {
+            let spot = lane.at(turn);
+            if shows {
+                wait(|| lane.is_free(&turns, turn) || turns.may_enter(&commons, turn, Place::Line));
+                memory.write(commons.place(turn % LINES, me), turn);
+                spot.post(0);
+            }
+            if needs {
+                wait(|| spot.is_met(0));
+                assert_eq!(memory.read(commons.place(turn % LINES, 1 - me)), turn);
+            }
+            lane.leave(&mut turns, turn, needs);
+        }
+    });
+}
+
 /// With three members, two that wait could let each other pass for ever: no preemptions then.
 fn bounded(preemptions: usize, members: u32, turns: u64, work: Work) {
+    check(preemptions, move || run(members, turns, work));
+}
+
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 10_000;
-    builder.check(move || run(members, turns, work));
+    builder.check(model);
 }
 
 #[test]
@@ -236,4 +265,10 @@ fn model_what_is_passed_on_waits_for_its_reader() {
 fn model_lines_that_are_passed_on_wait_for_their_reader() {
     bounded(3, 2, LINES + 2, passed_on_in_lines);
     bounded(0, 3, LINES + 2, passed_on_in_lines);
+}
+
+#[test]
+fn model_two_members_go_along_their_lane() {
+    check(3, || along_a_lane(true));
+    check(3, || along_a_lane(false));
 }

@@ -3,8 +3,7 @@
 
 use std::ptr::NonNull;
 
-use super::{BEHIND_BITS, Commons, GROUP, Line, Posted, WIDE_BYTES};
-use crate::sync::Ordering;
+use super::{Commons, GROUP, Line, Posted, WIDE_BYTES};
 
 /// The lines of one turn, of commons that stay mapped while it is used.
 #[derive(Clone, Copy)]
@@ -77,9 +76,6 @@ impl Row {
     #[inline(always)]
     pub unsafe fn posted_in_order(self, member: u32, turn: u64, purpose: u64) -> bool {
         // SAFETY: the caller's promise.
-        let line = unsafe { self.line(member) };
-        // PAIRS: commons.stamp
-        line.stamp.load(Ordering::Acquire) == turn << BEHIND_BITS
-            && line.purpose.load(Ordering::Relaxed) == purpose
+        unsafe { self.line(member) }.is_posted_in_order(turn, purpose)
     }
 }

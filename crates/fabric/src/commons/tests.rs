@@ -222,3 +222,51 @@ fn a_member_may_leave_later_turns_first() {
     one.leave(&commons, 0, 1);
     assert_eq!(one.left_before(), most + 1);
 }
+
+/// What a lane finds is what the commons have, in more turns than there are lines.
+#[test]
+fn lanes_lead_to_the_lines_of_two() {
+    let mut memory = vec![0; 1 << 14];
+    let (commons, mut turns) = member(&mut memory, 2);
+    let mut other = Turns::new();
+    let lane = Lane::new(&commons, 1).unwrap();
+    assert!(Lane::new(&commons, 2).is_none());
+    for turn in 1..=3 * lines(2) {
+        let spot = lane.at(turn);
+        assert_eq!(spot.mine(), commons.short(turn, 1).as_ptr());
+        assert_eq!(spot.theirs(), commons.short(turn, 0).as_ptr().cast_const());
+        assert!(lane.is_free(&turns, turn));
+        spot.post(7);
+        let posted = Posted {
+            purpose: 7,
+            left_before: turn,
+        };
+        assert_eq!(commons.posted(turn, 1), Some(posted));
+        assert!(!spot.is_met(9));
+        commons.post(&other, turn, 0, 9);
+        assert!(spot.is_met(9) && !spot.is_met(8));
+        assert!(!lane.leave(&mut turns, turn, true));
+        assert_eq!(
+            commons.left_word(1).load(Ordering::Relaxed),
+            turns.left_before()
+        );
+        other.leave(&commons, 0, turn);
+    }
+    commons.post(&other, 3 * lines(2) + 2, 0, 9);
+    assert!(
+        !lane.at(3 * lines(2) + 2).is_met(9),
+        "it has not left the one before"
+    );
+
+    // Who needs nobody does not hear that the others have left.
+    let last = 3 * lines(2);
+    for turn in last + 1..last + lines(2) {
+        assert!(lane.is_free(&turns, turn));
+        lane.leave(&mut turns, turn, false);
+    }
+    assert!(lane.is_free(&turns, last + lines(2) - 1));
+    assert!(!lane.is_free(&turns, last + lines(2)));
+
+    let mut memory = vec![0; 1 << 14];
+    assert!(Lane::new(&member(&mut memory, 3).0, 0).is_none());
+}

@@ -12,7 +12,8 @@ use fabric::doorbell;
 use fabric::sync::{Ordering, spin_loop};
 
 use super::{Meeting, Purpose, Shared};
-use crate::coll::shown::{Ending, Needs};
+use crate::coll::purpose::stamped;
+use crate::coll::step::{Going, Needs};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
@@ -57,47 +58,35 @@ pub(in crate::coll) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Opti
     (bytes < shared.short[purpose as usize]).then_some(shared)
 }
 
-/// The next turn, in which each member that shows anything has `shown` bytes there.
-#[inline(always)]
-pub(in crate::coll) fn next<'a, E: Ending<'a>>(
-    _: E,
-    comm: &'a Comm,
-    shared: &'a Shared,
-    purpose: Purpose,
-    bytes: usize,
-    shown: usize,
-) -> Next<'a> {
-    let membership = &comm.membership;
-    let turn = membership.drawn.load(Ordering::Relaxed) + 1;
-    let row = shared.commons.row(turn);
-    // SAFETY: the commons stay mapped.
-    let line = (unsafe { row.data() }, Row::STRIDE);
-    let (place, whole, (places, stride)) = if shown <= LINE_BYTES {
-        (Place::Line, false, line)
-    } else {
-        shared.long_places(turn, shown, membership.last_whole.load(Ordering::Relaxed))
-    };
-    let encounter = Encounter {
-        comm,
-        shared,
-        turn,
-        word: (purpose as u64) << 56 | bytes as u64,
-        row,
-        places,
-        stride,
-        me: shared.me,
-        size: if E::IS_PAIR {
-            2
+impl<'a> Next<'a> {
+    /// The next turn, in which each member that shows anything has `shown` bytes there.
+    #[inline(always)]
+    pub(in crate::coll) fn new<G: Going<'a>>(
+        _: G,
+        comm: &'a Comm,
+        shared: &'a Shared,
+        purpose: Purpose,
+        bytes: usize,
+        shown: usize,
+    ) -> Self {
+        let membership = &comm.membership;
+        let turn = membership.next_turn();
+        let encounter = Encounter::new(comm, shared, turn, (purpose, bytes), G::IN_ORDER);
+        let (place, whole, (places, stride)) = if shown <= LINE_BYTES {
+            (Place::Line, false, (encounter.places, encounter.stride))
         } else {
-            shared.commons.members()
-        },
-        in_order: E::IN_ORDER,
-    };
-    Next {
-        encounter,
-        place,
-        whole,
-        shown,
+            shared.long_places(turn, shown, membership.last_whole.load(Ordering::Relaxed))
+        };
+        Next {
+            encounter: Encounter {
+                places,
+                stride,
+                ..encounter
+            },
+            place,
+            whole,
+            shown,
+        }
     }
 }
 
@@ -131,6 +120,7 @@ impl Next<'_> {
     }
 
     /// As [`Self::draw`] for a turn in which each member shows its data to the one above alone.
+    #[inline(always)]
     pub(in crate::coll) fn draw_to_pass(&self, call: Option<&'static str>) -> Option<Result<()>> {
         let Encounter {
             comm, shared, turn, ..
@@ -167,7 +157,7 @@ impl Next<'_> {
         }
         let Encounter { comm, turn, .. } = self.encounter;
         let membership = &comm.membership;
-        membership.drawn.store(turn, Ordering::Relaxed);
+        membership.set_drawn(turn);
         if self.whole {
             membership.last_whole.store(turn, Ordering::Relaxed);
         }
@@ -181,7 +171,7 @@ impl Shared {
     /// What members know about turns, below MPI_THREAD_MULTIPLE.
     #[inline(always)]
     #[expect(clippy::mut_from_ref, reason = "one thread at a time, for a moment")]
-    fn turns_alone(&self) -> &mut Turns {
+    pub(in crate::coll) fn turns_alone(&self) -> &mut Turns {
         // SAFETY: no other thread is inside MPI (`Membership::open`), and nobody keeps what this gives.
         unsafe { &mut *self.turns.get() }
     }
@@ -217,6 +207,44 @@ impl Shared {
             let place = Place::Part { whole_before };
             (place, false, (commons.part(turn, 0).as_ptr(), stride))
         }
+    }
+}
+
+impl<'a> Encounter<'a> {
+    /// A turn in which data lie beside the stamps. `in_order` says whether this member is known to have left all turns before.
+    #[inline(always)]
+    pub(in crate::coll) const fn new(
+        comm: &'a Comm,
+        shared: &'a Shared,
+        turn: u64,
+        (purpose, bytes): (Purpose, usize),
+        in_order: bool,
+    ) -> Self {
+        let row = shared.commons.row(turn);
+        Self {
+            comm,
+            shared,
+            turn,
+            word: stamped(purpose, bytes),
+            row,
+            // SAFETY: the commons stay mapped.
+            places: unsafe { row.data() },
+            stride: Row::STRIDE,
+            me: shared.me,
+            size: shared.commons.members(),
+            in_order,
+        }
+    }
+}
+
+impl<'a> Encounter<'a> {
+    /// The turn that was drawn last on a communicator whose members have commons, of which this member has left all before; with its data
+    /// beside the stamps.
+    pub(in crate::coll) fn last(comm: &'a Comm, what: (Purpose, usize)) -> Self {
+        let turn = comm.membership.drawn.load(Ordering::Relaxed);
+        // SAFETY: they stay (`open`).
+        let shared = unsafe { &*comm.membership.open.load(Ordering::Relaxed) };
+        Self::new(comm, shared, turn, what, true)
     }
 }
 
@@ -260,13 +288,10 @@ impl Encounter<'_> {
         }
     }
 
-    /// Wakes who needs what this member has posted: the root, or everybody if there is none.
-    #[inline(always)]
-    pub(in crate::coll) fn wake_for(self, root: Option<u32>) {
-        match root {
-            None => self.wake_all(),
-            Some(root) if root != self.me => self.wake(root),
-            Some(_) => {}
+    /// Wakes the members above this one.
+    pub(in crate::coll) fn wake_above(self) {
+        for member in self.me + 1..self.size {
+            self.wake(member);
         }
     }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The operations of little data by how they end: waited for, started, or started by a plan.
+//! The operations of little data by how they end: waited for, started, or described for a plan.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use super::{
-    Begun, Comm, Reduction, Result, Run, alltoall, barrier, bcast, gather, prefix, reduce,
-    reduce_scatter, scatter,
+    Comm, Reduction, Result, Run, alltoall, barrier, bcast, gather, prefix, reduce, reduce_scatter,
+    scatter,
 };
-use crate::coll::shown::{AtOnce, Planned, Waiting};
+use crate::coll::planned::{Described, Describing};
+use crate::coll::shown::{AtOnce, Waiting};
+use crate::task::Begun;
 
 /// Writes both forms of the operations: to their ends, and with what is left as the result.
 macro_rules! forms {
@@ -98,36 +100,31 @@ macro_rules! forms {
             }
         }
 
-        /// The same for a communicator on which only one operation is under way at a time; of two members if `PAIR`.
-        pub mod planned {
-            use super::{Begun, Comm, Planned, Reduction, Result, Run};
+        /// What a persistent form does at each start ([`crate::coll::short_plan`]).
+        pub mod described {
+            use super::{Comm, Described, Describing, Reduction, Result, Run};
 
             $(
-                #[doc = concat!("`", stringify!($name), "` started.")]
+                #[doc = concat!("`", stringify!($name), "` described.")]
                 ///
                 /// # Safety
-                /// What is sent is readable, what is received is writable, until the rest is done. Nothing else is under way on the
-                /// communicator, which has two members if `PAIR`.
-                #[inline(always)]
-                pub unsafe fn $name<'a, const PAIR: bool>(
-                    comm: &'a Comm,
+                /// What is sent is readable, what is received is writable, and the reduction stays where it is, as long as the description
+                /// is used.
+                pub unsafe fn $name(
+                    comm: &Comm,
                     $($argument: $kind,)*
                     $($op: &Reduction, $($more: $sort,)*)?
-                ) -> Option<Result<Begun<'a>>> {
+                ) -> Option<Result<Described>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Planned::<PAIR>, comm, $($argument,)* $($op, $($more,)*)?)
+                        super::$name(Describing, comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
 
             /// Nobody leaves before everybody entered.
-            ///
-            /// # Safety
-            /// Nothing else is under way on the communicator, which has two members if `PAIR`.
-            #[inline(always)]
-            pub unsafe fn barrier<const PAIR: bool>(comm: &Comm) -> Option<Result<Begun<'_>>> {
-                super::barrier(Planned::<PAIR>, comm)
+            pub fn barrier(comm: &Comm) -> Option<Result<Described>> {
+                super::barrier(Describing, comm)
             }
         }
     };

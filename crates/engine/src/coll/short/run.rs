@@ -31,6 +31,16 @@ impl Run {
         Self { base, bytes }
     }
 
+    /// As many bytes at another address that is not null.
+    ///
+    /// # Safety
+    /// That.
+    #[inline(always)]
+    pub const unsafe fn also_at(self, base: *mut u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::at(base, self.bytes) }
+    }
+
     /// As many bytes for each of so many ranks; `None` where these are too many to say so at once.
     #[inline(always)]
     pub const fn times(self, ranks: u32) -> Option<Self> {
@@ -62,8 +72,14 @@ impl Run {
         Memory::contiguous(self.base(), self.bytes)
     }
 
-    pub(super) const fn base(self) -> *mut u8 {
+    #[inline(always)]
+    pub(in crate::coll) const fn base(self) -> *mut u8 {
         self.base.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(in crate::coll) const fn bytes(self) -> usize {
+        self.bytes
     }
 }
 

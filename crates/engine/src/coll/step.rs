@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a member does in the only turn of an operation of little data, said before anything is done: [`super::short`] says it, and how the
+//! call ends ([`Ending`]) decides who does it when.
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use std::borrow::Borrow;
+
+use super::commons::{Encounter, Next, Purpose, open};
+use super::shared::fold;
+use super::short::Run;
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::op::Reduction;
+
+/// What a member does in its turn. `R` is the reduction, lent or owned.
+#[derive(Clone, Copy)]
+pub(super) struct Step<R> {
+    pub(super) purpose: Purpose,
+    /// Bytes that all members agree on, of a vector or a piece: what stamps tell.
+    pub(super) bytes: usize,
+    /// Bytes at the place of each member that shows anything.
+    pub(super) shown: usize,
+    pub(super) show: Show,
+    pub(super) wakes: Wakes,
+    pub(super) needs: Needs,
+    pub(super) rest: Rest<R>,
+}
+
+/// What a member shows before it looks at anybody.
+#[derive(Clone, Copy)]
+pub(super) enum Show {
+    Nothing,
+    /// That it has come.
+    Stamp,
+    /// Its own data.
+    Own(*const u8),
+    /// The same, and is counted in: the last one does what is nobody's in particular.
+    Counted(*const u8),
+    /// For each other member a piece, at that one's place.
+    Each(*const u8),
+    /// Its data to the member above alone, when it has seen those of the member below.
+    Later,
+}
+
+/// Who needs what a member shows.
+#[derive(Clone, Copy)]
+pub(super) enum Wakes {
+    Nobody,
+    One(u32),
+    Above,
+    All,
+}
+
+/// Whose data an operation needs.
+#[derive(Clone, Copy)]
+pub(super) enum Needs {
+    Nobodys,
+    One(u32),
+    All,
+    /// Those of the ranks below.
+    Lower,
+}
+
+/// What is left to do when they are there.
+#[derive(Clone, Copy)]
+pub(super) enum Rest<R> {
+    Nothing,
+    /// `bytes` bytes, `skip` bytes into what a member shows, go to `target`.
+    Copy {
+        member: u32,
+        skip: usize,
+        target: *mut u8,
+        bytes: usize,
+    },
+    /// The member's own piece goes to `target`.
+    CopyOwn {
+        own: *const u8,
+        target: *mut u8,
+        bytes: usize,
+    },
+    /// A piece of every member, one after the other, go to `target`.
+    CopyAll {
+        skip: usize,
+        target: *mut u8,
+        bytes: usize,
+        /// The own piece, if it is not to be taken from what is shown.
+        own: Option<*const u8>,
+    },
+    /// The elements of ranks `0..=last` are combined.
+    Fold {
+        op: R,
+        last: u32,
+        skip: usize,
+        target: *mut u8,
+        /// Elements, and their bytes.
+        shape: (usize, usize),
+        own: Option<*const u8>,
+    },
+    /// What the last one that was counted in has combined ([`Show::Counted`]) goes to `target`.
+    CopyFolded {
+        op: R,
+        target: *mut u8,
+        shape: (usize, usize),
+    },
+    /// The elements of the rank below are combined with the own ones, and shown to the one above.
+    PassOn {
+        op: R,
+        own: *const u8,
+        target: *mut u8,
+        shape: (usize, usize),
+        inclusive: bool,
+    },
+}
+
+/// How a call ends that has something to do.
+pub(super) trait Ending<'a>: Copy {
+    /// What it gives; the default where nothing is left.
+    type Gives: Default;
+
+    /// What a rank alone gives to itself: `from` goes to `into`.
+    ///
+    /// # Safety
+    /// `from` is readable and `into` writable, for the bytes of `from`, until the operation is complete.
+    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<Self::Gives>;
+
+    /// Takes the turn of an operation; `None` where that is not possible, and nothing has been done.
+    ///
+    /// # Safety
+    /// The step's addresses are readable, its targets writable, until the operation is complete.
+    unsafe fn take<R: Borrow<Reduction>>(
+        self,
+        comm: &'a Comm,
+        step: Step<R>,
+    ) -> Option<Result<Self::Gives>>;
+}
+
+/// How a call goes on when its own data are shown.
+pub(super) trait Going<'a>: Copy {
+    /// As [`Ending::Gives`].
+    type Gives: Default;
+
+    /// Whether it is known that this member has left all turns of the commons.
+    const IN_ORDER: bool = false;
+
+    /// The name of the MPI call, for the hang report, if it may wait before its own data are shown.
+    fn call(self) -> Option<&'static str>;
+
+    /// Goes on.
+    fn go<R: Borrow<Reduction>>(
+        self,
+        encounter: Encounter<'a>,
+        needs: Needs,
+        rest: Rest<R>,
+    ) -> Result<Self::Gives>;
+}
+
+/// Copies bytes that may be a single word.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes.
+#[inline(always)]
+pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes == size_of::<u64>() {
+            let word = source.cast::<u64>().read_unaligned();
+            target.cast::<u64>().write_unaligned(word);
+        } else {
+            std::ptr::copy(source, target, bytes);
+        }
+    }
+}
+
+impl<'a, G: Going<'a>> Ending<'a> for G {
+    type Gives = G::Gives;
+
+    #[inline(always)]
+    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<G::Gives> {
+        // SAFETY: the caller's promise.
+        unsafe { copy(from.base(), into, from.bytes()) };
+        Ok(G::Gives::default())
+    }
+
+    #[inline(always)]
+    unsafe fn take<R: Borrow<Reduction>>(
+        self,
+        comm: &'a Comm,
+        step: Step<R>,
+    ) -> Option<Result<G::Gives>> {
+        let Step {
+            purpose,
+            bytes,
+            shown,
+            show,
+            wakes,
+            needs,
+            rest,
+        } = step;
+        let shared = open(comm, purpose, bytes)?;
+        let next = Next::new(self, comm, shared, purpose, bytes, shown);
+        let drawn = match show {
+            Show::Later => next.draw_to_pass(self.call())?,
+            Show::Nothing => next.draw(self.call(), false)?,
+            _ => next.draw(self.call(), true)?,
+        };
+        if let Err(error) = drawn {
+            return Some(Err(error));
+        }
+        let encounter = next.encounter;
+        // SAFETY: the caller's promise; the turn was drawn for as many bytes.
+        unsafe {
+            match show {
+                Show::Nothing | Show::Later => {}
+                Show::Stamp => encounter.post(),
+                Show::Own(data) => encounter.show(data, shown),
+                Show::Each(pieces) => encounter.show_each(pieces, shown),
+                Show::Counted(data) => {
+                    encounter.show(data, shown);
+                    encounter.fold_if_last(&rest);
+                }
+            }
+        }
+        match wakes {
+            Wakes::Nobody => {}
+            Wakes::One(member) => encounter.wake(member),
+            Wakes::Above => encounter.wake_above(),
+            Wakes::All => encounter.wake_all(),
+        }
+        Some(self.go(encounter, needs, rest))
+    }
+}
+
+impl<R> Step<R> {
+    /// The same with another reduction.
+    pub(super) fn map<S>(self, change: impl FnOnce(R) -> S) -> Step<S> {
+        let Self {
+            purpose,
+            bytes,
+            shown,
+            show,
+            wakes,
+            needs,
+            rest,
+        } = self;
+        Step {
+            purpose,
+            bytes,
+            shown,
+            show,
+            wakes,
+            needs,
+            rest: rest.map(change),
+        }
+    }
+}
+
+impl<R> Rest<R> {
+    /// The same with another reduction.
+    pub(super) fn map<S>(self, change: impl FnOnce(R) -> S) -> Rest<S> {
+        match self {
+            Self::Nothing => Rest::Nothing,
+            Self::Copy {
+                member,
+                skip,
+                target,
+                bytes,
+            } => Rest::Copy {
+                member,
+                skip,
+                target,
+                bytes,
+            },
+            Self::CopyOwn { own, target, bytes } => Rest::CopyOwn { own, target, bytes },
+            Self::CopyAll {
+                skip,
+                target,
+                bytes,
+                own,
+            } => Rest::CopyAll {
+                skip,
+                target,
+                bytes,
+                own,
+            },
+            Self::Fold {
+                op,
+                last,
+                skip,
+                target,
+                shape,
+                own,
+            } => Rest::Fold {
+                op: change(op),
+                last,
+                skip,
+                target,
+                shape,
+                own,
+            },
+            Self::CopyFolded { op, target, shape } => Rest::CopyFolded {
+                op: change(op),
+                target,
+                shape,
+            },
+            Self::PassOn {
+                op,
+                own,
+                target,
+                shape,
+                inclusive,
+            } => Rest::PassOn {
+                op: change(op),
+                own,
+                target,
+                shape,
+                inclusive,
+            },
+        }
+    }
+}
+
+impl Encounter<'_> {
+    /// Counts this member in, which has shown its operand; the last one combines those of all for all.
+    #[inline(never)]
+    fn fold_if_last<R: Borrow<Reduction>>(self, rest: &Rest<R>) {
+        let Rest::CopyFolded { op, shape, .. } = rest else {
+            return;
+        };
+        if self.is_last() {
+            let operand = |rank| self.place(rank).cast_const();
+            // SAFETY: all have shown theirs, and nobody else writes what is nobody's in particular; places are aligned for every type.
+            unsafe {
+                fold(
+                    op.borrow(),
+                    self.size - 1,
+                    operand,
+                    self.place(self.size),
+                    *shape,
+                )
+            };
+            self.post_common();
+        }
+    }
+
+    /// Shows each other member `bytes` bytes from `source` on, at its own place, for which there is room.
+    ///
+    /// # Safety
+    /// `source` is readable for as many bytes of each member.
+    #[inline(never)]
+    unsafe fn show_each(self, source: *const u8, bytes: usize) {
+        for member in (0..self.size).filter(|&member| member != self.me) {
+            let from = source.wrapping_add(bytes * member as usize);
+            // SAFETY: places hold `bytes` bytes (Ending::take), and nobody else shows anything in this turn.
+            unsafe { copy(from, self.place(member), bytes) };
+        }
+        self.post();
+    }
+
+    /// Shows `bytes` bytes at `source`, for which there is a place.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes` bytes, which are as many as the turn was drawn for.
+    #[inline(always)]
+    unsafe fn show(self, source: *const u8, bytes: usize) {
+        // SAFETY: the own place holds `bytes` bytes (Ending::take), which nobody reads before they are posted.
+        unsafe { copy(source, self.place(self.me), bytes) };
+        self.post();
+    }
+}
