@@ -112,7 +112,7 @@ static void texts(int size)
     SAYS(MPI_Group_size(MPI_GROUP_NULL, &length), "'group' is MPI_GROUP_NULL,");
     SAYS(MPI_Info_delete(MPI_INFO_NULL, "a"), "'info' is MPI_INFO_NULL,");
     SAYS(MPI_Comm_set_errhandler(world, MPI_ERRHANDLER_NULL), "'errhandler' is MPI_ERRHANDLER_NULL,");
-    SAYS(MPI_Start(&request), "'request' is MPI_REQUEST_NULL, expected a request");
+    SAYS(MPI_Start(&request), "'request' is MPI_REQUEST_NULL, expected a persistent request");
     SAYS(MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE), "'message' is MPI_MESSAGE_NULL,");
     SAYS(MPI_Type_dup(MPI_DATATYPE_NULL, &none), "'oldtype' is MPI_DATATYPE_NULL,");
 

@@ -98,6 +98,14 @@ int main(int argc, char **argv)
         counts[size - 1] -= last;
         TELLS(MPI_Allgather(a, 1, MPI_INT, b, 1 + last, MPI_INT, world), MPI_ERR_COUNT, "argument 'recvcount': rank");
 
+        /* An edge of a graph that one of its ends does not know. */
+        int next = (rank + 1) % size, before = (rank + size - 1) % size;
+        TELLS(MPI_Dist_graph_create_adjacent(world, !last, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made),
+              MPI_ERR_TOPOLOGY, "in 'destinations' of rank ");
+        CHECK(made == MPI_COMM_NULL);
+        CHECK(MPI_Dist_graph_create_adjacent(world, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made) == MPI_SUCCESS);
+        MPI_Comm_free(&made);
+
         /* The same data in other words are the same data. */
         MPI_Datatype pair;
         MPI_Type_vector(2, 1, 2, MPI_INT, &pair);

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use engine::attr::{CopyFunction, DeleteFunction, Keyval};
+use engine::attr::{Attributes, CopyFunction, DeleteFunction, Keyval};
 use engine::p2p::TAG_UPPER_BOUND;
 use engine::process::Process;
 use engine::{Error, ErrorClass, Result};
@@ -21,6 +21,16 @@ use crate::handle::{COMMS, DATATYPES};
 enum Kind {
     Comm,
     Type,
+}
+
+impl Kind {
+    /// What calls call such a key.
+    const fn argument(self) -> &'static str {
+        match self {
+            Self::Comm => "comm_keyval",
+            Self::Type => "type_keyval",
+        }
+    }
 }
 
 /// The keyvals by number.
@@ -98,17 +108,29 @@ fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
         Some(keyval) => Ok(keyval),
         None => {
             let (argument, expected) = match kind {
-                Kind::Comm => ("comm_keyval", "a key from MPI_Comm_create_keyval"),
-                Kind::Type => ("type_keyval", "a key from MPI_Type_create_keyval"),
+                Kind::Comm => (kind.argument(), "a key from MPI_Comm_create_keyval"),
+                Kind::Type => (kind.argument(), "a key from MPI_Type_create_keyval"),
             };
-            Err(Error::argument(
-                ErrorClass::ERR_KEYVAL,
-                argument,
-                keyval,
-                expected,
-            ))
+            let class = ErrorClass::ERR_KEYVAL;
+            Err(Error::argument(class, argument, key_text(keyval), expected))
         }
     }
+}
+
+/// A key as its name, if the standard has one for it.
+fn key_text(keyval: i32) -> String {
+    let name = match keyval {
+        abi::MPI_KEYVAL_INVALID => "MPI_KEYVAL_INVALID",
+        abi::MPI_TAG_UB => "MPI_TAG_UB",
+        abi::MPI_HOST => "MPI_HOST",
+        abi::MPI_IO => "MPI_IO",
+        abi::MPI_WTIME_IS_GLOBAL => "MPI_WTIME_IS_GLOBAL",
+        abi::MPI_UNIVERSE_SIZE => "MPI_UNIVERSE_SIZE",
+        abi::MPI_APPNUM => "MPI_APPNUM",
+        abi::MPI_LASTUSEDCODE => "MPI_LASTUSEDCODE",
+        _ => return keyval.to_string(),
+    };
+    name.to_owned()
 }
 
 /// Null and dup functions are small numbers in the ABI and never called.
@@ -204,6 +226,20 @@ unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
     })
 }
 
+/// Deletes the value under a key, which there must be.
+fn delete(kind: Kind, attributes: &Attributes, object: u64, keyval: i32) -> Result<()> {
+    if attributes.get(keyval).is_none() {
+        find(kind, keyval)?;
+    }
+    let outcome = attributes.delete(object, keyval);
+    outcome.map_err(|error| {
+        error.renamed(|argument| match argument {
+            "keyval" => kind.argument(),
+            other => other,
+        })
+    })
+}
+
 /// Stores what was found under a key.
 unsafe fn store(value: Option<usize>, attribute_val: *mut c_void, flag: *mut i32) {
     // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
@@ -280,10 +316,8 @@ pub(crate) unsafe fn MPI_Comm_get_attr(
 
 pub(crate) fn MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: i32) -> i32 {
     run("MPI_Comm_delete_attr", comm, || {
-        COMMS
-            .find(comm, "comm")?
-            .attributes
-            .delete(comm as u64, comm_keyval)
+        let attributes = &COMMS.find(comm, "comm")?.attributes;
+        delete(Kind::Comm, attributes, comm as u64, comm_keyval)
     })
 }
 
@@ -380,9 +414,7 @@ pub(crate) unsafe fn MPI_Type_get_attr(
 
 pub(crate) fn MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: i32) -> i32 {
     run("MPI_Type_delete_attr", 0, || {
-        DATATYPES
-            .find(datatype, "datatype")?
-            .attributes
-            .delete(datatype as u64, type_keyval)
+        let attributes = &DATATYPES.find(datatype, "datatype")?.attributes;
+        delete(Kind::Type, attributes, datatype as u64, type_keyval)
     })
 }

@@ -2,17 +2,18 @@
 //! Collective communication (MPI-5.0, chapter 6): decode, then run the engine's future to its end, or spawn it.
 
 use core::ffi::c_void;
+use std::slice;
 use std::sync::Arc;
 
 use engine::coll::{self, Block, Pieces, Root, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result};
-use mpi_abi_sys::constants::{MPI_PROC_NULL, MPI_ROOT};
+use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll_buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_PIECES, SENT, SENT_PIECES, block, check_target,
-    in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_apart, own_piece,
+    in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_piece, pieces_apart,
     run_of, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
@@ -20,18 +21,14 @@ use crate::handle::COMMS;
 use crate::type_create::Address;
 
 /// A communicator of one group, for operations that two groups do not have.
-pub(crate) fn intra(comm: MPI_Comm) -> Result<Arc<Comm>> {
-    let object = COMMS.share(comm, "comm")?;
+pub(crate) fn intra(comm: MPI_Comm, argument: &'static str) -> Result<Arc<Comm>> {
+    let object = COMMS.share(comm, argument)?;
     if object.remote_size().is_none() {
         return Ok(object);
     }
     let (value, expected) = ("an intercommunicator", "an intracommunicator");
-    Err(Error::argument(
-        ErrorClass::ERR_COMM,
-        "comm",
-        value,
-        expected,
-    ))
+    let class = ErrorClass::ERR_COMM;
+    Err(Error::argument(class, argument, value, expected))
 }
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
@@ -62,10 +59,16 @@ fn root_beyond(comm: &Comm, root: i32) -> Result<Root> {
             } else {
                 format!("0..{last}")
             };
+            let value = match rank {
+                MPI_ANY_SOURCE => "MPI_ANY_SOURCE".to_owned(),
+                MPI_PROC_NULL => "MPI_PROC_NULL".to_owned(),
+                MPI_ROOT => "MPI_ROOT".to_owned(),
+                _ => rank.to_string(),
+            };
             Err(Error::argument(
                 ErrorClass::ERR_ROOT,
                 "root",
-                rank,
+                value,
                 expected,
             ))
         }
@@ -151,12 +154,42 @@ pub(crate) unsafe fn varying(
             let error = Error::argument(ErrorClass::ERR_COUNT, "count", count, expected);
             names.blame_entry(error, rank)
         })?;
-        if count > 0 && in_place(buf) {
-            return Err(misplaced(names.buf()));
-        }
-        pieces.push(base.part(at, count));
+        let piece = base.part(at, count);
+        refuse_no_memory(names, buf, rank, &piece)?;
+        pieces.push(piece);
     }
     Ok(Pieces(pieces))
+}
+
+/// The addresses below this one are nobody's.
+const FIRST_PAGE: usize = 4096;
+
+/// Refuses data of a rank where the program has no memory: MPI_IN_PLACE, and null if the displacement does not lead away from it, as it
+/// does where MPI_BOTTOM is meant.
+pub(crate) fn refuse_no_memory(
+    names: &'static Names,
+    buf: *const c_void,
+    rank: usize,
+    piece: &Block,
+) -> Result<()> {
+    if buf as usize > MPI_IN_PLACE || piece.bytes() == 0 {
+        return Ok(());
+    }
+    if in_place(buf) {
+        return Err(misplaced(names.buf()));
+    }
+    let first = piece.memory().first_byte();
+    if first >= FIRST_PAGE {
+        return Ok(());
+    }
+    let value = format!("null, and the data of index {rank} are {first} bytes behind it");
+    let expected = "an address, or MPI_BOTTOM with displacements that are addresses";
+    Err(Error::argument(
+        ErrorClass::ERR_BUFFER,
+        names.buf(),
+        value,
+        expected,
+    ))
 }
 
 /// Arrays of one entry per rank that are null.
@@ -318,7 +351,7 @@ unsafe fn gatherv(
         None
     };
     if let (Some(send), Some(receive)) = (&send, &receive) {
-        own_apart(&comm, send, receive)?;
+        pieces_apart(slice::from_ref(send), &receive.0)?;
     }
     finish(
         call,
@@ -416,7 +449,7 @@ unsafe fn scatterv(
         None
     };
     if let (Some(send), Some(receive)) = (&send, &receive) {
-        own_apart(&comm, receive, send)?;
+        pieces_apart(&send.0, slice::from_ref(receive))?;
     }
     finish(
         call,

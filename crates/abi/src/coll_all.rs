@@ -2,15 +2,16 @@
 //! Collectives in which every rank gets everything or exchanges with all (MPI-5.0, chapter 6).
 
 use core::ffi::c_void;
+use std::slice;
 
-use engine::Result;
 use engine::coll::{self, Pieces, Sizes};
+use engine::{ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{partners, refuse_null_arrays, varying, varying_target};
+use crate::coll::{partners, refuse_no_memory, refuse_null_arrays, varying, varying_target};
 use crate::coll_buffers::{
     ENTRY, Elements, Names, RECEIVED, RECEIVED_PIECES, SENT, all_and_all, block, in_place,
-    in_place_if, one_group, own_and_all, own_apart, target_block,
+    in_place_if, one_group, own_and_all, pieces_apart, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
@@ -51,6 +52,9 @@ unsafe fn allgather(
             count as usize,
             partners(&comm),
         );
+        if let Some(send) = &send {
+            pieces_apart(slice::from_ref(send), &pieces.0)?;
+        }
         finish(
             call,
             comm,
@@ -94,7 +98,7 @@ unsafe fn allgatherv(
         varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
     };
     if let Some(send) = &send {
-        own_apart(&comm, send, &pieces)?;
+        pieces_apart(slice::from_ref(send), &pieces.0)?;
     }
     finish(
         call,
@@ -153,6 +157,9 @@ unsafe fn alltoall(
                 size,
             ))
         };
+        if let Some(send) = &send {
+            pieces_apart(&send.0, &receive.0)?;
+        }
         finish(
             call,
             comm,
@@ -194,11 +201,8 @@ unsafe fn alltoallv(
         // SAFETY: passed on.
         Some(unsafe { varying(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
-    if let Some(send) = send
-        .as_ref()
-        .and_then(|send| send.0.get(comm.rank() as usize))
-    {
-        own_apart(&comm, send, &receive)?;
+    if let Some(send) = &send {
+        pieces_apart(&send.0, &receive.0)?;
     }
     finish(
         call,
@@ -246,9 +250,14 @@ pub(crate) unsafe fn mixed(
                 *datatypes.add(rank),
             )
         };
-        let buf = buf.wrapping_byte_offset(at as isize);
-        piece(Elements::new(&ENTRY, buf, count, datatype))
-            .map_err(|error| names.blame_entry(error, rank))
+        let first = buf.wrapping_byte_offset(at as isize);
+        let piece = piece(Elements::new(&ENTRY, first, count, datatype));
+        let piece = piece.map_err(|error| match error.class() {
+            ErrorClass::ERR_BUFFER => names.blame(error),
+            _ => names.blame_entry(error, rank),
+        })?;
+        refuse_no_memory(names, buf, rank, &piece)?;
+        Ok(piece)
     });
     Ok(Pieces(pieces.collect::<Result<_>>()?))
 }
@@ -277,11 +286,8 @@ unsafe fn alltoallw(
         // SAFETY: passed on.
         Some(unsafe { mixed(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
-    if let Some(send) = send
-        .as_ref()
-        .and_then(|send| send.0.get(comm.rank() as usize))
-    {
-        own_apart(&comm, send, &receive)?;
+    if let Some(send) = &send {
+        pieces_apart(&send.0, &receive.0)?;
     }
     finish(
         call,

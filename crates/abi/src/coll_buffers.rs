@@ -4,8 +4,8 @@
 
 use core::ffi::c_void;
 
+use engine::coll::Block;
 use engine::coll::short::Run;
-use engine::coll::{Block, Pieces};
 use engine::comm::Comm;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
@@ -78,6 +78,16 @@ pub(crate) const RECEIVED_PART: Names = Names {
 };
 /// Of one entry of arrays, to be blamed by the names of these.
 pub(crate) const ENTRY: Names = Names { buf: "buf", ..ONLY };
+/// Of what MPI_Reduce_local combines with.
+pub(crate) const OPERAND: Names = Names {
+    buf: "inbuf",
+    ..SENT_VECTOR
+};
+/// Of its result.
+pub(crate) const COMBINED: Names = Names {
+    buf: "inoutbuf",
+    ..SENT_VECTOR
+};
 /// Of elements that are both.
 pub(crate) const ONLY: Names = Names {
     buf: "buffer",
@@ -153,7 +163,8 @@ impl Elements {
         plain_run(self.buf, self.count, self.datatype)
     }
 
-    fn memory(self) -> Result<Memory<'static>> {
+    /// Their memory, checked.
+    pub(crate) fn memory(self) -> Result<Memory<'static>> {
         memory(self.buf, self.count, self.datatype).map_err(|error| self.names.blame(error))
     }
 
@@ -378,12 +389,61 @@ pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
     apart(&from.memory()?, &into.memory()?)
 }
 
-/// As [`apart`], for what a rank of one group sends to itself and receives from itself.
-pub(crate) fn own_apart(comm: &Comm, from: &Block, into: &Pieces) -> Result<()> {
-    match into.0.get(comm.rank() as usize) {
-        Some(into) if one_group(comm) => apart(&from.memory(), &into.memory()),
-        _ => Ok(()),
+/// As [`apart`], for pieces of several ranks.
+pub(crate) fn pieces_apart(from: &[Block], into: &[Block]) -> Result<()> {
+    // Most programs have one array for each.
+    let reach = |pieces: &[Block]| {
+        let reaches = pieces.iter().filter_map(Block::reach);
+        reaches.fold((usize::MAX, 0), |all, one| {
+            (all.0.min(one.0), all.1.max(one.1))
+        })
+    };
+    let (given, got) = (reach(from), reach(into));
+    if given.1 <= got.0 || got.1 <= given.0 {
+        return Ok(());
     }
+    pieces_apart_closely(from, into)
+}
+
+/// Looks at the pieces by their first bytes: one that begins within a dense piece of the other side, or where one of these begins, shares
+/// that byte.
+#[inline(never)]
+fn pieces_apart_closely(from: &[Block], into: &[Block]) -> Result<()> {
+    let sides = [(0, from), (1, into)];
+    let blocks = sides.iter().flat_map(|&(side, blocks)| {
+        let starts = blocks
+            .iter()
+            .filter_map(|block| Some((block.reach()?.0, block)));
+        starts.map(move |(start, block)| (start, side, block))
+    });
+    let mut blocks: Vec<(usize, usize, &Block)> = blocks.collect();
+    blocks.sort_unstable_by_key(|&(start, side, _)| (start, side));
+    // Of each side, the first byte behind what is known to be its memory, and the piece that this is.
+    let mut ends: [(usize, Option<&Block>); 2] = [(0, None); 2];
+    for (start, side, block) in blocks {
+        let (end, other) = ends[1 - side];
+        if let Some(other) = other
+            && end > start
+        {
+            let both = if side == 0 {
+                [block, other]
+            } else {
+                [other, block]
+            };
+            let [from, into] = both.map(Block::memory);
+            return Err(aliased(["sendbuf", "recvbuf"], &from, &into));
+        }
+        let memory = block.memory();
+        let known = if memory.layout.is_none() {
+            memory.bytes
+        } else {
+            1
+        };
+        if start + known > ends[side].0 {
+            ends[side] = (start + known, Some(block));
+        }
+    }
+    Ok(())
 }
 
 /// The error of memory that is there twice.

@@ -2,6 +2,7 @@
 //! Collectives among neighbours in a topology (MPI-5.0, section 8.6).
 
 use core::ffi::c_void;
+use std::slice;
 use std::sync::Arc;
 
 use engine::Result;
@@ -12,14 +13,14 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 use crate::coll::{intra, varying, varying_target};
 use crate::coll_all::mixed;
 use crate::coll_buffers::{
-    Elements, RECEIVED, RECEIVED_PIECES, SENT, block, in_place_if, target_block,
+    Elements, RECEIVED, RECEIVED_PIECES, SENT, block, in_place_if, pieces_apart, target_block,
 };
 use crate::coll_ending::{Ending, finish, forms};
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.
 fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm>, usize, usize)> {
-    let comm = intra(comm)?;
+    let comm = intra(comm, "comm")?;
     let (sources, destinations) = neighbour::degrees(&comm)?;
     for (name, buffer) in ["sendbuf", "recvbuf"].into_iter().zip(buffers) {
         in_place_if(false, name, buffer)?;
@@ -30,6 +31,24 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
 /// As many equal pieces, one after the other.
 fn equal(pieces: usize, first: &Block, count: i64) -> Pieces {
     Pieces::equal(first, count as usize, pieces as u32)
+}
+
+fn spread(
+    call: &'static str,
+    ending: Ending,
+    comm: Arc<Comm>,
+    send: Block,
+    receive: Pieces,
+) -> Result<()> {
+    pieces_apart(slice::from_ref(&send), &receive.0)?;
+    finish(
+        call,
+        comm,
+        ending,
+        None,
+        (send, receive),
+        |comm, (send, receive)| neighbour::spread(comm, send, receive),
+    )
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -49,14 +68,7 @@ unsafe fn allgather(
     let count = recvcount.into();
     let piece = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
     let receive = equal(sources, &piece, count);
-    finish(
-        call,
-        comm,
-        ending,
-        None,
-        (send, receive),
-        |comm, (send, receive)| neighbour::spread(comm, send, receive),
-    )
+    spread(call, ending, comm, send, receive)
 }
 
 forms! {
@@ -84,14 +96,7 @@ unsafe fn allgatherv(
         let names = &RECEIVED_PIECES;
         varying_target(sources, names, recvbuf, recvcounts, displs, recvtype)?
     };
-    finish(
-        call,
-        comm,
-        ending,
-        None,
-        (send, receive),
-        |comm, (send, receive)| neighbour::spread(comm, send, receive),
-    )
+    spread(call, ending, comm, send, receive)
 }
 
 forms! {
@@ -106,6 +111,7 @@ fn exchange(
     send: Pieces,
     receive: Pieces,
 ) -> Result<()> {
+    pieces_apart(&send.0, &receive.0)?;
     finish(
         call,
         comm,

@@ -150,7 +150,9 @@ impl Vectors {
         if in_place(self.sendbuf) {
             return Ok((receive.clone(), receive));
         }
-        Ok((block(self.given())?, receive))
+        let send = block(self.given())?;
+        apart(&send.memory(), &receive.memory())?;
+        Ok((send, receive))
     }
 }
 
@@ -225,7 +227,7 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
     }
     rest(move || {
         let bound = bound.clone();
-        let comm = intra(comm)?;
+        let comm = intra(comm, "comm")?;
         let (send, receive) = vectors.blocks()?;
         finish(
             call,
@@ -408,6 +410,9 @@ unsafe fn reduce_scatter_block(
             let count = recvcount as usize;
             short = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));
         }
+    } else {
+        // The part is checked by its own count, which the call has only one of.
+        run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
     }
     rest(move || {
         let counts = vec![recvcount; found.size() as usize];

@@ -12,8 +12,8 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
 use crate::env::store_text;
-use crate::error::run;
-use crate::handle::{COMMS, GROUPS, INFOS};
+use crate::error::{note_freed, run};
+use crate::handle::{COMMS, GROUPS, INFOS, made_by_library};
 use crate::info::Info;
 
 /// Gives a new communicator its handle, or stores MPI_COMM_NULL.
@@ -210,16 +210,16 @@ fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *comm };
     run(call, *handle, || {
-        if *handle == abi::MPI_COMM_WORLD || *handle == abi::MPI_COMM_SELF {
-            return Err(Error::argument(
-                ErrorClass::ERR_COMM,
-                "comm",
-                "predefined",
-                "a communicator that the program made",
-            ));
+        if let abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF = *handle {
+            let expected = "a communicator that the program made";
+            let class = ErrorClass::ERR_COMM;
+            return Err(made_by_library(class, "comm", *handle, expected));
         }
         let object = COMMS.find(*handle, "comm")?;
         object.attributes.clear(*handle as u64)?;
+        if object.has_requests() {
+            note_freed(object, *handle);
+        }
         COMMS.remove(*handle, "comm")?.free();
         *handle = abi::MPI_COMM_NULL;
         Ok(())

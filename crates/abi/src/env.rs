@@ -15,6 +15,7 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
 
+use crate::errhandler;
 use crate::error::{self, raise, run, tell};
 use crate::handle::{self, COMMS};
 use crate::sync::{AtomicPtr, AtomicU64};
@@ -141,7 +142,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
         handle::expect_one_thread();
     }
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
-    error::define_predefined();
+    errhandler::define_predefined();
     crate::datatype::define_predefined();
     if process.settings().check.types {
         crate::datatype::check_types();

@@ -2,45 +2,27 @@
 //! From an engine error to what the user's error handler makes of it (MPI-5.0, chapter 9).
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use engine::comm::Comm;
 use engine::errors::ERROR_CLASSES;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
-    MPI_COMM_WORLD, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_COMM_NULL, MPI_COMM_SELF, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
     MPI_MAX_ERROR_STRING,
 };
-use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
+use mpi_abi_sys::types::MPI_Comm;
 
 use crate::env::{self, process};
+use crate::errhandler::{Action, ErrorHandler};
 use crate::handle::{COMMS, HANDLERS};
 use crate::sync::AtomicU64;
 
-/// What happens on an error.
-pub(crate) enum ErrorHandler {
-    /// The job ends.
-    Fatal,
-    /// The error code is returned.
-    Return,
-    /// The user's function is called, then the code is returned.
-    User(Callback),
-}
-
 /// The handler of calls that belong to no object, before MPI_COMM_SELF has one: MPI_ERRORS_ARE_FATAL.
 static SELF_HANDLER: AtomicU64 = AtomicU64::new(MPI_ERRORS_ARE_FATAL as u64);
-
-/// Gives the predefined handlers their objects; a session needs them before the engine starts.
-pub(crate) fn define_predefined() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        HANDLERS.define(MPI_ERRORS_ARE_FATAL, Arc::new(ErrorHandler::Fatal));
-        HANDLERS.define(MPI_ERRORS_ABORT, Arc::new(ErrorHandler::Fatal));
-        HANDLERS.define(MPI_ERRORS_RETURN, Arc::new(ErrorHandler::Return));
-    });
-}
 
 /// Gives a predefined communicator, and calls that belong to none, the handler that the program was started with.
 pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
@@ -51,6 +33,19 @@ pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
     };
     comm.error_handler.store(handler as u64, Ordering::Relaxed);
     SELF_HANDLER.store(handler as u64, Ordering::Relaxed);
+}
+
+/// Sets the handler of calls that belong to no object.
+pub(crate) fn set_handler_of_none(handler: u64) {
+    SELF_HANDLER.store(handler, Ordering::Relaxed);
+}
+
+/// The handlers of calls that belong to no object, and of communicators that were freed before their requests.
+pub(crate) fn handlers_of_none() -> impl Iterator<Item = u64> {
+    let all = FREED.lock().unwrap_or_else(PoisonError::into_inner);
+    let freed: Vec<u64> = all.iter().map(|freed| freed.handler).collect();
+    let own = SELF_HANDLER.load(Ordering::Relaxed);
+    freed.into_iter().chain([own])
 }
 
 /// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
@@ -71,7 +66,7 @@ pub(crate) fn run_any_time(call: &'static str, body: impl FnOnce() -> Result<()>
         Ok(()) => 0,
         Err(error) => {
             let handler = SELF_HANDLER.load(Ordering::Relaxed) as usize;
-            raise_to(call, handler, MPI_COMM_WORLD + 1, error)
+            raise_to(call, handler, MPI_COMM_SELF, error)
         }
     }
 }
@@ -79,7 +74,15 @@ pub(crate) fn run_any_time(call: &'static str, body: impl FnOnce() -> Result<()>
 /// Hands an error to a handler, with the object that the handler is told.
 #[cold]
 pub(crate) fn raise_to(call: &'static str, handler: usize, object: usize, error: Error) -> i32 {
-    invoke(handler, object, &error.in_call(call))
+    invoke(handler, object, &of_process(error.in_call(call)))
+}
+
+/// Says of an error that belongs to no communicator which process had it.
+fn of_process(error: Error) -> Error {
+    match process() {
+        Some(process) => error.on(format!("rank {} of the job", process.rank())),
+        None => error,
+    }
 }
 
 /// An MPI call outside MPI_Init ... MPI_Finalize.
@@ -101,22 +104,48 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
     if !env::is_active() {
         return inactive(call);
     }
-    let found = COMMS.get(comm);
     let error = error.in_call(call);
-    let error = match found {
-        Some(comm) => comm.annotate(error),
-        None => error,
-    };
-    let handle = found.map_or_else(|| SELF_HANDLER.load(Ordering::Relaxed), handler_of) as usize;
-    invoke(
+    if let Some(found) = COMMS.get(comm) {
+        return invoke(handler_of(found) as usize, comm, &found.annotate(error));
+    }
+    if let Some((handler, context)) = freed(comm) {
+        // Its handle is stale, and a handler that used it would fail.
+        return invoke(handler as usize, MPI_COMM_NULL, &error.on(context));
+    }
+    let handler = SELF_HANDLER.load(Ordering::Relaxed);
+    invoke(handler as usize, MPI_COMM_SELF, &of_process(error))
+}
+
+/// A communicator that was freed, of which a program may still have requests.
+struct Freed {
+    handle: MPI_Comm,
+    handler: u64,
+    /// What its errors say of it.
+    context: String,
+}
+
+/// The latest of them.
+static FREED: Mutex<VecDeque<Freed>> = Mutex::new(VecDeque::new());
+const MOST_FREED: usize = 1024;
+
+/// A communicator with this handle is about to be freed, with requests that can fail later.
+pub(crate) fn note_freed(comm: &Comm, handle: MPI_Comm) {
+    let mut all = FREED.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() == MOST_FREED {
+        all.pop_front();
+    }
+    all.push_back(Freed {
         handle,
-        if found.is_some() {
-            comm
-        } else {
-            MPI_COMM_WORLD + 1
-        },
-        &error,
-    )
+        handler: handler_of(comm),
+        context: format!("{}, which was freed", comm.describe()),
+    });
+}
+
+/// The error handler of a communicator that was freed, and what its errors say of it.
+fn freed(comm: MPI_Comm) -> Option<(u64, String)> {
+    let all = FREED.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = all.iter().rev().find(|freed| freed.handle == comm)?;
+    Some((found.handler, found.context.clone()))
 }
 
 /// A null pointer where a call reads or stores something; the entry points find it. In one place, so that they jump to what
@@ -145,7 +174,8 @@ pub(crate) fn refuse_null(null: &'static Null, comm: MPI_Comm) -> i32 {
     }
 }
 
-fn handler_of(comm: &Comm) -> u64 {
+/// The handler of a communicator.
+pub(crate) fn handler_of(comm: &Comm) -> u64 {
     match comm.error_handler.load(Ordering::Relaxed) {
         0 => MPI_ERRORS_ARE_FATAL as u64,
         handle => handle,
@@ -165,16 +195,17 @@ fn last_said(class: i32) -> Option<String> {
     })
 }
 
-fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
+/// Does with an error what a handler says; what the call returns.
+pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     let code = error.class().0;
     LAST.set(Some((code, error.to_string())));
-    match HANDLERS.get(handle) {
-        Some(ErrorHandler::Return) => {}
-        Some(ErrorHandler::User(function)) if *function != 0 => {
+    match HANDLERS.get(handle).map(ErrorHandler::action) {
+        Some(Action::Return) => {}
+        Some(Action::User(function)) if function != 0 => {
             let (mut object, mut code) = (object, code);
             // SAFETY: the user registered a function of this type (MPI_Comm_create_errhandler).
             let function: unsafe extern "C" fn(*mut MPI_Comm, *mut i32, ...) =
-                unsafe { std::mem::transmute(*function) };
+                unsafe { std::mem::transmute(function) };
             // SAFETY: as above; both arguments live through the call. No lock is held.
             unsafe { function(&raw mut object, &raw mut code) };
         }
@@ -214,6 +245,14 @@ const FIRST_ADDED: i32 = 16385;
 
 fn with_added<R>(action: impl FnOnce(&mut Vec<(i32, i32, String)>) -> R) -> R {
     action(&mut ADDED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The text of an error code that the program added.
+pub(crate) fn text_of_added(code: i32) -> Option<String> {
+    with_added(|added| {
+        let found = added.iter().find(|row| row.0 == code);
+        found.map(|row| row.2.clone())
+    })
 }
 
 fn add(class: Option<i32>) -> i32 {
@@ -263,15 +302,7 @@ pub(crate) unsafe fn MPI_Error_string(
                 Some(said) => format!("{}: {}; the last one here: {said}", row.1, row.2),
                 None => format!("{}: {}", row.1, row.2),
             });
-    let added = || {
-        with_added(|added| {
-            added
-                .iter()
-                .find(|row| row.0 == errorcode)
-                .map(|row| row.2.clone())
-        })
-    };
-    match predefined.or_else(added) {
+    match predefined.or_else(|| text_of_added(errorcode)) {
         Some(text) => {
             // SAFETY: the buffer holds MPI_MAX_ERROR_STRING bytes (crate head).
             unsafe {
@@ -343,95 +374,5 @@ pub(crate) fn MPI_Remove_error_string(errorcode: i32) -> i32 {
                 .map(|row| row.2.clear())
         })
         .ok_or_else(|| unknown_code(errorcode))
-    })
-}
-
-fn create(call: &'static str, function: Callback, errhandler: *mut MPI_Errhandler) -> i32 {
-    run_any_time(call, || {
-        let handle = HANDLERS.insert(Arc::new(ErrorHandler::User(function)))?;
-        // SAFETY: the result is writable (crate head).
-        unsafe { *errhandler = handle };
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn MPI_Comm_create_errhandler(
-    function: Callback,
-    errhandler: *mut MPI_Errhandler,
-) -> i32 {
-    create("MPI_Comm_create_errhandler", function, errhandler)
-}
-
-pub(crate) unsafe fn MPI_Win_create_errhandler(
-    function: Callback,
-    errhandler: *mut MPI_Errhandler,
-) -> i32 {
-    create("MPI_Win_create_errhandler", function, errhandler)
-}
-
-pub(crate) unsafe fn MPI_File_create_errhandler(
-    function: Callback,
-    errhandler: *mut MPI_Errhandler,
-) -> i32 {
-    create("MPI_File_create_errhandler", function, errhandler)
-}
-
-pub(crate) unsafe fn MPI_Session_create_errhandler(
-    function: Callback,
-    errhandler: *mut MPI_Errhandler,
-) -> i32 {
-    create("MPI_Session_create_errhandler", function, errhandler)
-}
-
-pub(crate) fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
-    run("MPI_Comm_set_errhandler", comm, || {
-        HANDLERS.find(errhandler, "errhandler")?;
-        COMMS
-            .find(comm, "comm")?
-            .error_handler
-            .store(errhandler as u64, Ordering::Relaxed);
-        if comm == MPI_COMM_WORLD + 1 {
-            SELF_HANDLER.store(errhandler as u64, Ordering::Relaxed);
-        }
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn MPI_Comm_get_errhandler(
-    comm: MPI_Comm,
-    errhandler: *mut MPI_Errhandler,
-) -> i32 {
-    run("MPI_Comm_get_errhandler", comm, || {
-        let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
-        // SAFETY: the result is writable (crate head).
-        unsafe { *errhandler = handle };
-        Ok(())
-    })
-}
-
-pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
-    run("MPI_Comm_call_errhandler", comm, || {
-        let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
-        let text = match with_added(|added| {
-            let found = added.iter().find(|row| row.0 == errorcode);
-            found.map(|row| row.2.clone())
-        }) {
-            Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
-            _ => "the program raised this error".to_owned(),
-        };
-        let error = Error::new(ErrorClass(errorcode), text).in_call("MPI_Comm_call_errhandler");
-        invoke(handle, comm, &error);
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> i32 {
-    run_any_time("MPI_Errhandler_free", || {
-        // SAFETY: the handle is readable and writable (crate head).
-        let handle = unsafe { &mut *errhandler };
-        HANDLERS.find(*handle, "errhandler")?;
-        // The object stays: communicators may still refer to it (MPI-5.0, section 9.3.4).
-        *handle = MPI_ERRHANDLER_NULL;
-        Ok(())
     })
 }

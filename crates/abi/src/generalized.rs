@@ -14,14 +14,12 @@ use mpi_abi_sys::types::{Callback, MPI_Request, MPI_Status};
 
 use crate::env::require_process;
 use crate::error::run;
-use crate::status::store;
+use crate::request::store_at;
+use crate::status::{bytes, store, store_single};
 use crate::sync::AtomicU32;
 
 struct General {
-    query: Callback,
-    free: Callback,
-    cancel: Callback,
-    state: usize,
+    functions: Functions,
     complete: bool,
     /// MPI_Request_free was called before it was complete: the free function runs when it is.
     freed: bool,
@@ -44,15 +42,61 @@ fn take(id: RequestId) -> Option<General> {
     table().as_mut()?.remove(&id.0)
 }
 
-impl General {
-    /// Calls the program's free function, the last thing that happens to a generalized request.
-    fn free(self) {
-        // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
-        unsafe {
-            let free: unsafe extern "C" fn(usize) -> i32 = std::mem::transmute(self.free);
-            free(self.state);
+/// The program's functions for a generalized request. They are copied out of the table: no lock is held while they run.
+#[derive(Clone, Copy)]
+struct Functions {
+    query: Callback,
+    free: Callback,
+    cancel: Callback,
+    state: usize,
+}
+
+impl Functions {
+    /// The status that the program's query function makes of one; its `error` is what that returned.
+    fn query(self, status: Status) -> Status {
+        let mut told = MPI_Status::default();
+        store(&raw mut told, status);
+        // SAFETY: the user registered a function of this type (MPI_Grequest_start).
+        let code = unsafe {
+            let query: unsafe extern "C" fn(usize, *mut MPI_Status) -> i32 =
+                std::mem::transmute(self.query);
+            query(self.state, &raw mut told)
+        };
+        Status {
+            source: told.MPI_SOURCE,
+            tag: told.MPI_TAG,
+            error: code,
+            cancelled: told.MPI_internal[0] != 0,
+            bytes: bytes(&told),
         }
     }
+
+    /// Calls the free function, the last thing that happens to a generalized request; what that returned.
+    fn free(self) -> i32 {
+        // SAFETY: the user registered a function of this type (MPI_Grequest_start).
+        unsafe {
+            let free: unsafe extern "C" fn(usize) -> i32 = std::mem::transmute(self.free);
+            free(self.state)
+        }
+    }
+
+    /// The end of a request that is complete: its status, whose `error` is what the free function returned, or else the query function.
+    fn finish(self, status: Status) -> Status {
+        let status = self.query(status);
+        match self.free() {
+            0 => status,
+            error => Status { error, ..status },
+        }
+    }
+}
+
+/// What a call returns whose callback returned this.
+fn outcome(function: &str, code: i32) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    let text = format!("the {function} function of a generalized request returned {code}");
+    Err(Error::new(ErrorClass(code), text))
 }
 
 /// The requests of an array, if generalized ones may be among them: their ids are gone once they are complete.
@@ -62,53 +106,76 @@ pub(crate) fn remember(ids: &[RequestId]) -> Vec<RequestId> {
     if some { ids.to_vec() } else { Vec::new() }
 }
 
-/// Runs after a request completed: a generalized one's query and free functions say its status.
-pub(crate) fn complete(id: RequestId, status: Status, target: *mut MPI_Status) -> Status {
-    let Some(general) = take(id) else {
-        return status;
-    };
-    let mut local = MPI_Status::default();
-    let out = if target.is_null() {
-        &raw mut local
-    } else {
-        target
-    };
-    store(out, status);
-    // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
-    unsafe {
-        let query: unsafe extern "C" fn(usize, *mut MPI_Status) -> i32 =
-            std::mem::transmute(general.query);
-        query(general.state, out);
-    }
-    general.free();
-    // SAFETY: `out` is the local status or the program's (crate head).
-    let out = unsafe { &*out };
-    let bytes = u64::from(out.MPI_internal[1] as u32) | u64::from(out.MPI_internal[2] as u32) << 32;
-    Status {
-        source: out.MPI_SOURCE,
-        tag: out.MPI_TAG,
-        error: status.error,
-        cancelled: out.MPI_internal[0] != 0,
-        bytes,
+/// Runs after a request completed: the functions of a generalized one make the status, whose `error` is what they returned.
+pub(crate) fn complete(id: RequestId, status: Status) -> Status {
+    match take(id) {
+        Some(general) => general.functions.finish(status),
+        None => status,
     }
 }
 
-/// [`complete`] for all requests of an array.
-pub(crate) fn complete_all(remembered: &[RequestId], statuses: *mut MPI_Status) {
+/// As [`complete`], for a call that completes one request and stores its status.
+///
+/// # Errors
+/// What the program's functions returned.
+pub(crate) fn complete_one(id: RequestId, status: Status, target: *mut MPI_Status) -> Result<()> {
+    let status = complete(id, status);
+    store_single(target, status);
+    outcome("query or free", status.error)
+}
+
+/// As [`complete`], for all requests of an array, whose statuses are stored.
+///
+/// # Errors
+/// MPI_ERR_IN_STATUS if a function of the program returned an error.
+pub(crate) fn complete_all(remembered: &[RequestId], statuses: *mut MPI_Status) -> Result<()> {
+    let mut failed = 0;
     for (index, &id) in remembered.iter().enumerate() {
-        let target = if statuses.is_null() {
-            statuses
-        } else {
-            statuses.wrapping_add(index)
-        };
-        complete(id, Status::EMPTY, target);
+        if let Some(general) = take(id) {
+            let status = general.functions.finish(Status::EMPTY);
+            store_at(statuses, index, status);
+            failed += i32::from(status.error != 0);
+        }
     }
+    in_status(failed)
+}
+
+/// The outcome of a call of which so many generalized requests failed.
+pub(crate) fn in_status(failed: i32) -> Result<()> {
+    if failed == 0 {
+        return Ok(());
+    }
+    let text = format!("functions of {failed} generalized requests returned errors");
+    Err(Error::new(ErrorClass::ERR_IN_STATUS, text))
+}
+
+/// The status of a complete request that stays: a generalized one's query function says it.
+///
+/// # Errors
+/// What that function returned.
+pub(crate) fn peek(id: RequestId, status: Status) -> Result<Status> {
+    if ANY.load(Ordering::Relaxed) == 0 {
+        return Ok(status);
+    }
+    let functions = {
+        let guard = table();
+        let general = guard.as_ref().and_then(|map| map.get(&id.0));
+        general.map(|general| general.functions)
+    };
+    let Some(functions) = functions else {
+        return Ok(status);
+    };
+    let status = functions.query(status);
+    outcome("query", status.error).map(|()| status)
 }
 
 /// MPI_Request_free was called: what the program keeps for a generalized request is freed now, or when that is complete.
-pub(crate) fn free(id: RequestId) {
+///
+/// # Errors
+/// What the free function returned.
+pub(crate) fn free(id: RequestId) -> Result<()> {
     if ANY.load(Ordering::Relaxed) == 0 {
-        return;
+        return Ok(());
     }
     let done = {
         let mut guard = table();
@@ -120,26 +187,35 @@ pub(crate) fn free(id: RequestId) {
             None => false,
         }
     };
-    if done && let Some(general) = take(id) {
-        general.free();
+    if done {
+        return free_now(id);
     }
+    Ok(())
+}
+
+/// Forgets a request and calls its free function.
+fn free_now(id: RequestId) -> Result<()> {
+    take(id).map_or(Ok(()), |general| outcome("free", general.functions.free()))
 }
 
 /// Whether the request was a generalized one, whose cancel function was called.
-pub(crate) fn cancel(id: RequestId) -> bool {
+///
+/// # Errors
+/// What that returned.
+pub(crate) fn cancel(id: RequestId) -> Result<bool> {
     let known = table().as_ref().and_then(|map| {
         let general = map.get(&id.0)?;
-        Some((general.cancel, general.state, general.complete))
+        Some((general.functions, general.complete))
     });
-    let Some((cancel, state, complete)) = known else {
-        return false;
+    let Some((functions, complete)) = known else {
+        return Ok(false);
     };
     // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
-    unsafe {
-        let cancel: unsafe extern "C" fn(usize, i32) -> i32 = std::mem::transmute(cancel);
-        cancel(state, i32::from(complete));
-    }
-    true
+    let code = unsafe {
+        let cancel: unsafe extern "C" fn(usize, i32) -> i32 = std::mem::transmute(functions.cancel);
+        cancel(functions.state, i32::from(complete))
+    };
+    outcome("cancel", code).map(|()| true)
 }
 
 pub(crate) unsafe fn MPI_Grequest_start(
@@ -151,11 +227,14 @@ pub(crate) unsafe fn MPI_Grequest_start(
 ) -> i32 {
     run("MPI_Grequest_start", 0, || {
         let id = task::new_request(require_process()?.itself(), CallName::UNKNOWN)?;
-        let general = General {
+        let functions = Functions {
             query: query_fn,
             free: free_fn,
             cancel: cancel_fn,
             state: extra_state as usize,
+        };
+        let general = General {
+            functions,
             complete: false,
             freed: false,
         };
@@ -172,8 +251,8 @@ pub(crate) fn MPI_Grequest_complete(request: MPI_Request) -> i32 {
         let id = RequestId(request as u64);
         let freed = note_complete(id)?;
         task::complete_request(require_process()?.vci(), id)?;
-        if freed && let Some(general) = take(id) {
-            general.free();
+        if freed {
+            return free_now(id);
         }
         Ok(())
     })

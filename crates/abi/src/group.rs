@@ -30,7 +30,7 @@ fn store(group: Group, target: *mut MPI_Group) -> Result<()> {
     Ok(())
 }
 
-unsafe fn ranks<'a>(n: i32, ranks: *const i32) -> Result<&'a [i32]> {
+unsafe fn ranks<'a>(argument: &'static str, n: i32, ranks: *const i32) -> Result<&'a [i32]> {
     let length = usize::try_from(n)
         .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "n", n, "0 or more"))?;
     if length == 0 {
@@ -39,7 +39,7 @@ unsafe fn ranks<'a>(n: i32, ranks: *const i32) -> Result<&'a [i32]> {
     if ranks.is_null() {
         return Err(Error::argument(
             ErrorClass::ERR_ARG,
-            "ranks",
+            argument,
             "null",
             format!("an array of {length} ranks"),
         ));
@@ -125,7 +125,7 @@ pub(crate) unsafe fn MPI_Group_translate_ranks(
             GROUPS.find(group2, "group2")?,
         );
         // SAFETY: passed on.
-        for (index, &rank) in unsafe { ranks(n, ranks1) }?.iter().enumerate() {
+        for (index, &rank) in unsafe { ranks("ranks1", n, ranks1) }?.iter().enumerate() {
             let translated = if rank == MPI_PROC_NULL {
                 MPI_PROC_NULL
             } else {
@@ -133,12 +133,12 @@ pub(crate) unsafe fn MPI_Group_translate_ranks(
                     .ok()
                     .and_then(|rank| a.members().get(rank));
                 let member = member.ok_or_else(|| {
-                    Error::argument(
-                        ErrorClass::ERR_RANK,
-                        "ranks1",
-                        format!("{rank} at index {index}"),
-                        "a rank of group1",
-                    )
+                    let expected = match a.size() {
+                        0 => "MPI_PROC_NULL, because group1 is empty".to_owned(),
+                        size => format!("ranks of group1, 0..{}, or MPI_PROC_NULL", size - 1),
+                    };
+                    let error = Error::argument(ErrorClass::ERR_RANK, "ranks1", rank, expected);
+                    error.at_index(index)
                 })?;
                 b.rank_of(*member).map_or(MPI_UNDEFINED, |rank| rank as i32)
             };
@@ -210,9 +210,10 @@ pub(crate) unsafe fn MPI_Group_incl(
     newgroup: *mut MPI_Group,
 ) -> i32 {
     run("MPI_Group_incl", 0, || {
+        let group = GROUPS.find(group, "group")?;
         // SAFETY: passed on.
-        let list = unsafe { ranks(n, list) }?;
-        store(GROUPS.find(group, "group")?.include(list)?, newgroup)
+        let list = unsafe { ranks("ranks", n, list) }?;
+        store(group.include(list)?, newgroup)
     })
 }
 
@@ -223,20 +224,21 @@ pub(crate) unsafe fn MPI_Group_excl(
     newgroup: *mut MPI_Group,
 ) -> i32 {
     run("MPI_Group_excl", 0, || {
+        let group = GROUPS.find(group, "group")?;
         // SAFETY: passed on.
-        let list = unsafe { ranks(n, list) }?;
-        store(GROUPS.find(group, "group")?.exclude(list)?, newgroup)
+        let list = unsafe { ranks("ranks", n, list) }?;
+        store(group.exclude(list)?, newgroup)
     })
 }
 
-unsafe fn ranges(n: i32, list: *mut [i32; 3]) -> Result<Vec<i32>> {
+unsafe fn ranges(group: &Group, n: i32, list: *mut [i32; 3]) -> Result<Vec<i32>> {
     let length = usize::try_from(n)
         .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "n", n, "0 or more"))?;
     if length == 0 {
         return Ok(Vec::new());
     }
     // SAFETY: the array has `n` entries (crate head).
-    Group::expand_ranges(unsafe { std::slice::from_raw_parts(list, length) })
+    group.expand_ranges(unsafe { std::slice::from_raw_parts(list, length) })
 }
 
 pub(crate) unsafe fn MPI_Group_range_incl(
@@ -246,9 +248,10 @@ pub(crate) unsafe fn MPI_Group_range_incl(
     newgroup: *mut MPI_Group,
 ) -> i32 {
     run("MPI_Group_range_incl", 0, || {
+        let group = GROUPS.find(group, "group")?;
         // SAFETY: passed on.
-        let list = unsafe { ranges(n, list) }?;
-        store(GROUPS.find(group, "group")?.include(&list)?, newgroup)
+        let list = unsafe { ranges(group, n, list) }?;
+        store(group.include(&list)?, newgroup)
     })
 }
 
@@ -259,9 +262,10 @@ pub(crate) unsafe fn MPI_Group_range_excl(
     newgroup: *mut MPI_Group,
 ) -> i32 {
     run("MPI_Group_range_excl", 0, || {
+        let group = GROUPS.find(group, "group")?;
         // SAFETY: passed on.
-        let list = unsafe { ranges(n, list) }?;
-        store(GROUPS.find(group, "group")?.exclude(&list)?, newgroup)
+        let list = unsafe { ranges(group, n, list) }?;
+        store(group.exclude(&list)?, newgroup)
     })
 }
 

@@ -19,7 +19,7 @@ use engine::op::Op;
 use engine::p2p::CHECKED;
 use engine::{Error, ErrorClass, Result};
 
-use crate::error::ErrorHandler;
+use crate::errhandler::ErrorHandler;
 use crate::info::Info;
 use crate::session::Session;
 use crate::sync::{AtomicPtr, AtomicU8, AtomicU64};
@@ -36,6 +36,18 @@ const PREDEFINED: &[(usize, &str)] = include!(concat!(env!("OUT_DIR"), "/predefi
 fn predefined_name(handle: usize) -> Option<&'static str> {
     let found = PREDEFINED.iter().find(|(value, _)| *value == handle);
     found.map(|&(_, name)| name)
+}
+
+/// The error of a predefined handle where only one that the program made will do.
+#[cold]
+pub(crate) fn made_by_library(
+    class: ErrorClass,
+    argument: &'static str,
+    handle: usize,
+    expected: &'static str,
+) -> Error {
+    let value = predefined_name(handle).unwrap_or("a predefined handle");
+    Error::argument(class, argument, value, expected)
 }
 
 /// A kind of object that has handles.
@@ -256,9 +268,10 @@ impl<T: Object> Table<T> {
         }
     }
 
+    /// The error of a handle that is none.
     #[cold]
     #[inline(never)]
-    fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
+    pub(crate) fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
         let what = match handle {
             0 => "0, which is no handle".to_owned(),
             1..4096 => predefined_name(handle)
@@ -282,6 +295,17 @@ impl<T: Object> Table<T> {
     /// Whether another object can have a handle.
     pub(crate) fn has_room(&'static self) -> bool {
         T::free_list().has_room()
+    }
+
+    /// Shows all objects whose handles were made at run time, which takes as long as there are slots.
+    pub(crate) fn each(&'static self, mut action: impl FnMut(usize, &T)) {
+        for slot in &self.handles[FIRST_DYNAMIC as usize..] {
+            // PAIRS: handle.published
+            let handle = slot.load(Ordering::Acquire) as usize;
+            if let Some(object) = self.get(handle) {
+                action(handle, object);
+            }
+        }
     }
 
     /// Gives an object a handle.

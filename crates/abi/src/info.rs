@@ -202,7 +202,7 @@ pub(crate) unsafe fn MPI_Info_delete(info: MPI_Info, key: *const c_char) -> i32 
             Err(Error::argument(
                 ErrorClass::ERR_INFO_NOKEY,
                 "key",
-                key,
+                format!("\"{key}\""),
                 "a key of the info object",
             ))
         }
@@ -291,12 +291,17 @@ pub(crate) unsafe fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut i32) -> i32 
 pub(crate) unsafe fn MPI_Info_get_nthkey(info: MPI_Info, n: i32, key: *mut c_char) -> i32 {
     run_any_time("MPI_Info_get_nthkey", || {
         let found = INFOS.find(info, "info")?.with(|pairs| {
-            usize::try_from(n)
-                .ok()
-                .and_then(|n| pairs.get(n).map(|pair| pair.0.clone()))
+            let place = usize::try_from(n).ok();
+            let pair = place.and_then(|place| pairs.get(place));
+            pair.map(|pair| pair.0.clone()).ok_or(pairs.len())
         });
-        let found = found
-            .ok_or_else(|| Error::argument(ErrorClass::ERR_ARG, "n", n, "the number of a key"))?;
+        let found = found.map_err(|keys| {
+            let expected = match keys {
+                0 => "no call, because the info object has no keys".to_owned(),
+                keys => format!("0..{}, the numbers of its keys", keys - 1),
+            };
+            Error::argument(ErrorClass::ERR_ARG, "n", n, expected)
+        })?;
         // SAFETY: the buffer has the standard's size (crate head).
         unsafe { store_text(&found, key, std::ptr::null_mut(), MPI_MAX_INFO_KEY as usize) };
         Ok(())

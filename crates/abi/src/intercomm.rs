@@ -9,10 +9,13 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_MAX_STRINGTAG_LEN;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
 
+use crate::coll::intra;
 use crate::comm::publish;
 use crate::env::require_process;
+use crate::errhandler;
 use crate::error::run;
-use crate::handle::{COMMS, GROUPS, HANDLERS};
+use crate::handle::{COMMS, GROUPS};
+use crate::info;
 
 pub(crate) unsafe fn MPI_Comm_create_group(
     comm: MPI_Comm,
@@ -23,7 +26,7 @@ pub(crate) unsafe fn MPI_Comm_create_group(
     let call = "MPI_Comm_create_group";
     run(call, comm, || {
         let group = GROUPS.find(group, "group")?;
-        let made = create::create_group(&COMMS.share(comm, "comm")?, group, tag, call)?;
+        let made = create::create_group(&intra(comm, "comm")?, group, tag, call)?;
         publish(made, newcomm)
     })
 }
@@ -31,27 +34,46 @@ pub(crate) unsafe fn MPI_Comm_create_group(
 /// # Safety
 /// The text is NUL-terminated, or null.
 unsafe fn string_tag<'a>(text: *const c_char) -> Result<&'a str> {
-    let bad = |value: &str| {
-        let expected = format!("a text of at most {MPI_MAX_STRINGTAG_LEN} bytes");
-        Error::argument(ErrorClass::ERR_ARG, "stringtag", value, expected)
+    let bad = |value: String| {
+        let expected = format!("a text of at most {} bytes", MPI_MAX_STRINGTAG_LEN - 1);
+        Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            "stringtag",
+            value,
+            expected,
+        ))
     };
     if text.is_null() {
-        return Err(bad("null"));
+        return bad("null".to_owned());
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
     match text.to_str() {
         Ok(text) if text.len() < MPI_MAX_STRINGTAG_LEN as usize => Ok(text),
-        _ => Err(bad("too long or no UTF-8")),
+        Ok(text) => bad(format!("{} bytes long", text.len())),
+        Err(_) => bad("no UTF-8".to_owned()),
     }
 }
 
-/// Sets the error handler that the calls without a parent communicator are given.
-fn set_handler(comm: &Comm, errhandler: MPI_Errhandler) -> Result<()> {
-    HANDLERS.find(errhandler, "errhandler")?;
+/// Checks what the calls without a parent communicator are given besides groups, before others wait for this rank.
+///
+/// # Safety
+/// The text is NUL-terminated, or null.
+unsafe fn check<'a>(
+    stringtag: *const c_char,
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+) -> Result<&'a str> {
+    info::check(info)?;
+    errhandler::check(errhandler)?;
+    // SAFETY: the caller's promise.
+    unsafe { string_tag(stringtag) }
+}
+
+/// Sets the error handler that such a call was given.
+fn set_handler(comm: &Comm, errhandler: MPI_Errhandler) {
     comm.error_handler
         .store(errhandler as u64, Ordering::Relaxed);
-    Ok(())
 }
 
 pub(crate) unsafe fn MPI_Comm_create_from_group(
@@ -61,15 +83,14 @@ pub(crate) unsafe fn MPI_Comm_create_from_group(
     errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> i32 {
-    let _ = info;
     let call = "MPI_Comm_create_from_group";
     run(call, 0, || {
         let group = GROUPS.find(group, "group")?;
         // SAFETY: the text is NUL-terminated (crate head).
-        let text = unsafe { string_tag(stringtag) }?;
+        let text = unsafe { check(stringtag, info, errhandler) }?;
         let made = create::create_from_group(require_process()?, group, text, call)?;
         if let Some(comm) = &made {
-            set_handler(comm, errhandler)?;
+            set_handler(comm, errhandler);
         }
         publish(made, newcomm)
     })
@@ -85,23 +106,10 @@ pub(crate) unsafe fn MPI_Intercomm_create(
 ) -> i32 {
     let call = "MPI_Intercomm_create";
     run(call, local_comm, || {
-        let local = COMMS.share(local_comm, "local_comm")?;
-        if local.remote_group().is_some() {
-            let expected = "an intracommunicator";
-            return Err(Error::argument(
-                ErrorClass::ERR_COMM,
-                "local_comm",
-                "an intercommunicator",
-                expected,
-            ));
-        }
-        // The peer communicator is significant at the leader only.
-        let peer = if local.rank() == local_leader {
-            Some(COMMS.share(peer_comm, "peer_comm")?)
-        } else {
-            None
-        };
-        let peer = peer.as_ref().map(|peer| (peer, remote_leader));
+        let local = intra(local_comm, "local_comm")?;
+        // The peer communicator is significant at the leader only, whose errors the others learn.
+        let is_leader = local.rank() == local_leader;
+        let peer = is_leader.then(|| Ok((COMMS.share(peer_comm, "peer_comm")?, remote_leader)));
         let made = inter::create(&local, local_leader, peer, tag, call)?;
         publish(Some(made), newintercomm)
     })
@@ -118,15 +126,14 @@ pub(crate) unsafe fn MPI_Intercomm_create_from_groups(
     errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> i32 {
-    let _ = info;
     let call = "MPI_Intercomm_create_from_groups";
     run(call, 0, || {
         let local = (GROUPS.find(local_group, "local_group")?, local_leader);
         let remote = (GROUPS.find(remote_group, "remote_group")?, remote_leader);
         // SAFETY: the text is NUL-terminated (crate head).
-        let text = unsafe { string_tag(stringtag) }?;
+        let text = unsafe { check(stringtag, info, errhandler) }?;
         let made = inter::create_from_groups(require_process()?, local, remote, text, call)?;
-        set_handler(&made, errhandler)?;
+        set_handler(&made, errhandler);
         publish(Some(made), newintercomm)
     })
 }

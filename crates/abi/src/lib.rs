@@ -22,6 +22,7 @@ mod comm;
 mod convert;
 mod datatype;
 mod env;
+mod errhandler;
 mod error;
 mod generalized;
 mod group;

@@ -75,7 +75,7 @@ fn null_pointers_are_refused_by_every_function() {
     let world = mpi_abi_sys::constants::MPI_COMM_WORLD;
     for comm in [MPI_COMM_SELF, world] {
         assert_eq!(
-            crate::error::MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN),
+            crate::errhandler::MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN),
             0
         );
     }

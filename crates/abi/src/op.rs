@@ -11,10 +11,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
-use crate::coll_buffers::{Elements, ONLY, aliased, check_target, in_place_if};
-use crate::datatype::{host_memory as memory, lend_handle};
+use crate::coll_buffers::{COMBINED, Elements, OPERAND, aliased, check_target, in_place_if};
+use crate::datatype::lend_handle;
 use crate::error::run;
-use crate::handle::{DATATYPES, OPS};
+use crate::handle::{DATATYPES, OPS, made_by_library};
 use crate::naming::{Number, named};
 use crate::sync::AtomicPtr;
 
@@ -150,10 +150,10 @@ pub(crate) unsafe fn MPI_Op_free(op: *mut MPI_Op) -> i32 {
         // SAFETY: the handle is readable and writable (crate head).
         let handle = unsafe { &mut *op };
         if *handle < 4096 {
-            return Err(Error::argument(
+            return Err(made_by_library(
                 ErrorClass::ERR_OP,
                 "op",
-                "predefined or null",
+                *handle,
                 "an operation that the program made",
             ));
         }
@@ -183,9 +183,10 @@ pub(crate) unsafe fn MPI_Reduce_local(
         let count = count.into();
         in_place_if(false, "inbuf", inbuf)?;
         in_place_if(false, "inoutbuf", inoutbuf)?;
-        let from = memory(inbuf, count, datatype)?;
-        let into = memory(inoutbuf, count, datatype)?;
-        check_target(Elements::new(&ONLY, inoutbuf, count, datatype))?;
+        let into = Elements::new(&COMBINED, inoutbuf, count, datatype);
+        let from = Elements::new(&OPERAND, inbuf, count, datatype).memory()?;
+        check_target(into)?;
+        let into = into.memory()?;
         if from.overlaps(&into) {
             return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
         }

@@ -4,6 +4,7 @@
 use core::ffi::c_void;
 
 use engine::p2p::{Mode, persistent};
+use engine::request::in_array;
 use engine::vci::operations::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
@@ -87,9 +88,13 @@ unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i
         Ok(ids) => ids,
         Err(error) => return raise(call, 0, error),
     };
-    for &mut id in ids {
+    let is_array = call != "MPI_Start";
+    for (index, &mut id) in ids.iter_mut().enumerate() {
         let started = require_process().and_then(|process| persistent::start(process.vci(), id));
-        if let Err(error) = started {
+        if let Err(mut error) = started {
+            if is_array {
+                error = in_array(error, index);
+            }
             return raise(call, comm_handle(id), error);
         }
     }

@@ -113,8 +113,7 @@ fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
     let before = *id;
     run("MPI_Wait", comm_handle(before), || {
         let done = request::wait(vci()?, id, "MPI_Wait")?;
-        store_single(status, generalized::complete(before, done, status));
-        Ok(())
+        generalized::complete_one(before, done, status)
     })
 }
 
@@ -130,11 +129,19 @@ pub(crate) unsafe fn MPI_Test(
         let done = request::test(vci()?, id)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(done.is_some()) };
-        if let Some(done) = done {
-            store_single(status, generalized::complete(before, done, status));
+        match done {
+            Some(done) => generalized::complete_one(before, done, status),
+            None => Ok(()),
         }
-        Ok(())
     })
+}
+
+/// Lets the generalized requests of an array end whose requests are complete, of which others may have failed.
+fn end_all(outcome: Result<()>, remembered: &[RequestId], statuses: *mut MPI_Status) -> Result<()> {
+    match outcome {
+        Err(error) if error.class() != ErrorClass::ERR_IN_STATUS => Err(error),
+        outcome => outcome.and(generalized::complete_all(remembered, statuses)),
+    }
 }
 
 pub(crate) unsafe fn MPI_Waitall(
@@ -146,9 +153,8 @@ pub(crate) unsafe fn MPI_Waitall(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let mut store = |index, status| store_at(statuses, index, status);
-        request::wait_all(vci()?, ids, call, &mut store)?;
-        generalized::complete_all(&before, statuses);
-        Ok(())
+        let outcome = request::wait_all(vci()?, ids, call, &mut store);
+        end_all(outcome, &before, statuses)
     };
     // SAFETY: passed on.
     unsafe { run_on_array(call, count, requests, body) }
@@ -171,32 +177,30 @@ pub(crate) unsafe fn MPI_Testall(
         };
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(done) };
-        if tested? {
-            generalized::complete_all(&before, statuses);
+        if done {
+            return end_all(tested.map(drop), &before, statuses);
         }
-        Ok(())
+        tested.map(drop)
     };
     // SAFETY: passed on.
     unsafe { run_on_array("MPI_Testall", count, requests, body) }
 }
 
 /// Stores what was found of one of several requests.
+///
+/// # Errors
+/// What the operation, or the functions of a generalized request, failed with.
 pub(crate) fn report_any(
     found: Any,
     before: &[RequestId],
     index: *mut i32,
     flag: Option<*mut i32>,
     status: *mut MPI_Status,
-) {
-    let (position, done, what) = match found {
-        Any::Done(position, what) => {
-            let what = before
-                .get(position)
-                .map_or(what, |&id| generalized::complete(id, what, status));
-            (position as i32, true, Some(what))
-        }
-        Any::NoneActive => (MPI_UNDEFINED, true, Some(Status::EMPTY)),
-        Any::NotYet => (MPI_UNDEFINED, false, None),
+) -> Result<()> {
+    let (position, done) = match &found {
+        Any::Done(position, _) | Any::Failed(position, _) => (*position as i32, true),
+        Any::NoneActive => (MPI_UNDEFINED, true),
+        Any::NotYet => (MPI_UNDEFINED, false),
     };
     // SAFETY: the results are writable (crate head).
     unsafe {
@@ -205,11 +209,18 @@ pub(crate) fn report_any(
             *flag = i32::from(done);
         }
     }
-    match what {
+    match found {
+        Any::Done(position, what) => {
+            let id = before.get(position).copied().unwrap_or(RequestId::NULL);
+            generalized::complete_one(id, what, status)
+        }
+        Any::Failed(_, error) => Err(error),
         // The empty status has MPI_SUCCESS as its error (MPI-5.0, section 3.7.3).
-        Some(what) if position == MPI_UNDEFINED => store(status, what),
-        Some(what) => store_single(status, what),
-        None => {}
+        Any::NoneActive => {
+            store(status, Status::EMPTY);
+            Ok(())
+        }
+        Any::NotYet => Ok(()),
     }
 }
 
@@ -223,8 +234,7 @@ pub(crate) unsafe fn MPI_Waitany(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let found = request::wait_any(vci()?, ids, call)?;
-        report_any(found, &before, index, None, status);
-        Ok(())
+        report_any(found, &before, index, None, status)
     };
     // SAFETY: passed on.
     unsafe { run_on_array(call, count, requests, body) }
@@ -240,8 +250,7 @@ pub(crate) unsafe fn MPI_Testany(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let found = request::test_any(vci()?, ids)?;
-        report_any(found, &before, index, Some(flag), status);
-        Ok(())
+        report_any(found, &before, index, Some(flag), status)
     };
     // SAFETY: passed on.
     unsafe { run_on_array("MPI_Testany", count, requests, body) }
@@ -259,16 +268,8 @@ unsafe fn some(
         let before = generalized::remember(ids);
         let mut done = 0usize;
         let outcome = request::complete_some(vci()?, ids, call, waits, &mut |index, status| {
-            // SAFETY: the arrays have `incount` entries (crate head).
+            // SAFETY: the array has `incount` entries (crate head).
             unsafe { *indices.add(done) = index as i32 };
-            let target = if statuses.is_null() {
-                statuses
-            } else {
-                statuses.wrapping_add(done)
-            };
-            let status = before
-                .get(index)
-                .map_or(status, |&id| generalized::complete(id, status, target));
             store_at(statuses, done, status);
             done += 1;
         });
@@ -280,7 +281,16 @@ unsafe fn some(
                 done as i32
             }
         };
-        outcome.map(drop)
+        if before.is_empty() {
+            return outcome.map(drop);
+        }
+        // SAFETY: the first entries were stored above.
+        let indices = unsafe { std::slice::from_raw_parts(indices, done) };
+        let ended: Vec<RequestId> = indices
+            .iter()
+            .map(|&index| before[index as usize])
+            .collect();
+        end_all(outcome.map(drop), &ended, statuses)
     };
     // SAFETY: passed on.
     unsafe { run_on_array(call, incount, requests, body) }
@@ -316,8 +326,7 @@ pub(crate) unsafe fn MPI_Request_free(request: *mut MPI_Request) -> i32 {
     let before = *id;
     run("MPI_Request_free", comm_handle(before), || {
         request::free(vci()?, id)?;
-        generalized::free(before);
-        Ok(())
+        generalized::free(before)
     })
 }
 
@@ -325,7 +334,7 @@ pub(crate) unsafe fn MPI_Cancel(request: *mut MPI_Request) -> i32 {
     // SAFETY: the handle is readable (crate head).
     let id = RequestId(unsafe { *request } as u64);
     run("MPI_Cancel", comm_handle(id), || {
-        if generalized::cancel(id) {
+        if generalized::cancel(id)? {
             return Ok(());
         }
         request::cancel(vci()?, id)

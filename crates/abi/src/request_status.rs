@@ -9,6 +9,7 @@ use mpi_abi_sys::types::{MPI_Request, MPI_Status};
 
 use crate::env::require_process;
 use crate::error::run;
+use crate::generalized;
 use crate::request::{comm_handle, report_any, run_on_array, store_at};
 use crate::status::store;
 
@@ -23,7 +24,7 @@ pub(crate) unsafe fn MPI_Request_get_status(
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(found.is_some()) };
         if let Some(found) = found {
-            store(status, found);
+            store(status, generalized::peek(id, found)?);
         }
         Ok(())
     })
@@ -40,7 +41,7 @@ fn peek_all(ids: &[RequestId]) -> Result<(Vec<(usize, Status)>, usize)> {
         }
         active += 1;
         if let Some(status) = request::peek(vci, id)? {
-            done.push((index, status));
+            done.push((index, generalized::peek(id, status)?));
         }
     }
     Ok((done, active))
@@ -82,8 +83,7 @@ pub(crate) unsafe fn MPI_Request_get_status_any(
             None if active == 0 => Any::NoneActive,
             None => Any::NotYet,
         };
-        report_any(found, &[], index, Some(flag), status);
-        Ok(())
+        report_any(found, &[], index, Some(flag), status)
     };
     let call = "MPI_Request_get_status_any";
     // SAFETY: passed on; nothing is written.

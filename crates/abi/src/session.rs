@@ -17,8 +17,9 @@ use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_S
 
 use crate::buffer;
 use crate::env::{self, require_process, store_text};
+use crate::errhandler;
 use crate::error::{self, Null, raise_to};
-use crate::handle::{GROUPS, HANDLERS, INFOS, SESSIONS};
+use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
 use crate::naming::named;
 use crate::status::CountOut;
@@ -27,6 +28,13 @@ use crate::sync::AtomicU64;
 /// A session.
 pub(crate) struct Session {
     error_handler: AtomicU64,
+}
+
+impl Session {
+    /// Its error handler.
+    pub(crate) fn handler(&self) -> u64 {
+        self.error_handler.load(Ordering::Relaxed)
+    }
 }
 
 /// Names of the process sets.
@@ -40,9 +48,7 @@ fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> 
     let found = SESSIONS.find(session, "session");
     let handler = found
         .as_ref()
-        .map_or(MPI_ERRORS_ARE_FATAL as u64, |session| {
-            session.error_handler.load(Ordering::Relaxed)
-        });
+        .map_or(MPI_ERRORS_ARE_FATAL as u64, |session| session.handler());
     match found.and_then(body) {
         Ok(()) => 0,
         Err(error) => raise_to(call, handler as usize, session, error),
@@ -78,8 +84,8 @@ pub(crate) unsafe fn MPI_Session_init(
     let call = "MPI_Session_init";
     let made = || {
         let level = level(info)?;
-        error::define_predefined();
-        HANDLERS.find(errhandler, "errhandler")?;
+        errhandler::define_predefined();
+        errhandler::check(errhandler)?;
         env::join_engine(call, level)?;
         let made = SESSIONS.insert(Arc::new(Session {
             error_handler: AtomicU64::new(errhandler as u64),
@@ -205,7 +211,7 @@ pub(crate) unsafe fn MPI_Group_from_session_pset(
 
 pub(crate) fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> i32 {
     run("MPI_Session_set_errhandler", session, |object| {
-        HANDLERS.find(errhandler, "errhandler")?;
+        errhandler::check(errhandler)?;
         object
             .error_handler
             .store(errhandler as u64, Ordering::Relaxed);
@@ -218,7 +224,7 @@ pub(crate) unsafe fn MPI_Session_get_errhandler(
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
     run("MPI_Session_get_errhandler", session, |object| {
-        let handle = object.error_handler.load(Ordering::Relaxed) as usize;
+        let handle = errhandler::lend(object.handler());
         // SAFETY: the result is writable (crate head).
         unsafe { *errhandler = handle };
         Ok(())
@@ -228,7 +234,7 @@ pub(crate) unsafe fn MPI_Session_get_errhandler(
 pub(crate) fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: i32) -> i32 {
     let call = "MPI_Session_call_errhandler";
     run(call, session, |object| {
-        let handler = object.error_handler.load(Ordering::Relaxed) as usize;
+        let handler = object.handler() as usize;
         let error = Error::new(ErrorClass(errorcode), "the program raised this error");
         raise_to(call, handler, session, error);
         Ok(())

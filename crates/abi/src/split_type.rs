@@ -55,7 +55,8 @@ pub(crate) unsafe fn MPI_Comm_split_type(
             }
             abi::MPI_UNDEFINED => create::split(&parent, UNDEFINED, key, call)?,
             _ => {
-                let expected = "a split type of the standard or MPI_UNDEFINED";
+                let expected = "MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, \
+                                MPI_COMM_TYPE_RESOURCE_GUIDED or MPI_UNDEFINED";
                 return Err(Error::argument(
                     ErrorClass::ERR_ARG,
                     "split_type",

@@ -37,7 +37,8 @@ pub(crate) fn store_single(target: *mut MPI_Status, status: Status) {
     }
 }
 
-fn bytes(status: &MPI_Status) -> u64 {
+/// The packed bytes that a status tells of.
+pub(crate) fn bytes(status: &MPI_Status) -> u64 {
     u64::from(status.MPI_internal[1] as u32) | u64::from(status.MPI_internal[2] as u32) << 32
 }
 

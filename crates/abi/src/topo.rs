@@ -2,6 +2,7 @@
 //! Virtual topologies (MPI-5.0, chapter 8).
 #![expect(clippy::too_many_arguments, reason = "the standard's argument lists")]
 
+use engine::comm::Comm;
 use engine::p2p::PROC_NULL;
 use engine::topo::graph::Edge;
 use engine::topo::{self, Cart, DistGraph, Graph, Topology, cart, graph};
@@ -9,6 +10,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
 
+use crate::coll::intra;
 use crate::comm::publish;
 use crate::env::require_process;
 use crate::error::run;
@@ -93,7 +95,7 @@ pub(crate) unsafe fn MPI_Cart_create(
 ) -> i32 {
     let _ = reorder;
     run("MPI_Cart_create", comm_old, || {
-        let comm = COMMS.share(comm_old, "comm_old")?;
+        let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have `ndims` entries (crate head).
         let (dims, periods) = unsafe {
             (
@@ -165,24 +167,26 @@ pub(crate) unsafe fn MPI_Cart_get(
     })
 }
 
+/// The error of coordinates outside the grid: the first of them that is.
+#[cold]
+fn outside(cart: &Cart, coords: &[i32]) -> Error {
+    let is_outside = |index: &usize| {
+        let inside = 0..cart.dims[*index] as i32;
+        !cart.periods[*index] && !inside.contains(&coords[*index])
+    };
+    let index = (0..coords.len()).find(is_outside).unwrap_or(0);
+    let expected = format!("0..{}: the dimension is no ring", cart.dims[index] - 1);
+    let error = Error::argument(ErrorClass::ERR_ARG, "coords", coords[index], expected);
+    error.at_index(index)
+}
+
 pub(crate) unsafe fn MPI_Cart_rank(comm: MPI_Comm, coords: *const i32, rank: *mut i32) -> i32 {
     run("MPI_Cart_rank", comm, || {
         let cart = topo::cart(COMMS.find(comm, "comm")?)?;
         // SAFETY: the array has an entry for each dimension (crate head).
         let coords = unsafe { numbers(coords, cart.dimensions() as i32, "ndims", "coords") }?;
         let found = cart.rank(coords.iter().map(|&coord| i64::from(coord)));
-        let found = found.ok_or_else(|| {
-            let expected = format!(
-                "coordinates below {:?}, any where the grid is a ring",
-                cart.dims
-            );
-            Error::argument(
-                ErrorClass::ERR_ARG,
-                "coords",
-                format!("{coords:?}"),
-                expected,
-            )
-        })?;
+        let found = found.ok_or_else(|| outside(cart, coords))?;
         // SAFETY: the result is writable (crate head).
         unsafe { *rank = found as i32 };
         Ok(())
@@ -242,7 +246,7 @@ pub(crate) unsafe fn MPI_Cart_map(
     newrank: *mut i32,
 ) -> i32 {
     run("MPI_Cart_map", comm, || {
-        let object = COMMS.find(comm, "comm")?;
+        let object = intra(comm, "comm")?;
         // SAFETY: the program's arrays have `ndims` entries (crate head).
         let (dims, periods) = unsafe {
             (
@@ -266,21 +270,24 @@ const fn place(rank: i32, size: u32) -> i32 {
     }
 }
 
-/// The arrays that describe a graph.
+/// The arrays that describe a graph; how long one of them is depends on the arguments before it, which are checked first.
 ///
 /// # Safety
 /// `index` has `nnodes` entries, `edges` as many as the last of them says.
 unsafe fn graph_arrays<'a>(
+    comm: &Comm,
     nnodes: i32,
     index: *const i32,
     edges: *const i32,
 ) -> Result<(&'a [i32], &'a [i32])> {
+    Graph::check_nodes(usize::try_from(nnodes).unwrap_or(0), comm.size() as u32)?;
     // SAFETY: the caller's promise.
-    unsafe {
-        let index = numbers(index, nnodes, "nnodes", "index")?;
-        let count = index.last().copied().unwrap_or(0);
-        Ok((index, numbers(edges, count, "index", "edges")?))
-    }
+    let index = unsafe { numbers(index, nnodes, "nnodes", "indx") }?;
+    Graph::check_index(index)?;
+    let count = index.last().copied().unwrap_or(0);
+    // SAFETY: the caller's promise.
+    let edges = unsafe { numbers(edges, count, "indx", "edges") }?;
+    Ok((index, edges))
 }
 
 pub(crate) unsafe fn MPI_Graph_create(
@@ -293,9 +300,9 @@ pub(crate) unsafe fn MPI_Graph_create(
 ) -> i32 {
     let _ = reorder;
     run("MPI_Graph_create", comm_old, || {
-        let comm = COMMS.share(comm_old, "comm_old")?;
+        let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays (crate head).
-        let (index, edges) = unsafe { graph_arrays(nnodes, index, edges) }?;
+        let (index, edges) = unsafe { graph_arrays(&comm, nnodes, index, edges) }?;
         publish(graph::create(&comm, index, edges)?, comm_graph)
     })
 }
@@ -308,9 +315,9 @@ pub(crate) unsafe fn MPI_Graph_map(
     newrank: *mut i32,
 ) -> i32 {
     run("MPI_Graph_map", comm, || {
-        let object = COMMS.find(comm, "comm")?;
+        let object = intra(comm, "comm")?;
         // SAFETY: the program's arrays (crate head).
-        let (index, edges) = unsafe { graph_arrays(nnodes, index, edges) }?;
+        let (index, edges) = unsafe { graph_arrays(&object, nnodes, index, edges) }?;
         let graph = Graph::new(index, edges, object.size() as u32)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *newrank = place(object.rank(), graph.index.len() as u32) };
@@ -339,6 +346,8 @@ pub(crate) unsafe fn MPI_Graph_get(
 ) -> i32 {
     run("MPI_Graph_get", comm, || {
         let graph = topo::graph(COMMS.find(comm, "comm")?)?;
+        check_room("maxindex", maxindex, graph.index.len())?;
+        check_room("maxedges", maxedges, graph.edges.len())?;
         // SAFETY: the arrays have as many entries as the program says (crate head).
         unsafe {
             store(graph.index.iter().copied(), index, maxindex);
@@ -372,6 +381,7 @@ pub(crate) unsafe fn MPI_Graph_neighbors(
         let graph = topo::graph(COMMS.find(comm, "comm")?)?;
         let rank = rank_in(rank, graph.index.len() as u32)?;
         let found = graph.neighbours(rank).iter().copied();
+        check_room("maxneighbors", maxneighbors, found.len())?;
         // SAFETY: the array has `maxneighbors` entries (crate head).
         unsafe { store(found, neighbors, maxneighbors) };
         Ok(())
@@ -383,13 +393,18 @@ fn is_weighted(weights: *const i32) -> bool {
     weights as usize != abi::MPI_UNWEIGHTED
 }
 
-/// The weights of `count` edges; none where the program passed MPI_UNWEIGHTED or MPI_WEIGHTS_EMPTY.
+/// The weights of `count` edges; none where the program passed MPI_UNWEIGHTED.
 ///
 /// # Safety
 /// `weights` is one of the constants or has `count` entries.
 unsafe fn weights(weights: *const i32, count: usize, argument: &'static str) -> Result<Vec<i32>> {
-    if !is_weighted(weights) || weights as usize == abi::MPI_WEIGHTS_EMPTY {
+    if !is_weighted(weights) || count == 0 {
         return Ok(Vec::new());
+    }
+    if weights as usize == abi::MPI_WEIGHTS_EMPTY {
+        let (value, expected) = ("MPI_WEIGHTS_EMPTY", format!("the weights of {count} edges"));
+        let class = ErrorClass::ERR_ARG;
+        return Err(Error::argument(class, argument, value, expected));
     }
     // SAFETY: the caller's promise.
     let found = unsafe { numbers(weights, count as i32, "degree", argument) }?;
@@ -401,6 +416,19 @@ unsafe fn weights(weights: *const i32, count: usize, argument: &'static str) -> 
         }
         None => Ok(found.to_vec()),
     }
+}
+
+/// Whether both arrays of weights are given, or neither.
+fn both_weighted(sourceweights: *const i32, destweights: *const i32) -> Result<bool> {
+    let unweighted = match (is_weighted(sourceweights), is_weighted(destweights)) {
+        (true, false) => "destweights",
+        (false, true) => "sourceweights",
+        (weighted, _) => return Ok(weighted),
+    };
+    let expected =
+        "weights, or MPI_WEIGHTS_EMPTY if there are no such edges: the other edges have some";
+    let (class, value) = (ErrorClass::ERR_ARG, "MPI_UNWEIGHTED");
+    Err(Error::argument(class, unweighted, value, expected))
 }
 
 pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
@@ -418,12 +446,12 @@ pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
     let _ = reorder;
     run("MPI_Dist_graph_create_adjacent", comm_old, || {
         crate::info::check(info)?;
-        let comm = COMMS.share(comm_old, "comm_old")?;
+        let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have as many entries as it says (crate head).
         let graph = unsafe {
             let sources = numbers(sources, indegree, "indegree", "sources")?;
             let destinations = numbers(destinations, outdegree, "outdegree", "destinations")?;
-            let weighted = is_weighted(sourceweights) && is_weighted(destweights);
+            let weighted = both_weighted(sourceweights, destweights)?;
             let both = (
                 weights(sourceweights, sources.len(), "sourceweights")?,
                 weights(destweights, destinations.len(), "destweights")?,
@@ -452,7 +480,7 @@ pub(crate) unsafe fn MPI_Dist_graph_create(
     let _ = reorder;
     run("MPI_Dist_graph_create", comm_old, || {
         crate::info::check(info)?;
-        let comm = COMMS.share(comm_old, "comm_old")?;
+        let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have as many entries as it says (crate head).
         let (sources, degrees) = unsafe {
             (
@@ -460,22 +488,15 @@ pub(crate) unsafe fn MPI_Dist_graph_create(
                 numbers(degrees, n, "n", "degrees")?,
             )
         };
-        let total = degrees.iter().try_fold(0i32, |sum, &degree| {
-            if degree < 0 {
-                None
-            } else {
-                sum.checked_add(degree)
-            }
-        });
-        let total = total.ok_or_else(|| {
-            let expected = "numbers of edges, 0 or more";
-            Error::argument(
-                ErrorClass::ERR_ARG,
-                "degrees",
-                format!("{degrees:?}"),
-                expected,
-            )
-        })?;
+        graph::check_ranks(&comm, "sources", sources)?;
+        let mut total = 0i32;
+        for (index, &degree) in degrees.iter().enumerate() {
+            let sum = total.checked_add(degree).filter(|_| degree >= 0);
+            total = sum.ok_or_else(|| {
+                let expected = "0 or more edges, fewer than 2^31 in all";
+                Error::argument(ErrorClass::ERR_ARG, "degrees", degree, expected).at_index(index)
+            })?;
+        }
         // SAFETY: as above.
         let (destinations, given) = unsafe {
             (
@@ -526,6 +547,9 @@ pub(crate) unsafe fn MPI_Dist_graph_neighbors(
 ) -> i32 {
     run("MPI_Dist_graph_neighbors", comm, || {
         let graph = topo::dist_graph(COMMS.find(comm, "comm")?)?;
+        // Of more neighbours than there is room for the first ones are told (MPI-5.0, section 8.5.5).
+        check_room("maxindegree", maxindegree, 0)?;
+        check_room("maxoutdegree", maxoutdegree, 0)?;
         // SAFETY: the arrays have as many entries as the program says (crate head); weights only where it wants them.
         unsafe {
             store(graph.sources.iter().copied(), sources, maxindegree);

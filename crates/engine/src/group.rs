@@ -133,34 +133,33 @@ impl Group {
     /// The ranks that triplets (first, last, stride) stand for (MPI_Group_range_incl).
     ///
     /// # Errors
-    /// When a stride is zero.
-    pub fn expand_ranges(ranges: &[[i32; 3]]) -> Result<Vec<i32>> {
+    /// When a stride is zero, a rank is outside the group or occurs twice.
+    pub fn expand_ranges(&self, ranges: &[[i32; 3]]) -> Result<Vec<i32>> {
+        let wrong = |class, index: usize, expected: String| {
+            let [first, last, stride] = ranges[index];
+            let value = format!("({first}, {last}, {stride})");
+            Err(Error::argument(class, "ranges", value, expected).at_index(index))
+        };
+        let mut seen = vec![false; self.members.len()];
         let mut ranks = Vec::new();
-        for (index, &[first, last, stride]) in ranges.iter().enumerate() {
+        for (index, range) in ranges.iter().enumerate() {
+            let [first, last, stride] = range.map(i64::from);
             if stride == 0 {
-                let value = format!("({first}, {last}, 0) at index {index}");
-                return Err(Error::argument(
-                    ErrorClass::ERR_ARG,
-                    "ranges",
-                    value,
-                    "a stride other than 0",
-                ));
+                let expected = "a stride other than 0".to_owned();
+                return wrong(ErrorClass::ERR_ARG, index, expected);
             }
-            let mut rank = first;
-            while if stride > 0 {
-                rank <= last
-            } else {
-                rank >= last
-            } {
-                ranks.push(rank);
-                rank = rank.checked_add(stride).ok_or_else(|| {
-                    Error::argument(
-                        ErrorClass::ERR_ARG,
-                        "ranges",
-                        index,
-                        "ranks within the group",
-                    )
-                })?;
+            let way = last - first;
+            if way != 0 && (way < 0) != (stride < 0) {
+                continue;
+            }
+            for step in 0..=way / stride {
+                let rank = first + step * stride;
+                let place = usize::try_from(rank).ok();
+                match place.and_then(|place| seen.get_mut(place)) {
+                    Some(seen) if !*seen => *seen = true,
+                    _ => return wrong(ErrorClass::ERR_RANK, index, self.distinct_ranks()),
+                }
+                ranks.push(rank as i32);
             }
         }
         Ok(ranks)
@@ -169,27 +168,24 @@ impl Group {
     fn check_ranks(&self, ranks: &[i32]) -> Result<()> {
         let mut seen = vec![false; self.members.len()];
         for (index, &rank) in ranks.iter().enumerate() {
-            let expected = format!(
-                "a rank of the group, 0..{}, given once",
-                i64::from(self.size()) - 1
-            );
-            match usize::try_from(rank)
-                .ok()
-                .and_then(|rank| seen.get_mut(rank))
-            {
+            let place = usize::try_from(rank).ok();
+            match place.and_then(|place| seen.get_mut(place)) {
                 Some(seen) if !*seen => *seen = true,
                 _ => {
-                    let value = format!("{rank} at index {index}");
-                    return Err(Error::argument(
-                        ErrorClass::ERR_RANK,
-                        "ranks",
-                        value,
-                        expected,
-                    ));
+                    let (class, expected) = (ErrorClass::ERR_RANK, self.distinct_ranks());
+                    return Err(Error::argument(class, "ranks", rank, expected).at_index(index));
                 }
             }
         }
         Ok(())
+    }
+
+    /// What lists of ranks have to be, for error texts.
+    fn distinct_ranks(&self) -> String {
+        match self.size() {
+            0 => "no rank, because the group is empty".to_owned(),
+            size => format!("ranks of the group, 0..{}, each given once", size - 1),
+        }
     }
 
     /// How this group compares with another.
@@ -226,10 +222,28 @@ mod tests {
         assert!(
             a.include(&[1, 1]).is_err() && a.include(&[3]).is_err() && a.include(&[-1]).is_err()
         );
-        assert_eq!(
-            Group::expand_ranges(&[[4, 0, -2], [1, 1, 1]]).unwrap(),
-            [4, 2, 0, 1]
-        );
+    }
+
+    #[test]
+    fn ranges_are_ranks_of_the_group_given_once() {
+        let group = Group::new([9, 8, 7, 6, 5]);
+        let expand = |ranges: &[[i32; 3]]| group.expand_ranges(ranges);
+        assert_eq!(expand(&[[4, 0, -2], [1, 1, 1]]).unwrap(), [4, 2, 0, 1]);
+        assert_eq!(expand(&[[0, 4, 3], [4, 9, -1]]).unwrap(), [0, 3]);
+        assert_eq!(expand(&[[2, 2, i32::MIN]]).unwrap(), [2]);
+        for wrong in [
+            [0, i32::MAX, 1],
+            [0, i32::MIN, -1],
+            [-1, 0, 1],
+            [3, 5, 2],
+            [0, 0, 0],
+        ] {
+            let text = expand(&[[4, 4, 1], wrong]).unwrap_err().to_string();
+            let [first, last, stride] = wrong;
+            let said = format!("'ranges' is ({first}, {last}, {stride}) at index 1");
+            assert!(text.contains(&said), "{text}");
+        }
+        assert!(expand(&[[0, 2, 1], [2, 2, 1]]).is_err());
     }
 
     /// Groups of up to 8 of 10 processes in any order.

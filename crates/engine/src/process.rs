@@ -287,6 +287,15 @@ impl Process {
         });
     }
 
+    /// The C face's error handlers of all communicators, also of those that were freed while operations are pending on them.
+    pub fn error_handlers(&self) -> Vec<u64> {
+        let handler = |comm: &Arc<Comm>| comm.error_handler.load(Ordering::Relaxed);
+        self.with_comms(|comms| {
+            let all = comms.alive.iter().chain(&comms.freed);
+            all.map(handler).collect()
+        })
+    }
+
     /// Number of communicators that are not freed.
     #[cfg(test)]
     pub(crate) fn alive(&self) -> usize {

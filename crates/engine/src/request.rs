@@ -63,6 +63,47 @@ pub(crate) fn stale(id: RequestId) -> Error {
     Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
 }
 
+/// The error of a start of what cannot be started: a request that is not persistent, or is active, or none.
+#[cold]
+pub(crate) fn not_startable(state: &VciState, id: RequestId) -> Error {
+    let is_persistent = state
+        .ops
+        .find(id)
+        .is_some_and(|index| state.ops.op(index).has(flag::PERSISTENT));
+    let (value, expected) = match describe(state, id) {
+        Some(kind) if is_persistent => (
+            format!("{:#x}, an active persistent request of {kind}", id.0),
+            "one that is not active: complete it first",
+        ),
+        Some(kind) => (
+            format!("{:#x}, a request of {kind} that is not persistent", id.0),
+            "a persistent request, as MPI_Send_init and its relatives make",
+        ),
+        None if id == RequestId::NULL => (
+            "MPI_REQUEST_NULL".to_owned(),
+            "a persistent request, as MPI_Send_init and its relatives make",
+        ),
+        None => return stale(id),
+    };
+    Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
+}
+
+/// What a live request belongs to.
+fn describe(state: &VciState, id: RequestId) -> Option<String> {
+    if id == RequestId::SENT {
+        return Some("a send".to_owned());
+    }
+    if let Some((call, _)) = collective_of(state, id) {
+        return Some(call.to_string());
+    }
+    let kind = match state.ops.op(state.ops.find(id)?).role() {
+        Role::Send => "a send",
+        Role::Task => "a generalized operation",
+        _ => "a receive",
+    };
+    Some(kind.to_owned())
+}
+
 /// Whether a request does not count for waiting: null, or persistent and not started.
 fn is_idle(state: &VciState, id: RequestId) -> bool {
     id == RequestId::NULL
@@ -168,14 +209,22 @@ fn failed(class: i32, text: String) -> Error {
     )
 }
 
+/// Whether a request is null or lives.
+fn is_live(state: &VciState, id: RequestId) -> bool {
+    id == RequestId::NULL || state.ops.find(id).is_some()
+}
+
 fn check_live(state: &VciState, ids: &[RequestId]) -> Result<()> {
-    match ids
-        .iter()
-        .find(|&&id| id != RequestId::NULL && state.ops.find(id).is_none())
-    {
-        Some(&id) => Err(stale(id)),
+    match ids.iter().position(|&id| !is_live(state, id)) {
+        Some(index) => Err(in_array(stale(ids[index]), index)),
         None => Ok(()),
     }
+}
+
+/// An error about a request, which is one of an array.
+#[cold]
+pub fn in_array(error: Error, index: usize) -> Error {
+    error.renamed(|_| "array_of_requests").at_index(index)
 }
 
 /// Waits for one request (MPI_Wait).
@@ -235,7 +284,9 @@ pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
         if is_idle(state, *id) {
             return Ok(Some(Status::EMPTY));
         }
-        check_live(state, &[*id])?;
+        if !is_live(state, *id) {
+            return Err(stale(*id));
+        }
         if state.is_complete(*id) {
             let (status, text) = finish(state, id);
             return outcome(status, text).map(Some);
@@ -310,13 +361,15 @@ pub fn test_all(
 pub enum Any {
     /// This one completed.
     Done(usize, Status),
+    /// This one completed with an error.
+    Failed(usize, Error),
     /// There is no active request.
     NoneActive,
     /// None is complete yet (tests only).
     NotYet,
 }
 
-fn any_now(state: &mut VciState, ids: &mut [RequestId]) -> Result<Any> {
+fn any_now(state: &mut VciState, ids: &mut [RequestId]) -> Any {
     let mut active = false;
     for (index, id) in ids.iter_mut().enumerate() {
         if is_idle(state, *id) {
@@ -326,26 +379,26 @@ fn any_now(state: &mut VciState, ids: &mut [RequestId]) -> Result<Any> {
         if state.is_complete(*id) {
             let (status, text) = finish(state, id);
             return match outcome(status, text) {
-                Ok(status) => Ok(Any::Done(index, status)),
-                Err(error) => Err(error),
+                Ok(status) => Any::Done(index, status),
+                Err(error) => Any::Failed(index, error),
             };
         }
     }
-    Ok(if active { Any::NotYet } else { Any::NoneActive })
+    if active { Any::NotYet } else { Any::NoneActive }
 }
 
-/// Waits for one of several requests (MPI_Waitany). `failed_index` tells which one an error belongs to.
+/// Waits for one of several requests (MPI_Waitany).
 ///
 /// # Errors
-/// MPI_ERR_REQUEST, or the operation's error.
+/// MPI_ERR_REQUEST.
 pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<Any> {
     check_live(&vci.enter(), ids)?;
-    let mut result = Ok(Any::NotYet);
+    let mut found = Any::NotYet;
     vci.wait_until(call, |state| {
-        result = any_now(state, ids);
-        !matches!(result, Ok(Any::NotYet))
+        found = any_now(state, ids);
+        !matches!(found, Any::NotYet)
     })?;
-    result
+    Ok(found)
 }
 
 /// Completes one of several requests if any can be (MPI_Testany).
@@ -355,10 +408,10 @@ pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<
 pub fn test_any(vci: &Vci, ids: &mut [RequestId]) -> Result<Any> {
     check_live(&vci.enter(), ids)?;
     // The guard must be gone before the poll takes it again.
-    let first = any_now(&mut vci.enter(), ids)?;
+    let first = any_now(&mut vci.enter(), ids);
     if matches!(first, Any::NotYet) {
         vci.poll();
-        return any_now(&mut vci.enter(), ids);
+        return Ok(any_now(&mut vci.enter(), ids));
     }
     Ok(first)
 }
@@ -430,7 +483,9 @@ pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
             vci.poll();
         }
         let guard = vci.enter();
-        check_live(&guard, &[id])?;
+        if !is_live(&guard, id) {
+            return Err(stale(id));
+        }
         if let Some(index) = guard.ops.find(id).filter(|_| guard.is_complete(id)) {
             return Ok(Some(status_of(&guard, index)));
         }

@@ -64,16 +64,22 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let call = "Communicator::connect";
         self.run(call, |this| {
             let local_leader = number("leader", leader)?;
-            let bridge = match bridge {
-                _ if this.rank() != leader => None,
-                Some((comm, rank)) => Some((comm.shared(), number("bridge", rank)?)),
+            let bridge = (this.rank() == leader).then(|| match bridge {
+                Some((comm, rank)) => Ok((comm.shared().clone(), number("bridge", rank)?)),
                 None => {
                     let expected = "a communicator with the other leader, at the leader";
                     let class = ErrorClass::ERR_COMM;
-                    return Err(Error::argument(class, "bridge", "None", expected));
+                    Err(Error::argument(class, "bridge", "None", expected))
                 }
-            };
-            let made = inter::create(this.shared(), local_leader, bridge, tag, call)?;
+            });
+            let made = inter::create(this.shared(), local_leader, bridge, tag, call);
+            let made = made.map_err(|error| {
+                error.renamed(|argument| match argument {
+                    "local_leader" => "leader",
+                    "remote_leader" => "bridge",
+                    other => other,
+                })
+            })?;
             Ok(InterCommunicator::new(Self::owned(made)))
         })
     }

@@ -379,7 +379,8 @@ pub fn wait_any<'scope, B>(
             let request = requests.remove(index);
             Ok(Some((index, Status(status), request.buffer)))
         }
-        _ => Err(Error::new(
+        Any::Failed(_, error) => Err(report(comm, "wait_any", error)),
+        Any::NoneActive | Any::NotYet => Err(Error::new(
             ErrorClass::ERR_REQUEST,
             "all requests were waited for before",
         )

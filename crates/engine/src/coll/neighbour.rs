@@ -20,7 +20,7 @@ pub fn degrees(comm: &Comm) -> Result<(usize, usize)> {
 
 fn neighbours(comm: &Comm) -> Result<(Vec<i32>, Vec<i32>)> {
     let topology = comm.topology().ok_or_else(|| {
-        let (value, expected) = ("no topology", "a grid or a graph");
+        let (value, expected) = ("a communicator without a topology", "a grid or a graph");
         Error::argument(ErrorClass::ERR_TOPOLOGY, "comm", value, expected)
     })?;
     Ok(topology.neighbours(comm.rank() as u32))

@@ -145,14 +145,16 @@ impl Block {
         }
     }
 
+    /// The address of the first byte and that behind the last one; `None` if there is no byte, or if they do not fit into the address space.
+    pub fn reach(&self) -> Option<(usize, usize)> {
+        let (first, bytes) = self.layout.span(self.count)?;
+        let start = (self.base.0 as usize).wrapping_add_signed(first as isize);
+        (bytes > 0).then_some((start, start.checked_add(bytes)?))
+    }
+
     /// Whether no byte between the first and the last of one block lies between those of the other.
     fn is_apart_from(&self, other: &Self) -> bool {
-        let reach = |block: &Self| {
-            let (first, bytes) = block.layout.span(block.count)?;
-            let start = (block.base.0 as usize).wrapping_add_signed(first as isize);
-            Some((start, start.checked_add(bytes)?))
-        };
-        match (reach(self), reach(other)) {
+        match (self.reach(), other.reach()) {
             (Some(mine), Some(theirs)) => mine.1 <= theirs.0 || theirs.1 <= mine.0,
             _ => false,
         }

@@ -123,6 +123,7 @@ fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Resul
 /// # Errors
 /// When there is no context left.
 pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
+    parent.has_plans.store(true, Ordering::Relaxed);
     let comm = new_twin(parent);
     comm.set_name(&parent.name());
     comm.handle
@@ -257,7 +258,7 @@ pub fn split(
 /// (MPI_Comm_create).
 ///
 /// # Errors
-/// MPI_ERR_GROUP when the group is no subset.
+/// MPI_ERR_GROUP when the group is no subset, or when its members named different groups.
 pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<Option<Arc<Comm>>> {
     check_subset(parent, group)?;
     // Members of one group share the colour that is their first member's rank; keys keep the group's order.
@@ -273,7 +274,25 @@ pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<O
         }
         _ => (UNDEFINED, 0),
     };
-    split(parent, color, key, call)
+    let made = split(parent, color, key, call)?;
+    match made {
+        Some(comm) if comm.group() != group => {
+            let (absent, strangers) = (
+                group.difference(comm.group()),
+                comm.group().difference(group),
+            );
+            comm.free();
+            let value = match (absent.members(), strangers.members()) {
+                ([], []) => "in another order at some of its members".to_owned(),
+                ([], strangers) => format!("smaller than at ranks {strangers:?} of the job"),
+                (absent, _) => format!("not that which ranks {absent:?} of the job, in it, named"),
+            };
+            let expected = "the same group at all of its members";
+            let error = Error::argument(ErrorClass::ERR_GROUP, "group", value, expected);
+            Err(parent.annotate(error))
+        }
+        made => Ok(made),
+    }
 }
 
 fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
@@ -284,7 +303,7 @@ fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
     match stranger {
         None => Ok(()),
         Some(stranger) => {
-            let value = format!("a group with process {stranger}");
+            let value = format!("a group with rank {stranger} of the job");
             Err(parent.annotate(Error::argument(
                 ErrorClass::ERR_GROUP,
                 "group",

@@ -50,28 +50,21 @@ async fn exchange(
 }
 
 /// An intercommunicator of the groups of two leaders' communicators (MPI_Intercomm_create). `peer` is significant at the
-/// local leader: a communicator that both leaders are in, and the other leader's rank there.
+/// local leader: a communicator that both leaders are in, and the other leader's rank there; or why there is none, which the other
+/// members learn.
 ///
 /// # Errors
 /// MPI_ERR_RANK for a leader outside its communicator, MPI_ERR_COMM when the groups overlap.
 pub fn create(
     local: &Arc<Comm>,
     local_leader: i32,
-    peer: Option<(&Arc<Comm>, i32)>,
+    peer: Option<Result<(Arc<Comm>, i32)>>,
     tag: i32,
     call: &'static str,
 ) -> Result<Arc<Comm>> {
     let leader = check_leader("local_leader", local_leader, local.size())?;
-    let bridge = match peer {
-        Some((comm, rank)) if local.rank() as u32 == leader => {
-            crate::p2p::check_tag(tag, false)?;
-            Some(Bridge {
-                round: Round::between(comm.clone(), tag as u32),
-                remote_leader: check_leader("remote_leader", rank, comm.peers as i32)?,
-            })
-        }
-        _ => None,
-    };
+    let peer = peer.filter(|_| local.rank() as u32 == leader);
+    let bridge = peer.map(|peer| bridge_over(peer?, tag));
     let made = connect(local.clone(), leader, bridge);
     let comm = block_on(local.vci, call, made)?;
     comm.tell_origin(call, local);
@@ -79,11 +72,29 @@ pub fn create(
     Ok(comm)
 }
 
+/// The local leader's way to the other one.
+fn bridge_over((comm, rank): (Arc<Comm>, i32), tag: i32) -> Result<Bridge> {
+    crate::p2p::check_tag(tag, false)?;
+    let remote_leader = check_leader("remote_leader", rank, comm.peers as i32)?;
+    if comm.peer(remote_leader) == comm.process.rank() {
+        let (value, expected) = (
+            format!("{rank}, the local leader itself"),
+            "the other leader",
+        );
+        let class = ErrorClass::ERR_RANK;
+        return Err(Error::argument(class, "remote_leader", value, expected));
+    }
+    Ok(Bridge {
+        round: Round::between(comm, tag as u32),
+        remote_leader,
+    })
+}
+
 /// An intercommunicator of two groups whose members need share no communicator (MPI_Intercomm_create_from_groups). The
 /// groups are given at all members; the text tells calls apart that are made at the same time.
 ///
 /// # Errors
-/// MPI_ERR_RANK for a leader outside its group, MPI_ERR_GROUP when this process is not in the local group.
+/// MPI_ERR_RANK for a leader outside its group, MPI_ERR_GROUP when this process is not in the local group or the groups overlap.
 pub fn create_from_groups(
     process: &'static Process,
     (local_group, local_leader): (&Group, i32),
@@ -93,6 +104,13 @@ pub fn create_from_groups(
 ) -> Result<Arc<Comm>> {
     let leader = check_leader("local_leader", local_leader, local_group.size() as i32)?;
     let remote = check_leader("remote_leader", remote_leader, remote_group.size() as i32)?;
+    let common = local_group.intersection(remote_group);
+    if let Some(first) = common.members().first() {
+        let value = format!("a group with rank {first} of the job, which is in 'local_group', too");
+        let expected = "groups without a common process";
+        let class = ErrorClass::ERR_GROUP;
+        return Err(Error::argument(class, "remote_group", value, expected));
+    }
     let Some(local) = create::create_from_group(process, local_group, text, call)? else {
         let expected = "a group with this process";
         let value = format!("{:?}", local_group.members());
@@ -103,9 +121,11 @@ pub fn create_from_groups(
             expected,
         ));
     };
-    let bridge = (local.rank() as u32 == leader).then(|| Bridge {
-        round: Round::between(process.meeting().clone(), create::hash(text)),
-        remote_leader: remote_group.members()[remote as usize],
+    let bridge = (local.rank() as u32 == leader).then(|| {
+        Ok(Bridge {
+            round: Round::between(process.meeting().clone(), create::hash(text)),
+            remote_leader: remote_group.members()[remote as usize],
+        })
     });
     let made = connect(local.clone(), leader, bridge);
     let comm = block_on(local.vci, call, made);
@@ -126,12 +146,21 @@ fn check_leader(argument: &'static str, rank: i32, size: i32) -> Result<u32> {
     ))
 }
 
-async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Result<Arc<Comm>> {
+/// Told by a leader that has no bridge, with the class of its error, instead of a proposal.
+const NO_BRIDGE: u64 = 1 << 62;
+
+async fn connect(
+    local: Arc<Comm>,
+    leader: u32,
+    bridge: Option<Result<Bridge>>,
+) -> Result<Arc<Comm>> {
     let process = local.process;
     let mut side = Round::new(local.clone());
     let inner = agree_context(&mut side, process.contexts.has_room()).await;
     let mut words = vec![0];
-    if bridge.is_some() {
+    if let Some(Err(error)) = &bridge {
+        words[0] = NO_BRIDGE | error.class().0 as u64;
+    } else if bridge.is_some() {
         // Whoever can make none says so, for the other side waits for it.
         let proposal = inner.as_ref().ok().map(|_| process.contexts.take());
         words[0] = proposal.and_then(Result::ok).map_or(NONE_LEFT, u64::from);
@@ -140,6 +169,17 @@ async fn connect(local: Arc<Comm>, leader: u32, bridge: Option<Bridge>) -> Resul
     // The leader's proposal is known to its group before the other side's is.
     let mut own = [words[0]];
     side.bcast_words(&mut own, leader).await;
+    if own[0] & !u64::from(u32::MAX) == NO_BRIDGE {
+        if let Ok(inner) = inner {
+            process.contexts.give_back(inner);
+        }
+        let class = ErrorClass(own[0] as i32);
+        let text = format!("the local leader, rank {leader}, got an error, which it tells");
+        return Err(bridge
+            .and_then(Result::err)
+            .unwrap_or_else(|| Error::new(class, text)));
+    }
+    let bridge = bridge.and_then(Result::ok);
     let remote = exchange(&mut side, leader, bridge, &words).await;
     let inner = inner?;
     let remote = remote.inspect_err(|_| process.contexts.give_back(inner))?;

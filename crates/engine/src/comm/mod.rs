@@ -18,7 +18,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use fabric::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
 use crate::coll::Membership;
@@ -180,6 +180,8 @@ pub struct Comm {
     pub(crate) buffer: crate::p2p::buffered::AttachedBuffer,
     /// Where the process's list has this communicator, while it is not freed.
     pub(crate) place: AtomicUsize,
+    /// Whether persistent collectives were made of it, which are pending on communicators of their own.
+    pub(crate) has_plans: AtomicBool,
     topology: OnceLock<Topology>,
     /// The part of the members that is on this machine; `None` inside if that is all.
     node: OnceLock<Option<Box<Node>>>,
@@ -242,6 +244,7 @@ impl Comm {
             attributes: Attributes::default(),
             buffer: crate::p2p::buffered::AttachedBuffer::default(),
             place: AtomicUsize::new(0),
+            has_plans: AtomicBool::new(false),
             topology: OnceLock::new(),
             node: OnceLock::new(),
         });
@@ -481,6 +484,11 @@ impl Comm {
     pub(crate) unsafe fn release_operation(&self) {
         // SAFETY: the guard makes the access exclusive.
         unsafe { *self.pending.get() -= 1 };
+    }
+
+    /// Whether the program has requests of it, which can fail after it was freed.
+    pub fn has_requests(&self) -> bool {
+        self.has_plans.load(Ordering::Relaxed) || !self.is_idle()
     }
 
     /// Whether no operation names this communicator.

@@ -192,7 +192,7 @@ fn halves(process: &'static Process, size: u32, low: u32) -> Arc<Comm> {
     let local = split(world, i32::from(upper), 0, "test").unwrap().unwrap();
     let local_leader = local.size() - 1;
     let remote_leader = if upper { low - 1 } else { size - 1 };
-    let peer = (local.rank() == local_leader).then_some((world, remote_leader as i32));
+    let peer = (local.rank() == local_leader).then(|| Ok((world.clone(), remote_leader as i32)));
     let connected = inter::create(&local, local_leader, peer, 12, "test").unwrap();
     local.free();
     connected

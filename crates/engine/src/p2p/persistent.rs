@@ -7,7 +7,7 @@ use super::{
     Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
 };
 use crate::comm::Comm;
-use crate::errors::{Error, ErrorClass, Result};
+use crate::errors::Result;
 use crate::protocol;
 use crate::request::{self, NO_PEER};
 use crate::task::{Started, go_on};
@@ -100,17 +100,13 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     }
     let mut guard = vci.enter();
     let state = &mut *guard;
-    let index = state.ops.find(id).ok_or_else(|| request::stale(id))?;
+    let Some(index) = state.ops.find(id) else {
+        return Err(request::not_startable(state, id));
+    };
     let op = state.ops.op_mut(index);
-    if !op.has(flag::PERSISTENT) || state.ops.record(index).kind != record_kind::INACTIVE {
-        return Err(Error::argument(
-            ErrorClass::ERR_REQUEST,
-            "request",
-            "active or not persistent",
-            "an inactive persistent request",
-        ));
+    if !op.has(flag::PERSISTENT) || op.record.kind != record_kind::INACTIVE {
+        return Err(request::not_startable(state, id));
     }
-    let op = state.ops.op_mut(index);
     op.error = 0;
     op.record.flags &= !flag::CANCELLED;
     if op.role() == Role::Task {

@@ -22,17 +22,24 @@ impl Cart {
     /// # Errors
     /// MPI_ERR_DIMS for a dimension below 1, or a grid of more ranks.
     pub fn new(dims: &[i32], periods: &[bool], ranks: u32) -> Result<Self> {
-        let mut cells = 1u32;
-        for &dim in dims {
-            let next = u32::try_from(dim)
-                .ok()
-                .filter(|&dim| dim > 0)
-                .and_then(|dim| cells.checked_mul(dim))
-                .filter(|&cells| cells <= ranks);
-            cells = next.ok_or_else(|| {
-                let expected = format!("dimensions of 1 and more, {ranks} ranks in all");
-                Error::argument(ErrorClass::ERR_DIMS, "dims", format!("{dims:?}"), expected)
-            })?;
+        if let Some(index) = dims.iter().position(|&dim| dim < 1) {
+            let (class, expected) = (ErrorClass::ERR_DIMS, "dimensions of 1 and more");
+            return Err(Error::argument(class, "dims", dims[index], expected).at_index(index));
+        }
+        let product = |cells: u64, &dim: &i32| cells.saturating_mul(dim as u64);
+        let cells = dims.iter().fold(1, product);
+        if cells > u64::from(ranks) {
+            let value = match cells {
+                u64::MAX => format!("{dims:?}"),
+                _ => format!("{dims:?}, which is {cells} ranks"),
+            };
+            let expected = format!("a grid of at most {ranks} ranks");
+            return Err(Error::argument(
+                ErrorClass::ERR_DIMS,
+                "dims",
+                value,
+                expected,
+            ));
         }
         Ok(Self {
             dims: dims.iter().map(|&dim| dim as u32).collect(),
@@ -153,7 +160,7 @@ pub fn sub(comm: &Arc<Comm>, remains: &[bool]) -> Result<Option<Arc<Comm>>> {
 /// MPI_ERR_DIMS when a given dimension is negative or the product of the given ones does not divide `ranks`.
 pub fn balance(ranks: i32, dims: &mut [i32]) -> Result<()> {
     let wrong = |dims: &[i32]| {
-        let expected = format!("0 or factors of the {ranks} ranks");
+        let expected = format!("0, or factors whose product divides the {ranks} ranks");
         Error::argument(ErrorClass::ERR_DIMS, "dims", format!("{dims:?}"), expected)
     };
     if ranks < 1 {
@@ -165,18 +172,30 @@ pub fn balance(ranks: i32, dims: &mut [i32]) -> Result<()> {
             expected,
         ));
     }
+    if let Some(index) = dims.iter().position(|&dim| dim < 0) {
+        let (class, expected) = (ErrorClass::ERR_DIMS, "0, or a number of ranks");
+        return Err(Error::argument(class, "dims", dims[index], expected).at_index(index));
+    }
     let mut rest = i64::from(ranks);
-    for &dim in dims.iter() {
-        if dim < 0 || (dim > 0 && rest % i64::from(dim) != 0) {
+    for &dim in dims.iter().filter(|&&dim| dim > 0) {
+        if rest % i64::from(dim) != 0 {
             return Err(wrong(dims));
         }
-        if dim > 0 {
-            rest /= i64::from(dim);
-        }
+        rest /= i64::from(dim);
     }
     let free = dims.iter().filter(|&&dim| dim == 0).count();
+    if free == 0 && rest > 1 {
+        let expected = format!("a 0 to be filled in, or factors whose product is {ranks}");
+        let value = format!("{dims:?}");
+        return Err(Error::argument(
+            ErrorClass::ERR_DIMS,
+            "dims",
+            value,
+            expected,
+        ));
+    }
     if free == 0 {
-        return if rest == 1 { Ok(()) } else { Err(wrong(dims)) };
+        return Ok(());
     }
     let mut found = closest(rest as u32, free).into_iter().rev();
     for dim in dims.iter_mut().filter(|dim| **dim == 0) {

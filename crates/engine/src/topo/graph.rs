@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Graphs (MPI-5.0, sections 8.5.3 and 8.5.4).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Topology;
@@ -22,38 +23,54 @@ impl Graph {
     /// A graph of the first ranks among `ranks`.
     ///
     /// # Errors
-    /// MPI_ERR_ARG when the graph has more nodes than there are ranks, `index` decreases or does not fit `edges`, or an edge
-    /// leads outside.
+    /// Those of [`Self::check_nodes`] and [`Self::check_index`]; MPI_ERR_ARG when an edge leads outside.
     pub fn new(index: &[i32], edges: &[i32], ranks: u32) -> Result<Self> {
-        let wrong = |argument, value: &[i32], expected: String| {
-            Err(Error::argument(
-                ErrorClass::ERR_ARG,
-                argument,
-                format!("{value:?}"),
-                expected,
-            ))
-        };
-        if index.len() > ranks as usize {
-            let expected = format!("at most {ranks} nodes, one for each rank");
-            return Err(Error::argument(
-                ErrorClass::ERR_ARG,
-                "nnodes",
-                index.len(),
-                expected,
-            ));
-        }
-        let grows = index.first().is_none_or(|&first| first >= 0) && index.is_sorted();
-        if !grows {
-            return wrong("index", index, "numbers that do not decrease".to_owned());
-        }
+        Self::check_nodes(index.len(), ranks)?;
+        Self::check_index(index)?;
         let nodes = index.len() as i32;
-        if edges.iter().any(|edge| !(0..nodes).contains(edge)) {
-            return wrong("edges", edges, format!("nodes, 0..{}", nodes - 1));
+        let is_outside = |edge: &i32| !(0..nodes).contains(edge);
+        if let Some(place) = edges.iter().position(is_outside) {
+            let (class, expected) = (ErrorClass::ERR_ARG, format!("nodes, 0..{}", nodes - 1));
+            let error = Error::argument(class, "edges", edges[place], expected);
+            return Err(error.at_index(place));
         }
         Ok(Self {
             index: index.to_vec(),
             edges: edges.to_vec(),
         })
+    }
+
+    /// Whether so many nodes can have a rank each.
+    ///
+    /// # Errors
+    /// MPI_ERR_ARG.
+    pub fn check_nodes(nodes: usize, ranks: u32) -> Result<()> {
+        if nodes <= ranks as usize {
+            return Ok(());
+        }
+        let expected = format!("at most {ranks} nodes, one for each rank");
+        let class = ErrorClass::ERR_ARG;
+        Err(Error::argument(class, "nnodes", nodes, expected))
+    }
+
+    /// Whether these are the ends of neighbours' lists, one after the other.
+    ///
+    /// # Errors
+    /// MPI_ERR_ARG when they decrease.
+    pub fn check_index(index: &[i32]) -> Result<()> {
+        let mut before = 0;
+        for (place, &end) in index.iter().enumerate() {
+            if end < before {
+                let expected = match place {
+                    0 => "0 or more edges".to_owned(),
+                    _ => format!("no less than the {before} edges of the nodes before it"),
+                };
+                let error = Error::argument(ErrorClass::ERR_ARG, "indx", end, expected);
+                return Err(error.at_index(place));
+            }
+            before = end;
+        }
+        Ok(())
     }
 
     /// The neighbours of a rank of the graph.
@@ -91,28 +108,84 @@ pub fn create(comm: &Arc<Comm>, index: &[i32], edges: &[i32]) -> Result<Option<A
     Ok(made)
 }
 
-fn check_ranks(comm: &Comm, argument: &'static str, ranks: &[i32]) -> Result<()> {
-    match ranks.iter().find(|rank| !(0..comm.size()).contains(*rank)) {
-        Some(rank) => {
-            let expected = format!("ranks, 0..{}", comm.size() - 1);
-            Err(Error::argument(
-                ErrorClass::ERR_RANK,
-                argument,
-                rank,
-                expected,
-            ))
-        }
-        None => Ok(()),
-    }
+/// Whether these are ranks of the communicator.
+///
+/// # Errors
+/// MPI_ERR_RANK.
+pub fn check_ranks(comm: &Comm, argument: &'static str, ranks: &[i32]) -> Result<()> {
+    let is_outside = |rank: &i32| !(0..comm.size()).contains(rank);
+    let Some(place) = ranks.iter().position(is_outside) else {
+        return Ok(());
+    };
+    let expected = format!("ranks, 0..{}", comm.size() - 1);
+    let error = Error::argument(ErrorClass::ERR_RANK, argument, ranks[place], expected);
+    Err(error.at_index(place))
 }
 
 /// A communicator with a distributed graph whose edges each rank gives for itself (MPI_Dist_graph_create_adjacent).
 ///
 /// # Errors
-/// MPI_ERR_RANK for a neighbour outside the communicator.
+/// MPI_ERR_RANK for a neighbour outside the communicator; where ranks compare their calls, MPI_ERR_TOPOLOGY for an edge of which the two
+/// ends say different things.
 pub fn create_adjacent(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<Comm>>> {
     check_ranks(comm, "sources", &graph.sources)?;
     check_ranks(comm, "destinations", &graph.destinations)?;
+    if comm.process().settings().check.collectives {
+        check_edges(comm, &graph)?;
+    }
+    create_checked(comm, graph)
+}
+
+/// Has all ranks show their edges to all: who sends to another rank is one that this one receives from.
+fn check_edges(comm: &Arc<Comm>, graph: &DistGraph) -> Result<()> {
+    let call = "MPI_Dist_graph_create_adjacent";
+    let me = comm.rank() as u64;
+    // An edge as its ends; those that arrive have the bit.
+    const ARRIVES: u64 = 1 << 63;
+    let edge = |from: u64, to: u64| from << 32 | to;
+    let leave = graph.destinations.iter().map(|&to| edge(me, to as u64));
+    let arrive = graph
+        .sources
+        .iter()
+        .map(|&from| edge(from as u64, me) | ARRIVES);
+    let all = show_all(comm, call, leave.chain(arrive).collect())?;
+    let mut balance = BTreeMap::new();
+    for word in all {
+        let (leaving, arriving) = balance.entry(word & !ARRIVES).or_insert((0, 0));
+        *(if word & ARRIVES == 0 {
+            leaving
+        } else {
+            arriving
+        }) += 1;
+    }
+    let differ = balance
+        .iter()
+        .find(|(_, (leaving, arriving))| leaving != arriving);
+    let Some((edge, (leaving, arriving))) = differ else {
+        return Ok(());
+    };
+    let (from, to) = (edge >> 32, edge & u64::from(u32::MAX));
+    let text = format!(
+        "the ranks disagree about edges from rank {from} to rank {to}: there are {leaving} in 'destinations' of rank {from}, and {arriving} \
+         in 'sources' of rank {to}"
+    );
+    Err(comm.annotate(Error::new(ErrorClass::ERR_TOPOLOGY, text)))
+}
+
+/// The words of all ranks, each of which may have another number of them.
+fn show_all(comm: &Arc<Comm>, call: &'static str, mut words: Vec<u64>) -> Result<Vec<u64>> {
+    const NONE: u64 = u64::MAX;
+    let own = [words.len() as u64];
+    let lengths = block_on(comm.vci, call, coll::gather_words(comm.clone(), &own))?;
+    // Equal pieces are simple to gather.
+    words.resize(lengths.iter().copied().max().unwrap_or(0) as usize, NONE);
+    let mut all = block_on(comm.vci, call, coll::gather_words(comm.clone(), &words))?;
+    all.retain(|&word| word != NONE);
+    Ok(all)
+}
+
+/// As [`create_adjacent`], of edges that are known to be right.
+fn create_checked(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create_adjacent";
     let made = create::split(comm, 0, comm.rank(), call)?;
     if let Some(made) = &made {
@@ -138,20 +211,14 @@ pub fn create_general(
     let ends = |end: fn(&Edge) -> i32| edges.iter().map(end).collect::<Vec<i32>>();
     check_ranks(comm, "sources", &ends(|edge| edge.0))?;
     check_ranks(comm, "destinations", &ends(|edge| edge.1))?;
-    let own = [edges.len() as u64];
-    let longest = coll::gather_words(comm.clone(), &own);
-    let lengths = block_on(comm.vci, call, longest)?;
-    let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-    // Equal pieces are simple to gather; what is missing has no ends.
-    let mut words = vec![u64::MAX; 2 * longest];
-    for (pair, edge) in words.chunks_exact_mut(2).zip(edges) {
-        pair[0] = u64::from(edge.0 as u32) << 32 | u64::from(edge.1 as u32);
-        pair[1] = u64::from(edge.2 as u32);
-    }
-    let all = block_on(comm.vci, call, coll::gather_words(comm.clone(), &words))?;
+    let word = |edge: &Edge| {
+        let ends = u64::from(edge.0 as u32) << 32 | u64::from(edge.1 as u32);
+        [ends, u64::from(edge.2 as u32)]
+    };
+    let all = show_all(comm, call, edges.iter().flat_map(word).collect())?;
     let me = comm.rank();
     let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
-    for pair in all.chunks_exact(2).filter(|pair| pair[0] != u64::MAX) {
+    for pair in all.chunks_exact(2) {
         let (from, to) = ((pair[0] >> 32) as i32, pair[0] as u32 as i32);
         let weight = pair[1] as u32 as i32;
         if to == me {
@@ -167,7 +234,7 @@ pub fn create_general(
             outgoing.iter().map(|edge| edge.1).collect(),
         )
     });
-    create_adjacent(
+    create_checked(
         comm,
         DistGraph {
             sources: incoming.iter().map(|edge| edge.0).collect(),

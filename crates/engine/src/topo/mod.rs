@@ -51,11 +51,16 @@ impl Topology {
     }
 }
 
-fn missing(kind: &str) -> Error {
-    Error::new(
-        ErrorClass::ERR_TOPOLOGY,
-        format!("the communicator has no {kind} topology"),
-    )
+#[cold]
+fn missing(comm: &Comm, kind: &str) -> Error {
+    let value = match comm.topology() {
+        Some(Topology::Cart(_)) => "a communicator with a Cartesian topology",
+        Some(Topology::Graph(_)) => "a communicator with a graph topology",
+        Some(Topology::DistGraph(_)) => "a communicator with a distributed graph topology",
+        None => "a communicator without a topology",
+    };
+    let expected = format!("one with a {kind} topology");
+    Error::argument(ErrorClass::ERR_TOPOLOGY, "comm", value, expected)
 }
 
 /// The grid of a communicator.
@@ -65,7 +70,7 @@ fn missing(kind: &str) -> Error {
 pub fn cart(comm: &Comm) -> Result<&Arc<Cart>> {
     match comm.topology() {
         Some(Topology::Cart(cart)) => Ok(cart),
-        _ => Err(missing("Cartesian")),
+        _ => Err(missing(comm, "Cartesian")),
     }
 }
 
@@ -76,7 +81,7 @@ pub fn cart(comm: &Comm) -> Result<&Arc<Cart>> {
 pub fn graph(comm: &Comm) -> Result<&Arc<Graph>> {
     match comm.topology() {
         Some(Topology::Graph(graph)) => Ok(graph),
-        _ => Err(missing("graph")),
+        _ => Err(missing(comm, "graph")),
     }
 }
 
@@ -87,6 +92,6 @@ pub fn graph(comm: &Comm) -> Result<&Arc<Graph>> {
 pub fn dist_graph(comm: &Comm) -> Result<&Arc<DistGraph>> {
     match comm.topology() {
         Some(Topology::DistGraph(graph)) => Ok(graph),
-        _ => Err(missing("distributed graph")),
+        _ => Err(missing(comm, "distributed graph")),
     }
 }

@@ -42,9 +42,10 @@ pub(crate) const FIRST_INDEX: u32 = 4096;
 const LEAST_CAPACITY: u32 = 1024;
 /// Top byte of a request id: tells requests from other handles.
 const REQUEST_TAG: u64 = 0x52 << 56;
-/// The same of requests whose operations were complete when they were made.
-const ENDED_TAG: u64 = 0x72 << 56;
-const TAG_MASK: u64 = 0xff << 56;
+/// The same of requests whose operations were complete when they were made, and a byte of zeros, which the handles of communicators have
+/// there: text that lies where a request should be has another one.
+const ENDED_TAG: u64 = 0x7200 << 48;
+const ENDED_MASK: u64 = 0xffff << 48;
 const GENERATION_MASK: u32 = 0x00ff_ffff;
 
 /// Names a pending operation: index and generation. The null request is the ABI's constant.
@@ -68,16 +69,16 @@ impl RequestId {
     /// Whether the operation was complete when its request was made.
     #[inline(always)]
     pub const fn is_ended(self) -> bool {
-        self.0 & TAG_MASK == ENDED_TAG
+        self.0 & ENDED_MASK == ENDED_TAG
     }
 
-    /// As [`Self::is_ended`] of an id in memory, by the one byte that tells.
+    /// As [`Self::is_ended`] of an id in memory, by the two bytes that tell.
     #[inline(always)]
     pub const fn is_ended_at(&self) -> bool {
-        let last = if cfg!(target_endian = "little") { 7 } else { 0 };
-        let bytes = std::ptr::from_ref(self).cast::<u8>();
+        let last = if cfg!(target_endian = "little") { 3 } else { 0 };
+        let halves = std::ptr::from_ref(self).cast::<u16>();
         // SAFETY: an id has eight bytes.
-        unsafe { *bytes.add(last) == (ENDED_TAG >> 56) as u8 }
+        unsafe { *halves.add(last) == (ENDED_TAG >> 48) as u16 }
     }
 
     /// Of a collective that was complete when its request was made: its call, and the communicator's handle without the top byte.
@@ -87,7 +88,7 @@ impl RequestId {
         }
         Some((
             CallName::from_number(self.0 & 0xff),
-            (self.0 & !TAG_MASK) >> 8,
+            (self.0 & !ENDED_MASK) >> 8,
         ))
     }
 

@@ -292,7 +292,7 @@ fn two_groups(process: &'static Process) -> Arc<Comm> {
         .unwrap()
         .unwrap();
     let remote = if upper { 0 } else { size / 2 };
-    let peer = (local.rank() == 0).then_some((comm, remote as i32));
+    let peer = (local.rank() == 0).then(|| Ok((comm.clone(), remote as i32)));
     inter::create(&local, 0, peer, 5, "test").unwrap()
 }
 

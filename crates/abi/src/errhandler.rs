@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Error handlers (MPI-5.0, section 9.3): what they do, who refers to them, and which objects have them.
+//!
+//! A program's references are counted; those of communicators, sessions and requests are found when no handle is left, and only then do
+//! handlers go that nobody refers to.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Once};
+
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::{
+    MPI_COMM_SELF, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+};
+use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
+
+use crate::env::process;
+use crate::error::{
+    handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none, text_of_added,
+};
+use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS};
+use crate::sync::AtomicU32;
+
+/// What happens on an error.
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    /// The job ends.
+    Fatal,
+    /// The error code is returned.
+    Return,
+    /// The user's function is called, then the code is returned.
+    User(Callback),
+}
+
+/// An error handler.
+pub(crate) struct ErrorHandler {
+    action: Action,
+    /// Handles that the program has of it and has not freed.
+    references: AtomicU32,
+}
+
+impl ErrorHandler {
+    fn new(action: Action) -> Arc<Self> {
+        let references = AtomicU32::new(1);
+        Arc::new(Self { action, references })
+    }
+
+    pub(crate) const fn action(&self) -> Action {
+        self.action
+    }
+}
+
+/// Gives the predefined handlers their objects; a session needs them before the engine starts.
+pub(crate) fn define_predefined() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        HANDLERS.define(MPI_ERRORS_ARE_FATAL, ErrorHandler::new(Action::Fatal));
+        HANDLERS.define(MPI_ERRORS_ABORT, ErrorHandler::new(Action::Fatal));
+        HANDLERS.define(MPI_ERRORS_RETURN, ErrorHandler::new(Action::Return));
+    });
+}
+
+/// The handler of a handle that the program has not freed.
+fn find(errhandler: MPI_Errhandler) -> Result<&'static ErrorHandler> {
+    let found = HANDLERS.find(errhandler, "errhandler")?;
+    match found.references.load(Ordering::Relaxed) {
+        0 => Err(HANDLERS.bad(errhandler, "errhandler")),
+        _ => Ok(found),
+    }
+}
+
+/// Checks an argument that is to become an object's handler.
+pub(crate) fn check(errhandler: MPI_Errhandler) -> Result<()> {
+    find(errhandler).map(drop)
+}
+
+/// A handle for the handler that an object has, which the program frees (MPI-5.0, section 9.3.4).
+pub(crate) fn lend(handler: u64) -> MPI_Errhandler {
+    if let Some(found) = HANDLERS.get(handler as usize) {
+        found.references.fetch_add(1, Ordering::Relaxed);
+    }
+    handler as usize
+}
+
+/// Lets the handlers go that neither the program nor an object refers to.
+#[cold]
+fn sweep() {
+    let is_freed = |handler: &ErrorHandler| handler.references.load(Ordering::Relaxed) == 0;
+    let mut freed = Vec::new();
+    HANDLERS.each(|handle, handler| {
+        if is_freed(handler) {
+            freed.push(handle);
+        }
+    });
+    // Looked for afterwards: an object that gets one meanwhile gets it from the program, which then refers to it.
+    let mut used: HashSet<u64> = handlers_of_none().collect();
+    SESSIONS.each(|_, session| {
+        used.insert(session.handler());
+    });
+    if let Some(process) = process() {
+        used.extend(process.error_handlers());
+    }
+    for handle in freed {
+        let is_free = HANDLERS.get(handle).is_some_and(is_freed);
+        if is_free && !used.contains(&(handle as u64)) {
+            // It is there, because nobody else removes handlers.
+            drop(HANDLERS.remove(handle, "errhandler"));
+        }
+    }
+}
+
+fn create(call: &'static str, function: Callback, errhandler: *mut MPI_Errhandler) -> i32 {
+    run_any_time(call, || {
+        if !HANDLERS.has_room() {
+            sweep();
+        }
+        let handle = HANDLERS.insert(ErrorHandler::new(Action::User(function)))?;
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errhandler = handle };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Comm_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_Win_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Win_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_File_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_File_create_errhandler", function, errhandler)
+}
+
+pub(crate) unsafe fn MPI_Session_create_errhandler(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Session_create_errhandler", function, errhandler)
+}
+
+pub(crate) fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
+    run("MPI_Comm_set_errhandler", comm, || {
+        let found = COMMS.find(comm, "comm")?;
+        check(errhandler)?;
+        let handler = errhandler as u64;
+        found.error_handler.store(handler, Ordering::Relaxed);
+        if comm == MPI_COMM_SELF {
+            set_handler_of_none(handler);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Comm_get_errhandler(
+    comm: MPI_Comm,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    run("MPI_Comm_get_errhandler", comm, || {
+        let handle = lend(handler_of(COMMS.find(comm, "comm")?));
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errhandler = handle };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
+    run("MPI_Comm_call_errhandler", comm, || {
+        let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
+        let text = match text_of_added(errorcode) {
+            Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
+            _ => "the program raised this error".to_owned(),
+        };
+        let error = Error::new(ErrorClass(errorcode), text).in_call("MPI_Comm_call_errhandler");
+        invoke(handle, comm, &error);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> i32 {
+    run_any_time("MPI_Errhandler_free", || {
+        // SAFETY: the handle is readable and writable (crate head).
+        let handle = unsafe { &mut *errhandler };
+        let found = find(*handle)?;
+        if *handle >= FIRST_DYNAMIC as usize {
+            found.references.fetch_sub(1, Ordering::Relaxed);
+        }
+        *handle = MPI_ERRHANDLER_NULL;
+        Ok(())
+    })
+}
