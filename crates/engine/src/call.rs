@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The MPI calls that are collective, by number: what a request says of where it comes from, and what ranks tell each other
-//! where they compare their calls.
+//! The calls that are collective, by number: what a request says of where it comes from, and what ranks tell each other where they
+//! compare their calls.
 
 use std::fmt;
 
 /// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
-const NAMES: [&str; 84] = [
+const C_NAMES: [&str; 84] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -92,7 +92,97 @@ const NAMES: [&str; 84] = [
     "MPI_Finalize",
 ];
 
-/// A collective MPI call, or that it is not known which one.
+/// The same calls of the Rust API, of which several may be one operation: what the root calls, and what others do.
+const RUST_NAMES: [&str; 86] = [
+    "Communicator::barrier",
+    "Communicator::broadcast",
+    "Communicator::reduce",
+    "Communicator::all_reduce",
+    "Communicator::scan",
+    "Communicator::gather",
+    "Communicator::scatter",
+    "Communicator::all_gather",
+    "Communicator::all_gather_varying",
+    "Communicator::all_to_all",
+    "Communicator::gather_varying",
+    "Communicator::scatter_varying",
+    "Communicator::all_to_all_varying",
+    "Communicator::scan_exclusive",
+    "Communicator::reduce_scatter",
+    "Communicator::reduce_scatter_equal",
+    "Communicator::gather_into",
+    "Communicator::scatter_from",
+    "Communicator::all_gather_into",
+    "Communicator::all_to_all_into",
+    "Communicator::ibarrier",
+    "Communicator::ibroadcast",
+    "Communicator::iall_reduce",
+    "Communicator::ireduce",
+    "Communicator::igather",
+    "Communicator::iall_gather",
+    "Communicator::iall_to_all",
+    "Communicator::iscan",
+    "Communicator::igather_varying",
+    "Communicator::iscatter",
+    "Communicator::iscatter_varying",
+    "Communicator::iall_gather_varying",
+    "Communicator::iall_to_all_varying",
+    "Communicator::ireduce_scatter",
+    "Communicator::iscan_exclusive",
+    "Communicator::duplicate",
+    "Communicator::iduplicate",
+    "Communicator::split",
+    "Communicator::split_some",
+    "Communicator::split_shared",
+    "Communicator::create",
+    "Communicator::create_group",
+    "Communicator::connect",
+    "Communicator::split_in_two",
+    "Communicator::cart",
+    "Communicator::graph",
+    "Communicator::weighted_graph",
+    "Communicator::graph_of_edges",
+    "Communicator::graph_of_neighbours",
+    "Universe::communicator_of",
+    "Cart::slice",
+    "Cart::neighbour_exchange",
+    "Graph::neighbour_exchange",
+    "Graph::neighbour_exchange_varying",
+    "Graph::neighbour_all_gather",
+    "Graph::ineighbour_exchange",
+    "Graph::ineighbour_all_gather",
+    "InterCommunicator::barrier",
+    "InterCommunicator::broadcast",
+    "InterCommunicator::broadcast_here",
+    "InterCommunicator::broadcast_elsewhere",
+    "InterCommunicator::gather",
+    "InterCommunicator::gather_here",
+    "InterCommunicator::gather_elsewhere",
+    "InterCommunicator::scatter",
+    "InterCommunicator::scatter_here",
+    "InterCommunicator::scatter_elsewhere",
+    "InterCommunicator::reduce",
+    "InterCommunicator::reduce_here",
+    "InterCommunicator::reduce_elsewhere",
+    "InterCommunicator::all_gather",
+    "InterCommunicator::all_reduce",
+    "InterCommunicator::all_to_all",
+    "InterCommunicator::duplicate",
+    "InterCommunicator::split",
+    "InterCommunicator::merge",
+    "Scope::barrier_init",
+    "Scope::broadcast_init",
+    "Scope::gather_init",
+    "Scope::scatter_init",
+    "Scope::all_gather_init",
+    "Scope::all_to_all_init",
+    "Scope::neighbour_exchange_init",
+    "Scope::reduce_init",
+    "Scope::all_reduce_init",
+    "Scope::scan_init",
+];
+
+/// A collective call, or that it is not known which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct CallName(u8);
@@ -105,15 +195,13 @@ impl CallName {
 
     /// The call of this name, which may be that of its large-count form; [`Self::UNKNOWN`] if it is no collective one.
     pub const fn of(name: &str) -> Self {
-        let name = base_of(name.as_bytes());
-        let mut index = 0;
-        while index < NAMES.len() {
-            if is_same(NAMES[index].as_bytes(), name) {
-                return Self(index as u8 + 1);
-            }
-            index += 1;
+        if let Some(index) = place_of(base_of(name.as_bytes()), &C_NAMES) {
+            return Self(index as u8 + 1);
         }
-        Self::UNKNOWN
+        match place_of(name.as_bytes(), &RUST_NAMES) {
+            Some(index) => Self((C_NAMES.len() + index) as u8 + 1),
+            None => Self::UNKNOWN,
+        }
     }
 
     /// The call of this name, or [`Self::OTHER`].
@@ -141,10 +229,19 @@ impl CallName {
         self.0 as u64
     }
 
-    /// Its name in C, if it is in the table.
-    pub fn name(self) -> Option<&'static str> {
+    /// Its name in C, if it has one.
+    pub fn name_in_c(self) -> Option<&'static str> {
         let index = usize::from(self.0).checked_sub(1)?;
-        NAMES.get(index).copied()
+        C_NAMES.get(index).copied()
+    }
+
+    /// Its name, if it is in a table.
+    pub fn name(self) -> Option<&'static str> {
+        let in_rust = || {
+            let index = usize::from(self.0).checked_sub(1 + C_NAMES.len())?;
+            RUST_NAMES.get(index).copied()
+        };
+        self.name_in_c().or_else(in_rust)
     }
 }
 
@@ -160,6 +257,17 @@ const fn base_of(name: &[u8]) -> &[u8] {
         [base @ .., b'_', b'c'] => base,
         _ => name,
     }
+}
+
+const fn place_of(name: &[u8], names: &[&str]) -> Option<usize> {
+    let mut index = 0;
+    while index < names.len() {
+        if is_same(names[index].as_bytes(), name) {
+            return Some(index);
+        }
+        index += 1;
+    }
+    None
 }
 
 const fn is_same(one: &[u8], other: &[u8]) -> bool {
@@ -182,9 +290,10 @@ mod tests {
 
     #[test]
     fn numbers_and_names_lead_back_to_each_other() {
-        for name in NAMES {
+        for name in C_NAMES.iter().chain(&RUST_NAMES) {
             let call = CallName::of(name);
-            assert_eq!(call.name(), Some(name));
+            assert_eq!(call.name(), Some(*name));
+            assert_eq!(call.name_in_c().is_some(), name.starts_with("MPI_"));
             assert_eq!(CallName::from_number(call.number()), call);
         }
         assert_eq!(CallName::of("MPI_Bcast_c"), CallName::of("MPI_Bcast"));
@@ -193,6 +302,6 @@ mod tests {
         assert!(CallName::OTHER.is_known() && !CallName::from_number(254).is_known());
         assert!(!CallName::UNKNOWN.is_known());
         assert_eq!(CallName::OTHER.to_string(), "a collective");
-        const { assert!(NAMES.len() < 254) };
+        const { assert!(C_NAMES.len() + RUST_NAMES.len() < 254) };
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use engine::call::CallName;
 use engine::coll::neighbour;
 use engine::comm::Comm;
 use engine::topo::{DistGraph, Topology, graph};
@@ -256,13 +257,15 @@ impl<'u, T: Threads> Graph<'u, T> {
         parts: Vec<Vec<V>>,
         lengths: &[usize],
     ) -> Result<Pending<'_, 'u, Vec<Vec<V>>, T>> {
-        self.comm.run("Graph::ineighbour_exchange", |_| {
+        const CALL: &str = "Graph::ineighbour_exchange";
+        self.comm.run(CALL, |_| {
             let comm = self.shared().clone();
             check_degrees(&comm, parts.len(), lengths.len())?;
             let mut found: Vec<Vec<V>> = lengths.iter().map(|&length| zeros(length)).collect();
             let (send, receive) = (sources(&parts)?, targets(&mut found)?);
             let work = neighbour::exchange(comm, send, receive);
-            self.comm.begin(parts, found, work)
+            self.comm
+                .begin(const { CallName::of(CALL) }, parts, found, work)
         })
     }
 
@@ -274,11 +277,13 @@ impl<'u, T: Threads> Graph<'u, T> {
         &self,
         data: Vec<V>,
     ) -> Result<Pending<'_, 'u, Vec<Vec<V>>, T>> {
-        self.comm.run("Graph::ineighbour_all_gather", |_| {
+        const CALL: &str = "Graph::ineighbour_all_gather";
+        self.comm.run(CALL, |_| {
             let mut found = vec![zeros::<V>(data.len()); self.sources.len()];
             let (send, receive) = (reads(&data[..])?, targets(&mut found)?);
             let work = neighbour::spread(self.shared().clone(), send, receive);
-            self.comm.begin(data, found, work)
+            self.comm
+                .begin(const { CallName::of(CALL) }, data, found, work)
         })
     }
 }

@@ -24,13 +24,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts a collective as a task that owns what it works on.
     pub(crate) fn begin<'c, K: 'static, R: 'static>(
         &'c self,
+        call: CallName,
         kept: K,
         result: R,
         work: impl Future<Output = Result<()>> + 'static,
     ) -> Result<Pending<'c, 'u, R, T>> {
         let result_place = Arc::new(Mutex::new(None));
         let place = result_place.clone();
-        let id = task::spawn_collective(self.comm(), CallName::OTHER, async move {
+        let id = task::spawn_collective(self.comm(), call, async move {
             let outcome = work.await;
             end_if_unsettled(&outcome);
             drop(kept);
@@ -53,8 +54,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When no operation is free.
     pub fn ibarrier(&self) -> Result<Pending<'_, 'u, (), T>> {
-        self.run("Communicator::ibarrier", |_| {
-            self.begin((), (), coll::barrier(self.shared().clone()))
+        const CALL: &str = "Communicator::ibarrier";
+        self.run(CALL, |_| {
+            self.begin(
+                const { CallName::of(CALL) },
+                (),
+                (),
+                coll::barrier(self.shared().clone()),
+            )
         })
     }
 
@@ -67,10 +74,11 @@ impl<'u, T: Threads> Communicator<'u, T> {
         mut data: Vec<V>,
         root: usize,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::ibroadcast", |_| {
+        const CALL: &str = "Communicator::ibroadcast";
+        self.run(CALL, |_| {
             let root = self.root(root)?;
             let work = coll::bcast(self.shared().clone(), writes(&mut data[..])?, root);
-            self.begin((), data, work)
+            self.begin(const { CallName::of(CALL) }, (), data, work)
         })
     }
 
@@ -95,12 +103,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
         mut data: Vec<V>,
         op: Op<V>,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iall_reduce", |_| {
+        const CALL: &str = "Communicator::iall_reduce";
+        self.run(CALL, |_| {
             let (reduction, datatype) = op.reduction()?;
             let block = elements(data.as_mut_ptr(), data.len(), &datatype);
             let comm = self.shared().clone();
             let work = coll::allreduce(comm, block.clone(), block, reduction);
-            self.begin(datatype, data, work)
+            self.begin(const { CallName::of(CALL) }, datatype, data, work)
         })
     }
 
@@ -114,7 +123,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         op: Op<V>,
         root: usize,
     ) -> Result<Pending<'_, 'u, Option<Vec<V>>, T>> {
-        self.run("Communicator::ireduce", |_| {
+        const CALL: &str = "Communicator::ireduce";
+        self.run(CALL, |_| {
             let root = self.root(root)?;
             let (reduction, datatype) = op.reduction()?;
             let mut result = (self.rank() == root as usize).then(|| zeros::<V>(data.len()));
@@ -123,7 +133,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 .as_mut()
                 .map(|result| elements(result.as_mut_ptr(), data.len(), &datatype));
             let work = coll::reduce(self.shared().clone(), send, receive, reduction, root);
-            self.begin((data, datatype), result, work)
+            self.begin(const { CallName::of(CALL) }, (data, datatype), result, work)
         })
     }
 
@@ -136,7 +146,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         data: Vec<V>,
         root: usize,
     ) -> Result<Pending<'_, 'u, Option<Vec<V>>, T>> {
-        self.run("Communicator::igather", |_| {
+        const CALL: &str = "Communicator::igather";
+        self.run(CALL, |_| {
             let root = self.root(root)?;
             let length = data.len() * self.size();
             let mut all = (self.rank() == root as usize).then(|| zeros::<V>(length));
@@ -144,7 +155,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let pieces = room.map(|room| self.equal_pieces(&room));
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
             let work = coll::gather(comm, send, pieces, root, Sizes::Equal);
-            self.begin(data, all, work)
+            self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }
 
@@ -153,11 +164,17 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When no operation is free; the vector is lost then.
     pub fn iall_gather<V: Datatype>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iall_gather", |_| {
+        const CALL: &str = "Communicator::iall_gather";
+        self.run(CALL, |_| {
             let mut all = zeros::<V>(data.len() * self.size());
             let pieces = self.equal_pieces(&writes(&mut all[..])?);
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
-            self.begin(data, all, coll::allgather(comm, send, pieces))
+            self.begin(
+                const { CallName::of(CALL) },
+                data,
+                all,
+                coll::allgather(comm, send, pieces),
+            )
         })
     }
 
@@ -166,7 +183,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When the data cannot be cut into equal parts; the vector is lost then.
     pub fn iall_to_all<V: Datatype>(&self, data: Vec<V>) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iall_to_all", |_| {
+        const CALL: &str = "Communicator::iall_to_all";
+        self.run(CALL, |_| {
             if !data.len().is_multiple_of(self.size()) {
                 let expected = format!("a multiple of the {} ranks", self.size());
                 return Err(wrong_length("data", data.len(), expected));
@@ -176,7 +194,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let receive = self.equal_pieces(&writes(&mut result[..])?);
             let comm = self.shared().clone();
             let work = coll::alltoall(comm, Some(send), receive, Sizes::Equal);
-            self.begin(data, result, work)
+            self.begin(const { CallName::of(CALL) }, data, result, work)
         })
     }
 
@@ -189,13 +207,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
         data: Vec<V>,
         op: Op<V>,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iscan", |_| {
+        const CALL: &str = "Communicator::iscan";
+        self.run(CALL, |_| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
             let send = elements(data.as_ptr(), data.len(), &datatype);
             let receive = elements(result.as_mut_ptr(), data.len(), &datatype);
             let work = coll::scan(self.shared().clone(), send, receive, reduction);
-            self.begin((data, datatype), result, work)
+            self.begin(const { CallName::of(CALL) }, (data, datatype), result, work)
         })
     }
 }

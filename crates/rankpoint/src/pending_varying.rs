@@ -5,6 +5,7 @@
 //! Nothing can travel before a nonblocking call returns, so the lengths of what arrives are arguments here.
 
 use engine::Result;
+use engine::call::CallName;
 use engine::coll::{self, Sizes};
 
 use crate::collective::{elements, reads, writes};
@@ -41,7 +42,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         lengths: Option<&[usize]>,
         root: usize,
     ) -> Result<Pending<'_, 'u, Option<Vec<Vec<V>>>, T>> {
-        self.run("Communicator::igather_varying", |_| {
+        const CALL: &str = "Communicator::igather_varying";
+        self.run(CALL, |_| {
             let code = self.root(root)?;
             let mut all = match lengths.filter(|_| self.rank() == root) {
                 Some(lengths) => {
@@ -57,7 +59,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let pieces = all.as_mut().map(|all| targets(all)).transpose()?;
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
             let work = coll::gather(comm, send, pieces, code, Sizes::Varying);
-            self.begin(data, all, work)
+            self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }
 
@@ -72,7 +74,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         length: usize,
         root: usize,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iscatter_varying", |_| {
+        const CALL: &str = "Communicator::iscatter_varying";
+        self.run(CALL, |_| {
             let code = self.root(root)?;
             let parts = parts.filter(|_| self.rank() == root);
             if self.rank() == root {
@@ -82,7 +85,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let mut mine = zeros::<V>(length);
             let (comm, receive) = (self.shared().clone(), Some(writes(&mut mine[..])?));
             let work = coll::scatter(comm, pieces, receive, code, Sizes::Varying);
-            self.begin(parts, mine, work)
+            self.begin(const { CallName::of(CALL) }, parts, mine, work)
         })
     }
 
@@ -97,7 +100,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         length: usize,
         root: usize,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::iscatter", |_| {
+        const CALL: &str = "Communicator::iscatter";
+        self.run(CALL, |_| {
             let code = self.root(root)?;
             let data = data.filter(|_| self.rank() == root);
             if self.rank() == root {
@@ -109,7 +113,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let mut mine = zeros::<V>(length);
             let (comm, receive) = (self.shared().clone(), Some(writes(&mut mine[..])?));
             let work = coll::scatter(comm, pieces, receive, code, Sizes::Equal);
-            self.begin(data, mine, work)
+            self.begin(const { CallName::of(CALL) }, data, mine, work)
         })
     }
 
@@ -123,12 +127,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
         data: Vec<V>,
         lengths: &[usize],
     ) -> Result<Pending<'_, 'u, Vec<Vec<V>>, T>> {
-        self.run("Communicator::iall_gather_varying", |_| {
+        const CALL: &str = "Communicator::iall_gather_varying";
+        self.run(CALL, |_| {
             self.check_parts("lengths", lengths.len())?;
             let mut all = rooms::<V>(lengths);
             let (send, pieces) = (Some(reads(&data[..])?), targets(&mut all)?);
             let work = coll::allgather(self.shared().clone(), send, pieces);
-            self.begin(data, all, work)
+            self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }
 
@@ -142,13 +147,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
         parts: Vec<Vec<V>>,
         lengths: &[usize],
     ) -> Result<Pending<'_, 'u, Vec<Vec<V>>, T>> {
-        self.run("Communicator::iall_to_all_varying", |_| {
+        const CALL: &str = "Communicator::iall_to_all_varying";
+        self.run(CALL, |_| {
             self.check_parts("parts", parts.len())?;
             self.check_parts("lengths", lengths.len())?;
             let mut all = rooms::<V>(lengths);
             let (send, receive) = (Some(sources(&parts)?), targets(&mut all)?);
             let work = coll::alltoall(self.shared().clone(), send, receive, Sizes::Varying);
-            self.begin(parts, all, work)
+            self.begin(const { CallName::of(CALL) }, parts, all, work)
         })
     }
 
@@ -161,7 +167,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         data: Vec<V>,
         op: Op<V>,
     ) -> Result<Pending<'_, 'u, Option<Vec<V>>, T>> {
-        self.run("Communicator::iscan_exclusive", |_| {
+        const CALL: &str = "Communicator::iscan_exclusive";
+        self.run(CALL, |_| {
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(data.len());
             let send = elements(data.as_ptr(), data.len(), &datatype);
@@ -172,7 +179,12 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 0 => (None, Some(result)),
                 _ => (Some(result), None),
             };
-            self.begin((data, room, datatype), result, work)
+            self.begin(
+                const { CallName::of(CALL) },
+                (data, room, datatype),
+                result,
+                work,
+            )
         })
     }
 
@@ -187,7 +199,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         counts: &[usize],
         op: Op<V>,
     ) -> Result<Pending<'_, 'u, Vec<V>, T>> {
-        self.run("Communicator::ireduce_scatter", |_| {
+        const CALL: &str = "Communicator::ireduce_scatter";
+        self.run(CALL, |_| {
             self.check_counts(data.len(), counts)?;
             let (reduction, datatype) = op.reduction()?;
             let mut result = zeros::<V>(counts[self.rank()]);
@@ -195,7 +208,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let receive = elements(result.as_mut_ptr(), result.len(), &datatype);
             let comm = self.shared().clone();
             let work = coll::reduce_scatter(comm, send, receive, counts.to_vec(), reduction);
-            self.begin((data, datatype), result, work)
+            self.begin(const { CallName::of(CALL) }, (data, datatype), result, work)
         })
     }
 }

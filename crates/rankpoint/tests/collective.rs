@@ -125,7 +125,13 @@ fn ranks_that_disagree_are_told_where_that_is_checked() {
             true => world.barrier(),
             false => world.broadcast(&mut [0u8; 4], 0),
         };
-        told(calls, "rank");
+        told(calls, "said Communicator::barrier");
+        // Also where another call tells it.
+        let later = match last {
+            true => world.ibarrier()?.wait(),
+            false => world.ibroadcast(vec![0u8; 4], 0)?.wait().map(drop),
+        };
+        told(later, "said Communicator::ibarrier");
         let roots = world.broadcast(&mut [0u8; 4], usize::from(last));
         told(roots, "root");
         // What agrees works.

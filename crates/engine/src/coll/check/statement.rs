@@ -204,12 +204,12 @@ impl Statement {
     }
 }
 
-/// The name of the call that the program made, as words tell it, if it is known.
+/// The name in C of the call that the program made, as words tell it, if it has one.
 pub(super) fn call_name(words: &[u64; WORDS]) -> Option<&'static str> {
-    CallName::from_number(words[7]).name()
+    CallName::from_number(words[7]).name_in_c()
 }
 
-/// Whether words tell of different calls.
+/// Whether words tell of different calls; the Rust API has several for one operation, so theirs are told apart by that alone.
 pub(super) fn calls_differ(said: &[[u64; WORDS]]) -> bool {
     let mut names = said.iter().filter_map(call_name);
     let first = names.next();
@@ -218,7 +218,7 @@ pub(super) fn calls_differ(said: &[[u64; WORDS]]) -> bool {
 
 /// The name of the call that words tell of.
 pub(super) fn call_text(words: &[u64; WORDS]) -> String {
-    if let Some(name) = call_name(words) {
+    if let Some(name) = CallName::from_number(words[7]).name() {
         return name.to_owned();
     }
     let row = CALLS.iter().find(|row| row.0 as u64 == words[0]);
