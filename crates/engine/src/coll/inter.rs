@@ -2,7 +2,8 @@
 //! Collectives of two groups (MPI-5.0, section 6.2.3): data cross the bridge between the groups, once where that is possible.
 //!
 //! A rank's messages on the intercommunicator go to ranks of the other group. What happens within a group goes over its own
-//! intracommunicator, in a second round, whose tag is drawn at the start like that of the first.
+//! intracommunicator, in a second round, whose tag is drawn at the start like that of the first: before ranks compare what they do, because they wait
+//! for each other then, and other collectives of theirs may be under way.
 
 use std::sync::Arc;
 
@@ -78,8 +79,8 @@ impl Sides {
 
 /// Nobody leaves before everybody of both groups entered.
 pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
     check::between(&comm, Call::Barrier, None, None, Content::None).await?;
-    let mut sides = Sides::new(comm)?;
     let nothing = Scratch::new(0).block(0, 0);
     dissemination(&mut sides.within).await;
     if sides.leads() {
@@ -91,6 +92,7 @@ pub(super) async fn barrier(comm: Arc<Comm>) -> Result<()> {
 
 /// The block crosses once, to the first rank of the remote group.
 pub(super) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
     check::between(
         &comm,
         Call::Bcast,
@@ -99,7 +101,6 @@ pub(super) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) -> Result<(
         Content::Common(Some(&block)),
     )
     .await?;
-    let mut sides = Sides::new(comm)?;
     match root {
         Root::Elsewhere => {}
         Root::Here => sides.across.send(&block, 0).await,
@@ -120,13 +121,13 @@ pub(super) async fn gather(
     receive: Option<Pieces>,
     root: Root,
 ) -> Result<()> {
+    let mut round = Round::new(comm.clone());
     let content = match (root, &receive) {
         (Root::Rank(root), _) => Content::Pairs(Flow::One(root, send.as_ref()), Flow::Nothing),
         (Root::Here, Some(pieces)) => Content::Pairs(Flow::Nothing, Flow::Each(pieces)),
         _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
     };
     check::between(&comm, Call::Gather, None, Some(root), content).await?;
-    let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), Some(block), _) if block.bytes() > 0 => round.send(&block, root).await,
         (Root::Here, _, Some(pieces)) => exchange(&mut round, None, Some(&pieces)).await,
@@ -142,13 +143,13 @@ pub(super) async fn scatter(
     receive: Option<Block>,
     root: Root,
 ) -> Result<()> {
+    let mut round = Round::new(comm.clone());
     let content = match (root, &send) {
         (Root::Rank(root), _) => Content::Pairs(Flow::Nothing, Flow::One(root, receive.as_ref())),
         (Root::Here, Some(pieces)) => Content::Pairs(Flow::Each(pieces), Flow::Nothing),
         _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
     };
     check::between(&comm, Call::Scatter, None, Some(root), content).await?;
-    let mut round = Round::new(comm);
     match (root, send, receive) {
         (Root::Rank(root), _, Some(block)) if block.bytes() > 0 => {
             round.receive(&block, root).await;
@@ -177,9 +178,9 @@ async fn exchange(round: &mut Round, send: Option<&Pieces>, receive: Option<&Pie
 
 /// Every rank's block to all ranks of the other group.
 pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> Result<()> {
+    let mut round = Round::new(comm.clone());
     let content = Content::Pairs(Flow::Same(&send), Flow::Each(&pieces));
     check::between(&comm, Call::Allgather, None, None, content).await?;
-    let mut round = Round::new(comm);
     let same = Pieces(vec![send; round.comm.peers as usize]);
     exchange(&mut round, Some(&same), Some(&pieces)).await;
     round.outcome()
@@ -187,9 +188,9 @@ pub(super) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> R
 
 /// Piece `i` of every rank goes to rank `i` of the other group.
 pub(super) async fn alltoall(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<()> {
+    let mut round = Round::new(comm.clone());
     let content = Content::Pairs(Flow::Each(&send), Flow::Each(&receive));
     check::between(&comm, Call::Alltoall, None, None, content).await?;
-    let mut round = Round::new(comm);
     exchange(&mut round, Some(&send), Some(&receive)).await;
     round.outcome()
 }
@@ -202,6 +203,7 @@ pub(super) async fn reduce(
     op: &Reduction,
     root: Root,
 ) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
     let data = match root {
         Root::Rank(_) => Some(&send),
         Root::Here => receive.as_ref(),
@@ -215,7 +217,6 @@ pub(super) async fn reduce(
         Content::Common(data),
     )
     .await?;
-    let mut sides = Sides::new(comm)?;
     match (root, receive) {
         (Root::Rank(root), _) if send.bytes() > 0 => {
             let sum = Image::new(&send, send.count);
@@ -237,9 +238,9 @@ pub(super) async fn allreduce(
     receive: Block,
     op: &Reduction,
 ) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
     let content = Content::Common(Some(&send));
     check::between(&comm, Call::Allreduce, Some(op), None, content).await?;
-    let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         swap_sums(&mut sides, &send, &receive, op).await;
         tree(&mut sides.within, &receive, 0).await;
@@ -264,9 +265,9 @@ pub(super) async fn reduce_scatter(
     counts: &[usize],
     op: &Reduction,
 ) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
     let content = Content::Common(Some(&send));
     check::between(&comm, Call::ReduceScatter, Some(op), None, content).await?;
-    let mut sides = Sides::new(comm)?;
     if send.bytes() > 0 {
         let theirs = Image::new(&send, send.count);
         swap_sums(&mut sides, &send, theirs.block(), op).await;
