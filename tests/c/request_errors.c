@@ -211,6 +211,11 @@ static void freed(void)
     char text[MPI_MAX_ERROR_STRING];
     int small, data[2] = {1, 2}, length;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    /* Until it has a name it is called by how it was made. */
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    char expected[80];
+    snprintf(expected, sizeof expected, "(an unnamed communicator, dup of MPI_COMM_WORLD, %d rank%s; rank %d)", size, size > 1 ? "s" : "", rank);
+    SAYS(MPI_Bcast(&small, 1, MPI_INT, -5, comm), MPI_ERR_ROOT, expected);
     MPI_Comm_set_name(comm, "gone");
     MPI_Comm_create_errhandler(note, &own);
     MPI_Comm_set_errhandler(comm, own);

@@ -410,11 +410,10 @@ unsafe fn reduce_scatter_block(
             let count = recvcount as usize;
             short = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));
         }
-    } else {
-        // The part is checked by its own count, which the call has only one of.
-        run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
     }
     rest(move || {
+        // Before there is a count of each rank, which an error would blame.
+        run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
         let counts = vec![recvcount; found.size() as usize];
         // SAFETY: passed on.
         unsafe {

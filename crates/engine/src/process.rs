@@ -324,6 +324,12 @@ impl Process {
         board.describe_context(comm.context(), text, is_name);
     }
 
+    /// The same, as it was told.
+    pub(crate) fn told_of(&self, comm: &Comm) -> Option<String> {
+        let board = self.segment.board(self.rank);
+        board.context_text(comm.context())
+    }
+
     /// Where processes agree that share no communicator.
     pub(crate) fn meeting(&'static self) -> &'static Arc<Comm> {
         self.meeting.get_or_init(|| {

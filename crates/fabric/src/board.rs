@@ -210,6 +210,16 @@ impl RankBoard {
         place.len.store(cut as u64, Ordering::Relaxed);
     }
 
+    /// What reports call a communicator, if they call it anything.
+    // TIER: setup
+    pub fn context_text(&self, context: u32) -> Option<String> {
+        let place = self.context_place(|held| held & !NAMED == u64::from(context) + 1)?;
+        let words = place.text.iter().map(|word| word.load(Ordering::Relaxed));
+        let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+        bytes.truncate(place.len.load(Ordering::Relaxed) as usize);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// A communicator is gone.
     // TIER: setup
     pub fn forget_context(&self, context: u32) {

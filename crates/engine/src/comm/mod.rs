@@ -506,12 +506,16 @@ impl Comm {
         self.process.purge();
     }
 
-    /// Name and rank, for error texts.
+    /// Name, or how it was made, and rank, for error texts.
     #[cold]
     pub fn describe(&self) -> String {
-        match self.name() {
-            name if name.is_empty() => format!("an unnamed communicator, rank {}", self.rank),
-            name => format!("communicator {name}, rank {}", self.rank),
+        let (name, rank) = (self.name(), self.rank);
+        if !name.is_empty() {
+            return format!("communicator {name}, rank {rank}");
+        }
+        match self.process.told_of(self) {
+            Some(origin) => format!("an unnamed communicator, {origin}; rank {rank}"),
+            None => format!("an unnamed communicator, rank {rank}"),
         }
     }
 
