@@ -476,6 +476,7 @@ static void operations_and_infos(void)
     BAD(MPI_ERR_ARG, "'n' is -1", MPI_Info_get_nthkey(info, -1, text));
     MPI_Info gone = dead_info;
     BAD(MPI_ERR_INFO, "which was freed", MPI_Info_free(&gone));
+    BAD(MPI_ERR_SESSION, "'session' is MPI_SESSION_NULL", MPI_Group_from_session_pset(MPI_SESSION_NULL, "mpi://WORLD", &group));
     MPI_Errhandler none = MPI_ERRHANDLER_NULL;
     BAD(MPI_ERR_ERRHANDLER, "'errhandler' is MPI_ERRHANDLER_NULL", MPI_Errhandler_free(&none));
     BAD(MPI_ERR_ARG, "'errorcode' is 123456", MPI_Error_class(123456, &number));

@@ -12,7 +12,7 @@ use engine::group::Group;
 use engine::p2p::buffered;
 use engine::process::ThreadLevel;
 use engine::{Error, ErrorClass, Result};
-use mpi_abi_sys::constants::{MPI_ERRORS_ARE_FATAL, MPI_INFO_NULL, MPI_SESSION_NULL};
+use mpi_abi_sys::constants::{MPI_INFO_NULL, MPI_SESSION_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_Session};
 
 use crate::buffer;
@@ -45,13 +45,14 @@ fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> 
     if !env::is_active() {
         return error::inactive(call);
     }
-    let found = SESSIONS.find(session, "session");
-    let handler = found
-        .as_ref()
-        .map_or(MPI_ERRORS_ARE_FATAL as u64, |session| session.handler());
-    match found.and_then(body) {
+    let found = match SESSIONS.find(session, "session") {
+        Ok(found) => found,
+        // There is no object that the call belongs to.
+        Err(error) => return error::run_any_time(call, || Err(error)),
+    };
+    match body(found) {
         Ok(()) => 0,
-        Err(error) => raise_to(call, handler as usize, session, error),
+        Err(error) => raise_to(call, found.handler() as usize, session, error),
     }
 }
 
