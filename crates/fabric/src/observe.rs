@@ -100,6 +100,25 @@ impl NodeFile {
         self.file.write_all_at(&(rank + 1).to_ne_bytes(), offset)
     }
 
+    /// Tells a rank whether others than ranks take much of the time of its core.
+    ///
+    /// # Errors
+    /// When there is no such rank, or what the kernel says.
+    pub fn set_strangers(&self, rank: u32, are_here: bool) -> io::Result<()> {
+        let board = self.board_offset(rank)?;
+        let offset = board + offset_of!(RankBoard, strangers) as u64;
+        let word = u32::from(are_here);
+        self.file.write_all_at(&word.to_ne_bytes(), offset)
+    }
+
+    fn board_offset(&self, rank: u32) -> io::Result<u64> {
+        if rank < self.local_ranks {
+            return Ok(BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64);
+        }
+        let text = format!("board {rank} of a node with {} ranks", self.local_ranks);
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+
     /// The descriptor's number, which the ranks inherit.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
@@ -115,12 +134,8 @@ impl NodeFile {
     /// # Errors
     /// When there is no such rank or the file cannot be read.
     pub fn board(&self, rank: u32) -> io::Result<BoardSnapshot> {
-        if rank >= self.local_ranks {
-            let text = format!("board {rank} of a node with {} ranks", self.local_ranks);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
+        let offset = self.board_offset(rank)?;
         let mut bytes = [0u8; BOARD_BYTES];
-        let offset = BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64;
         self.file.read_exact_at(&mut bytes, offset)?;
         let mut counters = [0u64; 64];
         for (index, counter) in counters.iter_mut().enumerate() {

@@ -9,6 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// Processors that are counted with: as many as kernels can be built for.
 pub const MOST_PROCESSORS: usize = 8192;
@@ -175,6 +176,25 @@ pub fn register_for_barriers() -> bool {
 pub fn barrier_everywhere() -> bool {
     // SAFETY: the call takes numbers only.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
+}
+
+/// Time that a process's threads have spent on processors, if it can be asked.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // To the call 0 means whoever asks.
+    let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0)?;
+    // SAFETY: `clock` is writable and lives through the call, which gives an error and no signal.
+    let failed = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } != 0;
+    // SAFETY: as above; a clock whose process has ended is an error.
+    if failed || unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).ok()?);
+    Some(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).ok()?))
 }
 
 /// Lets another runnable thread have the core.

@@ -34,7 +34,7 @@ pub(crate) struct Balance {
 
 /// What a processor has done since the system was started, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Times {
+pub(crate) struct Times {
     idle: u64,
     all: u64,
 }
@@ -103,7 +103,7 @@ impl Balance {
 }
 
 /// The part of the time that the processors of a core idled between two looks; `None` when that is not known.
-fn idle_part(
+pub(crate) fn idle_part(
     set: &[u32],
     before: &BTreeMap<u32, Times>,
     now: &BTreeMap<u32, Times>,
@@ -129,12 +129,13 @@ fn crowded_core(idle: &[Option<f64>]) -> Option<usize> {
     (least < BUSY && most > IDLE).then_some(core)
 }
 
-fn processor_times() -> BTreeMap<u32, Times> {
+/// What each processor has done.
+pub(crate) fn processor_times() -> BTreeMap<u32, Times> {
     parse_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
 /// The lines `cpuN user nice system idle iowait ...`.
-fn parse_times(text: &str) -> BTreeMap<u32, Times> {
+pub(crate) fn parse_times(text: &str) -> BTreeMap<u32, Times> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let processor = words.next()?.parse().ok()?;

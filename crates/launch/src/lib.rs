@@ -12,6 +12,7 @@
 //!           -> files, pattern        files that output goes to, labels
 //!           -> start                 node segment, guard, one process per rank
 //!           -> supervise             one event loop: ends of ranks, output, input, signals, time
+//!              balance, strangers    where ranks outnumber cores: who else wants them
 //!              failure               what ends a job, and how it is told
 //!              report, waits         the state of the job as one table (SIGUSR1, --timeout)
 //!           -> outcome::JobOutcome   exit status, counters (stats)
@@ -47,6 +48,7 @@ mod report;
 pub mod settings;
 mod start;
 mod stats;
+mod strangers;
 mod supervise;
 mod topology;
 mod variables;

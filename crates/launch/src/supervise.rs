@@ -21,7 +21,8 @@ use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
 use crate::outputs::Outputs;
 use crate::plan::JobPlan;
 use crate::start::{self, RankProcess, Started};
-use crate::{LaunchError, notices, program, report, stats};
+use crate::strangers::Strangers;
+use crate::{LaunchError, notices, program, report, stats, topology};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
@@ -72,6 +73,8 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
     let mut supervisor = Supervisor {
         plan,
         balance: places.loose.then(|| Balance::new(&places.sets)),
+        strangers: (ranks > places.cores)
+            .then(|| Strangers::new(&places.sets, &topology::usable_processors(), ranks)),
         begin,
         host: notices::host_name(),
         stage: Stage::Running,
@@ -117,6 +120,8 @@ struct Supervisor<'a> {
     plan: &'a JobPlan,
     /// While ranks are bound to cores that they share.
     balance: Option<Balance>,
+    /// While ranks outnumber cores.
+    strangers: Option<Strangers>,
     begin: Instant,
     host: String,
     stage: Stage,
@@ -387,6 +392,7 @@ impl Supervisor<'_> {
         // The clock is for reports only: a rank that outlives a failed write shows wrong ages.
         let _ = self.job.node.set_clock_ms(millis(elapsed));
         self.keep_balance();
+        self.look_for_strangers();
         match self.stage {
             Stage::Running if self.alive > 0 => {
                 if !self.absent.is_empty() && self.anyone_in_mpi() {
@@ -418,10 +424,26 @@ impl Supervisor<'_> {
         if balance.look(&pids) {
             balance.release(&pids);
             self.balance = None;
+            let ranks = u32::try_from(pids.len()).unwrap_or(u32::MAX);
+            let all = topology::usable_processors();
+            self.strangers = Some(Strangers::new(&[], &all, ranks));
             if self.plan.talk.verbose {
                 self.outputs
                     .say("the load is uneven: ranks are no longer bound to cores");
             }
+        }
+    }
+
+    /// Tells ranks whose cores others than ranks want.
+    fn look_for_strangers(&mut self) {
+        let Some(strangers) = &mut self.strangers else {
+            return;
+        };
+        let node = &self.job.node;
+        let spent = |rank| fabric::os::processor_time(node.board(rank).ok()?.pid);
+        for (rank, are_here) in strangers.look(spent) {
+            // A rank that does not learn it waits as it did.
+            let _ = node.set_strangers(rank, are_here);
         }
     }
 

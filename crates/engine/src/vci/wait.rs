@@ -113,8 +113,19 @@ impl Waiting {
 
     /// Yields before a sleep.
     fn most_yields(&self) -> u64 {
-        let is_shared = self.is_uncrowded() && self.neighbour.is_here(self.now_ms());
+        let is_shared = if self.is_uncrowded() {
+            self.neighbour.is_here(self.now_ms())
+        } else {
+            self.is_among_strangers()
+        };
         if is_shared { 0 } else { self.patience().yields }
+    }
+
+    /// Whether the launcher has found that others take much of this core's time. Where ranks outnumber cores a rank cannot tell them from
+    /// other ranks by itself.
+    fn is_among_strangers(&self) -> bool {
+        let board = self.segment.board(self.me);
+        board.strangers.load(Ordering::Relaxed) != 0
     }
 
     /// Gives the core away once.
@@ -193,7 +204,12 @@ impl Vci {
 
     /// How often to give the core away before a wait is a long one.
     pub(crate) fn short_yields(&self) -> u64 {
-        self.waiting.crowded.yields.min(SHORT_YIELDS)
+        let most = self.waiting.crowded.yields.min(SHORT_YIELDS);
+        if self.waiting.is_among_strangers() {
+            0
+        } else {
+            most
+        }
     }
 
     /// Lets others run on this core, and makes progress.
@@ -491,7 +507,7 @@ impl Vci {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![expect(unsafe_code, reason = "messages are addresses")]
 
     use fabric::counters::Counter;
@@ -527,11 +543,11 @@ mod tests {
         wait(process.vci(), &mut request, "test").unwrap();
     }
 
-    fn receive(process: &'static Process, peer: u32, tag: i32) {
+    pub(in crate::vci) fn receive(process: &'static Process, peer: u32, tag: i32) {
         end(process, start_receiving(process, &mut 0, peer, tag));
     }
 
-    fn send(process: &'static Process, peer: u32, tag: i32) {
+    pub(in crate::vci) fn send(process: &'static Process, peer: u32, tag: i32) {
         let mut word = 0;
         let memory = Memory::contiguous(&raw mut word, 1);
         // SAFETY: the word outlives the request.

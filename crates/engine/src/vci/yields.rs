@@ -64,7 +64,35 @@ impl Neighbour {
 
 #[cfg(test)]
 mod tests {
+    use fabric::counters::Counter;
+
     use super::*;
+    use crate::settings::Settings;
+    use crate::testing::on_ranks_with;
+    use crate::vci::wait::tests::{receive, send};
+
+    #[test]
+    fn ranks_among_strangers_sleep_instead_of_yielding() {
+        let ranks = os::usable_cores() + 1;
+        let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
+            let board = |rank| process.segment().board(rank);
+            board(process.rank()).strangers.store(1, Ordering::Relaxed);
+            let counted = || process.vci().enter().counted(Counter::Yields);
+            let before = counted();
+            match process.rank() {
+                0 => receive(process, 1, 0),
+                1 => {
+                    while board(0).asleep.load(Ordering::Relaxed) == 0 {
+                        os::yield_core();
+                    }
+                    send(process, 0, 0);
+                }
+                _ => {}
+            }
+            counted() - before
+        });
+        assert_eq!(yields[0], 0);
+    }
 
     #[test]
     fn only_long_yields_in_a_row_tell_of_somebody_else() {
