@@ -477,6 +477,16 @@ static void operations_and_infos(void)
     MPI_Info gone = dead_info;
     BAD(MPI_ERR_INFO, "which was freed", MPI_Info_free(&gone));
     BAD(MPI_ERR_SESSION, "'session' is MPI_SESSION_NULL", MPI_Group_from_session_pset(MPI_SESSION_NULL, "mpi://WORLD", &group));
+    /* Error classes and codes that something belongs to. */
+    int class, code;
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "a text");
+    BAD(MPI_ERR_ARG, "of which there is code", MPI_Remove_error_class(class));
+    BAD(MPI_ERR_ARG, "'a text', expected one without a text", MPI_Remove_error_code(code));
+    BAD(MPI_ERR_ARG, "expected one that the program added", MPI_Remove_error_class(code));
+    BAD(MPI_ERR_ARG, "expected one that the program added", MPI_Remove_error_class(MPI_ERR_OTHER));
+    CHECK(MPI_Remove_error_string(code) == 0 && MPI_Remove_error_code(code) == 0 && MPI_Remove_error_class(class) == 0);
     MPI_Errhandler none = MPI_ERRHANDLER_NULL;
     BAD(MPI_ERR_ERRHANDLER, "'errhandler' is MPI_ERRHANDLER_NULL", MPI_Errhandler_free(&none));
     BAD(MPI_ERR_ARG, "'errorcode' is 123456", MPI_Error_class(123456, &number));

@@ -345,24 +345,44 @@ pub(crate) unsafe fn MPI_Add_error_string(errorcode: i32, string: *const core::f
     })
 }
 
-fn remove(code: i32) -> Result<()> {
+/// Forgets a class, or a code, that the program added and to which nothing belongs any more (MPI-5.0, section 9.5).
+fn remove(argument: &'static str, number: i32, is_class: bool) -> Result<()> {
+    let wrong = |value: String, expected: &str| {
+        Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            argument,
+            value,
+            expected,
+        ))
+    };
     with_added(|added| {
-        let before = added.len();
-        added.retain(|row| row.0 != code);
-        if added.len() < before {
-            Ok(())
-        } else {
-            Err(unknown_code(code))
+        let is_it = |row: &&(i32, i32, String)| row.0 == number && (row.0 == row.1) == is_class;
+        let Some((_, _, text)) = added.iter().find(is_it) else {
+            return wrong(number.to_string(), "one that the program added");
+        };
+        if !text.is_empty() {
+            let expected = "one without a text: MPI_Remove_error_string takes it";
+            return wrong(format!("{number}, '{text}'"), expected);
         }
+        if let Some((code, ..)) = added.iter().find(|row| row.1 == number && row.0 != number) {
+            let expected = "a class without codes: MPI_Remove_error_code takes them";
+            return wrong(format!("{number}, of which there is code {code}"), expected);
+        }
+        added.retain(|row| row.0 != number);
+        Ok(())
     })
 }
 
 pub(crate) fn MPI_Remove_error_class(errorclass: i32) -> i32 {
-    run("MPI_Remove_error_class", 0, || remove(errorclass))
+    run("MPI_Remove_error_class", 0, || {
+        remove("errorclass", errorclass, true)
+    })
 }
 
 pub(crate) fn MPI_Remove_error_code(errorcode: i32) -> i32 {
-    run("MPI_Remove_error_code", 0, || remove(errorcode))
+    run("MPI_Remove_error_code", 0, || {
+        remove("errorcode", errorcode, false)
+    })
 }
 
 pub(crate) fn MPI_Remove_error_string(errorcode: i32) -> i32 {
