@@ -327,13 +327,12 @@ unsafe fn reduce_parts(
             .checked_add(count)
             .filter(|_| count >= 0)
             .ok_or_else(|| {
-                let value = format!("{count} at index {rank}");
-                Error::argument(
-                    ErrorClass::ERR_COUNT,
-                    "recvcounts",
-                    value,
-                    "0 or more elements",
-                )
+                let (class, expected) = (ErrorClass::ERR_COUNT, "0 or more elements");
+                // The program gave one count for all.
+                if call.contains("scatter_block") {
+                    return Error::argument(class, "recvcount", count, expected);
+                }
+                Error::argument(class, "recvcounts", count, expected).at_index(rank)
             })?;
     }
     let is_in_place = in_place_if(one_group(&comm), "sendbuf", sendbuf)?;
@@ -412,8 +411,6 @@ unsafe fn reduce_scatter_block(
         }
     }
     rest(move || {
-        // Before there is a count of each rank, which an error would blame.
-        run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
         let counts = vec![recvcount; found.size() as usize];
         // SAFETY: passed on.
         unsafe {
