@@ -337,6 +337,12 @@ impl Commons {
         last
     }
 
+    /// Whether all members but the caller have been counted: it will be the last one, and sees what the others posted.
+    pub fn comes_last(&self, turn: u64) -> bool {
+        // PAIRS: commons.count
+        self.count(turn).load(Ordering::Acquire) + 1 == u64::from(self.members)
+    }
+
     /// Says that this member will never use the commons again.
     pub fn retire(&self, me: u32) {
         // PAIRS: commons.left

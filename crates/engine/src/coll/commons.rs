@@ -396,6 +396,11 @@ impl Meeting<'_> {
         self.shared.commons.count_in(self.turn(index))
     }
 
+    /// Whether all others have been counted in, so that this one will be the last.
+    pub(super) fn comes_last(&self, index: usize) -> bool {
+        self.shared.commons.comes_last(self.turn(index))
+    }
+
     /// Wakes a member that may sleep until this one has posted.
     pub(super) fn wake(&self, member: u32) {
         let asleep = &self.shared.boards[member as usize].asleep;

@@ -15,6 +15,7 @@ mod chain;
 pub(crate) mod check;
 mod choose;
 mod commons;
+mod fold;
 mod gather;
 mod hierarchy;
 mod inter;

@@ -11,6 +11,7 @@ use fabric::commons::{AREAS, WIDE_BYTES};
 
 use super::choose::{EACH_FOR_ITSELF_BYTES, Turns};
 use super::commons::Meeting;
+use super::fold::{fold, usable_in_place};
 use super::gather::Pieces;
 use super::primitives::Block;
 use super::streaming::Way;
@@ -298,58 +299,6 @@ pub(super) async fn alltoall(
     meeting.outcome()
 }
 
-/// Combines operands `0..=last`, in rank order and from the right, into `result`; `shape` is their count and bytes.
-///
-/// # Safety
-/// The operands are readable and `result` is writable for the elements. `result` may be one of the last two operands of a
-/// predefined operation, and the last of any; else it overlaps none.
-#[inline(always)]
-pub(super) unsafe fn fold(
-    op: &Reduction,
-    last: u32,
-    operand: impl Fn(u32) -> *const u8,
-    result: *mut u8,
-    shape: (usize, usize),
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(before) = last.checked_sub(1) else {
-            std::ptr::copy(operand(0), result, shape.1);
-            return;
-        };
-        op.apply_into(operand(before), operand(last), result, shape);
-        for rank in (0..before).rev() {
-            op.apply_into(operand(rank), result, result, shape);
-        }
-    }
-}
-
-/// Whether rank `me` of `size` may use its operand where it lies, or has to copy it because the result grows there.
-pub(super) fn usable_in_place(op: &Reduction, me: u32, size: u32) -> bool {
-    me + 1 == size || (me + 2 == size && !op.is_user())
-}
-
-impl Meeting<'_> {
-    /// Combines what members `0..=last` show in a turn into `result`; `own` is this member's operand if it is not to be
-    /// taken from what it shows.
-    fn combine(
-        &self,
-        index: usize,
-        last: u32,
-        op: &Reduction,
-        own: Option<&Block>,
-        result: &Block,
-    ) {
-        let shape = (result.count, result.bytes());
-        let operand = |rank| match own {
-            Some(own) if rank == self.me => own.base.0.cast_const(),
-            _ => self.place(index, rank, shape.1).cast_const(),
-        };
-        // SAFETY: members have posted as many elements; blocks are valid while the collective runs, and dense.
-        unsafe { fold(op, last, operand, result.base.0, shape) };
-    }
-}
-
 /// The elements that turn `index` moves, `most` a turn.
 pub(super) fn elements_of(block: &Block, index: usize, most: usize) -> Block {
     let (first, count) = range_of(index, most, block.count);
@@ -373,10 +322,14 @@ pub(super) async fn allreduce(
         let before = done;
         post_ahead(&meeting, &mut done, (index, turns), turn_bytes, |turn| {
             let part = elements_of(send, turn, most);
-            part.pack_range(0, meeting.own(turn, part.bytes()));
+            // Nobody else looks at the operand of who combines them.
+            let has_last = by_last && meeting.comes_last(turn);
+            if !has_last {
+                part.pack_range(0, meeting.own(turn, part.bytes()));
+            }
             if by_last && meeting.is_last(turn) {
                 let result = meeting.elements(turn, size, &part, part.count);
-                meeting.combine(turn, size - 1, op, None, &result);
+                meeting.combine(turn, size - 1, op, has_last.then_some(&part), &result);
                 meeting.post_common(turn);
             }
         })

@@ -16,7 +16,8 @@ pub use run::Run;
 
 use super::choose;
 use super::commons::{Purpose, open};
-use super::shared::{lie_together, usable_in_place};
+use super::fold::usable_in_place;
+use super::shared::lie_together;
 use super::step::{Ending, Needs, Rest, Show, Step, Wakes};
 use crate::comm::Comm;
 use crate::errors::Result;

@@ -8,8 +8,8 @@ use std::borrow::Borrow;
 use fabric::sync::Ordering;
 
 use super::commons::Encounter;
+use super::fold::fold;
 use super::passing::{Passing, pass_on};
-use super::shared::fold;
 use super::step::{Going, Needs, Rest, copy};
 use crate::call::CallName;
 use crate::comm::Comm;

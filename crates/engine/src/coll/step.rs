@@ -6,7 +6,7 @@
 use std::borrow::Borrow;
 
 use super::commons::{Encounter, Next, Purpose, open};
-use super::shared::fold;
+use super::fold::fold;
 use super::short::Run;
 use crate::comm::Comm;
 use crate::errors::Result;

@@ -149,16 +149,21 @@ fn from_root(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, tur
 /// Whoever comes last shows the others a sum.
 fn last_for_all(memory: &Memory, commons: &Commons, turns: &mut Turns, me: u32, turn: u64) {
     enter(commons, turns, turn);
-    memory.write(commons.place(turn % LINES, me), turn);
+    let comes_last = commons.comes_last(turn);
+    if !comes_last {
+        memory.write(commons.place(turn % LINES, me), turn);
+    }
     let members = commons.members();
     let common = commons.place(turn % LINES, members);
     if commons.count_in(turn) {
-        let sum = (0..members)
+        let others = (0..members).filter(|&member| !comes_last || member != me);
+        let sum: u64 = others
             .map(|member| memory.read(commons.place(turn % LINES, member)))
             .sum();
-        memory.write(common, sum);
+        memory.write(common, sum + if comes_last { turn } else { 0 });
         commons.post(turns, turn, members, 0);
     } else {
+        assert!(!comes_last);
         wait(|| commons.posted(turn, members).is_some());
         assert_eq!(memory.read(common), turn * u64::from(members));
     }
