@@ -463,8 +463,11 @@ unsafe fn unpack_piece(
     packed: u64,
 ) {
     let op = state.ops.op_mut(index);
-    let is_measured =
-        packed != 0 && state.node.cross_copy == Reading::Measured && is_contiguous(op);
+    // A piece that is cut off tells nothing: its sender copied more.
+    let is_measured = packed != 0
+        && bytes as u64 >= ways::SMALLEST
+        && state.node.cross_copy == Reading::Measured
+        && is_contiguous(op);
     let start = is_measured.then(os::ticks);
     // SAFETY: the caller's promise.
     unsafe { unpack(op, op.position, source, bytes) };

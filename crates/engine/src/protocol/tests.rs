@@ -249,3 +249,35 @@ fn short_messages_that_receivers_read_do_not_wait_for_receives() {
         assert_eq!(copies, [0, 1]);
     }
 }
+
+/// Measured pieces of messages that are cut off, also of those that find no room at all.
+#[test]
+fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
+    on_ranks(2, |process| {
+        let sends = process.rank() == 0;
+        let mut memory = vec![7u8; 32_768];
+        for round in 0..400 {
+            let capacity = [0, 9000, 9000][round % 3];
+            let bytes = if sends { memory.len() } else { capacity };
+            let described = Memory::contiguous(memory.as_mut_ptr(), bytes);
+            // The receive is posted first, so that pieces go there straight.
+            if sends {
+                exchange(process, false, 8, 6);
+            }
+            // SAFETY: the memory lives until the request is complete.
+            let mut request = unsafe {
+                if sends {
+                    isend(process.world(), described, 1, 5, Mode::Standard).unwrap()
+                } else {
+                    irecv(process.world(), described, 0, 5).unwrap()
+                }
+            };
+            if !sends {
+                exchange(process, true, 8, 6);
+            }
+            let outcome = wait(process.vci(), &mut request, "test");
+            assert_eq!(outcome.is_err(), !sends);
+        }
+        assert!(process.vci().enter().ways.is_sound());
+    });
+}

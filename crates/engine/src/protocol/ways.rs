@@ -229,6 +229,13 @@ impl Ways {
         class.way() != before
     }
 
+    /// Whether all that is known are times.
+    #[cfg(test)]
+    pub(crate) fn is_sound(&self) -> bool {
+        let costs = |class: &Class| class.cost.into_iter().flatten().all(f32::is_finite);
+        self.classes.iter().all(costs)
+    }
+
     /// Notes that a peer's memory cannot be read.
     pub(crate) const fn refuse(&mut self) {
         self.refused = true;
