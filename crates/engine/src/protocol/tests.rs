@@ -281,3 +281,38 @@ fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
         assert!(process.vci().enter().ways.is_sound());
     });
 }
+
+/// Contiguous messages that their receiver takes into every other byte, once it has begun to try reading.
+#[test]
+fn who_cannot_read_what_comes_stops_asking_for_it() {
+    const BYTES: usize = 64 << 10;
+    let every_other =
+        SharedLayout::from(Layout::vector(BYTES, 1, 2, &Layout::named(1, 1)).unwrap());
+    let ended = on_ranks(2, |process| {
+        let sends = process.rank() == 0;
+        let mut memory = vec![7u8; 2 * BYTES];
+        let wishes = || process.vci().enter().ways.wishes() != 0;
+        let (mut tried, mut ended) = (false, false);
+        for _ in 0..1500 {
+            tried |= wishes();
+            ended |= tried && !wishes();
+            let described = if tried && !sends {
+                Memory::laid_out(memory.as_mut_ptr(), 1, &every_other).unwrap()
+            } else {
+                Memory::contiguous(memory.as_mut_ptr(), BYTES)
+            };
+            // SAFETY: the memory lives until the request is complete.
+            let mut request = unsafe {
+                if sends {
+                    isend(process.world(), described, 1, 5, Mode::Standard).unwrap()
+                } else {
+                    irecv(process.world(), described, 0, 5).unwrap()
+                }
+            };
+            wait(process.vci(), &mut request, "test").unwrap();
+        }
+        (tried, ended)
+    });
+    let (tried, ended) = ended[1];
+    assert_eq!(ended, tried);
+}

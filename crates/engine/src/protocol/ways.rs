@@ -7,6 +7,10 @@
 //! more seldom. What reading costs is the time of the call; what the ring costs is the time of a piece on the side where it takes
 //! longer, because the other side copies meanwhile. Neither holds any waiting.
 //!
+//! Only messages that are contiguous on both sides are read, and only those tell what the ways cost. Others come through the ring
+//! either way, but where reading is wished for they are described first and begin later. So that wish ends when many messages
+//! have come and none of them told anything.
+//!
 //! The receiver's wish travels in its line of the ring, one bit for each length: such messages are only described.
 
 /// Shortest message that may be read, in bytes.
@@ -19,9 +23,11 @@ const COUNTING: usize = 1;
 /// Messages between two trials of the way that was not chosen, at first and at most.
 const PATIENCE: u32 = 64;
 const MOST_PATIENCE: u32 = 1 << 16;
+/// Messages without a value after which a wish to read, for a trial or not, is given up.
+const MOST_SILENT: u32 = 256;
 /// Messages until the next trial when the chosen way has become dearer than the other one was last.
 const SOON: u32 = 4;
-/// One in so many pieces and readings is measured outside trials.
+/// One in so many pieces and readings is measured outside trials, on average.
 const MEASURED_ONE_IN: u32 = 8;
 /// Weight of a new value in the running mean of the chosen way.
 const WEIGHT: f32 = 0.125;
@@ -46,6 +52,8 @@ impl Way {
 
 /// What a KiB took, in ticks: on the sender's and on the receiver's core, which copy at the same time.
 type Cost = [f32; 2];
+/// More than anything costs.
+const UNKNOWN: Cost = [f32::MAX; 2];
 
 /// What is known about messages of one class.
 #[derive(Clone, Copy)]
@@ -55,8 +63,10 @@ struct Class {
     trial: Option<Way>,
     tries: [Cost; TRIES],
     tried: usize,
-    /// By way; meaningless until tried.
+    /// By way.
     cost: [Cost; 2],
+    /// Messages since the last value of the way that they should take, where that or the chosen one is reading.
+    silent: u32,
     /// Which part of the messages came while this rank had sends of its own under way.
     exchanged: f32,
     /// Messages until the next trial, and between trials.
@@ -70,7 +80,8 @@ impl Class {
         trial: Some(Way::Ring),
         tries: [[0.0; 2]; TRIES],
         tried: 0,
-        cost: [[0.0; 2]; 2],
+        cost: [UNKNOWN; 2],
+        silent: 0,
         exchanged: 0.0,
         wait: 0,
         patience: PATIENCE,
@@ -85,18 +96,45 @@ impl Class {
         self.cost.map(|[a, b]| a.max(b) + a.min(b) * self.exchanged)
     }
 
-    /// Counts a message; after some of them it is time for a trial.
+    /// Counts a message; after some of them it is time for a trial, or for the end of one.
     fn count(&mut self, sends_too: bool) {
         self.exchanged += (f32::from(u8::from(sends_too)) - self.exchanged) * WEIGHT;
         if self.trial.is_none() {
             self.wait -= 1;
             if self.wait == 0 {
                 self.trial = Some(self.chosen.other());
+                self.silent = 0;
+            }
+        }
+        // The first trial of the ring may last: its messages take the way that they would take anyway.
+        if self.chosen == Way::Read || self.trial == Some(Way::Read) {
+            self.silent += 1;
+            if self.silent == MOST_SILENT {
+                self.give_up_reading();
             }
         }
     }
 
+    /// Leaves all to the ring for a while: the messages that come now are not those that can be measured.
+    fn give_up_reading(&mut self) {
+        self.chosen = Way::Ring;
+        self.trial = None;
+        self.tried = 0;
+        self.silent = 0;
+        self.cost[Way::Read as usize] = UNKNOWN;
+        self.be_patient();
+    }
+
+    /// Waits twice as long for the next trial.
+    fn be_patient(&mut self) {
+        self.patience = (self.patience * 2).min(MOST_PATIENCE);
+        self.wait = self.patience;
+    }
+
     fn note(&mut self, way: Way, cost: Cost) {
+        if way == self.way() {
+            self.silent = 0;
+        }
         match self.trial {
             Some(tried) if tried == way => self.note_try(way, cost),
             None if way == self.chosen => {
@@ -131,11 +169,10 @@ impl Class {
         if way != self.chosen {
             let [ring, read] = self.prices();
             let best = if read < ring { Way::Read } else { Way::Ring };
-            self.patience = if best == self.chosen {
-                (self.patience * 2).min(MOST_PATIENCE)
-            } else {
-                PATIENCE
-            };
+            if best == self.chosen {
+                return self.be_patient();
+            }
+            self.patience = PATIENCE;
             self.chosen = best;
         }
         self.wait = self.patience;
@@ -146,6 +183,8 @@ impl Class {
 pub(crate) struct Ways {
     classes: [Class; CLASSES],
     countdown: u32,
+    /// The number that drew the countdown.
+    drawn: u32,
     /// Whether a peer's memory cannot be read; then all goes through the rings.
     refused: bool,
 }
@@ -155,6 +194,7 @@ impl Ways {
         Self {
             classes: [Class::NEW; CLASSES],
             countdown: MEASURED_ONE_IN,
+            drawn: 1,
             refused: false,
         }
     }
@@ -187,12 +227,18 @@ impl Ways {
         Self::class(bytes).is_some_and(|class| self.classes[class].trial.is_some())
     }
 
-    /// Whether the next piece or reading should be measured.
+    /// Whether the next piece or reading should be measured. Chance decides: a program sends to its neighbours in turns and cuts
+    /// each message alike, and none of them may be the one that is never measured.
     pub(crate) const fn is_due(&mut self) -> bool {
         self.countdown -= 1;
         let due = self.countdown == 0;
         if due {
-            self.countdown = MEASURED_ONE_IN;
+            // A linear congruential generator (Knuth, Lewis), whose upper bits are the better ones.
+            self.drawn = self
+                .drawn
+                .wrapping_mul(1_664_525)
+                .wrapping_add(1_013_904_223);
+            self.countdown = MEASURED_ONE_IN / 2 + (self.drawn >> 16) % (MEASURED_ONE_IN + 1);
         }
         due
     }
@@ -244,7 +290,7 @@ impl Ways {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASSES, MEASURED_ONE_IN, PATIENCE, TRIES, Way, Ways};
+    use super::{CLASSES, MEASURED_ONE_IN, MOST_SILENT, PATIENCE, TRIES, Way, Ways};
 
     const BYTES: u64 = 64 << 10;
 
@@ -345,6 +391,79 @@ mod tests {
         assert!(taken[0] > 180, "{taken:?}");
     }
 
+    /// Counts messages of which none tells anything; returns how many should have been read.
+    fn run_silently(ways: &mut Ways, messages: u32) -> u32 {
+        (0..messages)
+            .map(|_| {
+                ways.count(BYTES, false);
+                u32::from(ways.way(BYTES) == Way::Read)
+            })
+            .sum()
+    }
+
+    #[test]
+    fn a_trial_of_reading_ends_without_values() {
+        let mut ways = Ways::new();
+        run(&mut ways, TRIES as u32, [2000, 1000]);
+        assert_eq!(run_silently(&mut ways, MOST_SILENT), MOST_SILENT - 1);
+        // Trials after 128, 256, 512, ... messages more.
+        let later = run_silently(&mut ways, 20_000);
+        assert!((6..8).contains(&later.div_ceil(MOST_SILENT)), "{later}");
+        // What has values again is found out at the next trial.
+        run(&mut ways, 1 << 16, [2000, 1000]);
+        assert_eq!(ways.way(BYTES), Way::Read);
+    }
+
+    #[test]
+    fn what_was_chosen_stays_when_a_trial_tells_nothing() {
+        let mut ways = Ways::new();
+        run(&mut ways, 100, [2000, 6000]);
+        while ways.way(BYTES) == Way::Ring {
+            ways.count(BYTES, false);
+        }
+        ways.note_reading(BYTES, 1);
+        run_silently(&mut ways, MOST_SILENT);
+        let taken = run(&mut ways, 200, [2000, 6000]);
+        assert_eq!(taken, [200, 0]);
+    }
+
+    #[test]
+    fn a_price_that_is_not_known_any_more_makes_no_trial_soon() {
+        let mut ways = Ways::new();
+        run(&mut ways, 100, [2000, 2500]);
+        while ways.way(BYTES) == Way::Ring {
+            ways.count(BYTES, false);
+        }
+        run_silently(&mut ways, MOST_SILENT);
+        let taken = run(&mut ways, 100, [9000, 2500]);
+        assert_eq!(taken, [100, 0]);
+    }
+
+    #[test]
+    fn reading_is_left_when_it_tells_nothing_for_long() {
+        let mut ways = Ways::new();
+        run(&mut ways, 100_000, [5000, 3000]);
+        assert_eq!(ways.way(BYTES), Way::Read);
+        let read = run_silently(&mut ways, 20_000);
+        assert!(read < 2000, "{read}");
+        // One value in some messages is enough.
+        run(&mut ways, 1 << 16, [5000, 3000]);
+        for _ in 0..1000 {
+            run_silently(&mut ways, MEASURED_ONE_IN);
+            let way = ways.way(BYTES);
+            assert!(way == Way::Read || ways.is_tried(BYTES));
+            run(&mut ways, 1, [5000, 3000]);
+        }
+    }
+
+    #[test]
+    fn the_first_trial_of_the_ring_lasts_until_it_has_its_values() {
+        let mut ways = Ways::new();
+        assert_eq!(run_silently(&mut ways, 100_000), 0);
+        assert_eq!(run(&mut ways, 2 * TRIES as u32, [2000, 1000]), [5, 5]);
+        assert_eq!(ways.way(BYTES), Way::Read);
+    }
+
     #[test]
     fn classes_are_apart_and_have_ends() {
         let mut ways = Ways::new();
@@ -376,9 +495,16 @@ mod tests {
     }
 
     #[test]
-    fn one_in_some_is_measured() {
-        let mut ways = Ways::new();
-        let due = (0..4 * MEASURED_ONE_IN).filter(|_| ways.is_due()).count();
-        assert_eq!(due, 4);
+    fn one_in_some_is_measured_whatever_the_turns_are() {
+        for turns in 1..=64 {
+            let mut ways = Ways::new();
+            let mut measured = vec![0; turns];
+            for at in 0..1000 * turns {
+                measured[at % turns] += u32::from(ways.is_due());
+            }
+            let expected = 1000 / MEASURED_ONE_IN;
+            let all = expected * 2 / 3..expected * 3 / 2;
+            assert!(measured.iter().all(|m| all.contains(m)), "{measured:?}");
+        }
     }
 }
