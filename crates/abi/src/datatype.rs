@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::coll::short::Run;
+use engine::datatype::fortran::TYPES;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::datatype::{Datatype, Typed};
 use engine::device;
@@ -18,8 +19,9 @@ use mpi_abi_sys::types::MPI_Datatype;
 use crate::handle::DATATYPES;
 use crate::sync::{AtomicU8, AtomicU32};
 
-/// Bytes of an element of each predefined type by handle value; 255 where a count needs the object. They change once, and
-/// only before other threads call MPI ([`look_closer`]). Words, because a load of one fills a register.
+/// Bytes of an element of each predefined type by handle value; 255 where a count needs the object. They change only before other
+/// threads call MPI ([`look_closer`]), those of Fortran's types also when a program describes its compiler. Words, because a load
+/// of one fills a register.
 static SIZES: [AtomicU32; 1024] = predefined_sizes();
 
 const fn predefined_sizes() -> [AtomicU32; 1024] {
@@ -75,6 +77,24 @@ pub(crate) fn define_predefined() {
     for row in PREDEFINED {
         if let Some(row) = Predefined::find(row.code) {
             DATATYPES.define(row.code as usize, row.datatype().clone());
+        }
+    }
+}
+
+/// Gives Fortran's types the sizes that the program's compiler gives them, and takes away those that it lacks.
+pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
+    for row in TYPES.into_iter().filter_map(Predefined::find) {
+        DATATYPES.define(row.code as usize, row.datatype().clone());
+        let size = &SIZES[row.code as usize];
+        if size.load(Ordering::Relaxed) != 255 {
+            size.store(row.size() as u32, Ordering::Relaxed);
+        }
+    }
+    for code in lacked {
+        SIZES[code as usize].store(255, Ordering::Relaxed);
+        // A second time there is nothing, and the error would ask who lacks it.
+        if DATATYPES.get(code as usize).is_some() {
+            let _ = DATATYPES.remove(code as usize, "datatype");
         }
     }
 }

@@ -16,7 +16,7 @@ use mpi_abi_sys::constants::{
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
 
 use crate::errhandler;
-use crate::error::{self, raise, run, tell};
+use crate::error::{self, raise, run, run_any_time, tell};
 use crate::handle::{self, COMMS};
 use crate::sync::{AtomicPtr, AtomicU64};
 
@@ -144,6 +144,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
     errhandler::define_predefined();
     crate::datatype::define_predefined();
+    crate::fortran::define_types();
     if process.settings().check.types {
         crate::datatype::check_types();
     }
@@ -288,7 +289,7 @@ pub(crate) unsafe fn MPI_Abi_get_version(abi_major: *mut i32, abi_minor: *mut i3
 }
 
 pub(crate) unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> i32 {
-    run("MPI_Abi_get_info", 0, || {
+    run_any_time("MPI_Abi_get_info", || {
         let handle = crate::info::of_pairs(&[
             ("mpi_aint_size", "8"),
             ("mpi_count_size", "8"),

@@ -274,6 +274,10 @@ impl<T: Object> Table<T> {
     pub(crate) fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
         let what = match handle {
             0 => "0, which is no handle".to_owned(),
+            1..4096 if crate::fortran::lacks(handle) => format!(
+                "{}, which the program's Fortran compiler lacks (MPI_Abi_set_fortran_info)",
+                predefined_name(handle).unwrap_or_default()
+            ),
             1..4096 => predefined_name(handle)
                 .map_or_else(|| format!("{handle:#x}, which is no handle"), str::to_owned),
             _ if handle as u64 >> 56 == T::TAG => format!("{handle:#x}, which was freed"),

@@ -24,6 +24,7 @@ mod datatype;
 mod env;
 mod errhandler;
 mod error;
+mod fortran;
 mod generalized;
 mod group;
 mod handle;

@@ -98,6 +98,14 @@ fn bind_other(
     Ok(own.insert(bind(op, datatype)?))
 }
 
+/// Types, or what operations do with them, are others from now on: everything is joined anew.
+pub(crate) fn forget_known() {
+    for slot in &KNOWN {
+        // Another thread may use what was there, which stays.
+        slot.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
 fn create(call: &'static str, function: Box<UserFunction>, commute: i32, op: *mut MPI_Op) -> i32 {
     run(call, 0, || {
         let object = Op::user(function, commute != 0);

@@ -354,12 +354,14 @@ pub(crate) unsafe fn MPI_Type_match_size(
     datatype: *mut MPI_Datatype,
 ) -> i32 {
     make("MPI_Type_match_size", datatype, || {
-        Ok(match_size(typeclass, size)?.datatype().clone())
+        let row = match_size(typeclass, size)?;
+        crate::fortran::check_kind("size", row)?;
+        Ok(row.datatype().clone())
     })
 }
 
 pub(crate) unsafe fn MPI_Type_create_f90_real(p: i32, r: i32, newtype: *mut MPI_Datatype) -> i32 {
-    kind("MPI_Type_create_f90_real", newtype, || {
+    kind(("MPI_Type_create_f90_real", "p"), newtype, || {
         Datatype::f90_real(p, r)
     })
 }
@@ -369,25 +371,28 @@ pub(crate) unsafe fn MPI_Type_create_f90_complex(
     r: i32,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    kind("MPI_Type_create_f90_complex", newtype, || {
+    kind(("MPI_Type_create_f90_complex", "p"), newtype, || {
         Datatype::f90_complex(p, r)
     })
 }
 
 pub(crate) unsafe fn MPI_Type_create_f90_integer(r: i32, newtype: *mut MPI_Datatype) -> i32 {
-    kind("MPI_Type_create_f90_integer", newtype, || {
+    kind(("MPI_Type_create_f90_integer", "r"), newtype, || {
         Datatype::f90_integer(r)
     })
 }
 
-/// A Fortran kind: the same arguments give the same handle, which the program must not free (MPI-5.0, section 19.1.9).
+/// A Fortran kind, by a call with this first argument: the same arguments give the same handle, which the program must not free (MPI-5.0, section 19.1.9).
 fn kind(
-    call: &'static str,
+    (call, first): (&'static str, &'static str),
     newtype: *mut MPI_Datatype,
     build: impl FnOnce() -> Result<Arc<Datatype>>,
 ) -> i32 {
     run(call, 0, || {
         let datatype = build()?;
+        if let Some(row) = datatype.reduces_as() {
+            crate::fortran::check_kind(first, row)?;
+        }
         let known = datatype.handle.load(std::sync::atomic::Ordering::Relaxed) as usize;
         let handle = match DATATYPES.get(known) {
             Some(_) => known,

@@ -47,9 +47,14 @@ pub(crate) unsafe fn MPI_Type_free(datatype: *mut MPI_Datatype) -> i32 {
 
 pub(crate) unsafe fn MPI_Type_size<C: CountOut>(datatype: MPI_Datatype, size: *mut C) -> i32 {
     run(named!("MPI_Type_size", size), 0, || {
-        let bytes = DATATYPES.find(datatype, "datatype")?.size();
+        let bytes = match DATATYPES.find(datatype, "datatype") {
+            Ok(object) => object.size() as i64,
+            // How a program finds out that it is not there (MPI-5.0, section 20.4).
+            Err(_) if crate::fortran::lacks(datatype) => abi::MPI_UNDEFINED.into(),
+            Err(error) => return Err(error),
+        };
         // SAFETY: the result is writable (crate head).
-        unsafe { *size = C::from_count(bytes as i64) };
+        unsafe { *size = C::from_count(bytes) };
         Ok(())
     })
 }

@@ -166,6 +166,7 @@ impl Function {
             ("STRING", _) => entries.starts_with("MPI_MAX") || self.name == "MPI_Info_get_nthkey",
             ("ERROR_CODE", _) if declared == "array_of_errcodes" => false,
             ("FUNCTION_SMALL" | "POLYFUNCTION", _) => ["op", "errhan"].contains(&self.chapter),
+            ("LOGICAL_VOID", _) => true,
             (_, "in") => is_array,
             (_, "out" | "inout") => true,
             _ => false,
@@ -181,6 +182,8 @@ impl Function {
             format!("a function of type {c_type}")
         } else if is_text {
             "the address of a text".to_owned()
+        } else if self.kind(position).0 == "LOGICAL_VOID" {
+            "the address of a LOGICAL".to_owned()
         } else if c_type == "void" {
             "the address of a pointer".to_owned()
         } else {

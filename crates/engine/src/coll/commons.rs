@@ -561,8 +561,8 @@ impl Shared {
             );
             (ErrorClass::ERR_TRUNCATE, text)
         } else {
-            let text =
-                format!("rank {member} is in another collective ({theirs:?}) than this rank");
+            let which = theirs.map_or(String::new(), |theirs| format!(" ({theirs:?})"));
+            let text = format!("rank {member} is in another collective{which} than this rank");
             (ErrorClass::ERR_OTHER, text)
         };
         if let Ok(mut failures) = self.failures.lock() {

@@ -14,6 +14,7 @@ pub mod elements;
 mod external;
 mod f90;
 mod few;
+pub mod fortran;
 mod limits;
 mod object;
 mod place;

@@ -155,6 +155,8 @@ pub struct Predefined {
     pub category: Category,
     /// What an element is.
     pub shape: Shape,
+    /// Whether this row stands for one of the table, with the size that a program's Fortran compiler gives the type.
+    pub(super) is_resized: bool,
 }
 
 impl Predefined {
@@ -166,14 +168,18 @@ impl Predefined {
 
     /// The row of a handle value.
     pub fn find(code: u32) -> Option<&'static Self> {
+        if let Some(resized) = super::fortran::resized(code) {
+            return Some(resized);
+        }
         let index = ROW_OF.get(code.wrapping_sub(NULL_CODE) as usize)?;
         PREDEFINED.get(usize::from(*index))
     }
 
     /// The datatype object of this row.
     pub fn datatype(&'static self) -> &'static Arc<Datatype> {
-        static OBJECTS: [OnceLock<Arc<Datatype>>; 256] = [const { OnceLock::new() }; 256];
-        OBJECTS[(self.code - NULL_CODE) as usize].get_or_init(|| Datatype::predefined(self))
+        static OBJECTS: [OnceLock<Arc<Datatype>>; 512] = [const { OnceLock::new() }; 512];
+        let place = (self.code - NULL_CODE) as usize + 256 * usize::from(self.is_resized);
+        OBJECTS[place].get_or_init(|| Datatype::predefined(self))
     }
 }
 
@@ -204,6 +210,7 @@ macro_rules! predefined {
             name: c_name!($name),
             category: Category::$category,
             shape: Shape::$shape($(Number::$number),+),
+            is_resized: false,
         }),*];
         $(#[doc = concat!(c_name!($name), ".")]
         pub const $name: u32 = $code;)*

@@ -233,12 +233,16 @@ macro_rules! ordered {
     };
 }
 ordered! {
+    i8: |a, b| a < b;
     i16: |a, b| a < b;
     i32: |a, b| a < b;
     i64: |a, b| a < b;
+    i128: |a, b| a < b;
     f32: |a, b| a < b;
     f64: |a, b| a < b;
+    Half: |a, b| a.less(b);
     Extended: |a, b| a.less(b);
+    Quad: |a, b| a.less(b);
 }
 
 /// Keeps the lower (or higher) value and its index; of equal values the lower index. Padding is not written.
@@ -382,6 +386,13 @@ fn pair(operator: Operator, value: Number, index: Number) -> Option<Kernel> {
         (Number::F80, Number::I32) => kernels!(Extended, i32),
         (Number::F32, Number::F32) => kernels!(f32, f32),
         (Number::F64, Number::F64) => kernels!(f64, f64),
+        // MPI_2INTEGER, MPI_2REAL and MPI_2DOUBLE_PRECISION of compilers with other sizes.
+        (Number::I8, Number::I8) => kernels!(i8, i8),
+        (Number::I16, Number::I16) => kernels!(i16, i16),
+        (Number::I64, Number::I64) => kernels!(i64, i64),
+        (Number::I128, Number::I128) => kernels!(i128, i128),
+        (Number::F16, Number::F16) => kernels!(Half, Half),
+        (Number::F128, Number::F128) => kernels!(Quad, Quad),
         _ => None,
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory as often as an
 //! algorithm likes. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
-//! vectorises; numbers that the machine lacks are done by [`half`], [`extended`] and [`quad`]. User functions belong to the
+//! vectorises; numbers that the machine lacks are done by [`half`], [`extended`] and [`quad`], Fortran's booleans of a compiler with
+//! literals of its own by [`logical`]. User functions belong to the
 //! face that created them (they take its handles) and are never called with a lock held.
 
 mod extended;
 mod half;
 mod kernel;
+pub mod logical;
 mod quad;
 mod reduction;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fabric::sync::{AtomicU64, Ordering};
 
 use super::kernel::{self, Kernel};
+use super::logical;
 use crate::datatype::{Category, Datatype, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -345,7 +346,7 @@ fn kernel_for(operator: Operator, row: &'static Predefined) -> Option<Kernel> {
     if !operator.row().categories.contains(&row.category) {
         return None;
     }
-    kernel::find(operator, row.shape, layout::best_isa())
+    logical::find(operator, row).or_else(|| kernel::find(operator, row.shape, layout::best_isa()))
 }
 
 #[cold]
