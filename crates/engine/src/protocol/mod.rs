@@ -167,6 +167,10 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     }
     match (handled, arrival.kind()) {
         (true, cell::DONE) => Handled::Look,
+        // A program that waits for one message at a time asks for the next one now, which then needs no place of its own.
+        (true, cell::EAGER | cell::MORE) if state.incoming[index].arriving.is_none() => {
+            Handled::Look
+        }
         (true, _) => Handled::Yes,
         (false, _) => Handled::No,
     }

@@ -3,7 +3,7 @@
 //! are checked; and messages that their receivers read.
 #![expect(unsafe_code, reason = "messages are addresses")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use fabric::counters::Counter;
@@ -247,6 +247,44 @@ fn short_messages_that_receivers_read_do_not_wait_for_receives() {
             process.vci().enter().counted(Counter::CrossCopies)
         });
         assert_eq!(copies, [0, 1]);
+    }
+}
+
+/// What comes right behind a message that a program waits for is not kept aside before the program can ask for it.
+#[test]
+fn messages_that_are_awaited_one_by_one_find_their_receives() {
+    const MESSAGES: usize = 4;
+    for bytes in [100, 8192, 20_000] {
+        let are_sent = Barrier::new(2);
+        let kept = on_ranks(2, |process| {
+            let sends = process.rank() == 0;
+            exchange(process, sends, 8, 1);
+            let kept = || process.vci().enter().counted(Counter::ReceivesUnexpected);
+            let before = kept();
+            let mut memory = vec![7u8; bytes];
+            let base = memory.as_mut_ptr();
+            let described = || Memory::contiguous(base, bytes);
+            if sends {
+                // SAFETY: the memory lives until the requests are complete.
+                let start = || unsafe {
+                    isend(process.world(), described(), 1, 5, Mode::Standard).unwrap()
+                };
+                let started = std::array::from_fn::<_, MESSAGES, _>(|_| start());
+                are_sent.wait();
+                for mut request in started {
+                    wait(process.vci(), &mut request, "test").unwrap();
+                }
+            } else {
+                are_sent.wait();
+                for _ in 0..MESSAGES {
+                    // SAFETY: the memory lives until the request is complete.
+                    let mut request = unsafe { irecv(process.world(), described(), 0, 5).unwrap() };
+                    wait(process.vci(), &mut request, "test").unwrap();
+                }
+            }
+            kept() - before
+        });
+        assert_eq!(kept[1], 0, "{bytes}");
     }
 }
 
