@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask demo`: see in a minute that it works and how fast.
+//! `cargo xtask demo`: see that it works and how fast.
 
 use std::process::Command;
 
@@ -11,8 +11,9 @@ const RUST_EXAMPLE: &str = "crates/rankpoint/examples/heat2d.rs";
 /// No arguments.
 pub(crate) fn run(_: &[String]) -> Result<(), String> {
     tools::need(&[tools::CC])?;
-    shell::say("Building the release and installing it into target/prefix ...");
+    shell::say("Building the release and installing it (some minutes the first time) ...");
     let prefix = install::into_target()?;
+    shell::say(&format!("Installed into {}", prefix.display()));
     let mpiexec = prefix.join("bin/mpiexec");
     let on_four = |program: &std::path::Path| {
         let mut command = shell::command(&mpiexec);

@@ -93,8 +93,13 @@ fn main() -> ExitCode {
     let name = arguments.first().map_or("", String::as_str);
     let Some((.., command)) = COMMANDS.iter().find(|row| row.0 == name) else {
         shell::say("usage: cargo xtask COMMAND\n");
+        let widths = COMMANDS.iter().map(|row| row.0.len() + row.1.len() + 1);
+        let width = widths.max().unwrap_or(0);
         for (name, arguments, text, _) in COMMANDS {
-            shell::say(&format!("  {:<43}{text}", format!("{name} {arguments}")));
+            shell::say(&format!(
+                "  {:<width$}  {text}",
+                format!("{name} {arguments}")
+            ));
         }
         return ExitCode::from(if ["", "help", "--help"].contains(&name) {
             0
