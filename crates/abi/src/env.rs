@@ -125,6 +125,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
         process.rest(call)?;
         STATE.store(FINALIZED, Ordering::Relaxed);
         ALONE.store(std::ptr::null_mut(), Ordering::Relaxed);
+        crate::persistent::forget_recent();
     }
     *users -= 1;
     Ok(())

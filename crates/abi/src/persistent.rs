@@ -2,7 +2,9 @@
 //! Persistent sends and receives (MPI-5.0, section 3.9).
 
 use core::ffi::c_void;
+use std::sync::atomic::Ordering;
 
+use engine::p2p::persistent::Entry;
 use engine::p2p::{Mode, persistent};
 use engine::request::in_array;
 use engine::vci::operations::RequestId;
@@ -13,6 +15,7 @@ use crate::error::{inactive, raise, run};
 use crate::naming::{Number, named};
 use crate::p2p::{decode, decode_target};
 use crate::request::{comm_handle, slice};
+use crate::sync::AtomicPtr;
 
 macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
@@ -60,13 +63,35 @@ pub(crate) unsafe fn MPI_Recv_init(
     })
 }
 
+/// The entry of the persistent collective that was started last, where one thread at a time is inside MPI: most starts and waits are
+/// for the one before.
+static RECENT: AtomicPtr<()> = AtomicPtr::new(Entry::nobodys());
+
+/// Ends the persistent collective that was started last, if it is this one and is complete.
+// TIER: short
+#[inline(always)]
+pub(crate) fn end_recent(id: RequestId) -> bool {
+    // SAFETY: what is kept there is an entry or nobody's.
+    unsafe { Entry::end_at(RECENT.load(Ordering::Relaxed), id) }
+}
+
+/// Nothing is started any longer without a closer look, which says that MPI has been finalized.
+pub(crate) fn forget_recent() {
+    RECENT.store(Entry::nobodys(), Ordering::Relaxed);
+}
+
 pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
     // SAFETY: the handle is readable (crate head).
     let id = RequestId(unsafe { *request } as u64);
+    // SAFETY: what is kept there is an entry or nobody's.
+    if let Some(entry) = unsafe { Entry::inactive_at(RECENT.load(Ordering::Relaxed), id) } {
+        return entry.start().code();
+    }
     if let Some(vci) = vci_alone()
-        && let Some(started) = persistent::start_at_once(vci, id)
+        && let Some(entry) = Entry::inactive(vci, id)
     {
-        return started.code();
+        RECENT.store(entry.address(), Ordering::Relaxed);
+        return entry.start().code();
     }
     // SAFETY: passed on.
     unsafe { start("MPI_Start", 1, request) }

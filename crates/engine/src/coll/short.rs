@@ -196,7 +196,7 @@ unsafe fn allreduce_by_last<'a, E: Ending<'a>>(
 ///
 /// # Safety
 /// `send` is readable, and `receive` writable for a piece of each rank, until the operation is complete; `receive` is not used
-/// but at the root.
+/// but at the root ([`Ending::ROOM_IS_EXACT`]: not given).
 #[inline(always)]
 unsafe fn gather<'a, E: Ending<'a>>(
     ending: E,
@@ -206,7 +206,10 @@ unsafe fn gather<'a, E: Ending<'a>>(
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
     let me = comm.rank() as u32;
-    let takes = root.is_none_or(|root| root == me);
+    let takes = match E::ROOM_IS_EXACT {
+        true => receive.is_some(),
+        false => root.is_none_or(|root| root == me),
+    };
     let into = receive.filter(|_| takes);
     if takes && into.is_none() {
         return None;

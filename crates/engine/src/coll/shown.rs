@@ -60,6 +60,8 @@ impl<'a> Going<'a> for Waiting {
 impl<'a> Going<'a> for AtOnce {
     type Gives = Begun<'a>;
 
+    const ROOM_IS_EXACT: bool = true;
+
     #[inline(always)]
     fn call(self) -> Option<&'static str> {
         None

@@ -117,6 +117,10 @@ pub(super) trait Ending<'a>: Copy {
     /// What it gives; the default where nothing is left.
     type Gives: Default;
 
+    /// Whether a caller gives room for results to a rank that gets some, and to no other. A nonblocking call does: it has stored its
+    /// request since it looked who is the root, and the compiler would look again.
+    const ROOM_IS_EXACT: bool = false;
+
     /// What a rank alone gives to itself: `from` goes to `into`.
     ///
     /// # Safety
@@ -138,6 +142,9 @@ pub(super) trait Ending<'a>: Copy {
 pub(super) trait Going<'a>: Copy {
     /// As [`Ending::Gives`].
     type Gives: Default;
+
+    /// As [`Ending::ROOM_IS_EXACT`].
+    const ROOM_IS_EXACT: bool = false;
 
     /// Whether it is known that this member has left all turns of the commons.
     const IN_ORDER: bool = false;
@@ -173,6 +180,8 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
 
 impl<'a, G: Going<'a>> Ending<'a> for G {
     type Gives = G::Gives;
+
+    const ROOM_IS_EXACT: bool = G::ROOM_IS_EXACT;
 
     #[inline(always)]
     unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<G::Gives> {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
 use fabric::board::kind as record_kind;
 
 use super::{
@@ -173,7 +176,7 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     let mut guard = vci.enter_alone();
-    let Some(op) = guard.ops.named(id) else {
+    let Some(op) = guard.ops.named_by_index(id) else {
         return false;
     };
     if op.state() != COMPLETE {
@@ -181,6 +184,78 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     }
     op.record.kind = record_kind::INACTIVE;
     true
+}
+
+/// The entry of a persistent collective, which a face may keep at hand: whoever starts and ends the same one again and again need not
+/// ask whose it is. Below MPI_THREAD_MULTIPLE only.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry(NonNull<Op>);
+
+/// An entry that no request names, and that is never written.
+struct Nobodys(MaybeUninit<Op>);
+
+// SAFETY: it is only read.
+unsafe impl Sync for Nobodys {}
+
+static NOBODYS: Nobodys = Nobodys(MaybeUninit::zeroed());
+
+impl Entry {
+    /// Stands for no entry.
+    pub const fn nobodys() -> *mut () {
+        NOBODYS.0.as_ptr().cast_mut().cast()
+    }
+
+    /// The entry of a persistent collective that is not active.
+    // TIER: short
+    #[inline(always)]
+    pub fn inactive(vci: &Vci, id: RequestId) -> Option<Self> {
+        let mut guard = vci.enter_alone();
+        let op = guard.ops.named_by_index(id)?;
+        (op.state() == INACTIVE).then(|| Self(NonNull::from(op)))
+    }
+
+    /// For keeping it.
+    pub const fn address(self) -> *mut () {
+        self.0.as_ptr().cast()
+    }
+
+    /// Starts it.
+    #[inline(always)]
+    pub fn start(self) -> Started {
+        // SAFETY: entries never move; that of an inactive collective with a plan has a start (`Op::set_planned`).
+        unsafe { self.0.as_ref().start.unwrap_unchecked()(self.0) }
+    }
+
+    /// The entry that was kept, if the request names it and it is not active.
+    ///
+    /// # Safety
+    /// The address is [`Self::nobodys`] or from [`Self::address`].
+    // TIER: short
+    #[inline(always)]
+    pub unsafe fn inactive_at(address: *mut (), id: RequestId) -> Option<Self> {
+        let op = address.cast::<Op>();
+        // SAFETY: entries never move and are never given back; nobody refers to this one.
+        let is_it = unsafe { (*op).id() == id && (*op).state() == INACTIVE };
+        NonNull::new(op).filter(|_| is_it).map(Self)
+    }
+
+    /// As [`end_at_once`], if the request names the entry that was kept.
+    ///
+    /// # Safety
+    /// As for [`Self::inactive_at`].
+    // TIER: short
+    #[inline(always)]
+    pub unsafe fn end_at(address: *mut (), id: RequestId) -> bool {
+        let op = address.cast::<Op>();
+        // SAFETY: as there; nobody's entry is never complete and so not written.
+        unsafe {
+            if (*op).id() != id || (*op).state() != COMPLETE {
+                return false;
+            }
+            (*op).record.kind = record_kind::INACTIVE;
+        }
+        true
+    }
 }
 
 /// Starts a collective by its plan.

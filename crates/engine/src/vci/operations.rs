@@ -427,6 +427,13 @@ impl Operations {
             // SAFETY: as above.
             return Some(unsafe { self.recent.as_mut() });
         }
+        self.named_by_index(id)
+    }
+
+    /// As [`Self::named`], for who has looked at the last one already.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn named_by_index(&mut self, id: RequestId) -> Option<&mut Op> {
         let index = id.0 as u32;
         if index.wrapping_sub(FIRST_INDEX) >= self.used {
             return None;
