@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut text = String::new();
     let mut missing = String::new();
-    let mut nulls = String::new();
+    let (mut nulls, mut missing_calls) = (String::new(), String::new());
     for function in &functions {
         let same_shape = |name: &&str| {
             let base = functions.iter().find(|other| other.name == *name);
@@ -71,6 +71,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             None => {
                 stub(&mut text, function)?;
+                let passed = passed(function, None);
+                writeln!(
+                    missing_calls,
+                    "{}({}) = ({passed});",
+                    function.name,
+                    declared(function)
+                )?;
                 missing.push_str(function.name);
                 missing.push('\n');
             }
@@ -90,6 +97,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(
         out.join("null_calls.rs"),
         format!("null_calls! {{\n{nulls}}}\n"),
+    )?;
+    std::fs::write(
+        out.join("missing_calls.rs"),
+        format!("missing_calls! {{\n{missing_calls}}}\n"),
     )?;
     Ok(())
 }
@@ -257,29 +268,31 @@ fn implemented(
 /// For the tests: a call of the function with each pointer null that it refuses.
 fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
     for null in function.not_null() {
-        let argument = |(name, kind): (String, String)| match kind.as_str() {
-            "Callback" if name == null.name => "0".to_owned(),
-            _ if name == null.name => "core::ptr::null_mut()".to_owned(),
-            "MPI_Comm" => "mpi_abi_sys::constants::MPI_COMM_SELF".to_owned(),
-            "MPI_Session" => "session()".to_owned(),
-            kind if kind.starts_with('*') => "scratch()".to_owned(),
-            _ => "1".to_owned(),
-        };
-        let passed: Vec<String> = function
-            .rust_parameters()
-            .into_iter()
-            .map(argument)
-            .collect();
         writeln!(
             text,
             "{}({}) null {} = ({});",
             function.name,
             declared(function),
             null.name,
-            passed.join(", ")
+            passed(function, Some(&null.name))
         )?;
     }
     Ok(())
+}
+
+/// For the tests: what a function is called with, one of them null.
+fn passed(function: &Function, null: Option<&str>) -> String {
+    let argument = |(name, kind): (String, String)| match kind.as_str() {
+        "Callback" if null == Some(&name) => "0",
+        _ if null == Some(&name) => "core::ptr::null_mut()",
+        "MPI_Comm" => "mpi_abi_sys::constants::MPI_COMM_SELF",
+        "MPI_Session" => "session()",
+        kind if kind.starts_with('*') => "scratch()",
+        "f64" => "1.0",
+        _ => "1",
+    };
+    let passed = function.rust_parameters().into_iter().map(argument);
+    passed.collect::<Vec<_>>().join(", ")
 }
 
 /// A stub needs only the communicator among its arguments, to find the error handler.

@@ -30,6 +30,8 @@ mod group;
 mod handle;
 mod info;
 mod intercomm;
+#[cfg(test)]
+mod missing_tests;
 mod naming;
 #[cfg(test)]
 mod null_tests;

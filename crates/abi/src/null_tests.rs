@@ -18,7 +18,7 @@ unsafe impl Sync for Scratch {}
 
 static SCRATCH: Scratch = Scratch(UnsafeCell::new([0; 64]));
 
-const fn scratch<T>() -> *mut T {
+pub(crate) const fn scratch<T>() -> *mut T {
     SCRATCH.0.get().cast()
 }
 
@@ -59,7 +59,7 @@ macro_rules! null_calls {
 
 include!(concat!(env!("OUT_DIR"), "/null_calls.rs"));
 
-fn text_of(code: i32) -> String {
+pub(crate) fn text_of(code: i32) -> String {
     let mut text = [0u8; MPI_MAX_ERROR_STRING as usize];
     let mut length = 0;
     // SAFETY: the buffer has the standard's size.
@@ -89,6 +89,7 @@ fn null_pointers_are_refused_by_every_function() {
         );
         assert!(text.contains(&said), "{text}");
     }
+    crate::missing_tests::every_missing_function_says_so();
     // The process has survived, and works.
     let mut size = 0;
     // SAFETY: the result is writable.
