@@ -17,7 +17,7 @@ import tarfile
 from pathlib import Path
 
 VERSION = "4.1.2"
-LIMIT_S = 120
+LIMIT_S = 300
 
 
 def pip(*arguments, **variables):

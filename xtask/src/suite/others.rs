@@ -30,7 +30,7 @@ pub(super) fn python() -> Result<Found, String> {
         script: "tests/mpi4py/run.py",
         arguments: &[],
         needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
-        limit_s: 900,
+        limit_s: 1800,
     };
     suite.run()
 }
@@ -66,7 +66,7 @@ pub(super) fn applications() -> Result<Found, String> {
         script: "tests/applications/run.py",
         arguments: &[],
         needs: &[tools::CC, tools::CXX, tools::MAKE, tools::PYTHON],
-        limit_s: 900,
+        limit_s: 1800,
     };
     suite.run()
 }
