@@ -143,6 +143,15 @@ unsafe extern "C" fn isend_any<C: Wide>(
     envelope: Envelope,
     comm: MPI_Comm,
 ) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        if let Some((bytes, object)) = decode_plain(buf, count, datatype, comm)
+            && p2p::send_plain(object, buf.cast(), bytes, envelope.rank(), envelope.tag())
+        {
+            *request = RequestId::SENT.0 as usize;
+            return 0;
+        }
+    }
     let decoded = decode(buf, count, datatype, comm);
     // SAFETY: passed on.
     unsafe {
@@ -218,6 +227,10 @@ unsafe extern "C" fn send_bytes<C: Wide>(
     tag: i32,
     datatype: MPI_Datatype,
 ) -> i32 {
+    // SAFETY: the buffer is readable (crate head).
+    if unsafe { p2p::send_plain(comm, buf.cast(), bytes, dest, tag) } {
+        return 0;
+    }
     let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
     let memory = if datatype::checks_types() {
         memory.typed(datatype::types_of(bytes, datatype))
@@ -311,26 +324,56 @@ unsafe extern "C" fn irecv_any<C: Wide>(
 }
 
 #[inline(always)]
-pub(crate) unsafe fn MPI_Recv(
+pub(crate) unsafe fn MPI_Recv<C: Count>(
     buf: *mut c_void,
-    count: impl Number,
+    count: C,
     datatype: MPI_Datatype,
     source: i32,
     tag: i32,
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> i32 {
+    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+        // SAFETY: passed on.
+        return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
+    };
+    // SAFETY: the program keeps the buffer during the call (crate head).
+    let Some(id) = (unsafe { p2p::post_short(object, buf.cast(), bytes, source, tag) }) else {
+        // SAFETY: passed on.
+        return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
+    };
+    let call = called::<C>("MPI_Recv", "MPI_Recv_c");
+    match p2p::receive_posted(object, id, call) {
+        Ok(found) => {
+            store_single(status, found);
+            0
+        }
+        Err(error) => raise(call, comm, error),
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn recv_any<C: Wide>(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> i32 {
+    let call = called::<C>("MPI_Recv", "MPI_Recv_c");
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
-        request::wait(comm.process().vci(), &mut id, named!("MPI_Recv", count))
+        request::wait(comm.process().vci(), &mut id, call)
     });
     match done {
         Ok(found) => {
             store_single(status, found);
             0
         }
-        Err(error) => raise(named!("MPI_Recv", count), comm, error),
+        Err(error) => raise(call, comm, error),
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! The calls work on slices of [`RequestId`]s in place, which is what an array of MPI_Request is in C.
 
+mod status;
+
 use fabric::board::kind as record_kind;
 
 use crate::call::CallName;
@@ -13,42 +15,10 @@ use crate::protocol::cancel;
 use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 use crate::vci::{Vci, VciState};
 
+pub use status::Status;
+
 /// Peer of an operation with MPI_PROC_NULL.
 pub(crate) const NO_PEER: u32 = u32::MAX - 1;
-
-/// What is known about a completed operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// Rank of the sender, MPI_PROC_NULL or MPI_ANY_SOURCE.
-    pub source: i32,
-    /// Tag of the message, or MPI_ANY_TAG.
-    pub tag: i32,
-    /// Error class, 0 for success.
-    pub error: i32,
-    /// Whether the operation was cancelled.
-    pub cancelled: bool,
-    /// Bytes received, packed.
-    pub bytes: u64,
-}
-
-impl Status {
-    /// The empty status.
-    pub const EMPTY: Status = Status {
-        source: -1,
-        tag: -2,
-        error: 0,
-        cancelled: false,
-        bytes: 0,
-    };
-    /// The status of a receive from MPI_PROC_NULL.
-    pub const PROC_NULL: Status = Status {
-        source: -3,
-        tag: -2,
-        error: 0,
-        cancelled: false,
-        bytes: 0,
-    };
-}
 
 /// The error of a request that is no live request.
 #[cold]
@@ -187,6 +157,15 @@ fn status_of(state: &VciState, index: OpIndex) -> Status {
         cancelled,
         bytes: record.bytes,
     }
+}
+
+/// Takes the outcome of a complete receive and frees it.
+#[cold]
+#[inline(never)]
+pub(crate) fn take_outcome(state: &mut VciState, index: OpIndex) -> Result<Status> {
+    let mut id = state.ops.id(index);
+    let (status, text) = finish_at(state, index, &mut id);
+    outcome(status, text)
 }
 
 fn outcome(status: Status, text: String) -> Result<Status> {

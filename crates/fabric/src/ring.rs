@@ -22,14 +22,13 @@ mod blocks;
 mod data;
 #[cfg(all(test, loom))]
 mod models;
+mod pieces;
 mod place;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::ptr::NonNull;
-
 use crate::sync::Ordering;
-use blocks::{Block, RETURNED_TOGETHER, Stack};
+use blocks::Stack;
 pub use data::hand_over;
 use data::{load_data, store_data};
 pub use place::{Cell, PiecePlace, RingPlace, RingShared};
@@ -40,33 +39,10 @@ pub const SHORT_BYTES: usize = 48;
 pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 /// Granularity of the payload area: one cache line.
 pub const PAYLOAD_LINE: u32 = 64;
-/// Longest piece that goes into the payload area while there are blocks, in bytes.
-const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
-/// The same for a piece that answers one: blocks are few, but who talks in turns needs no more.
-const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
-/// Longest piece that goes into the payload area when no block is left; longer ones wait for one.
-const FALLBACK_BYTES: u32 = 8 << 10;
 /// Bytes of a block beyond the longest piece, so that pieces can be shifted.
 const BLOCK_SLACK: u32 = 128;
 /// Blocks that are as large as a payload area.
 const BLOCKS_AN_AREA: u32 = 8;
-
-/// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
-/// place in a cache line, but not the same in a page.
-fn shift_for(start: NonNull<u8>, source: *const u8) -> usize {
-    let shift = source as usize % 64;
-    let target = start.as_ptr() as usize + shift;
-    if target.wrapping_sub(source as usize).is_multiple_of(4096) {
-        shift + 64
-    } else {
-        shift
-    }
-}
-
-/// A message's length as payload lines.
-const fn line_bytes(bytes: u32) -> u32 {
-    bytes.next_multiple_of(PAYLOAD_LINE)
-}
 
 /// The sending side of a ring: what every message touches. All-zero is a sender without a ring.
 #[repr(C)]
@@ -83,7 +59,9 @@ pub struct RingSender {
 /// What the sender needs now and then.
 struct Back {
     place: RingPlace,
+    /// Position in the payload area of the next piece, and up to where the area is known to be free from there on without a break.
     payload_next: u32,
+    payload_limit: u32,
     payload_consumed: u32,
     blocks: Stack,
     /// Whether a piece has come from the peer since the last one went there.
@@ -104,6 +82,7 @@ impl RingSender {
             back: Some(Box::new(Back {
                 place,
                 payload_next: 0,
+                payload_limit: place.payload_bytes,
                 payload_consumed: 0,
                 blocks: Stack::full(),
                 answers: false,
@@ -237,8 +216,16 @@ impl RingSender {
     }
 
     /// Publishes a cell whose data are `words`; false when there is no credit.
+    #[inline]
     #[must_use]
-    pub fn put_words(&mut self, kind: u8, aux: u16, match_word: u64, words: &[u64]) -> bool {
+    pub fn put_words<const N: usize>(
+        &mut self,
+        kind: u8,
+        aux: u16,
+        match_word: u64,
+        words: &[u64; N],
+    ) -> bool {
+        const { assert!(N <= SHORT_WORDS) };
         if !self.has_credit() && !self.refresh() {
             return false;
         }
@@ -248,89 +235,8 @@ impl RingSender {
         for (slot, &word) in cell.words.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
         }
-        self.publish(cell, kind, (words.len().min(SHORT_WORDS) * 8) as u8, aux);
+        self.publish(cell, kind, (N * 8) as u8, aux);
         true
-    }
-
-    /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
-    /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
-    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
-        if bytes > self.largest_payload() || (!self.has_credit() && !self.refresh()) {
-            return None;
-        }
-        let answers = self
-            .back
-            .as_mut()
-            .is_some_and(|back| std::mem::take(&mut back.answers));
-        let in_area = [AREA_PIECE_BYTES, AREA_ANSWER_BYTES][usize::from(answers)];
-        if bytes > in_area && self.fits_a_block(bytes) {
-            let found = self.reserve_block(source);
-            if found.is_some() || bytes > FALLBACK_BYTES {
-                return found;
-            }
-        }
-        let (position, end) = self.back.as_ref()?.room(bytes);
-        let fits =
-            |back: &Back| end.wrapping_sub(back.payload_consumed) <= back.place.payload_bytes;
-        if !(fits(self.back.as_ref()?) || self.refresh() && fits(self.back.as_ref()?)) {
-            return None;
-        }
-        let back = self.back.as_mut()?;
-        back.payload_next = end;
-        let place = back.place;
-        // SAFETY: the masked position plus the message lies inside the payload area by the choice of `room`.
-        let target = unsafe {
-            place
-                .payload
-                .add((position & (place.payload_bytes - 1)) as usize)
-        };
-        Some((target, PiecePlace::from(position)))
-    }
-
-    /// Whether a piece is not longer than blocks; in small rings some are, and go into the payload area.
-    fn fits_a_block(&self, bytes: u32) -> bool {
-        let back = self.back.as_ref();
-        back.is_some_and(|back| bytes <= back.place.block_bytes())
-    }
-
-    /// A block, if one is left or has come back.
-    fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
-        let place = self.back.as_ref()?.place;
-        let block = match self.back.as_mut()?.blocks.pop() {
-            Some(block) => block,
-            None if self.refresh() => self.back.as_mut()?.blocks.pop()?,
-            None => return None,
-        };
-        let pool = if block.own {
-            place.pool
-        } else {
-            self.back.as_ref()?.blocks.peer_pool?
-        };
-        let start = place.block(pool, block);
-        let shift = shift_for(start, source);
-        // SAFETY: a block is longer by more than the largest shift than the longest piece (BLOCK_SLACK).
-        Some((unsafe { start.add(shift) }, block.place(shift)))
-    }
-
-    /// Notes that a piece has come from the peer.
-    fn note_piece(&mut self) {
-        if let Some(back) = self.back.as_mut() {
-            back.answers = true;
-        }
-    }
-
-    /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
-    fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
-        self.back
-            .as_mut()
-            .is_some_and(|back| back.blocks.adopt(block, from.place.pool))
-    }
-
-    /// The block of this side's pool that comes home with a piece.
-    fn home(&self, block: Block) -> Option<NonNull<u8>> {
-        self.back
-            .as_ref()
-            .map(|back| back.place.block(back.place.pool, block))
     }
 
     // TIER: short
@@ -342,22 +248,6 @@ impl RingSender {
         cell.head.store(head, Ordering::Release);
         // SAFETY: the cursor was below `limit`, which is at most the end of the cells.
         self.cursor = unsafe { self.cursor.add(1) };
-    }
-}
-
-impl Back {
-    /// Where the next `bytes` bytes of payload start, and the position behind them: what does not fit before the end of the
-    /// area starts over.
-    const fn room(&self, bytes: u32) -> (u32, u32) {
-        let needed = line_bytes(bytes);
-        let offset = self.payload_next & (self.place.payload_bytes - 1);
-        let skip = if offset + needed > self.place.payload_bytes {
-            self.place.payload_bytes - offset
-        } else {
-            0
-        };
-        let position = self.payload_next.wrapping_add(skip);
-        (position, position.wrapping_add(needed))
     }
 }
 
@@ -465,72 +355,6 @@ impl RingReceiver {
     pub unsafe fn copy_short(&self, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { load_data(&self.cell().words, target, bytes) };
-    }
-
-    /// The payload at `place` that the peeked cell describes, where `way_back` is the ring to the same peer; `None` when the
-    /// sender's numbers are impossible.
-    pub fn payload(
-        &self,
-        place: PiecePlace,
-        bytes: u32,
-        way_back: &RingSender,
-    ) -> Option<NonNull<u8>> {
-        self.expect_next();
-        if let Some(block) = Block::arrived(place) {
-            let start = if block.own {
-                way_back.home(block)
-            } else {
-                Some(self.place.block(self.place.pool, block))
-            };
-            let shift = Block::shift(place);
-            let fits = bytes <= self.place.block_bytes() && shift < BLOCK_SLACK as usize;
-            // SAFETY: inside the block by the comparison.
-            return start
-                .filter(|_| fits)
-                .map(|start| unsafe { start.add(shift) });
-        }
-        let area = self.place.payload_bytes;
-        let offset = u32::try_from(place).ok()? & (area - 1);
-        let fits = bytes <= area && offset <= area - bytes;
-        // SAFETY: inside the payload area by the comparison.
-        fits.then(|| unsafe { self.place.payload.add(offset as usize) })
-    }
-
-    /// Asks for the line of the next cell, so that it comes while the payload of this one is copied: a sender that runs ahead
-    /// has written it, and to fetch it afterwards costs as much as to copy 2 KiB.
-    fn expect_next(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint; it never faults, wherever the cells end.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.cursor.wrapping_add(1).cast());
-        }
-    }
-
-    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
-    /// a block is kept for `way_back`, the ring to the same peer, or goes home.
-    pub fn release_payload(&mut self, place: PiecePlace, bytes: u32, way_back: &mut RingSender) {
-        way_back.note_piece();
-        if let Some(block) = Block::arrived(place) {
-            if !way_back.adopt(block, self) && !block.own {
-                self.returned ^= 1 << block.index;
-                self.unsaid += 1;
-                if self.unsaid == RETURNED_TOGETHER {
-                    self.unsaid = 0;
-                    self.credited = true;
-                    // PAIRS: ring.returned. Our reads of the blocks are complete before the sender sees this.
-                    self.place
-                        .shared()
-                        .returned
-                        .store(self.returned, Ordering::Release);
-                }
-            }
-            return;
-        }
-        self.payload_next = (place as u32).wrapping_add(line_bytes(bytes));
-        if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
-            self.pause = self.cursor.wrapping_add(1);
-        }
     }
 
     /// Consumes the peeked cell.

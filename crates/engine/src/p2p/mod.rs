@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
 //!
-//! Each function checks its arguments, routes, and starts the operation; the short send never leaves this file but for the
-//! ring. Completing is [`crate::request`]'s work.
+//! Each function checks its arguments, routes, and starts the operation. What nearly all calls are goes straight ([`short`]).
+//! Completing is [`crate::request`]'s work.
 
 pub mod buffered;
 mod memory;
 pub mod persistent;
 pub mod probe;
-
-use std::hint::cold_path;
+mod short;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
 use fabric::ring::SHORT_BYTES;
@@ -26,6 +25,7 @@ use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 
 pub use memory::Memory;
 use memory::stage;
+pub use short::{Shortcut, post_short, receive_posted, send_plain, send_short, wake};
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE_RANK: i32 = -1;
@@ -52,118 +52,6 @@ pub enum Mode {
     Buffered,
 }
 
-/// What [`send_short`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shortcut {
-    /// Nothing; [`isend`] has to decide.
-    NotTaken,
-    /// The message is sent.
-    Sent,
-    /// The message is sent, and the receiver sleeps: call [`wake`].
-    SentToSleeper,
-}
-
-/// The shortest path: sends contiguous bytes that fit into a cell if the ring has room and no lock is needed. The send is
-/// complete when this returns anything but `NotTaken`.
-///
-/// # Safety
-/// `base` is readable for `bytes` bytes.
-// TIER: short
-#[inline(always)]
-pub unsafe fn send_short(
-    comm: &Comm,
-    base: *const u8,
-    bytes: usize,
-    dest: i32,
-    tag: i32,
-) -> Shortcut {
-    // One branch each: merged into one they would cost more instructions.
-    if bytes > SHORT_BYTES {
-        cold_path();
-        return Shortcut::NotTaken;
-    }
-    if CHECKED && tag < 0 {
-        cold_path();
-        return Shortcut::NotTaken;
-    }
-    if dest as u32 >= comm.route.short_ranks {
-        cold_path();
-        return Shortcut::NotTaken;
-    }
-    // SAFETY: below `short_ranks` every rank has a link; no other thread is inside MPI (Route::new).
-    let link = unsafe { comm.route.link(dest as u32).as_mut() };
-    if !link.sender.has_credit() {
-        cold_path();
-        return Shortcut::NotTaken;
-    }
-    // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
-    unsafe {
-        link.sender
-            .put_short(cell::SHORT, comm.match_base() | tag as u64, base, bytes)
-    };
-    link.short_bytes += bytes as u64;
-    if link.needs_doorbell() {
-        cold_path();
-        Shortcut::SentToSleeper
-    } else {
-        Shortcut::Sent
-    }
-}
-
-/// Wakes the receiver of a message that [`send_short`] sent.
-#[cold]
-#[inline(never)]
-pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
-    comm.vci.enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
-    0
-}
-
-/// The shortest path of a receive: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
-/// and no lock is needed; `None` when nothing was done and [`irecv`] has to decide.
-///
-/// # Safety
-/// As for [`irecv`], with `base` writable for `bytes` bytes.
-// TIER: short
-#[inline(always)]
-pub unsafe fn post_short(
-    comm: &Comm,
-    base: *mut u8,
-    bytes: usize,
-    source: i32,
-    tag: i32,
-) -> Option<RequestId> {
-    if source as u32 >= comm.route.short_ranks {
-        cold_path();
-        return None;
-    }
-    if tag < 0 {
-        cold_path();
-        return None;
-    }
-    let mut guard = comm.vci.enter_alone();
-    let state = &mut *guard;
-    if !state.unexpected.is_empty() {
-        return None;
-    }
-    let op = state
-        .ops
-        .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
-    op.record.stamp_ms = state.node.now_ms();
-    (op.base, op.record.bytes, op.comm) = (base, bytes as u64, comm);
-    // SAFETY: the guard of the communicator's VCI is held.
-    unsafe { comm.hold_operation() };
-    let key = Key {
-        word: comm.match_base() | tag as u64,
-        peer: comm.route.peer(source as u32),
-    };
-    let (id, index) = (op.id(), op.index());
-    let last = state.posted.post_exact(op, key);
-    if last != OpIndex::NONE {
-        state.ops.record_mut(last).next = index.0;
-    }
-    Some(id)
-}
-
 /// Starts a send to rank `dest` with `tag`.
 ///
 /// # Errors
@@ -180,37 +68,51 @@ pub unsafe fn isend(
     tag: i32,
     mode: Mode,
 ) -> Result<RequestId> {
-    if dest as u32 >= comm.peers || tag < 0 || memory.bytes > SHORT_BYTES || memory.layout.is_some()
-    {
-        // SAFETY: the caller's promise.
-        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
-    }
-    if matches!(mode, Mode::Synchronous | Mode::Buffered) || memory.types.is_some() {
+    let is_plain = mode == Mode::Standard || mode == Mode::Ready;
+    if dest as u32 >= comm.peers || tag < 0 || !is_plain {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
     let mut state = comm.vci.enter();
-    let link = &mut state.links[comm.peer(dest as u32) as usize];
-    if !link.has_room() {
-        drop(state);
+    let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
+    // SAFETY: the caller's promise.
+    if unsafe { send_at_once(&mut state, memory, peer, word) } {
+        return Ok(RequestId::SENT);
+    }
+    drop(state);
+    // SAFETY: the caller's promise.
+    unsafe { isend_checked(comm, memory, dest, tag, mode) }
+}
+
+/// Sends contiguous bytes that need no operation of their own, because they lie in the ring when this returns; false when
+/// nothing was done.
+///
+/// # Safety
+/// The memory is readable.
+#[inline(always)]
+unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word: u64) -> bool {
+    if memory.layout.is_some() || memory.types.is_some() {
+        return false;
+    }
+    if memory.bytes > SHORT_BYTES {
         // SAFETY: the caller's promise.
-        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+        return unsafe { eager::send_plain(state, peer, word, memory.base, memory.bytes) };
+    }
+    let link = &mut state.links[peer as usize];
+    if !link.has_room() {
+        return false;
     }
     // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
     unsafe {
-        link.sender.put_short(
-            cell::SHORT,
-            comm.match_base() | tag as u64,
-            memory.base,
-            memory.bytes,
-        )
+        link.sender
+            .put_short(cell::SHORT, word, memory.base, memory.bytes)
     };
     link.short_bytes += memory.bytes as u64;
     link.ring_doorbell();
-    Ok(RequestId::SENT)
+    true
 }
 
-/// Every send that is not short and sendable at once.
+/// Every send that cannot go at once.
 #[inline(never)]
 unsafe fn isend_checked(
     comm: &Comm,
@@ -256,15 +158,8 @@ pub(crate) unsafe fn isend_collective(
     let mut guard = comm.vci.enter();
     let state = &mut *guard;
     let word = (comm.match_base() + crate::comm::COLLECTIVE) | u64::from(tag);
-    let link = &mut state.links[comm.peer(dest) as usize];
-    if memory.bytes <= SHORT_BYTES && memory.layout.is_none() && link.has_room() {
-        // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
-        unsafe {
-            link.sender
-                .put_short(cell::SHORT, word, memory.base, memory.bytes)
-        };
-        link.short_bytes += memory.bytes as u64;
-        link.ring_doorbell();
+    // SAFETY: the caller's promise.
+    if unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
         return Ok(RequestId::SENT);
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;

@@ -8,12 +8,13 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::SHORT_BYTES;
+use fabric::os;
+use fabric::ring::{SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use super::{
-    cell, first_aux, note_arrival, note_message, pack_piece, piece_at, release_piece, send_control,
-    unpack, unpack_piece,
+    cell, first_aux, is_measured, note_arrival, note_message, pack_piece, piece_at, release_piece,
+    send_control, ticks_since, unpack, unpack_piece, ways, would_read,
 };
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
@@ -83,6 +84,103 @@ pub(super) fn transmit_eager(
         }
         state.links[peer as usize].ring_doorbell();
     }
+}
+
+/// Sends contiguous bytes at once, without an operation; false when nothing was done because something has to be looked at more
+/// closely.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes.
+#[inline]
+pub(crate) unsafe fn send_plain(
+    state: &mut VciState,
+    peer: u32,
+    word: u64,
+    base: *const u8,
+    bytes: usize,
+) -> bool {
+    if bytes > state.node.eager_bytes {
+        return false;
+    }
+    // Shorter ones are neither measured nor read by their receivers.
+    if bytes as u64 >= ways::SMALLEST {
+        // SAFETY: passed on.
+        return unsafe { send_pieces(state, peer, word, base, bytes) };
+    }
+    let link = &mut state.links[peer as usize];
+    if !link.has_room() || link.sender.is_throttled() {
+        return false;
+    }
+    let Some((target, place)) = link.sender.reserve(bytes as u32, base) else {
+        return false;
+    };
+    // SAFETY: the caller's promise; the reservation is `bytes` long.
+    unsafe { layout::copy_bytes(base, target.as_ptr(), bytes) };
+    hand_over(target, bytes);
+    let words = [bytes as u64, 0, place, bytes as u64, 0];
+    let sent = link.sender.put_words(cell::EAGER, 0, word, &words);
+    debug_assert!(sent, "a reservation comes with a cell");
+    link.ring_doorbell();
+    state.count_other_cell_sent();
+    count_plain(state, bytes);
+    true
+}
+
+/// [`send_plain`] in several pieces, if there is room for all of them.
+#[inline(never)]
+unsafe fn send_pieces(
+    state: &mut VciState,
+    peer: u32,
+    word: u64,
+    base: *const u8,
+    bytes: usize,
+) -> bool {
+    let piece = piece_bytes(bytes);
+    let link = &mut state.links[peer as usize];
+    if !link.has_room()
+        || !link
+            .sender
+            .has_room_for(bytes.div_ceil(piece), piece as u32)
+        || link.sender.is_throttled()
+        || would_read(state, peer, bytes as u64)
+    {
+        return false;
+    }
+    for start in (0..bytes).step_by(piece) {
+        let length = (bytes - start).min(piece);
+        let source = base.wrapping_add(start);
+        let ticks = is_measured(state, length).then(os::ticks);
+        let link = &mut state.links[peer as usize];
+        let Some((target, place)) = link.sender.reserve(length as u32, source) else {
+            state.fault = Some(format!(
+                "the ring to rank {peer} has less room than it said"
+            ));
+            return true;
+        };
+        // SAFETY: the caller's promise; the reservation is `length` long.
+        unsafe { layout::copy_bytes(source, target.as_ptr(), length) };
+        hand_over(target, length);
+        let (length, taken) = (length as u64, ticks_since(ticks));
+        let sent = if start == 0 {
+            let words = [bytes as u64, 0, place, length, taken];
+            link.sender.put_words(cell::EAGER, 0, word, &words)
+        } else {
+            let words = [place, length, taken];
+            link.sender.put_words(cell::MORE, 0, word, &words)
+        };
+        debug_assert!(sent, "a reservation comes with a cell");
+        link.ring_doorbell();
+        state.count_other_cell_sent();
+    }
+    count_plain(state, bytes);
+    true
+}
+
+/// Counts a message that went without an operation.
+#[inline(always)]
+fn count_plain(state: &mut VciState, bytes: usize) {
+    state.count(Counter::SendsEager);
+    state.count_many(Counter::BytesSent, bytes as u64);
 }
 
 /// Keeps a short message whose receive is not posted; false when the slab is full.
@@ -157,6 +255,46 @@ pub(super) fn deliver(
     unsafe { unpack(state.ops.op_mut(receive), 0, source, fitting) };
     state.count_many(Counter::BytesReceived, fitting as u64);
     state.complete(receive);
+}
+
+/// Handles an EAGER cell that brings a whole message for a receive that is posted; false when nothing was done because something
+/// has to be looked at more closely.
+#[inline]
+pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &mut state.incoming[ring];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let [total, sender, place, bytes, taken] =
+        std::array::from_fn(|index| incoming.ring.word(index));
+    let is_whole = bytes == total && bytes < ways::SMALLEST && incoming.arriving.is_none();
+    if !is_whole || sender != 0 || taken != 0 {
+        return false;
+    }
+    let Some(way_back) = state.links.get_mut(key.peer as usize) else {
+        return false;
+    };
+    let way_back = &mut way_back.sender;
+    let Some(piece) = incoming.ring.payload(place, bytes as u32, way_back) else {
+        return false;
+    };
+    let Some(receive) = state.posted.take(&mut state.ops, key) else {
+        return false;
+    };
+    let op = state.ops.op_mut(receive);
+    if total <= op.record.bytes && op.extra.is_none() {
+        // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the piece.
+        unsafe { layout::copy_bytes(piece.as_ptr(), op.base, total as usize) };
+        (op.record.match_word, op.record.peer, op.record.bytes) = (key.word, key.peer, total);
+        state.count_many(Counter::BytesReceived, total);
+        state.complete(receive);
+    } else {
+        deliver(state, receive, key, piece.as_ptr(), bytes as usize);
+    }
+    state.count(Counter::ReceivesPosted);
+    release_piece(state, ring, place, bytes);
+    true
 }
 
 /// Handles an EAGER cell, the first or only piece of a message; false when the slab is full.

@@ -102,7 +102,7 @@ pub(crate) enum Handled {
 #[inline(always)]
 pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     if arrival.kind() != cell::SHORT {
-        return arrived_other(state, index, arrival);
+        return arrived_longer(state, index, arrival);
     }
     let incoming = &mut state.incoming[index];
     let bytes = arrival.bytes();
@@ -127,6 +127,24 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         eager::deliver_short(state, index, receive, key, bytes);
     }
     Handled::Yes
+}
+
+/// Handles a cell that is no short message: whole messages first.
+#[inline(never)]
+fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
+    if arrival.kind() == cell::EAGER && arrival.aux() == 0 && eager::arrived_plain(state, index) {
+        consume(state, index);
+        return Handled::Look;
+    }
+    arrived_other(state, index, arrival)
+}
+
+/// Takes a handled cell out of its ring.
+#[inline(always)]
+fn consume(state: &mut VciState, index: usize) {
+    state.count_other_cell_received();
+    state.incoming[index].ring.advance();
+    state.take_turns();
 }
 
 #[cold]
@@ -161,9 +179,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         state.incoming[index].heading = heading.filter(|_| !handled);
     }
     if handled {
-        state.count_other_cell_received();
-        state.incoming[index].ring.advance();
-        state.take_turns();
+        consume(state, index);
     }
     match (handled, arrival.kind()) {
         (true, cell::DONE) => Handled::Look,
@@ -372,6 +388,7 @@ fn piece_at(state: &VciState, ring: usize, place: PiecePlace, bytes: u64) -> Opt
 }
 
 /// Notes that an arrived piece has been copied out.
+#[inline]
 fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u64) {
     state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
@@ -381,16 +398,21 @@ fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u6
 
 /// Whether the receiver of a send would rather read its memory than get pieces.
 fn is_read(state: &VciState, index: OpIndex) -> bool {
-    let (op, node) = (state.ops.op(index), &state.node);
-    let bytes = op.record.bytes;
-    if bytes < node.cross_copy_bytes || op.target == node.me || !is_contiguous(op) {
+    let op = state.ops.op(index);
+    is_contiguous(op) && would_read(state, op.target, op.record.bytes)
+}
+
+/// Whether a peer would rather read a message of `bytes` contiguous bytes than get pieces.
+fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
+    let node = &state.node;
+    if bytes < node.cross_copy_bytes || peer == node.me {
         return false;
     }
     match node.cross_copy {
         Reading::Never => false,
         Reading::Always => bytes > node.eager_bytes as u64,
         Reading::Measured => Ways::class(bytes).is_some_and(|class| {
-            let wishes = state.links[op.target as usize].sender.wishes();
+            let wishes = state.links[peer as usize].sender.wishes();
             wishes >> class & 1 != 0 && (bytes > node.eager_bytes as u64 || wishes & PROMPT != 0)
         }),
     }
@@ -443,15 +465,24 @@ unsafe fn pack_piece(
     target: NonNull<u8>,
     bytes: usize,
 ) -> u64 {
-    let op = state.ops.op(index);
-    let is_measured = bytes as u64 >= ways::SMALLEST
-        && state.node.cross_copy == Reading::Measured
-        && is_contiguous(op)
-        && state.ways.is_due();
-    let start = is_measured.then(os::ticks);
+    let start = (is_contiguous(state.ops.op(index)) && is_measured(state, bytes)).then(os::ticks);
     // SAFETY: the caller's promise.
-    unsafe { pack(op, position, target.as_ptr(), bytes) };
+    unsafe { pack(state.ops.op(index), position, target.as_ptr(), bytes) };
     hand_over(target, bytes);
+    ticks_since(start)
+}
+
+/// Whether this copy of a piece of `bytes` contiguous bytes is to be measured.
+#[inline(always)]
+fn is_measured(state: &mut VciState, bytes: usize) -> bool {
+    bytes as u64 >= ways::SMALLEST
+        && state.node.cross_copy == Reading::Measured
+        && state.ways.is_due()
+}
+
+/// Ticks since a measured copy began; 0 stands for none.
+#[inline(always)]
+fn ticks_since(start: Option<u64>) -> u64 {
     start.map_or(0, |start| os::ticks().wrapping_sub(start).max(1))
 }
 

@@ -76,13 +76,20 @@ impl VciState {
     }
 
     /// Sends pieces of what waits after pieces have come in for a while.
+    #[inline(always)]
     pub(crate) fn take_turns(&mut self) {
         if self.taken_in >= TURN_BYTES {
-            if !self.is_drained() {
-                self.events += self.push_out() as u64;
-            }
-            self.taken_in = 0;
+            self.end_turn();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_turn(&mut self) {
+        if !self.is_drained() {
+            self.events += self.push_out() as u64;
+        }
+        self.taken_in = 0;
     }
 
     /// Sends what waits, as far as there is room, at most a turn to each peer.

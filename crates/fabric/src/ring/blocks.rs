@@ -98,6 +98,11 @@ impl Stack {
         stack
     }
 
+    /// Blocks on the stack.
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn pop(&mut self) -> Option<Block> {
         self.len = self.len.checked_sub(1)?;
         let block = self.blocks[self.len];

@@ -110,19 +110,24 @@ const HANDED_OVER: usize = 512;
 /// Tells the processor that another core reads the `bytes` bytes at `target` next. It moves their lines to the cache that the cores
 /// share, where it has an instruction for that, and the other core finds them sooner (256 bytes: 0.31 -> 0.25 us); elsewhere the
 /// instruction does nothing.
+#[inline]
 pub fn hand_over(target: NonNull<u8>, bytes: usize) {
     if bytes > HANDED_OVER {
         return;
     }
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in (0..bytes).step_by(PAYLOAD_LINE as usize) {
-        // SAFETY: a hint; it changes no memory and never faults.
-        unsafe {
-            std::arch::asm!(
-                "cldemote [{}]",
-                in(reg) target.as_ptr().wrapping_add(line),
-                options(nostack, preserves_flags),
-            );
+    {
+        let mut line = 0;
+        while line < bytes {
+            // SAFETY: a hint; it changes no memory and never faults.
+            unsafe {
+                std::arch::asm!(
+                    "cldemote [{}]",
+                    in(reg) target.as_ptr().wrapping_add(line),
+                    options(nostack, preserves_flags),
+                );
+            }
+            line += PAYLOAD_LINE as usize;
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The straight lines: sends of contiguous bytes that are complete when they return, and receives of them, where no other thread
+//! is inside MPI and nothing has to be looked at closely. What they refuse, the parent module does.
+
+use std::hint::cold_path;
+
+use fabric::board::kind as record_kind;
+use fabric::ring::SHORT_BYTES;
+
+use super::CHECKED;
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::protocol::{cell, eager};
+use crate::request::{self, Status};
+use crate::vci::matching::Key;
+use crate::vci::operations::{OpIndex, RequestId, Role};
+
+/// What [`send_short`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortcut {
+    /// Nothing; [`super::isend`] has to decide.
+    NotTaken,
+    /// The message is sent.
+    Sent,
+    /// The message is sent, and the receiver sleeps: call [`wake`].
+    SentToSleeper,
+}
+
+/// The shortest path: sends contiguous bytes that fit into a cell if the ring has room and no lock is needed. The send is
+/// complete when this returns anything but `NotTaken`.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn send_short(
+    comm: &Comm,
+    base: *const u8,
+    bytes: usize,
+    dest: i32,
+    tag: i32,
+) -> Shortcut {
+    // One branch each: merged into one they would cost more instructions.
+    if bytes > SHORT_BYTES {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    if CHECKED && tag < 0 {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    if dest as u32 >= comm.route.short_ranks {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    // SAFETY: below `short_ranks` every rank has a link; no other thread is inside MPI (Route::new).
+    let link = unsafe { comm.route.link(dest as u32).as_mut() };
+    if !link.sender.has_credit() {
+        cold_path();
+        return Shortcut::NotTaken;
+    }
+    // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
+    unsafe {
+        link.sender
+            .put_short(cell::SHORT, comm.match_base() | tag as u64, base, bytes)
+    };
+    link.short_bytes += bytes as u64;
+    if link.needs_doorbell() {
+        cold_path();
+        Shortcut::SentToSleeper
+    } else {
+        Shortcut::Sent
+    }
+}
+
+/// Wakes the receiver of a message that [`send_short`] sent.
+#[cold]
+#[inline(never)]
+pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
+    comm.vci.enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
+    0
+}
+
+/// Sends contiguous bytes that are too many for a cell in one piece, if the ring has room and no lock is needed. The send is complete
+/// when this returns true, else nothing was done and [`super::isend`] has to decide.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes.
+#[inline(always)]
+pub unsafe fn send_plain(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
+    if bytes <= SHORT_BYTES || dest as u32 >= comm.route.short_ranks || tag < 0 {
+        return false;
+    }
+    let (peer, word) = (comm.route.peer(dest as u32), comm.match_base() | tag as u64);
+    // SAFETY: the caller's promise.
+    unsafe { eager::send_plain(&mut comm.vci.enter_alone(), peer, word, base, bytes) }
+}
+
+/// The shortest path of a receive: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
+/// and no lock is needed; `None` when nothing was done and [`super::irecv`] has to decide.
+///
+/// # Safety
+/// As for [`super::irecv`], with `base` writable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn post_short(
+    comm: &Comm,
+    base: *mut u8,
+    bytes: usize,
+    source: i32,
+    tag: i32,
+) -> Option<RequestId> {
+    if source as u32 >= comm.route.short_ranks {
+        cold_path();
+        return None;
+    }
+    if tag < 0 {
+        cold_path();
+        return None;
+    }
+    let mut guard = comm.vci.enter_alone();
+    let state = &mut *guard;
+    if !state.unexpected.is_empty() {
+        return None;
+    }
+    let op = state
+        .ops
+        .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
+    op.record.stamp_ms = state.node.now_ms();
+    (op.base, op.record.bytes, op.comm) = (base, bytes as u64, comm);
+    // SAFETY: the guard of the communicator's VCI is held.
+    unsafe { comm.hold_operation() };
+    let key = Key {
+        word: comm.match_base() | tag as u64,
+        peer: comm.route.peer(source as u32),
+    };
+    let (id, index) = (op.id(), op.index());
+    let last = state.posted.post_exact(op, key);
+    if last != OpIndex::NONE {
+        state.ops.record_mut(last).next = index.0;
+    }
+    Some(id)
+}
+
+/// Waits for a receive that [`post_short`] has posted; `call` is the MPI call that waits.
+///
+/// # Errors
+/// MPI_ERR_TRUNCATE; MPI_ERR_INTERN when a peer broke the protocol.
+#[inline(always)]
+pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
+    let index = OpIndex(id.0 as u32);
+    let mut received = Ok(Status::EMPTY);
+    comm.vci.wait_until(call, |state| {
+        let op = state.ops.op(index);
+        if op.record.kind != record_kind::COMPLETE {
+            return false;
+        }
+        received = if op.error == 0 && op.record.flags == 0 {
+            let status = Status {
+                source: comm.rank_of_peer(op.record.peer),
+                tag: op.record.match_word as u32 as i32,
+                bytes: op.record.bytes,
+                ..Status::EMPTY
+            };
+            state.retire(index);
+            Ok(status)
+        } else {
+            request::take_outcome(state, index)
+        };
+        true
+    })?;
+    received
+}

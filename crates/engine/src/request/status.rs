@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a completed operation tells (MPI-5.0, section 3.2.5).
+
+/// What is known about a completed operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender, MPI_PROC_NULL or MPI_ANY_SOURCE.
+    pub source: i32,
+    /// Tag of the message, or MPI_ANY_TAG.
+    pub tag: i32,
+    /// Error class, 0 for success.
+    pub error: i32,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
+    /// Bytes received, packed.
+    pub bytes: u64,
+}
+
+impl Status {
+    /// The empty status.
+    pub const EMPTY: Status = Status {
+        source: -1,
+        tag: -2,
+        error: 0,
+        cancelled: false,
+        bytes: 0,
+    };
+    /// The status of a receive from MPI_PROC_NULL.
+    pub const PROC_NULL: Status = Status {
+        source: -3,
+        tag: -2,
+        error: 0,
+        cancelled: false,
+        bytes: 0,
+    };
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the bytes of longer messages go: into the payload area, or into blocks ([`super::blocks`]).
+#![expect(unsafe_code, reason = "a ring is memory of the node segment")]
+
+use std::ptr::NonNull;
+
+use super::blocks::{Block, RETURNED_TOGETHER};
+use super::{BLOCK_SLACK, Back, Cell, PAYLOAD_LINE, PiecePlace, RingReceiver, RingSender};
+use crate::sync::Ordering;
+
+/// Longest piece that goes into the payload area while there are blocks, in bytes.
+const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
+/// The same for a piece that answers one: blocks are few, but who talks in turns needs no more.
+const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
+/// Longest piece that goes into the payload area when no block is left; longer ones wait for one.
+const FALLBACK_BYTES: u32 = 8 << 10;
+
+/// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
+/// place in a cache line, but not the same in a page.
+fn shift_for(start: NonNull<u8>, source: *const u8) -> usize {
+    let shift = source as usize % 64;
+    let target = start.as_ptr() as usize + shift;
+    if target.wrapping_sub(source as usize).is_multiple_of(4096) {
+        shift + 64
+    } else {
+        shift
+    }
+}
+
+/// A message's length as payload lines.
+const fn line_bytes(bytes: u32) -> u32 {
+    bytes.next_multiple_of(PAYLOAD_LINE)
+}
+
+impl RingSender {
+    /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
+    /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
+    #[inline]
+    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
+        if !self.has_credit() && !self.refresh() {
+            return None;
+        }
+        let back = self.back.as_mut()?;
+        let in_area = if std::mem::take(&mut back.answers) {
+            AREA_ANSWER_BYTES
+        } else {
+            AREA_PIECE_BYTES
+        };
+        if bytes <= in_area
+            && back.payload_limit.wrapping_sub(back.payload_next) >= line_bytes(bytes)
+        {
+            let position = back.payload_next;
+            return Some(back.take_area(position, position.wrapping_add(line_bytes(bytes))));
+        }
+        self.reserve_elsewhere(bytes, source, in_area)
+    }
+
+    /// Whether [`Self::reserve`] will have room so many times for up to `piece` bytes, without looking at the receiver's line.
+    pub fn has_room_for(&self, pieces: usize, piece: u32) -> bool {
+        let cells = (self.limit as usize - self.cursor as usize) / size_of::<Cell>();
+        self.back.as_ref().is_some_and(|back| {
+            let area = back.payload_limit.wrapping_sub(back.payload_next);
+            cells >= pieces
+                && back.blocks.len() >= pieces
+                && piece <= back.place.block_bytes()
+                && area as usize >= pieces * AREA_PIECE_BYTES as usize
+        })
+    }
+
+    /// A block for what is longer than `in_area` bytes, if there is one, else room in the payload area.
+    #[inline(never)]
+    fn reserve_elsewhere(
+        &mut self,
+        bytes: u32,
+        source: *const u8,
+        in_area: u32,
+    ) -> Option<(NonNull<u8>, PiecePlace)> {
+        if bytes > self.largest_payload() {
+            return None;
+        }
+        if bytes > in_area && self.fits_a_block(bytes) {
+            let found = self.reserve_block(source);
+            if found.is_some() || bytes > FALLBACK_BYTES {
+                return found;
+            }
+        }
+        let (position, end) = self.back.as_ref()?.room(bytes);
+        let fits =
+            |back: &Back| end.wrapping_sub(back.payload_consumed) <= back.place.payload_bytes;
+        if !(fits(self.back.as_ref()?) || self.refresh() && fits(self.back.as_ref()?)) {
+            return None;
+        }
+        let back = self.back.as_mut()?;
+        let reserved = back.take_area(position, end);
+        back.payload_limit = end.wrapping_add(back.free_from(end));
+        Some(reserved)
+    }
+
+    /// Whether a piece is not longer than blocks; in small rings some are, and go into the payload area.
+    fn fits_a_block(&self, bytes: u32) -> bool {
+        let back = self.back.as_ref();
+        back.is_some_and(|back| bytes <= back.place.block_bytes())
+    }
+
+    /// A block, if one is left or has come back.
+    fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
+        let place = self.back.as_ref()?.place;
+        let block = match self.back.as_mut()?.blocks.pop() {
+            Some(block) => block,
+            None if self.refresh() => self.back.as_mut()?.blocks.pop()?,
+            None => return None,
+        };
+        let pool = if block.own {
+            place.pool
+        } else {
+            self.back.as_ref()?.blocks.peer_pool?
+        };
+        let start = place.block(pool, block);
+        let shift = shift_for(start, source);
+        // SAFETY: a block is longer by more than the largest shift than the longest piece (BLOCK_SLACK).
+        Some((unsafe { start.add(shift) }, block.place(shift)))
+    }
+
+    /// Notes that a piece has come from the peer.
+    fn note_piece(&mut self) {
+        if let Some(back) = self.back.as_mut() {
+            back.answers = true;
+        }
+    }
+
+    /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
+    fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
+        self.back
+            .as_mut()
+            .is_some_and(|back| back.blocks.adopt(block, from.place.pool))
+    }
+
+    /// The block of this side's pool that comes home with a piece.
+    fn home(&self, block: Block) -> Option<NonNull<u8>> {
+        self.back
+            .as_ref()
+            .map(|back| back.place.block(back.place.pool, block))
+    }
+}
+
+impl Back {
+    /// Gives away the payload area from `position` to `end`, which lie in one lap of it and are free.
+    #[inline(always)]
+    const fn take_area(&mut self, position: u32, end: u32) -> (NonNull<u8>, PiecePlace) {
+        self.payload_next = end;
+        let offset = position & (self.place.payload_bytes - 1);
+        // SAFETY: masked, so inside the payload area.
+        let target = unsafe { self.place.payload.add(offset as usize) };
+        (target, position as PiecePlace)
+    }
+
+    /// Bytes that are free from `position` on and lie together.
+    fn free_from(&self, position: u32) -> u32 {
+        let area = self.place.payload_bytes;
+        let to_end = area - (position & (area - 1));
+        to_end.min(area - position.wrapping_sub(self.payload_consumed))
+    }
+
+    /// Where the next `bytes` bytes of payload start, and the position behind them: what does not fit before the end of the
+    /// area starts over.
+    const fn room(&self, bytes: u32) -> (u32, u32) {
+        let needed = line_bytes(bytes);
+        let offset = self.payload_next & (self.place.payload_bytes - 1);
+        let skip = if offset + needed > self.place.payload_bytes {
+            self.place.payload_bytes - offset
+        } else {
+            0
+        };
+        let position = self.payload_next.wrapping_add(skip);
+        (position, position.wrapping_add(needed))
+    }
+}
+
+impl RingReceiver {
+    /// The payload at `place` that the peeked cell describes, where `way_back` is the ring to the same peer; `None` when the
+    /// sender's numbers are impossible.
+    #[inline]
+    pub fn payload(
+        &self,
+        place: PiecePlace,
+        bytes: u32,
+        way_back: &RingSender,
+    ) -> Option<NonNull<u8>> {
+        self.expect_next();
+        let Ok(position) = u32::try_from(place) else {
+            return self.payload_of_block(place, bytes, way_back);
+        };
+        let area = self.place.payload_bytes;
+        let offset = position & (area - 1);
+        let fits = bytes <= area && offset <= area - bytes;
+        // SAFETY: inside the payload area by the comparison.
+        fits.then(|| unsafe { self.place.payload.add(offset as usize) })
+    }
+
+    /// [`Self::payload`] where it is a block.
+    #[inline(never)]
+    fn payload_of_block(
+        &self,
+        place: PiecePlace,
+        bytes: u32,
+        way_back: &RingSender,
+    ) -> Option<NonNull<u8>> {
+        let block = Block::arrived(place)?;
+        let start = if block.own {
+            way_back.home(block)
+        } else {
+            Some(self.place.block(self.place.pool, block))
+        };
+        let shift = Block::shift(place);
+        let fits = bytes <= self.place.block_bytes() && shift < BLOCK_SLACK as usize;
+        // SAFETY: inside the block by the comparison.
+        start
+            .filter(|_| fits)
+            .map(|start| unsafe { start.add(shift) })
+    }
+
+    /// Asks for the line of the next cell, so that it comes while the payload of this one is copied: a sender that runs ahead
+    /// has written it, and to fetch it afterwards costs as much as to copy 2 KiB.
+    fn expect_next(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint; it never faults, wherever the cells end.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.cursor.wrapping_add(1).cast());
+        }
+    }
+
+    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
+    /// a block is kept for `way_back`, the ring to the same peer, or goes home.
+    #[inline]
+    pub fn release_payload(&mut self, place: PiecePlace, bytes: u32, way_back: &mut RingSender) {
+        way_back.note_piece();
+        let Ok(position) = u32::try_from(place) else {
+            return self.release_block(place, way_back);
+        };
+        self.payload_next = position.wrapping_add(line_bytes(bytes));
+        if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
+            self.pause = self.cursor.wrapping_add(1);
+        }
+    }
+
+    /// [`Self::release_payload`] where it is a block.
+    #[inline(never)]
+    fn release_block(&mut self, place: PiecePlace, way_back: &mut RingSender) {
+        let Some(block) = Block::arrived(place) else {
+            return;
+        };
+        if way_back.adopt(block, self) || block.own {
+            return;
+        }
+        self.returned ^= 1 << block.index;
+        self.unsaid += 1;
+        if self.unsaid == RETURNED_TOGETHER {
+            self.unsaid = 0;
+            self.credited = true;
+            // PAIRS: ring.returned. Our reads of the blocks are complete before the sender sees this.
+            self.place
+                .shared()
+                .returned
+                .store(self.returned, Ordering::Release);
+        }
+    }
+}

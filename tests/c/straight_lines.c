@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * RANKS: 1 2 3 4 7
+ * Messages that need no operation: blocking and nonblocking sends of lengths on both sides of every threshold, in bursts that fill the
+ * ring and one by one, to receives that are there before them or come late, are too short, take every second byte, or take anything.
+ * Statuses say what came, and nothing is written beyond what was asked for. */
+#include "check.h"
+
+#include <unistd.h>
+
+static const int LENGTHS[] = {0,    1,    47,   48,    49,    64,    511,   512,   513,   2047,  2048,  2049,
+                              4096, 8191, 8192, 8193, 10241, 16384, 24577, 32767, 32768, 32769, 65536};
+enum { LENGTH_COUNT = sizeof LENGTHS / sizeof *LENGTHS, MOST = 65536, GUARD = 64, BURST = 40 };
+
+static int rank, size, before, behind;
+static unsigned char from[MOST], into[2 * MOST + GUARD];
+
+static unsigned char value(int owner, int salt, int position)
+{
+    return (unsigned char)(position * 31 + position / 251 + owner * 77 + salt * 13 + 1);
+}
+
+static void fill(int salt, int length)
+{
+    for (int i = 0; i < length; ++i)
+        from[i] = value(rank, salt, i);
+}
+
+/* Looks at what came: `stride` bytes apart, `wanted` of them, and nothing behind. */
+static void look(int salt, int wanted, int stride)
+{
+    for (int i = 0; i < wanted; ++i)
+        CHECK(into[i * stride] == value(before, salt, i));
+    for (int i = wanted == 0 ? 0 : (wanted - 1) * stride + 1, end = i + GUARD; i < end; ++i)
+        CHECK(into[i] == 0);
+}
+
+static void check_status(const MPI_Status *status, int tag, int count)
+{
+    int bytes;
+    CHECK(status->MPI_SOURCE == before && status->MPI_TAG == tag);
+    MPI_Get_count(status, MPI_BYTE, &bytes);
+    CHECK(bytes == count);
+}
+
+/* One message round, blocking where `late`: every second rank of the ring sends first then, and a rank alone must not. */
+static void pass(int length, int room, int late, int any)
+{
+    int wanted = length < room ? length : room, code, class, tag = length % 1000;
+    int source = any ? MPI_ANY_SOURCE : before, filter = any ? MPI_ANY_TAG : tag;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status;
+    fill(length, length);
+    memset(into, 0, (size_t)room + GUARD);
+    if (late && size > 1) {
+        if (rank % 2 == 0)
+            MPI_Send(from, length, MPI_BYTE, behind, tag, MPI_COMM_WORLD);
+        else
+            MPI_Isend(from, length, MPI_BYTE, behind, tag, MPI_COMM_WORLD, &request);
+        if (rank % 2 == 1)
+            usleep(200);
+        code = MPI_Recv(into, room, MPI_BYTE, source, filter, MPI_COMM_WORLD, &status);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Irecv(into, room, MPI_BYTE, source, filter, MPI_COMM_WORLD, &request);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Send(from, length, MPI_BYTE, behind, tag, MPI_COMM_WORLD);
+        code = MPI_Wait(&request, &status);
+    }
+    MPI_Error_class(code, &class);
+    CHECK(class == (room < length ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    if (class == MPI_SUCCESS)
+        check_status(&status, tag, length);
+    look(length, wanted, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* To every second byte. */
+static void spread(int length, MPI_Datatype second)
+{
+    MPI_Request request;
+    MPI_Status status;
+    fill(3, length);
+    memset(into, 0, 2 * (size_t)length + GUARD);
+    MPI_Irecv(into, length, second, before, 7, MPI_COMM_WORLD, &request);
+    MPI_Send(from, length, MPI_BYTE, behind, 7, MPI_COMM_WORLD);
+    MPI_Wait(&request, &status);
+    check_status(&status, 7, length);
+    look(3, length, 2);
+}
+
+/* More at once than the ring takes: by even ranks to odd ones with blocking sends, and back. */
+static void burst(int length)
+{
+    for (int turn = 0; turn < 2; ++turn) {
+        if (rank % 2 == turn && rank + 1 - 2 * turn < size) {
+            for (int i = 0; i < BURST; ++i) {
+                fill(i, length);
+                MPI_Send(from, length, MPI_BYTE, rank + 1 - 2 * turn, i, MPI_COMM_WORLD);
+            }
+        } else if (rank % 2 != turn && rank - 1 + 2 * turn < size) {
+            int peer = rank - 1 + 2 * turn, keep = before;
+            before = peer;
+            for (int i = 0; i < BURST; ++i) {
+                MPI_Status status;
+                memset(into, 0, (size_t)length + GUARD);
+                CHECK(MPI_Recv(into, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, &status) == MPI_SUCCESS);
+                check_status(&status, i, length);
+                look(i, length, 1);
+            }
+            before = keep;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Datatype second;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    before = (rank + size - 1) % size;
+    behind = (rank + 1) % size;
+    MPI_Type_create_resized(MPI_BYTE, 0, 2, &second);
+    MPI_Type_commit(&second);
+    for (int i = 0; i < LENGTH_COUNT; ++i) {
+        int length = LENGTHS[i];
+        for (int late = 0; late < 2; ++late) {
+            pass(length, length, late, 0);
+            pass(length, length + 10, late, 0);
+            pass(length, length, late, 1);
+            if (length > 0)
+                pass(length, length - 1, late, 0);
+            if (length > 100)
+                pass(length, length / 3, late, 1);
+        }
+        spread(length, second);
+        burst(length);
+    }
+    MPI_Type_free(&second);
+    MPI_Finalize();
+    return 0;
+}
