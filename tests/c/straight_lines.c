@@ -138,6 +138,5 @@ int main(int argc, char **argv)
         burst(length);
     }
     MPI_Type_free(&second);
-    MPI_Finalize();
-    return 0;
+    return finish(rank);
 }

@@ -17,6 +17,8 @@ struct Budget {
     call: &'static str,
     /// Bytes of the message.
     bytes: u32,
+    /// Ranks of the job: 1 where the message lies there already.
+    ranks: u32,
     release: f64,
     release_fast: f64,
 }
@@ -25,12 +27,14 @@ const BUDGETS: &[Budget] = &[
     Budget {
         call: "Isend",
         bytes: 1,
+        ranks: 2,
         release: 70.0,
         release_fast: 57.0,
     },
     Budget {
         call: "Irecv",
         bytes: 1,
+        ranks: 2,
         release: 70.0,
         release_fast: 61.5,
     },
@@ -38,8 +42,23 @@ const BUDGETS: &[Budget] = &[
     Budget {
         call: "Isend",
         bytes: 64,
+        ranks: 2,
         release: 235.0,
         release_fast: 215.0,
+    },
+    Budget {
+        call: "Recv",
+        bytes: 1,
+        ranks: 1,
+        release: 185.0,
+        release_fast: 172.0,
+    },
+    Budget {
+        call: "Recv",
+        bytes: 64,
+        ranks: 1,
+        release: 310.0,
+        release_fast: 305.0,
     },
 ];
 
@@ -193,7 +212,7 @@ impl Counted {
         command.env("LD_LIBRARY_PATH", &self.library_folder);
         command
             .args(&self.launcher[1..])
-            .args(["-n", "2", "valgrind"]);
+            .args(["-n", &budget.ranks.to_string(), "valgrind"]);
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         command.arg(format!("--toggle-collect=*MPI_{}", budget.call));
         command.arg(&self.program);

@@ -337,7 +337,13 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
         // SAFETY: passed on.
         return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
     };
+    let memory = Memory::contiguous(buf.cast(), bytes);
     // SAFETY: the program keeps the buffer during the call (crate head).
+    if let Some(found) = unsafe { p2p::receive_soon(object, memory, source, tag) } {
+        store_single(status, found);
+        return 0;
+    }
+    // SAFETY: as above.
     let Some(id) = (unsafe { p2p::post_short(object, buf.cast(), bytes, source, tag) }) else {
         // SAFETY: passed on.
         return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };

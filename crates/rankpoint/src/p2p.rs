@@ -150,7 +150,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.run("Communicator::recv", |this| {
             let (source, tag) = this.wanted(source, tag)?;
             let region = into.region_mut()?;
-            // SAFETY: the buffer is borrowed exclusively; the receive is complete before this returns.
+            // SAFETY: the buffer is borrowed exclusively.
+            if let Some(found) =
+                unsafe { p2p::receive_soon(this.comm(), region.memory(), source, tag) }
+            {
+                return Ok(Status(found));
+            }
+            // SAFETY: as above; the receive is complete before this returns.
             let mut id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;
             this.complete(&mut id, "Communicator::recv")
         })

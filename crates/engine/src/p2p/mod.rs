@@ -25,7 +25,7 @@ use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 
 pub use memory::Memory;
 use memory::stage;
-pub use short::{Shortcut, post_short, receive_posted, send_plain, send_short, wake};
+pub use short::{Shortcut, post_short, receive_posted, receive_soon, send_plain, send_short, wake};
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE_RANK: i32 = -1;

@@ -7,11 +7,12 @@ use std::hint::cold_path;
 use fabric::board::kind as record_kind;
 use fabric::ring::SHORT_BYTES;
 
-use super::CHECKED;
+use super::{CHECKED, Memory};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::protocol::{cell, eager};
 use crate::request::{self, Status};
+use crate::vci::VciState;
 use crate::vci::matching::Key;
 use crate::vci::operations::{OpIndex, RequestId, Role};
 
@@ -96,7 +97,83 @@ pub unsafe fn send_plain(comm: &Comm, base: *const u8, bytes: usize, dest: i32, 
     unsafe { eager::send_plain(&mut comm.vci.enter_alone(), peer, word, base, bytes) }
 }
 
-/// The shortest path of a receive: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
+/// Takes a message that is there or comes in a moment, without an operation: one of contiguous bytes that lies in the ring as a whole,
+/// that no other receive waits for, and that has room in `memory`. `None` when nothing was received and [`super::irecv`] has to decide.
+///
+/// # Safety
+/// The memory is writable.
+// TIER: short
+#[inline(always)]
+pub unsafe fn receive_soon(
+    comm: &Comm,
+    memory: Memory<'_>,
+    source: i32,
+    tag: i32,
+) -> Option<Status> {
+    if source as u32 >= comm.route.short_ranks || tag < 0 {
+        return None;
+    }
+    if memory.layout.is_some() || !comm.vci.tasks.is_empty() {
+        return None;
+    }
+    let mut guard = comm.vci.enter_alone();
+    let key = Key {
+        word: comm.match_base() | tag as u64,
+        peer: comm.route.peer(source as u32),
+    };
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { take_soon(&mut guard, key, memory, comm.vci.direct_polls()) }?;
+    Some(Status {
+        source,
+        tag,
+        bytes,
+        ..Status::EMPTY
+    })
+}
+
+/// Takes the next message of the sender that `key` names, if it is the wanted one; its bytes.
+#[inline(always)]
+unsafe fn take_soon(
+    state: &mut VciState,
+    key: Key,
+    memory: Memory<'_>,
+    mut polls: u32,
+) -> Option<u64> {
+    // What others wait for comes first, and what this rank has to push out must not wait.
+    if !state.unexpected.is_empty() || !state.is_drained() {
+        return None;
+    }
+    if state.posted.may_want(&state.ops, key) {
+        return None;
+    }
+    let ring = state.ring_from(key.peer)?;
+    let incoming = &mut state.incoming[ring];
+    let arrival = loop {
+        if let Some(arrival) = incoming.ring.peek() {
+            break arrival;
+        }
+        polls = polls.checked_sub(1)?;
+    };
+    if incoming.ring.match_word() != key.word {
+        return None;
+    }
+    if arrival.kind() != cell::SHORT {
+        // SAFETY: the caller's promise.
+        return unsafe { eager::take_plain(state, ring, arrival, memory) };
+    }
+    let bytes = arrival.bytes();
+    if bytes > memory.bytes {
+        return None;
+    }
+    // SAFETY: writable (caller) for so many bytes (checked).
+    unsafe { incoming.ring.copy_short(memory.base, bytes) };
+    incoming.ring.advance();
+    incoming.short_bytes += bytes as u64;
+    state.took_one(ring);
+    Some(bytes as u64)
+}
+
+/// The shortest path of a receive that waits: posts it when its arguments are ordinary, nothing unexpected waits, an operation is free
 /// and no lock is needed; `None` when nothing was done and [`super::irecv`] has to decide.
 ///
 /// # Safety

@@ -8,14 +8,14 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::os;
-use fabric::ring::{SHORT_BYTES, hand_over};
+use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use super::{
-    cell, first_aux, is_measured, note_arrival, note_message, pack_piece, piece_at, release_piece,
-    send_control, ticks_since, unpack, unpack_piece, ways, would_read,
+    cell, consume, fill_piece, first_aux, is_plain, note_arrival, note_message, pack_piece,
+    piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
+use crate::p2p::Memory;
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -149,18 +149,17 @@ unsafe fn send_pieces(
     for start in (0..bytes).step_by(piece) {
         let length = (bytes - start).min(piece);
         let source = base.wrapping_add(start);
-        let ticks = is_measured(state, length).then(os::ticks);
-        let link = &mut state.links[peer as usize];
-        let Some((target, place)) = link.sender.reserve(length as u32, source) else {
+        let sender = &mut state.links[peer as usize].sender;
+        let Some((target, place)) = sender.reserve(length as u32, source) else {
             state.fault = Some(format!(
                 "the ring to rank {peer} has less room than it said"
             ));
             return true;
         };
         // SAFETY: the caller's promise; the reservation is `length` long.
-        unsafe { layout::copy_bytes(source, target.as_ptr(), length) };
-        hand_over(target, length);
-        let (length, taken) = (length as u64, ticks_since(ticks));
+        let taken = unsafe { fill_piece(state, source, target, length) };
+        let length = length as u64;
+        let link = &mut state.links[peer as usize];
         let sent = if start == 0 {
             let words = [bytes as u64, 0, place, length, taken];
             link.sender.put_words(cell::EAGER, 0, word, &words)
@@ -257,44 +256,89 @@ pub(super) fn deliver(
     state.complete(receive);
 }
 
-/// Handles an EAGER cell that brings a whole message for a receive that is posted; false when nothing was done because something
-/// has to be looked at more closely.
-#[inline]
-pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
+/// A whole message that an EAGER cell describes.
+struct Whole {
+    piece: NonNull<u8>,
+    place: PiecePlace,
+    bytes: u64,
+}
+
+/// The message of an EAGER cell, if it is whole and nothing has to be looked at more closely.
+#[inline(always)]
+fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
-    let key = Key {
-        word: incoming.ring.match_word(),
-        peer: incoming.peer,
-    };
     let [total, sender, place, bytes, taken] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let is_whole = bytes == total && bytes < ways::SMALLEST && incoming.arriving.is_none();
     if !is_whole || sender != 0 || taken != 0 {
-        return false;
+        return None;
     }
-    let Some(way_back) = state.links.get_mut(key.peer as usize) else {
+    let way_back = &state.links.get(incoming.peer as usize)?.sender;
+    let piece = incoming.ring.payload(place, bytes as u32, way_back)?;
+    Some(Whole {
+        piece,
+        place,
+        bytes,
+    })
+}
+
+/// Handles an EAGER cell that brings a whole message for a receive that is posted; false when nothing was done because something
+/// has to be looked at more closely.
+#[inline]
+pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
+    let Some(message) = whole_message(state, ring) else {
         return false;
     };
-    let way_back = &mut way_back.sender;
-    let Some(piece) = incoming.ring.payload(place, bytes as u32, way_back) else {
-        return false;
+    let incoming = &state.incoming[ring];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
     };
     let Some(receive) = state.posted.take(&mut state.ops, key) else {
         return false;
     };
+    let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
     let op = state.ops.op_mut(receive);
-    if total <= op.record.bytes && op.extra.is_none() {
+    if message.bytes <= op.record.bytes && op.extra.is_none() {
         // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the piece.
-        unsafe { layout::copy_bytes(piece.as_ptr(), op.base, total as usize) };
-        (op.record.match_word, op.record.peer, op.record.bytes) = (key.word, key.peer, total);
-        state.count_many(Counter::BytesReceived, total);
+        unsafe { layout::copy_bytes(source, op.base, bytes) };
+        let record = &mut op.record;
+        (record.match_word, record.peer, record.bytes) = (key.word, key.peer, message.bytes);
+        state.count_many(Counter::BytesReceived, message.bytes);
         state.complete(receive);
     } else {
-        deliver(state, receive, key, piece.as_ptr(), bytes as usize);
+        deliver(state, receive, key, source, bytes);
     }
     state.count(Counter::ReceivesPosted);
-    release_piece(state, ring, place, bytes);
+    release_piece(state, ring, message.place, message.bytes);
+    consume(state, ring);
     true
+}
+
+/// Takes a whole message out of its ring into contiguous memory; its bytes, or `None` when nothing was done.
+///
+/// # Safety
+/// The memory is writable.
+#[inline]
+pub(crate) unsafe fn take_plain(
+    state: &mut VciState,
+    ring: usize,
+    arrival: Arrival,
+    memory: Memory<'_>,
+) -> Option<u64> {
+    if !is_plain(arrival) {
+        return None;
+    }
+    let message = whole_message(state, ring).filter(|one| one.bytes <= memory.bytes as u64)?;
+    let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
+    // SAFETY: writable (caller) for so many bytes (checked); the ring checked the piece.
+    unsafe { layout::copy_bytes(source, memory.base, bytes) };
+    state.count(Counter::ReceivesPosted);
+    state.count_many(Counter::BytesReceived, message.bytes);
+    release_piece(state, ring, message.place, message.bytes);
+    consume(state, ring);
+    state.took_one(ring);
+    Some(message.bytes)
 }
 
 /// Handles an EAGER cell, the first or only piece of a message; false when the slab is full.

@@ -242,6 +242,12 @@ impl PostedQueue {
         ops.record_mut(index).flags |= flag::WILD;
     }
 
+    /// Whether a message with this key might belong to a receive in the queue.
+    #[inline(always)]
+    pub(crate) fn may_want(&mut self, ops: &Operations, key: Key) -> bool {
+        self.wild != 0 || self.chains.find(ops, key).is_some()
+    }
+
     /// Takes out the receive that the message `key` belongs to.
     // TIER: short
     #[inline(always)]

@@ -15,6 +15,9 @@ use crate::protocol::{self, Handled};
 /// Cells read from one ring before the next ring has its turn.
 const BATCH: usize = 64;
 
+/// Rings among which one is looked for.
+const FEW_RINGS: usize = 8;
+
 impl VciState {
     /// One round; returns how many things happened.
     // TIER: short
@@ -63,6 +66,22 @@ impl VciState {
             self.tell_of_room(index);
         }
         events
+    }
+
+    /// Says that one cell of a ring was taken without [`Self::progress`].
+    #[inline(always)]
+    pub(crate) fn took_one(&mut self, index: usize) {
+        self.events += 1;
+        if self.incoming[index].ring.take_credited() {
+            self.tell_of_room(index);
+        }
+    }
+
+    /// The ring from a peer, if it is one of the first.
+    #[inline(always)]
+    pub(crate) fn ring_from(&self, peer: u32) -> Option<usize> {
+        let few = self.incoming.len().min(FEW_RINGS);
+        (0..few).find(|&index| self.incoming[index].peer == peer)
     }
 
     /// Wakes the sender of a ring that may sleep until there is room.

@@ -5,6 +5,8 @@
 //! while another could use it makes both slower. The fast stage writes nothing; what the launcher reads about a waiting rank
 //! is written when a wait turns out to be long.
 
+mod polls;
+
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -25,12 +27,6 @@ use crate::task::Polled;
 
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
 const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
-
-/// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
-const SHORT_POLLS: u32 = 200;
-
-/// How often a rank gives its core to others before its wait is one that the launcher may read about.
-const SHORT_YIELDS: u64 = 16;
 
 /// The waiting policy of a rank.
 pub(crate) struct Waiting {
@@ -81,7 +77,7 @@ impl Waiting {
             alone: if crowded { among_many } else { alone },
             crowded: among_many,
             crowd: Crowd::new(header.cores, header.local_ranks),
-            short_polls: if crowded { 1 } else { SHORT_POLLS },
+            short_polls: if crowded { 1 } else { polls::SHORT_POLLS },
             is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             death_seen: OnceLock::new(),
@@ -185,33 +181,6 @@ impl Waiting {
 }
 
 impl Vci {
-    /// Looks at a word that another rank is about to write, before it is worth while to make progress meanwhile.
-    #[inline]
-    pub(crate) const fn short_polls(&self) -> u32 {
-        self.waiting.short_polls
-    }
-
-    /// Whether ranks outnumber cores.
-    #[inline]
-    pub(crate) const fn is_crowded(&self) -> bool {
-        self.waiting.is_crowded
-    }
-
-    /// Looks at something that another core is about to write, before it is worth while to give this one away.
-    pub(crate) const fn crowded_polls(&self) -> u64 {
-        self.waiting.crowded.polls
-    }
-
-    /// How often to give the core away before a wait is a long one.
-    pub(crate) fn short_yields(&self) -> u64 {
-        let most = self.waiting.crowded.yields.min(SHORT_YIELDS);
-        if self.waiting.is_among_strangers() {
-            0
-        } else {
-            most
-        }
-    }
-
     /// Lets others run on this core, and makes progress.
     pub(crate) fn give_way(&self) {
         self.enter().count(Counter::Yields);

@@ -103,7 +103,7 @@ impl RingSender {
     }
 
     /// A block, if one is left or has come back.
-    fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
+    pub(super) fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
         let place = self.back.as_ref()?.place;
         let block = match self.back.as_mut()?.blocks.pop() {
             Some(block) => block,

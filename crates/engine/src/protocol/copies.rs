@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Copies between the memory of operations and pieces of messages, some of them measured ([`super::ways`]).
+
+use std::ptr::NonNull;
+
+use fabric::os;
+use fabric::ring::hand_over;
+
+use super::{publish_wishes, ways};
+use crate::vci::operations::{Op, OpIndex};
+use crate::vci::{Reading, VciState};
+
+/// Copies bytes `[position, position + bytes)` of a send to a piece at `target`; returns the ticks that it took where they are
+/// measured, else 0.
+///
+/// # Safety
+/// As for [`pack`].
+pub(super) unsafe fn pack_piece(
+    state: &mut VciState,
+    index: OpIndex,
+    position: usize,
+    target: NonNull<u8>,
+    bytes: usize,
+) -> u64 {
+    let op = state.ops.op(index);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_contiguous(op) {
+            let source = op.base.add(position);
+            return fill_piece(state, source, target, bytes);
+        }
+        pack(op, position, target.as_ptr(), bytes);
+    }
+    hand_over(target, bytes);
+    0
+}
+
+/// [`pack_piece`] of contiguous bytes at `source`.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes.
+#[inline]
+pub(super) unsafe fn fill_piece(
+    state: &mut VciState,
+    source: *const u8,
+    target: NonNull<u8>,
+    bytes: usize,
+) -> u64 {
+    let is_measured = bytes as u64 >= ways::SMALLEST
+        && state.node.cross_copy == Reading::Measured
+        && state.ways.is_due();
+    let start = is_measured.then(os::ticks);
+    // SAFETY: the caller's promise.
+    unsafe { layout::copy_bytes(source, target.as_ptr(), bytes) };
+    hand_over(target, bytes);
+    start.map_or(0, |start| os::ticks().wrapping_sub(start).max(1))
+}
+
+/// Copies a piece of `bytes` bytes that took its sender `packed` ticks (0: not measured) to the position of a receive.
+///
+/// # Safety
+/// As for [`unpack`].
+pub(super) unsafe fn unpack_piece(
+    state: &mut VciState,
+    index: OpIndex,
+    source: *const u8,
+    bytes: usize,
+    packed: u64,
+) {
+    let op = state.ops.op_mut(index);
+    // A piece that is cut off tells nothing: its sender copied more.
+    let is_measured = packed != 0
+        && bytes as u64 >= ways::SMALLEST
+        && state.node.cross_copy == Reading::Measured
+        && is_contiguous(op);
+    let start = is_measured.then(os::ticks);
+    // SAFETY: the caller's promise.
+    unsafe { unpack(op, op.position, source, bytes) };
+    op.position += bytes;
+    let whole = op.record.bytes;
+    if let Some(start) = start {
+        let ticks = [packed, os::ticks().wrapping_sub(start)];
+        if state.ways.note_piece(whole, bytes as u64, ticks) {
+            publish_wishes(state);
+        }
+    }
+}
+
+/// Copies packed bytes `[position, position + bytes)` of an operation's memory to `target`.
+///
+/// # Safety
+/// The operation's memory is readable, `target` writable for `bytes` bytes.
+pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
+    unsafe {
+        let Some(extra) = &op.extra else {
+            return layout::copy_bytes(op.base.add(position), target, bytes);
+        };
+        match (&extra.staged, &extra.layout) {
+            (Some(staged), _) => {
+                let source = &staged.bytes()[position..position + bytes];
+                std::ptr::copy_nonoverlapping(source.as_ptr(), target, bytes);
+            }
+            (None, Some((layout, _))) => layout.pack(op.base, position..position + bytes, target),
+            (None, None) => layout::copy_bytes(op.base.add(position), target, bytes),
+        }
+    }
+}
+
+/// Copies `bytes` bytes at `source` to packed position `position` of a receive's memory. Memory of a GPU gets all of the message with
+/// its last bytes, which come last; what the driver refuses is the receive's error.
+///
+/// # Safety
+/// The operation's memory is writable, `source` readable for `bytes` bytes.
+pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
+    unsafe {
+        let Some(extra) = &mut op.extra else {
+            return layout::copy_bytes(source, op.base.add(position), bytes);
+        };
+        match (&mut extra.staged, &extra.layout) {
+            (Some(staged), _) => {
+                let target = &mut staged.host()[position..position + bytes];
+                std::ptr::copy(source, target.as_mut_ptr(), bytes);
+                let end = position + bytes;
+                if bytes > 0
+                    && end as u64 == op.record.bytes
+                    && let Err(error) = staged.store(end)
+                    && op.error == 0
+                {
+                    op.error = error.class().0;
+                    extra.error_text = error.to_string();
+                }
+            }
+            (None, Some((layout, _))) => layout.unpack(op.base, position..position + bytes, source),
+            (None, None) => layout::copy_bytes(source, op.base.add(position), bytes),
+        }
+    }
+}
+
+/// Copies the first `bytes` packed bytes of one operation's memory to another's.
+///
+/// # Safety
+/// The memory of `from` is readable for so many bytes, that of `to` writable, and they do not overlap.
+pub(super) unsafe fn copy(from: &Op, to: &Op, bytes: usize) {
+    let layout = |op: &Op| Some(op.extra.as_ref()?.layout.as_ref()?.0.clone());
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (layout(from), layout(to)) {
+            (Some(source), Some(target)) => source.copy(from.base, &target, to.base, 0..bytes),
+            (_, None) => pack(from, 0, to.base, bytes),
+            (None, Some(target)) => target.unpack(to.base, 0..bytes, from.base),
+        }
+    }
+}
+
+/// Whether an operation's memory is one run of bytes.
+pub(crate) fn is_contiguous(op: &Op) -> bool {
+    op.extra
+        .as_ref()
+        .is_none_or(|extra| extra.layout.is_none() && extra.staged.is_none())
+}
