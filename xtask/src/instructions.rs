@@ -51,14 +51,14 @@ const BUDGETS: &[Budget] = &[
         bytes: 1,
         ranks: 1,
         release: 185.0,
-        release_fast: 172.0,
+        release_fast: 175.0,
     },
     Budget {
         call: "Recv",
         bytes: 64,
         ranks: 1,
-        release: 310.0,
-        release_fast: 305.0,
+        release: 313.0,
+        release_fast: 308.0,
     },
 ];
 

@@ -16,6 +16,8 @@ use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 use crate::vci::{Vci, VciState};
 
 pub use status::Status;
+use status::status_of;
+pub(crate) use status::take_received;
 
 /// Peer of an operation with MPI_PROC_NULL.
 pub(crate) const NO_PEER: u32 = u32::MAX - 1;
@@ -96,9 +98,13 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
     finish_at(state, index, id)
 }
 
-/// The same for the operation with this index.
+/// As [`finish`] for the operation with this index.
 #[inline]
 fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Status, String) {
+    if let Some(status) = take_received(state, index) {
+        *id = RequestId::NULL;
+        return (status, String::new());
+    }
     let status = status_of(state, index);
     let mut text = String::new();
     if status.error != 0
@@ -118,45 +124,6 @@ fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Statu
         *id = RequestId::NULL;
     }
     (status, text)
-}
-
-#[inline(always)]
-fn status_of(state: &VciState, index: OpIndex) -> Status {
-    let (op, record) = (state.ops.op(index), state.ops.record(index));
-    let cancelled = op.has(flag::CANCELLED);
-    if op.role() == Role::Task
-        && let Some(status) = op.extra.as_ref().and_then(|extra| extra.status)
-    {
-        return Status {
-            cancelled,
-            ..status
-        };
-    }
-    if op.role() != Role::Receive || record.kind == record_kind::INACTIVE {
-        return Status {
-            error: op.error,
-            cancelled,
-            ..Status::EMPTY
-        };
-    }
-    if record.peer == NO_PEER {
-        return Status::PROC_NULL;
-    }
-    if cancelled {
-        return Status {
-            cancelled,
-            ..Status::EMPTY
-        };
-    }
-    // SAFETY: a communicator lives while operations are counted in `pending`.
-    let source = unsafe { (*op.comm).rank_of_peer(record.peer) };
-    Status {
-        source,
-        tag: record.match_word as u32 as i32,
-        error: op.error,
-        cancelled,
-        bytes: record.bytes,
-    }
 }
 
 /// Takes the outcome of a complete receive and frees it.

@@ -150,10 +150,10 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.run("Communicator::recv", |this| {
             let (source, tag) = this.wanted(source, tag)?;
             let region = into.region_mut()?;
+            let (comm, memory) = (this.comm(), region.memory());
             // SAFETY: the buffer is borrowed exclusively.
-            if let Some(found) =
-                unsafe { p2p::receive_soon(this.comm(), region.memory(), source, tag) }
-            {
+            let soon = unsafe { p2p::receive_soon(comm, memory, source, tag) };
+            if let Some(found) = soon {
                 return Ok(Status(found));
             }
             // SAFETY: as above; the receive is complete before this returns.

@@ -139,8 +139,8 @@ unsafe fn take_soon(
     memory: Memory<'_>,
     mut polls: u32,
 ) -> Option<u64> {
-    // What others wait for comes first, and what this rank has to push out must not wait.
-    if !state.unexpected.is_empty() || !state.is_drained() {
+    // What has come before is older, and what others wait for, or ask this rank for, comes in through their rings.
+    if !state.unexpected.is_empty() || !state.is_drained() || state.offered != 0 {
         return None;
     }
     if state.posted.may_want(&state.ops, key) {
@@ -159,7 +159,7 @@ unsafe fn take_soon(
     }
     if arrival.kind() != cell::SHORT {
         // SAFETY: the caller's promise.
-        return unsafe { eager::take_plain(state, ring, arrival, memory) };
+        return unsafe { eager::take_plain(state, ring, arrival, memory.base, memory.bytes) };
     }
     let bytes = arrival.bytes();
     if bytes > memory.bytes {
@@ -228,21 +228,12 @@ pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<
     let index = OpIndex(id.0 as u32);
     let mut received = Ok(Status::EMPTY);
     comm.vci.wait_until(call, |state| {
-        let op = state.ops.op(index);
-        if op.record.kind != record_kind::COMPLETE {
+        if state.ops.record(index).kind != record_kind::COMPLETE {
             return false;
         }
-        received = if op.error == 0 && op.record.flags == 0 {
-            let status = Status {
-                source: comm.rank_of_peer(op.record.peer),
-                tag: op.record.match_word as u32 as i32,
-                bytes: op.record.bytes,
-                ..Status::EMPTY
-            };
-            state.retire(index);
-            Ok(status)
-        } else {
-            request::take_outcome(state, index)
+        received = match request::take_received(state, index) {
+            Some(status) => Ok(status),
+            None => request::take_outcome(state, index),
         };
         true
     })?;

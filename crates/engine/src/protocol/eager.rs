@@ -15,7 +15,6 @@ use super::{
     cell, consume, fill_piece, first_aux, is_plain, note_arrival, note_message, pack_piece,
     piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
-use crate::p2p::Memory;
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -315,24 +314,25 @@ pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// Takes a whole message out of its ring into contiguous memory; its bytes, or `None` when nothing was done.
+/// Takes a whole message of at most `room` bytes out of its ring; its bytes, or `None` when nothing was done.
 ///
 /// # Safety
-/// The memory is writable.
+/// `target` is writable for `room` bytes.
 #[inline]
 pub(crate) unsafe fn take_plain(
     state: &mut VciState,
     ring: usize,
     arrival: Arrival,
-    memory: Memory<'_>,
+    target: *mut u8,
+    room: usize,
 ) -> Option<u64> {
     if !is_plain(arrival) {
         return None;
     }
-    let message = whole_message(state, ring).filter(|one| one.bytes <= memory.bytes as u64)?;
+    let message = whole_message(state, ring).filter(|one| one.bytes <= room as u64)?;
     let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
     // SAFETY: writable (caller) for so many bytes (checked); the ring checked the piece.
-    unsafe { layout::copy_bytes(source, memory.base, bytes) };
+    unsafe { layout::copy_bytes(source, target, bytes) };
     state.count(Counter::ReceivesPosted);
     state.count_many(Counter::BytesReceived, message.bytes);
     release_piece(state, ring, message.place, message.bytes);

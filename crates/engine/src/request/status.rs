@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a completed operation tells (MPI-5.0, section 3.2.5).
 
+use fabric::board::kind as record_kind;
+
+use super::NO_PEER;
+use crate::vci::VciState;
+use crate::vci::operations::{Op, OpIndex, Role, flag};
+
 /// What is known about a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -33,4 +39,63 @@ impl Status {
         cancelled: false,
         bytes: 0,
     };
+}
+
+/// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
+#[inline(always)]
+pub(crate) fn take_received(state: &mut VciState, index: OpIndex) -> Option<Status> {
+    let op = state.ops.op(index);
+    let is_plain = op.state() == Op::plain_state_of(record_kind::COMPLETE, Role::Receive);
+    if !is_plain || op.error != 0 || op.record.peer == NO_PEER {
+        return None;
+    }
+    let status = Status {
+        // SAFETY: a communicator lives while operations are counted in `pending`.
+        source: unsafe { (*op.comm).rank_of_peer(op.record.peer) },
+        tag: op.record.match_word as u32 as i32,
+        bytes: op.record.bytes,
+        ..Status::EMPTY
+    };
+    state.retire(index);
+    Some(status)
+}
+
+/// What an operation tells.
+#[inline(always)]
+pub(super) fn status_of(state: &VciState, index: OpIndex) -> Status {
+    let (op, record) = (state.ops.op(index), state.ops.record(index));
+    let cancelled = op.has(flag::CANCELLED);
+    if op.role() == Role::Task
+        && let Some(status) = op.extra.as_ref().and_then(|extra| extra.status)
+    {
+        return Status {
+            cancelled,
+            ..status
+        };
+    }
+    if op.role() != Role::Receive || record.kind == record_kind::INACTIVE {
+        return Status {
+            error: op.error,
+            cancelled,
+            ..Status::EMPTY
+        };
+    }
+    if record.peer == NO_PEER {
+        return Status::PROC_NULL;
+    }
+    if cancelled {
+        return Status {
+            cancelled,
+            ..Status::EMPTY
+        };
+    }
+    // SAFETY: a communicator lives while operations are counted in `pending`.
+    let source = unsafe { (*op.comm).rank_of_peer(record.peer) };
+    Status {
+        source,
+        tag: record.match_word as u32 as i32,
+        error: op.error,
+        cancelled,
+        bytes: record.bytes,
+    }
 }

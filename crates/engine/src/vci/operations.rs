@@ -234,6 +234,12 @@ impl Op {
         u32::from_ne_bytes([record.kind, record.role, record.flags, record.extra])
     }
 
+    /// The state of an operation without flags.
+    #[inline(always)]
+    pub(crate) const fn plain_state_of(record_kind: u8, role: Role) -> u32 {
+        u32::from_ne_bytes([record_kind, role as u8, 0, 0])
+    }
+
     /// The state of a persistent collective that has a plan and no error.
     pub(crate) const fn planned_state_of(record_kind: u8) -> u32 {
         u32::from_ne_bytes([record_kind, Role::Task as u8, flag::PERSISTENT, PLANNED])
