@@ -127,6 +127,12 @@ fn store_empty(status: *mut MPI_Status) {
 /// A wait for what is not complete, or needs more to end.
 #[inline(never)]
 fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
+    if let Some(vci) = vci_alone()
+        && let Some(found) = request::wait_received(vci, id, "MPI_Wait")
+    {
+        store_single(status, found);
+        return 0;
+    }
     let before = *id;
     run("MPI_Wait", comm_handle(before), || {
         let done = request::wait(vci()?, id, "MPI_Wait")?;

@@ -24,7 +24,15 @@ unsafe fn exchange(
 ) -> Result<engine::request::Status> {
     let vci = comm.process().vci();
     // SAFETY: the program keeps both buffers during the call (crate head).
+    let soon = unsafe { p2p::exchange_soon(comm, send, receive) };
+    if let Some(Some(status)) = soon {
+        return Ok(status);
+    }
+    // SAFETY: as above.
     let mut arrival = unsafe { p2p::irecv(comm, receive.0, receive.1, receive.2) }?;
+    if soon.is_some() {
+        return request::wait(vci, &mut arrival, call);
+    }
     // SAFETY: as above.
     let departure = unsafe { p2p::isend(comm, send.0, send.1, send.2, Mode::Standard) };
     let mut departure = match departure {

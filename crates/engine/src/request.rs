@@ -16,8 +16,8 @@ use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 use crate::vci::{Vci, VciState};
 
 pub use status::Status;
-use status::status_of;
 pub(crate) use status::take_received;
+use status::{Standing, standing, status_of};
 
 /// Peer of an operation with MPI_PROC_NULL.
 pub(crate) const NO_PEER: u32 = u32::MAX - 1;
@@ -74,15 +74,6 @@ fn describe(state: &VciState, id: RequestId) -> Option<String> {
         _ => "a receive",
     };
     Some(kind.to_owned())
-}
-
-/// Whether a request does not count for waiting: null, or persistent and not started.
-fn is_idle(state: &VciState, id: RequestId) -> bool {
-    id == RequestId::NULL
-        || state
-            .ops
-            .find(id)
-            .is_some_and(|index| state.ops.record(index).kind == record_kind::INACTIVE)
 }
 
 /// Takes the status of a complete request and frees it, or makes it inactive if it is persistent; the handle becomes null
@@ -187,8 +178,48 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
     wait_active(vci, id, call)
 }
 
+/// Waits for a receive, below MPI_THREAD_MULTIPLE; `None` if it is another request, or if there is more to say of it, which [`wait`] does.
+#[inline]
+pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
+    let mut guard = vci.enter_alone();
+    let op = guard.ops.named_by_index(*id)?;
+    if op.role() != Role::Receive || op.record.flags != 0 {
+        return None;
+    }
+    let index = op.index();
+    let received = wait_received_at(vci, index, call).ok()??;
+    *id = RequestId::NULL;
+    Some(received)
+}
+
+/// Waits for the receive with this index, which has no flags; `None` if there is more to say of it than [`take_received`] does.
+///
+/// # Errors
+/// When a peer broke the protocol.
+#[inline(always)]
+pub(crate) fn wait_received_at(
+    vci: &Vci,
+    index: OpIndex,
+    call: &'static str,
+) -> Result<Option<Status>> {
+    let mut received = None;
+    vci.wait_until(call, |state| {
+        let is_complete = state.ops.record(index).kind == record_kind::COMPLETE;
+        if is_complete {
+            received = take_received(state, index);
+        }
+        is_complete
+    })?;
+    Ok(received)
+}
+
 #[inline(never)]
 fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    if !vci.is_threaded()
+        && let Some(status) = wait_received(vci, id, call)
+    {
+        return Ok(status);
+    }
     let mut result = Ok(Status::EMPTY);
     let wanted = *id;
     vci.expect_kept(wanted);
@@ -227,15 +258,18 @@ pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
         }
         let mut guard = vci.enter();
         let state = &mut *guard;
-        if is_idle(state, *id) {
-            return Ok(Some(Status::EMPTY));
-        }
-        if !is_live(state, *id) {
-            return Err(stale(*id));
-        }
-        if state.is_complete(*id) {
-            let (status, text) = finish(state, id);
-            return outcome(status, text).map(Some);
+        match standing(state, *id) {
+            Standing::Idle if !is_live(state, *id) => return Err(stale(*id)),
+            Standing::Idle => return Ok(Some(Status::EMPTY)),
+            Standing::Pending => {}
+            Standing::Ended => {
+                *id = RequestId::NULL;
+                return Ok(Some(Status::EMPTY));
+            }
+            Standing::Complete(index) => {
+                let (status, text) = finish_at(state, index, id);
+                return outcome(status, text).map(Some);
+            }
         }
     }
     Ok(None)
@@ -259,16 +293,20 @@ pub fn wait_all(
     }
     vci.wait_until(call, |state| {
         while let Some(id) = ids.get_mut(next) {
-            let status = if is_idle(state, *id) {
-                Status::EMPTY
-            } else if state.is_complete(*id) {
-                let (status, text) = finish(state, id);
-                if status.error != 0 {
-                    failure.get_or_insert(text);
+            let status = match standing(state, *id) {
+                Standing::Idle => Status::EMPTY,
+                Standing::Pending => return false,
+                Standing::Ended => {
+                    *id = RequestId::NULL;
+                    Status::EMPTY
                 }
-                status
-            } else {
-                return false;
+                Standing::Complete(index) => {
+                    let (status, text) = finish_at(state, index, id);
+                    if status.error != 0 {
+                        failure.get_or_insert(text);
+                    }
+                    status
+                }
             };
             each(next, status);
             next += 1;
@@ -292,7 +330,7 @@ pub fn test_all(
     check_live(&vci.enter(), ids)?;
     let ready = |state: &VciState, ids: &[RequestId]| {
         ids.iter()
-            .all(|&id| is_idle(state, id) || state.is_complete(id))
+            .all(|&id| !matches!(standing(state, id), Standing::Pending))
     };
     if !ready(&vci.enter(), ids) {
         vci.poll();
@@ -318,16 +356,16 @@ pub enum Any {
 fn any_now(state: &mut VciState, ids: &mut [RequestId]) -> Any {
     let mut active = false;
     for (index, id) in ids.iter_mut().enumerate() {
-        if is_idle(state, *id) {
-            continue;
-        }
-        active = true;
-        if state.is_complete(*id) {
-            let (status, text) = finish(state, id);
-            return match outcome(status, text) {
-                Ok(status) => Any::Done(index, status),
-                Err(error) => Any::Failed(index, error),
-            };
+        match standing(state, *id) {
+            Standing::Idle => {}
+            Standing::Pending => active = true,
+            Standing::Ended | Standing::Complete(_) => {
+                let (status, text) = finish(state, id);
+                return match outcome(status, text) {
+                    Ok(status) => Any::Done(index, status),
+                    Err(error) => Any::Failed(index, error),
+                };
+            }
         }
     }
     if active { Any::NotYet } else { Any::NoneActive }
@@ -369,15 +407,15 @@ fn some_now(
 ) -> (bool, usize, bool) {
     let (mut active, mut done, mut failure) = (false, 0, false);
     for (index, id) in ids.iter_mut().enumerate() {
-        if is_idle(state, *id) {
-            continue;
-        }
-        active = true;
-        if state.is_complete(*id) {
-            let (status, _) = finish(state, id);
-            failure |= status.error != 0;
-            each(index, status);
-            done += 1;
+        match standing(state, *id) {
+            Standing::Idle => {}
+            Standing::Pending => active = true,
+            Standing::Ended | Standing::Complete(_) => {
+                let (status, _) = finish(state, id);
+                (active, failure) = (true, failure || status.error != 0);
+                each(index, status);
+                done += 1;
+            }
         }
     }
     (active, done, failure)

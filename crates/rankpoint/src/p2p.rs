@@ -217,8 +217,18 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let (source, receive_tag) = this.wanted(source, receive_tag)?;
             let (comm, dest) = (this.comm(), rank_code(dest));
             let (out, room) = (data.region()?, into.region_mut()?);
+            let send = (out.memory(), dest, send_tag);
+            let receive = (room.memory(), source, receive_tag);
+            // SAFETY: both buffers are borrowed, and nothing is under way in them when this returns.
+            let soon = unsafe { p2p::exchange_soon(comm, send, receive) };
+            if let Some(Some(status)) = soon {
+                return Ok(Status(status));
+            }
             // SAFETY: both buffers are borrowed, and both operations are complete before this returns.
             let mut arrival = unsafe { p2p::irecv(comm, room.memory(), source, receive_tag) }?;
+            if soon.is_some() {
+                return this.complete(&mut arrival, call);
+            }
             // SAFETY: as above.
             let departure =
                 unsafe { p2p::isend(comm, out.memory(), dest, send_tag, Mode::Standard) };

@@ -12,9 +12,11 @@ mod short;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
 use fabric::ring::SHORT_BYTES;
+use layout::SharedLayout;
 
 use crate::comm::Comm;
 use crate::datatype::Types;
+use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
@@ -25,7 +27,9 @@ use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 
 pub use memory::Memory;
 use memory::stage;
-pub use short::{Shortcut, post_short, receive_posted, receive_soon, send_plain, send_short, wake};
+pub use short::{
+    Shortcut, exchange_soon, post_short, receive_posted, receive_soon, send_plain, send_short, wake,
+};
 
 /// MPI_ANY_SOURCE.
 pub const ANY_SOURCE_RANK: i32 = -1;
@@ -84,15 +88,18 @@ pub unsafe fn isend(
     unsafe { isend_checked(comm, memory, dest, tag, mode) }
 }
 
-/// Sends contiguous bytes that need no operation of their own, because they lie in the ring when this returns; false when
-/// nothing was done.
+/// Sends bytes that need no operation of their own, because they lie in the ring when this returns; false when nothing was done.
 ///
 /// # Safety
 /// The memory is readable.
 #[inline(always)]
 unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word: u64) -> bool {
-    if memory.layout.is_some() || memory.types.is_some() {
+    if memory.types.is_some() {
         return false;
+    }
+    if let Some((layout, _)) = memory.layout {
+        // SAFETY: the caller's promise.
+        return unsafe { send_packed(state, memory, layout, peer, word) };
     }
     if memory.bytes > SHORT_BYTES {
         // SAFETY: the caller's promise.
@@ -108,6 +115,41 @@ unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word
             .put_short(cell::SHORT, word, memory.base, memory.bytes)
     };
     link.short_bytes += memory.bytes as u64;
+    link.ring_doorbell();
+    true
+}
+
+/// [`send_at_once`] of bytes that do not lie together.
+#[inline(never)]
+unsafe fn send_packed(
+    state: &mut VciState,
+    memory: Memory<'_>,
+    layout: &SharedLayout,
+    peer: u32,
+    word: u64,
+) -> bool {
+    let (base, bytes) = (memory.base, memory.bytes);
+    if !eager::is_whole(state, bytes) || !matches!(Staged::of(memory), Ok(None)) {
+        return false;
+    }
+    if bytes > SHORT_BYTES {
+        return eager::send_whole(state, peer, word, bytes, base, |target| {
+            // SAFETY: the memory is readable (caller), and the target has room for `bytes` bytes.
+            unsafe { layout.pack(base, 0..bytes, target.as_ptr()) };
+        });
+    }
+    let link = &mut state.links[peer as usize];
+    if !link.has_room() {
+        return false;
+    }
+    let mut data = [0u64; SHORT_BYTES / 8];
+    // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes; a credit is there (checked).
+    unsafe {
+        layout.pack(base, 0..bytes, data.as_mut_ptr().cast());
+        link.sender
+            .put_short(cell::SHORT, word, data.as_ptr().cast(), bytes);
+    }
+    link.short_bytes += bytes as u64;
     link.ring_doorbell();
     true
 }

@@ -8,6 +8,7 @@ use fabric::board::kind as record_kind;
 
 use super::{
     Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
+    send_at_once,
 };
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -140,6 +141,16 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     }
     if op.has(flag::BUFFERED) {
         return start_buffered(guard, index);
+    }
+    let op = state.ops.op_mut(index);
+    if op.record.flags == flag::PERSISTENT && op.extra.is_none() {
+        let memory = Memory::contiguous(op.base, op.record.bytes as usize);
+        let (peer, word) = (op.target, op.record.match_word);
+        // SAFETY: the memory of a started send is readable (contract of the request).
+        if unsafe { send_at_once(state, memory, peer, word) } {
+            state.complete(index);
+            return Ok(());
+        }
     }
     state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
     let started = protocol::start_send(state, index);

@@ -7,7 +7,7 @@ use std::hint::cold_path;
 use fabric::board::kind as record_kind;
 use fabric::ring::SHORT_BYTES;
 
-use super::{CHECKED, Memory};
+use super::{CHECKED, Memory, send_at_once};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::protocol::{cell, eager};
@@ -131,6 +131,34 @@ pub unsafe fn receive_soon(
     })
 }
 
+/// Sends a message that can go at once, and does [`receive_soon`]: `None` when nothing was done, `Some(None)` when the message is sent and the
+/// other one has not come. Each is memory, rank and tag.
+///
+/// # Safety
+/// The one memory is readable, the other one writable.
+#[inline(always)]
+pub unsafe fn exchange_soon(
+    comm: &Comm,
+    send: (Memory<'_>, i32, i32),
+    receive: (Memory<'_>, i32, i32),
+) -> Option<Option<Status>> {
+    let ranks = comm.route.short_ranks;
+    // What is wrong with the receive must be said before anything is sent.
+    if send.1 as u32 >= ranks || send.2 < 0 || receive.1 as u32 >= ranks || receive.2 < 0 {
+        return None;
+    }
+    let (peer, word) = (
+        comm.route.peer(send.1 as u32),
+        comm.match_base() | send.2 as u64,
+    );
+    // SAFETY: the caller's promise.
+    if !unsafe { send_at_once(&mut comm.vci.enter_alone(), send.0, peer, word) } {
+        return None;
+    }
+    // SAFETY: as above.
+    Some(unsafe { receive_soon(comm, receive.0, receive.1, receive.2) })
+}
+
 /// Takes the next message of the sender that `key` names, if it is the wanted one; its bytes.
 #[inline(always)]
 unsafe fn take_soon(
@@ -226,16 +254,8 @@ pub unsafe fn post_short(
 #[inline(always)]
 pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
     let index = OpIndex(id.0 as u32);
-    let mut received = Ok(Status::EMPTY);
-    comm.vci.wait_until(call, |state| {
-        if state.ops.record(index).kind != record_kind::COMPLETE {
-            return false;
-        }
-        received = match request::take_received(state, index) {
-            Some(status) => Ok(status),
-            None => request::take_outcome(state, index),
-        };
-        true
-    })?;
-    received
+    match request::wait_received_at(comm.vci, index, call)? {
+        Some(status) => Ok(status),
+        None => request::take_outcome(&mut comm.vci.enter_alone(), index),
+    }
 }

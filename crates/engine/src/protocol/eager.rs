@@ -12,8 +12,8 @@ use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use super::{
-    cell, consume, fill_piece, first_aux, is_plain, note_arrival, note_message, pack_piece,
-    piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
+    cell, consume, fill_piece, first_aux, is_contiguous, is_plain, note_arrival, note_message,
+    pack_piece, piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
@@ -106,15 +106,31 @@ pub(crate) unsafe fn send_plain(
         // SAFETY: passed on.
         return unsafe { send_pieces(state, peer, word, base, bytes) };
     }
+    send_whole(state, peer, word, bytes, base, |target| {
+        // SAFETY: the caller's promise; the target has room for `bytes` bytes.
+        unsafe { layout::copy_bytes(base, target.as_ptr(), bytes) };
+    })
+}
+
+/// Sends `bytes` bytes, fewer than [`ways::SMALLEST`], that `fill` writes to the place it is given, in one piece; false when nothing
+/// was done. `source` is where they come from.
+#[inline(always)]
+pub(crate) fn send_whole(
+    state: &mut VciState,
+    peer: u32,
+    word: u64,
+    bytes: usize,
+    source: *const u8,
+    fill: impl FnOnce(NonNull<u8>),
+) -> bool {
     let link = &mut state.links[peer as usize];
     if !link.has_room() || link.sender.is_throttled() {
         return false;
     }
-    let Some((target, place)) = link.sender.reserve(bytes as u32, base) else {
+    let Some((target, place)) = link.sender.reserve(bytes as u32, source) else {
         return false;
     };
-    // SAFETY: the caller's promise; the reservation is `bytes` long.
-    unsafe { layout::copy_bytes(base, target.as_ptr(), bytes) };
+    fill(target);
     hand_over(target, bytes);
     let words = [bytes as u64, 0, place, bytes as u64, 0];
     let sent = link.sender.put_words(cell::EAGER, 0, word, &words);
@@ -123,6 +139,11 @@ pub(crate) unsafe fn send_plain(
     state.count_other_cell_sent();
     count_plain(state, bytes);
     true
+}
+
+/// Whether a message of so many bytes goes in one piece that is neither measured nor read by its receiver.
+pub(crate) fn is_whole(state: &VciState, bytes: usize) -> bool {
+    bytes <= state.node.eager_bytes && (bytes as u64) < ways::SMALLEST
 }
 
 /// [`send_plain`] in several pieces, if there is room for all of them.
@@ -298,7 +319,7 @@ pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
     };
     let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
     let op = state.ops.op_mut(receive);
-    if message.bytes <= op.record.bytes && op.extra.is_none() {
+    if message.bytes <= op.record.bytes && is_contiguous(op) {
         // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the piece.
         unsafe { layout::copy_bytes(source, op.base, bytes) };
         let record = &mut op.record;

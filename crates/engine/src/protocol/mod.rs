@@ -117,7 +117,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         return if kept { Handled::Yes } else { Handled::No };
     };
     let op = state.ops.op(receive);
-    if bytes as u64 <= op.record.bytes && op.extra.is_none() {
+    if bytes as u64 <= op.record.bytes && is_contiguous(op) {
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
         unsafe { incoming.ring.copy_short(op.base, bytes) };
         incoming.ring.advance();

@@ -5,7 +5,7 @@ use fabric::board::kind as record_kind;
 
 use super::NO_PEER;
 use crate::vci::VciState;
-use crate::vci::operations::{Op, OpIndex, Role, flag};
+use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
 
 /// What is known about a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,5 +97,31 @@ pub(super) fn status_of(state: &VciState, index: OpIndex) -> Status {
         error: op.error,
         cancelled,
         bytes: record.bytes,
+    }
+}
+
+/// How far a request is.
+pub(super) enum Standing {
+    /// Null, or persistent and not started: it does not count for waiting.
+    Idle,
+    Pending,
+    /// It was complete when it was made, and there is nothing to free.
+    Ended,
+    Complete(OpIndex),
+}
+
+/// How far the request with this id is; one that is none counts as idle.
+#[inline(always)]
+pub(super) fn standing(state: &VciState, id: RequestId) -> Standing {
+    if id.is_ended() {
+        return Standing::Ended;
+    }
+    let Some(index) = state.ops.find(id) else {
+        return Standing::Idle;
+    };
+    match state.ops.record(index).kind {
+        record_kind::INACTIVE => Standing::Idle,
+        record_kind::COMPLETE => Standing::Complete(index),
+        _ => Standing::Pending,
     }
 }
