@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 3 4 7
  * Messages that need no operation: blocking and nonblocking sends of lengths on both sides of every threshold, in bursts that fill the
- * ring and one by one, to receives that are there before them or come late, are too short, take every second byte, or take anything.
- * Statuses say what came, and nothing is written beyond what was asked for. */
+ * ring and one by one, to receives that are there before them or come late, are too short, take every second byte, or take anything;
+ * exchanges, and persistent requests. Nothing overtakes. Statuses say what came, and nothing is written beyond what was asked for. */
 #include "check.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ static const int LENGTHS[] = {0,    1,    47,   48,    49,    64,    511,   512,
 enum { LENGTH_COUNT = sizeof LENGTHS / sizeof *LENGTHS, MOST = 65536, GUARD = 64, BURST = 40 };
 
 static int rank, size, before, behind;
-static unsigned char from[MOST], into[2 * MOST + GUARD];
+static unsigned char from[MOST], into[2 * MOST + GUARD], spaced[2 * MOST];
 
 static unsigned char value(int owner, int salt, int position)
 {
@@ -74,7 +74,7 @@ static void pass(int length, int room, int late, int any)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* To every second byte. */
+/* To every second byte, and from there. */
 static void spread(int length, MPI_Datatype second)
 {
     MPI_Request request;
@@ -86,6 +86,78 @@ static void spread(int length, MPI_Datatype second)
     MPI_Wait(&request, &status);
     check_status(&status, 7, length);
     look(3, length, 2);
+    memcpy(spaced, into, 2 * (size_t)length);
+    memset(into, 0, (size_t)length + GUARD);
+    MPI_Irecv(into, length, MPI_BYTE, behind, 8, MPI_COMM_WORLD, &request);
+    MPI_Send(spaced, length, second, before, 8, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < length; ++i)
+        CHECK(into[i] == from[i]);
+}
+
+/* A receive that waits gets what no receive posted before it wants, and what came first: of three messages the first one is probed or
+ * has a receive, with or without wildcards. */
+static void order(int length, int probed, int any)
+{
+    static unsigned char data[3][MOST], first[MOST];
+    MPI_Request requests[4];
+    MPI_Message message;
+    MPI_Status status;
+    int source = any ? MPI_ANY_SOURCE : before, tag = any ? MPI_ANY_TAG : 9;
+    memset(first, 0, (size_t)length);
+    if (!probed)
+        MPI_Irecv(first, length, MPI_BYTE, source, tag, MPI_COMM_WORLD, &requests[3]);
+    for (int i = 0; i < 3; ++i) {
+        fill(i, length);
+        memcpy(data[i], from, (size_t)length);
+        MPI_Isend(data[i], length, MPI_BYTE, behind, 9, MPI_COMM_WORLD, &requests[i]);
+    }
+    if (probed) {
+        MPI_Mprobe(source, tag, MPI_COMM_WORLD, &message, &status);
+        check_status(&status, 9, length);
+    }
+    for (int i = 1; i < 3; ++i) {
+        memset(into, 0, (size_t)length + GUARD);
+        CHECK(MPI_Recv(into, length, MPI_BYTE, before, 9, MPI_COMM_WORLD, &status) == MPI_SUCCESS);
+        check_status(&status, 9, length);
+        look(i, length, 1);
+    }
+    if (probed)
+        MPI_Imrecv(first, length, MPI_BYTE, &message, &requests[3]);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < length; ++i)
+        CHECK(first[i] == value(before, 0, i));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Both ways at once, in place too, and with persistent requests. */
+static void exchange(int length)
+{
+    MPI_Request requests[2];
+    MPI_Status status;
+    for (int i = 0; i < 5; ++i) {
+        fill(i, length);
+        memset(into, 0, (size_t)length + GUARD);
+        MPI_Sendrecv(from, length, MPI_BYTE, behind, i, into, length, MPI_BYTE, before, i, MPI_COMM_WORLD, &status);
+        check_status(&status, i, length);
+        look(i, length, 1);
+    }
+    memcpy(into, from, (size_t)length);
+    MPI_Sendrecv_replace(into, length, MPI_BYTE, behind, 1, before, 1, MPI_COMM_WORLD, &status);
+    look(4, length, 1);
+    MPI_Recv_init(into, length, MPI_BYTE, before, 2, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(from, length, MPI_BYTE, behind, 2, MPI_COMM_WORLD, &requests[1]);
+    for (int i = 0; i < 5; ++i) {
+        fill(i + 9, length);
+        memset(into, 0, (size_t)length + GUARD);
+        MPI_Startall(2, requests);
+        MPI_Wait(&requests[0], &status);
+        check_status(&status, 2, length);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        look(i + 9, length, 1);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
 }
 
 /* More at once than the ring takes: by even ranks to odd ones with blocking sends, and back. */
@@ -135,6 +207,9 @@ int main(int argc, char **argv)
                 pass(length, length / 3, late, 1);
         }
         spread(length, second);
+        for (int form = 0; form < 4; ++form)
+            order(length, form & 1, form & 2);
+        exchange(length);
         burst(length);
     }
     MPI_Type_free(&second);

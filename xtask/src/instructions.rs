@@ -43,8 +43,8 @@ const BUDGETS: &[Budget] = &[
         call: "Isend",
         bytes: 64,
         ranks: 2,
-        release: 235.0,
-        release_fast: 215.0,
+        release: 225.0,
+        release_fast: 208.0,
     },
     Budget {
         call: "Recv",

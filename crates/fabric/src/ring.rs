@@ -216,7 +216,7 @@ impl RingSender {
     }
 
     /// Publishes a cell whose data are `words`; false when there is no credit.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn put_words<const N: usize>(
         &mut self,

@@ -138,20 +138,13 @@ unsafe fn send_packed(
             unsafe { layout.pack(base, 0..bytes, target.as_ptr()) };
         });
     }
-    let link = &mut state.links[peer as usize];
-    if !link.has_room() {
-        return false;
-    }
     let mut data = [0u64; SHORT_BYTES / 8];
-    // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes; a credit is there (checked).
+    // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes.
     unsafe {
         layout.pack(base, 0..bytes, data.as_mut_ptr().cast());
-        link.sender
-            .put_short(cell::SHORT, word, data.as_ptr().cast(), bytes);
+        let packed = Memory::contiguous(data.as_mut_ptr().cast(), bytes);
+        send_at_once(state, packed, peer, word)
     }
-    link.short_bytes += bytes as u64;
-    link.ring_doorbell();
-    true
 }
 
 /// Every send that cannot go at once.

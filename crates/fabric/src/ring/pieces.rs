@@ -35,7 +35,7 @@ const fn line_bytes(bytes: u32) -> u32 {
 impl RingSender {
     /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
     /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
         if !self.has_credit() && !self.refresh() {
             return None;
