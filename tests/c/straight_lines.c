@@ -160,6 +160,42 @@ static void exchange(int length)
     MPI_Request_free(&requests[1]);
 }
 
+/* Who receives one message after the other from rank 1 takes in what rank 2 sends, too: else rank 1 would never be told to stop. */
+static void share(void)
+{
+    enum { LONG = 1 << 20, ENDLESS = 50000000 };
+    int flag = 0, word = 0;
+    if (rank == 0) {
+        unsigned char *data = malloc(LONG);
+        MPI_Request request;
+        MPI_Status status;
+        MPI_Irecv(data, LONG, MPI_BYTE, 2, 0, MPI_COMM_WORLD, &request);
+        do
+            MPI_Recv(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &status);
+        while (word == 0);
+        CHECK(word == 1);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(data[LONG - 1] == 7);
+        free(data);
+    } else if (rank == 1) {
+        for (int i = 0; i < ENDLESS && !flag; ++i) {
+            MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+            if (i % 16 == 0)
+                MPI_Iprobe(2, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        }
+        word = flag ? 1 : 2;
+        MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 2) {
+        unsigned char *data = malloc(LONG);
+        memset(data, 7, LONG);
+        usleep(2000);
+        MPI_Ssend(data, LONG, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        free(data);
+    }
+}
+
 /* More at once than the ring takes: by even ranks to odd ones with blocking sends, and back. */
 static void burst(int length)
 {
@@ -212,6 +248,8 @@ int main(int argc, char **argv)
         exchange(length);
         burst(length);
     }
+    if (size > 2)
+        share();
     MPI_Type_free(&second);
     return finish(rank);
 }

@@ -50,15 +50,15 @@ const BUDGETS: &[Budget] = &[
         call: "Recv",
         bytes: 1,
         ranks: 1,
-        release: 185.0,
-        release_fast: 175.0,
+        release: 192.0,
+        release_fast: 182.0,
     },
     Budget {
         call: "Recv",
         bytes: 64,
         ranks: 1,
-        release: 313.0,
-        release_fast: 308.0,
+        release: 318.0,
+        release_fast: 313.0,
     },
 ];
 
