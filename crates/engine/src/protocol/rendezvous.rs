@@ -27,11 +27,10 @@ use crate::vci::{Reading, VciState};
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
 
-/// Length of the first piece, and of the last ones.
-const FIRST_PIECE: usize = 8 << 10;
-const LAST_PIECE: usize = 16 << 10;
+/// Length of the first and of the last pieces.
+const EDGE_PIECE: usize = 16 << 10;
 /// Pieces of a message that are enough for both sides to copy at the same time most of the time.
-const MANY: usize = 32;
+const MANY: usize = 16;
 
 /// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
 pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
@@ -376,10 +375,9 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
 /// Length of the piece after `done` bytes, with `rest` bytes to go. The first ones and the last ones are shorter, because
 /// nothing is copied on the other side meanwhile.
 pub(super) fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
-    let growing = done.max(FIRST_PIECE);
-    let shrinking = rest.div_ceil(2).next_multiple_of(64).max(LAST_PIECE);
-    let many = ((done + rest) / MANY).next_multiple_of(64).max(LAST_PIECE);
-    most.min(growing).min(shrinking).min(many).min(rest)
+    let even = ((done + rest) / MANY).min(done).min(rest.div_ceil(2));
+    let piece = even.next_multiple_of(64).max(EDGE_PIECE);
+    piece.min(most).min(rest)
 }
 
 /// Pushes pieces of one send until it is whole, the ring is full, or `turn`, in bytes, is used up.
