@@ -22,6 +22,8 @@ pub struct Case {
     pub total: usize,
     /// Elements of the vector of a reduction.
     pub elements: usize,
+    /// Whether they run on one machine on which the job has more ranks than cores.
+    pub crowded: bool,
     /// Whether the order of operands does not matter.
     pub commutative: bool,
     /// Whether operands are grouped in the same way whatever the algorithm.
@@ -54,6 +56,7 @@ impl Case {
             bytes,
             total,
             elements: total,
+            crowded: false,
             commutative: true,
             reproducible: false,
             shared: nodes == 1 && (2..=MOST_MEMBERS).contains(&ranks),

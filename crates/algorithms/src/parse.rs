@@ -117,7 +117,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         return Err(first.problem(format!("an operation: {}", names.join(", "))));
     };
     let mut conditions = [None; 4];
-    let (mut commutative, mut used) = (None, None);
+    let (mut crowded, mut commutative, mut used) = (None, None, None);
     let mut end = first;
     for &word in rest {
         end = word;
@@ -132,6 +132,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         let again = match (index, name) {
             _ if !word.text.contains('=') => return Err(word.problem(KEYS)),
             (Some(index), _) => conditions[index].replace(range(value)?).is_some(),
+            (None, "crowded") => crowded.replace(yes_or_no(value)?).is_some(),
             (None, "commutative") => commutative.replace(yes_or_no(value)?).is_some(),
             (None, "use") => used.replace(algorithm(operation, value)?).is_some(),
             _ => return Err(word.problem(KEYS)),
@@ -149,6 +150,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         nodes,
         bytes,
         total,
+        crowded,
         commutative,
         algorithm,
         parameter,
@@ -158,8 +160,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
 }
 
 const CONDITIONS: [&str; 4] = ["ranks", "nodes", "bytes", "total"];
-const KEYS: &str =
-    "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, commutative=yes|no or use=ALGORITHM";
+const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, crowded=yes|no, commutative=yes|no or use=ALGORITHM";
 const RANGE: &str = "N, A..B, A.., ..B or *, with numbers that may end in K, M or G";
 
 fn yes_or_no(value: Word<'_>) -> Result<bool, Problem> {
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn a_line_gives_a_rule() {
         let (rules, problems) = rules(
-            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 commutative=no use=chain:1M # more\n\
+            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 crowded=yes commutative=no use=chain:1M # more\n\
              allreduce ranks=* use=ring",
         );
         assert_eq!(problems, []);
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn rules_are_shown_as_they_are_read() {
-        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 commutative=no use=chain:1M\n\
+        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 crowded=yes commutative=no use=chain:1M\n\
                      scan use=linear\nalltoall bytes=1025 use=linear:8";
         let (rules, _) = rules(lines);
         let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();

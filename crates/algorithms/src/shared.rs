@@ -5,12 +5,14 @@ use crate::case::Case;
 
 /// Most members of such memory: each looks at the stamps of all others.
 pub const MOST_MEMBERS: u32 = 128;
-/// Most turns that pieces of more than two members are cut into: among many an area holds little of each.
+/// Most turns that pieces of more than two members are cut into when an area holds only little of each, and what is not little,
+/// in bytes.
 const MOST_TURNS: usize = 256;
+const LARGE_PART: usize = 4 << 10;
 
 /// Bytes of one member's area, by the number of members.
 pub fn area_bytes(members: u32) -> usize {
-    ((1 << 20) / members.next_power_of_two() as usize).clamp(2 << 10, 64 << 10)
+    ((2 << 20) / members.next_power_of_two() as usize).clamp(2 << 10, 128 << 10)
 }
 
 /// How an operation is cut into turns.
@@ -61,6 +63,11 @@ pub const fn shown_of(bytes: usize, members: u32) -> usize {
     members as usize - (members == 2 && bytes > WITH_OWN_BYTES) as usize
 }
 
+/// Whether so many turns that move `part` bytes of each piece beat messages.
+const fn is_worth_it(turns: usize, part: usize, members: u32) -> bool {
+    turns <= MOST_TURNS || part >= LARGE_PART || members == 2
+}
+
 /// Parts of as many pieces as a member shows; `None` if that takes too many turns.
 pub fn parts(bytes: usize, members: u32) -> Option<Turns> {
     let room = area_bytes(members) / shown_of(bytes, members);
@@ -75,8 +82,7 @@ pub fn parts(bytes: usize, members: u32) -> Option<Turns> {
             .min(room / 16 * 16)
     };
     let turns = Turns::of(bytes, most);
-    let few = turns.count <= MOST_TURNS || members == 2;
-    (most > 0 && few).then_some(turns)
+    (most > 0 && is_worth_it(turns.count, most, members)).then_some(turns)
 }
 
 /// Whole elements of a vector that is combined; `None` if an area does not hold one.
@@ -111,6 +117,5 @@ pub fn element_parts(case: &Case) -> Option<Turns> {
     // Whole lines where elements allow it.
     let most = room / 64 * 64 / size;
     let turns = Turns::of(count, most);
-    let few = turns.count <= MOST_TURNS || case.ranks == 2;
-    (most > 0 && few).then_some(turns)
+    (most > 0 && is_worth_it(turns.count, most * size, case.ranks)).then_some(turns)
 }

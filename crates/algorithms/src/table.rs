@@ -63,6 +63,8 @@ pub struct Rule {
     pub bytes: Range,
     /// Bytes of all pieces that match.
     pub total: Range,
+    /// Whether only machines with more ranks than cores match, or only others.
+    pub crowded: Option<bool>,
     /// Whether only operations that commute match, or only others.
     pub commutative: Option<bool>,
     /// The algorithm.
@@ -86,6 +88,7 @@ impl Rule {
             && self
                 .commutative
                 .is_none_or(|wanted| wanted == case.commutative)
+            && self.crowded.is_none_or(|wanted| wanted == case.crowded)
     }
 
     /// The first condition that a case does not meet; `None` if the rule matches.
@@ -97,10 +100,12 @@ impl Rule {
             ("total", self.total, case.total as u64),
         ];
         let outside = numbers.iter().find(|one| !one.1.contains(one.2));
-        match (outside, self.commutative) {
-            (Some(&(name, ..)), _) => Some(name),
-            (None, Some(wanted)) if wanted != case.commutative => Some("commutative"),
-            _ => None,
+        let differs = |wanted: Option<bool>, is: bool| wanted.is_some_and(|wanted| wanted != is);
+        match outside {
+            Some(&(name, ..)) => Some(name),
+            None if differs(self.crowded, case.crowded) => Some("crowded"),
+            None if differs(self.commutative, case.commutative) => Some("commutative"),
+            None => None,
         }
     }
 }
@@ -118,9 +123,13 @@ impl fmt::Display for Rule {
         for (name, range) in ranges.iter().filter(|one| one.1 != Range::ALL) {
             write!(formatter, " {name}={range}")?;
         }
-        if let Some(commutative) = self.commutative {
-            let word = if commutative { "yes" } else { "no" };
-            write!(formatter, " commutative={word}")?;
+        let words = [("crowded", self.crowded), ("commutative", self.commutative)];
+        for (name, wanted) in words {
+            match wanted {
+                Some(true) => write!(formatter, " {name}=yes")?,
+                Some(false) => write!(formatter, " {name}=no")?,
+                None => {}
+            }
         }
         write!(formatter, " use={}", self.algorithm.name())?;
         match self.parameter {

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
 use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, number, short};
 use clap::Args;
@@ -26,6 +28,9 @@ pub(crate) struct CollOptions {
     /// Number of machines
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: u32,
+    /// Cores of each machine (default: those of this one)
+    #[arg(long)]
+    cores: Option<usize>,
     /// The reduction's operation does not commute
     #[arg(long)]
     non_commutative: bool,
@@ -97,6 +102,9 @@ impl CollOptions {
     fn case(&self) -> Case {
         let case = Case::new(self.operation, self.ranks, self.bytes, self.nodes);
         let element = self.element_bytes as usize;
+        let cores = self
+            .cores
+            .unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
         Case {
             // A vector that is no whole number of elements is taken for bytes.
             elements: if case.total.is_multiple_of(element) {
@@ -104,6 +112,7 @@ impl CollOptions {
             } else {
                 case.total
             },
+            crowded: self.nodes == 1 && self.ranks as usize > cores,
             commutative: !self.non_commutative,
             reproducible: self.reproducible,
             dense: !self.strided,
@@ -182,10 +191,15 @@ impl Answer {
             _ => format!(" of {} bytes", short(case.bytes as u64)),
         };
         let mut text = format!(
-            "{name}{of} on {} ranks, {} machine{}\n",
+            "{name}{of} on {} ranks, {} machine{}{}\n",
             case.ranks,
             case.nodes,
-            if case.nodes == 1 { "" } else { "s" }
+            if case.nodes == 1 { "" } else { "s" },
+            if case.crowded {
+                " with fewer cores"
+            } else {
+                ""
+            }
         );
         // Writing to a string cannot fail.
         let Some(rule) = self.rule else {
@@ -248,7 +262,7 @@ impl Answer {
         };
         json!({
             "operation": self.operation.name(), "ranks": self.case.ranks, "nodes": self.case.nodes, "bytes": self.case.bytes,
-            "commutative": self.case.commutative, "algorithm": self.rule.map(|rule| rule.algorithm.name()),
+            "crowded": self.case.crowded, "commutative": self.case.commutative, "algorithm": self.rule.map(|rule| rule.algorithm.name()),
             "chosen_by": self.rule.as_ref().map(rule),
             "first_collective": self.before.as_ref().map(|(_, one)| json!({ "algorithm": one.algorithm.name(), "chosen_by": rule(one) })),
             "passed_over": self.passed_over.iter().map(passed).collect::<Vec<_>>(),

@@ -31,17 +31,19 @@ pub(super) fn is_eligible(round: &Round) -> bool {
 /// A call with vectors or largest pieces of `bytes` bytes and `total` bytes in all.
 pub(super) fn case(round: &Round, bytes: usize, total: usize) -> Case {
     let node = round.comm.node().filter(|_| round.is_of_all());
+    let nodes = match node {
+        _ if round.apart => round.size,
+        Some(node) => node.count(),
+        None => 1,
+    };
     Case {
         ranks: round.size,
-        nodes: match node {
-            _ if round.apart => round.size,
-            Some(node) => node.count(),
-            None => 1,
-        },
+        nodes,
         contiguous: node.is_none_or(|node| node.contiguous),
         bytes,
         total,
         elements: total,
+        crowded: nodes == 1 && round.comm.vci.is_crowded(),
         commutative: true,
         reproducible: false,
         shared: is_eligible(round),

@@ -2,6 +2,7 @@
 //! Collectives through memory that members share: many turns, two ways into the same turn, members that disagree, and
 //! memory that is used again.
 
+use algorithms::shared::area_bytes;
 use fabric::sync::Ordering;
 
 use super::*;
@@ -48,12 +49,12 @@ fn turns_of_all_kinds_follow_each_other() {
 /// Lengths around those at which each of two members begins to combine half, and at which there is one step more.
 #[test]
 fn two_members_combine_half_each() {
-    const MOST: usize = 64 << 10 >> 3;
+    let most = area_bytes(2) / 8;
     on_ranks(2, |process| {
         let (rank, comm) = (process.rank(), world(process));
         now(process, barrier(comm.clone()));
         for multiple in [1, 2, 3, 4, 5, 8, 16, 17] {
-            for count in [multiple * MOST - 1, multiple * MOST, multiple * MOST + 1] {
+            for count in [multiple * most - 1, multiple * most, multiple * most + 1] {
                 for in_place in [false, true] {
                     let mut given = Numbers::new(&vector(rank, count), false);
                     let mut result = Numbers::new(&vec![0; count], false);
