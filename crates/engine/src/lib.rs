@@ -6,6 +6,7 @@
 //! belongs to a [`vci`], and ends in [`request`].
 
 pub mod attr;
+mod caches;
 pub mod call;
 pub mod coll;
 pub mod comm;

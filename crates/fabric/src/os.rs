@@ -148,12 +148,21 @@ pub use crate::futex::{futex_wait, futex_wake_all};
 
 /// Bytes of the largest cache that this processor reaches, if the system tells.
 pub fn cache_bytes() -> Option<usize> {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: sysconf takes a number and returns one.
-    let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
-    #[cfg(not(target_env = "gnu"))]
-    let bytes = 0;
-    usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+    cache_by_kernel().or_else(|| {
+        #[cfg(target_env = "gnu")]
+        // SAFETY: sysconf takes a number and returns one.
+        let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
+        #[cfg(not(target_env = "gnu"))]
+        let bytes = 0;
+        usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+    })
+}
+
+/// What the kernel tells; the C library counts the caches of all groups of cores of some processors as one.
+fn cache_by_kernel() -> Option<usize> {
+    let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").ok()?;
+    let kib: usize = size.trim().strip_suffix('K')?.parse().ok()?;
+    kib.checked_mul(1 << 10).filter(|&bytes| bytes > 0)
 }
 
 const MEMBARRIER_GLOBAL_EXPEDITED: i32 = 1 << 1;

@@ -43,7 +43,7 @@ pub use error::{LayoutError, Result};
 pub use form::{Block, Dimension, Dimensions, Form, Nest};
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
-pub use long::copy_bytes;
+pub use long::{copy_bytes, copy_past_caches, settle};
 pub use observe::{Observer, Rule, Silent};
 pub use offsets::Offsets;
 pub use report::{Kernel, KernelUse};

@@ -14,6 +14,9 @@ const VERY_LONG: usize = 256 << 10;
 const BEHIND: usize = 64;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const PAGE: usize = 4 << 10;
+/// Bytes of a cache line.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE: usize = 64;
 
 /// Copies `bytes` bytes, which may overlap, from `source` to `target`, of which another core may have used either.
 ///
@@ -55,9 +58,59 @@ const fn is_straight(source: usize, target: usize, bytes: usize) -> bool {
     is_apart && !matches!(behind % PAGE, 1..BEHIND)
 }
 
+/// Copies bytes past the caches, where the processor can: a line that is written whole is not read first. [`settle`] orders them before what
+/// is written later.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` bytes; they do not overlap.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub unsafe fn copy_past_caches(source: *const u8, target: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    const PART: usize = size_of::<__m128i>();
+
+    let head = target.align_offset(LINE).min(bytes);
+    let lines = (bytes - head) / LINE;
+    // SAFETY: `head`, whole lines and the rest are `bytes` bytes together; the lines of the target are aligned; every processor of this
+    // architecture has these instructions.
+    unsafe {
+        std::ptr::copy_nonoverlapping(source, target, head);
+        let (from, to) = (source.add(head), target.add(head));
+        for line in 0..lines {
+            let (from, to) = (from.add(line * LINE), to.add(line * LINE));
+            let parts: [__m128i; LINE / PART] =
+                std::array::from_fn(|part| _mm_loadu_si128(from.add(part * PART).cast()));
+            for (part, value) in parts.into_iter().enumerate() {
+                _mm_stream_si128(to.add(part * PART).cast(), value);
+            }
+        }
+        let done = lines * LINE;
+        std::ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - head - done);
+    }
+}
+
+/// The same on other processors.
+///
+/// # Safety
+/// As above.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub unsafe fn copy_past_caches(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(source, target, bytes) };
+}
+
+/// Orders what [`copy_past_caches`] wrote before all that this core writes from now on.
+#[inline]
+pub fn settle() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every processor of this architecture has it.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::copy_bytes;
+    use super::{copy_bytes, copy_past_caches};
 
     #[test]
     fn all_lengths_and_distances_are_copied_and_nothing_beside_them() {
@@ -88,6 +141,34 @@ mod tests {
             // SAFETY: both lie inside the memory.
             unsafe { copy_bytes(base.add(from), base.add(to), BYTES) };
             assert_eq!(memory[to..to + BYTES], expected);
+        }
+    }
+
+    #[test]
+    fn what_goes_past_the_caches_arrives_wherever_it_begins_and_ends() {
+        let source: Vec<u8> = (0..700_u32).map(|index| (index * 7 % 251) as u8).collect();
+        for skip in 0..70 {
+            for bytes in [0, 1, 15, 63, 64, 65, 128, 200, 500] {
+                let mut target = vec![0xee_u8; 700];
+                // SAFETY: both have room for `skip + bytes` bytes.
+                unsafe {
+                    copy_past_caches(
+                        source.as_ptr().add(skip / 3),
+                        target.as_mut_ptr().add(skip),
+                        bytes,
+                    );
+                }
+                assert_eq!(
+                    target[skip..skip + bytes],
+                    source[skip / 3..skip / 3 + bytes]
+                );
+                assert!(
+                    target[..skip]
+                        .iter()
+                        .chain(&target[skip + bytes..])
+                        .all(|&byte| byte == 0xee)
+                );
+            }
         }
     }
 }

@@ -65,6 +65,7 @@ pub(super) async fn bcast(
     Turns { count: turns, most }: Turns,
 ) -> Result<()> {
     let bytes = block.bytes();
+    let way = Way::of(bytes.saturating_mul(meeting.size as usize));
     for index in 0..turns {
         let (start, length) = range_of(index, most, bytes);
         if meeting.me == root {
@@ -74,10 +75,11 @@ pub(super) async fn bcast(
             meeting.wake_all();
         } else {
             meeting.posted(index, root).await;
-            block.unpack_range(start, meeting.shown(index, root, length));
+            way.unpack_range(block, start, meeting.shown(index, root, length));
         }
         meeting.leave(index);
     }
+    way.settle();
     meeting.outcome()
 }
 
@@ -93,6 +95,11 @@ pub(super) async fn gather(
     let takes = root.is_none_or(|root| root == me);
     let shows = root != Some(me);
     let own = send.or_else(|| receive.map(|pieces| pieces.piece(me)));
+    let size = meeting.size as usize;
+    let takers = if root.is_none() { size } else { 1 };
+    // Everybody's piece, and all of them for those who take them.
+    let largest = own.map_or(0, Block::bytes);
+    let way = Way::of(largest.saturating_mul(size * (1 + takers)));
     let mut done = 0;
     for index in 0..turns {
         if let Some(block) = own.filter(|_| shows) {
@@ -121,11 +128,12 @@ pub(super) async fn gather(
                 let piece = pieces.piece(rank);
                 meeting.posted(index, rank).await;
                 let (start, length) = range_of(index, most, piece.bytes());
-                piece.unpack_range(start, meeting.shown(index, rank, length));
+                way.unpack_range(piece, start, meeting.shown(index, rank, length));
             }
         }
         meeting.leave(index);
     }
+    way.settle();
     meeting.outcome()
 }
 

@@ -7,6 +7,7 @@ use fabric::os;
 use fabric::ring::hand_over;
 
 use super::{publish_wishes, ways};
+use crate::caches;
 use crate::vci::operations::{Op, OpIndex};
 use crate::vci::{Reading, VciState};
 
@@ -74,10 +75,16 @@ pub(super) unsafe fn unpack_piece(
         && state.node.cross_copy == Reading::Measured
         && is_contiguous(op);
     let start = is_measured.then(os::ticks);
-    // SAFETY: the caller's promise.
-    unsafe { unpack(op, op.position, source, bytes) };
-    op.position += bytes;
     let whole = op.record.bytes;
+    if is_contiguous(op) && caches::are_exceeded_by_message(whole as usize) {
+        // SAFETY: the caller's promise; payloads lie outside the memory of programs.
+        unsafe { layout::copy_past_caches(source, op.base.add(op.position), bytes) };
+        layout::settle();
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { unpack(op, op.position, source, bytes) };
+    }
+    op.position += bytes;
     if let Some(start) = start {
         let ticks = [packed, os::ticks().wrapping_sub(start)];
         if state.ways.note_piece(whole, bytes as u64, ticks) {
