@@ -255,8 +255,8 @@ impl Table {
         verdicts
     }
 
-    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether they commute or
-    /// not, use `algorithm` where the members have shared memory; for a barrier, 0 if it does. `None` if there is none.
+    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether it is crowded
+    /// and whether they commute or not, use `algorithm` where the members have shared memory; for a barrier, 0 if it does. `None` if there is none.
     pub fn always_up_to(
         &self,
         algorithm: Algorithm,
@@ -266,9 +266,14 @@ impl Table {
     ) -> Option<usize> {
         let operation = algorithm.operation();
         let uses_shared = |bytes: usize| {
-            [true, false].into_iter().all(|commutative| {
+            let either = [true, false];
+            let mut kinds = either
+                .into_iter()
+                .flat_map(|kind| either.map(|other| (kind, other)));
+            kinds.all(|(commutative, crowded)| {
                 let case = Case {
                     commutative,
+                    crowded,
                     shared: true,
                     reproducible,
                     ..Case::new(operation, ranks, bytes, 1)
@@ -316,7 +321,7 @@ mod tests {
     /// What is asked at each call is what is explained.
     #[test]
     fn a_rule_matches_where_no_condition_is_missed() {
-        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 commutative=no use=chain";
+        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 crowded=yes commutative=no use=chain";
         let (table, problems) = Table::with("test", text);
         assert_eq!(problems, []);
         let rule = &table.rules(Operation::Bcast)[0];
@@ -324,9 +329,12 @@ mod tests {
         for ranks in [2, 3, 8, 9] {
             for nodes in [1, 2, 3] {
                 for bytes in [0, 6, 7, 4096, 4097] {
-                    for commutative in [true, false] {
+                    for (commutative, crowded) in
+                        [(true, true), (true, false), (false, true), (false, false)]
+                    {
                         let case = Case {
                             commutative,
+                            crowded,
                             ..Case::new(Operation::Bcast, ranks, bytes, nodes)
                         };
                         assert_eq!(rule.matches(&case), rule.mismatch(&case).is_none());
@@ -354,6 +362,10 @@ mod tests {
         assert_eq!(limit(below, Operation::Reduce), Some(100));
         assert_eq!(
             limit("reduce commutative=yes use=tree", Operation::Reduce),
+            None
+        );
+        assert_eq!(
+            limit("reduce crowded=yes use=tree", Operation::Reduce),
             None
         );
         assert_eq!(limit("", Operation::Barrier), Some(0));
