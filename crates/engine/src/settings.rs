@@ -198,7 +198,7 @@ settings! {
         "unexpected data held for one sender before it is asked to describe messages instead of sending them";
     operations, "OPERATIONS", 1048576, 1024..=16777216, "operations",
         "pending operations and unexpected messages that a rank can have at once (address space only until used)";
-    spin_polls, "SPIN_POLLS", 20000, 0..=1000000000, "polls",
+    spin_polls, "SPIN_POLLS", 6000, 0..=1000000000, "polls",
         "fruitless polls before a waiting rank starts to yield its core, when ranks do not outnumber cores";
     crowded_spin_polls, "CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
         "the same when ranks outnumber cores: about as long as an answer takes that is being given on another core";

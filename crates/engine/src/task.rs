@@ -13,6 +13,7 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use fabric::board::kind as record_kind;
+use fabric::os;
 use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use crate::call::CallName;
@@ -278,7 +279,12 @@ impl Vci {
         let Some(index) = few.map(|(id, _)| *id).position(|id| id == request) else {
             return;
         };
-        if (0..self.short_polls()).any(|_| list[index].1.is_ready()) {
+        let mut looks = self.short_polls();
+        while looks != 0 && !list[index].1.is_ready() {
+            looks -= 1;
+            os::between_looks();
+        }
+        if looks != 0 {
             let (_, kept) = list.remove(index);
             drop(list);
             self.tasks.count.fetch_sub(1, Ordering::Relaxed);

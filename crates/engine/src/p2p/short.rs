@@ -5,6 +5,7 @@
 use std::hint::cold_path;
 
 use fabric::board::kind as record_kind;
+use fabric::os;
 use fabric::ring::SHORT_BYTES;
 
 use super::{CHECKED, Memory, send_at_once};
@@ -188,6 +189,7 @@ unsafe fn take_soon(
             break arrival;
         }
         polls = polls.checked_sub(1)?;
+        os::between_looks();
     };
     if incoming.ring.match_word() != key.word {
         return None;

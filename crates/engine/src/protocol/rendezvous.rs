@@ -30,7 +30,7 @@ const UNPACK_CHUNK: usize = 64 << 10;
 /// Length of the first and of the last pieces.
 const EDGE_PIECE: usize = 16 << 10;
 /// Pieces of a message that are enough for both sides to copy at the same time most of the time.
-const MANY: usize = 16;
+const MANY: usize = 4;
 
 /// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
 pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {

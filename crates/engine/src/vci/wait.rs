@@ -281,6 +281,8 @@ impl Vci {
             }
             if self.is_threaded() || !self.tasks.is_empty() {
                 guard = self.between_polls(guard);
+            } else if fruitless != 0 && !self.waiting.is_crowded {
+                os::between_looks();
             }
         }
     }

@@ -9,6 +9,7 @@
 use fabric::commons::{LINE_BYTES, Place, Row, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
+use fabric::os;
 use fabric::sync::{Ordering, spin_loop};
 
 use super::{Meeting, Purpose, Shared};
@@ -181,7 +182,13 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn is_free_soon(&self, turn: u64, place: Place, looks: u32) -> bool {
-        (0..looks).any(|_| self.turns_alone().may_enter(&self.commons, turn, place))
+        (0..looks).any(|_| {
+            let may = self.turns_alone().may_enter(&self.commons, turn, place);
+            if !may {
+                os::between_looks();
+            }
+            may
+        })
     }
 
     /// Where data of a turn lie that are too long for a line, whether they use whole areas, and the address and the distance of
@@ -417,6 +424,7 @@ impl Encounter<'_> {
             if let Some(left) = self.look_at(member) {
                 return Ok(left);
             }
+            os::between_looks();
         }
         let meeting = self.meeting(Place::Line);
         block_on(self.comm.vci, call, async {

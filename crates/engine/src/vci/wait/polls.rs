@@ -4,10 +4,10 @@
 use super::super::Vci;
 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
-pub(super) const SHORT_POLLS: u32 = 200;
+pub(super) const SHORT_POLLS: u32 = 30;
 
 /// See [`Vci::direct_polls`]: somewhat longer than a short answer takes.
-const DIRECT_POLLS: u32 = 1000;
+const DIRECT_POLLS: u32 = 150;
 
 /// How often a rank gives its core to others before its wait is one that the launcher may read about.
 const SHORT_YIELDS: u64 = 16;
