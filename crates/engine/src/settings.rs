@@ -184,8 +184,8 @@ macro_rules! settings {
 }
 
 settings! {
-    eager_bytes, "EAGER_BYTES", 32768, 48..=1048576, "bytes",
-        "largest message that is sent without asking the receiver first (bounded by a ring's payload area)";
+    eager_bytes, "EAGER_BYTES", 131072, 48..=1048576, "bytes",
+        "largest message that is sent without asking the receiver first; twice that where ranks outnumber cores, because each question costs a switch between ranks there (bounded by a ring's payload area)";
     fragment_bytes, "FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
         "piece in which a large message is copied through the ring when it cannot be copied in one go";
     cross_copy, "CROSS_COPY", 1, 0..=2, "choice",
@@ -428,7 +428,7 @@ mod tests {
         ]);
         assert_eq!((settings.eager_bytes, warnings.len()), (8192, 0));
         let (settings, warnings) = read(&[("RANKPOINT_EAGER_BYTE", "8K")]);
-        assert_eq!(settings.eager_bytes, 32768);
+        assert_eq!(settings.eager_bytes, 131_072);
         assert!(
             warnings[0].contains("RANKPOINT_EAGER_BYTES"),
             "{warnings:?}"

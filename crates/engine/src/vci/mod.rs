@@ -220,12 +220,14 @@ impl Vci {
         let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
         let header = segment.header();
+        let is_crowded = header.local_ranks > header.cores;
+        let eager_bytes = settings.eager_bytes << u32::from(is_crowded);
         let mut node = Node {
             segment: segment.clone(),
             me,
             clock: NonNull::from(&header.clock_ms),
             connections: NonNull::from(&board.connections),
-            eager_bytes: (settings.eager_bytes as usize).min(header.ring_payload_bytes as usize),
+            eager_bytes: (eager_bytes as usize).min(header.ring_payload_bytes as usize),
             fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cross_copy_bytes: settings.cross_copy_bytes,
@@ -237,7 +239,7 @@ impl Vci {
             },
             proof: Box::new(header.job_id),
         };
-        if header.local_ranks > header.cores || settings.progress_thread != 0 {
+        if is_crowded || settings.progress_thread != 0 {
             node.prefer_one_copy();
         }
         let state = VciState {
