@@ -6,7 +6,7 @@
 #include "check.h"
 
 static const size_t LENGTHS[] = {0,      1,      48,     49,     32767,   32768, 32769,
-                                 65536, 300007, 786431, 786432, 786433, 1048576, 5000000};
+                                 65536, 131072, 131073, 262144, 262145, 300007, 786431, 786432, 786433, 1048576, 5000000};
 enum { LENGTH_COUNT = sizeof LENGTHS / sizeof *LENGTHS, MOST = 5000000, GUARD = 64 };
 
 static int rank, size;

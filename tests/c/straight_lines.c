@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 static const int LENGTHS[] = {0,    1,    47,   48,    49,    64,    511,   512,   513,   2047,  2048,  2049,
-                              4096, 8191, 8192, 8193, 10241, 16384, 24577, 32767, 32768, 32769, 65536};
-enum { LENGTH_COUNT = sizeof LENGTHS / sizeof *LENGTHS, MOST = 65536, GUARD = 64, BURST = 40 };
+                              4096, 8191, 8192, 8193, 10241, 16384, 24577, 32767, 32768, 32769, 65536,
+                              131071, 131072, 131073};
+enum { LENGTH_COUNT = sizeof LENGTHS / sizeof *LENGTHS, MOST = 131073, GUARD = 64, BURST = 40 };
 
 static int rank, size, before, behind;
 static unsigned char from[MOST], into[2 * MOST + GUARD], spaced[2 * MOST];

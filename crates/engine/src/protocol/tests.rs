@@ -212,7 +212,9 @@ fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
 fn whatever_way_is_chosen_long_messages_arrive_whole() {
     on_ranks(2, |process| {
         let sends = process.rank() == 0;
-        for bytes in [8191, 8192, 30_000, 32_768, 32_769, 100_000] {
+        for bytes in [
+            8191, 8192, 30_000, 32_769, 100_000, 131_072, 131_073, 300_000,
+        ] {
             for round in 0..300 {
                 exchange(process, sends, bytes, round);
                 exchange(process, !sends, bytes, round);
@@ -232,7 +234,7 @@ fn short_messages_that_receivers_read_do_not_wait_for_receives() {
     if !cross_copy::verify(own, proof) {
         return;
     }
-    for bytes in [8192, 20_000, 32_768] {
+    for bytes in [8192, 20_000, 131_072] {
         let copies = on_ranks(2, |process| {
             let sends = process.rank() == 0;
             exchange(process, sends, 8, 1);
