@@ -208,6 +208,39 @@ impl Mpi {
         sends.wait(self);
     }
 
+    /// Sends bytes to two neighbours and receives as many from each, all at once. A message's tag says to which side it goes, because both
+    /// neighbours may be the same rank.
+    pub(crate) fn exchange(&self, data: &[u8], into: [&mut [u8]; 2], neighbours: [i32; 2]) {
+        let mut all = Window::new(2 * neighbours.len());
+        let mut requests = all.requests.iter_mut();
+        for (side, (slot, from)) in (0..).zip(into.into_iter().zip(neighbours)) {
+            let Some(request) = requests.next() else {
+                continue;
+            };
+            let (start, count) = exclusive(slot);
+            call!(
+                self,
+                MPI_Irecv(
+                    start,
+                    count,
+                    MPI_BYTE,
+                    from,
+                    1 - side,
+                    MPI_COMM_WORLD,
+                    request
+                )
+            );
+        }
+        for ((side, to), request) in (0..).zip(neighbours).zip(requests) {
+            let (start, count) = shared(data);
+            call!(
+                self,
+                MPI_Isend(start, count, MPI_BYTE, to, side, MPI_COMM_WORLD, request)
+            );
+        }
+        all.wait(self);
+    }
+
     /// Waits for all ranks.
     pub(crate) fn barrier(&self) {
         call!(self, MPI_Barrier(MPI_COMM_WORLD));

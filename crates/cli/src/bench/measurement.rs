@@ -141,6 +141,8 @@ measurements! {
         "8 bytes between neighbours of a ring, all pairs at once, then the other pairs; half a round trip";
     "ring-tests", "Ring of pairs, by MPI_Test", Nanoseconds, Lower, Ranks, [8, 16], Rank,
         "the same, where each receive is started and then tested until it is complete";
+    "exchange", "Exchange with both neighbours of a ring", Nanoseconds, Lower, Pieces, [2, 8, 16], Rank,
+        "two MPI_Irecv, two MPI_Isend and MPI_Waitall, on all ranks at once; bytes of each of the four messages";
     "barrier", "Barrier", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
         "time of a barrier";
     "startup", "Start-up", Nanoseconds, Lower, Ranks, [2, 32], Job,
@@ -208,6 +210,7 @@ impl Measurement {
         let group = match (self.axis, self.on_request) {
             _ if self.job() == "pack-1" || self.name == "vector" => "pack",
             _ if self.unit == Unit::Percent => "overlap",
+            _ if self.name == "exchange" => self.name,
             (Axis::Pieces, false) => "collectives",
             (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",
             (Axis::Pieces, true) => "nonblocking",

@@ -122,7 +122,7 @@ static const struct {
 } MEASUREMENTS[] = {
     {"latency", latency, -1},    {"bandwidth", bandwidth, -1}, {"bidirectional", bidirectional, -1},
     {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
-    {"ring", ring, SMALL},       {"ring-tests", ring, SMALL},  {"barrier", many, 0},         {"collective", collective, -1},
+    {"ring", ring, SMALL},       {"ring-tests", ring, SMALL},  {"exchange", exchange, -1},  {"barrier", many, 0},         {"collective", collective, -1},
     {"overlap", overlap, -1},    {"vector", vector, SMALL},
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * A part of peer.c: more ranks than two: a ring of pairs, barrier. Twin of rank/many.rs. */
+ * A part of peer.c: more ranks than two: a ring of pairs, exchanges with neighbours, barrier. Twin of rank/many.rs. */
 
 static void receive(work_t *work, int peer)
 {
@@ -52,6 +52,45 @@ static void ring(work_t *work, double *values)
     work->options = given;
     for (long i = 0; i < work->taken; i++)
         values[i] /= 4;
+}
+
+static unsigned char *sides[2];
+
+/* A message's tag says to which side it goes, because both neighbours may be the same rank. */
+static void exchange_once(work_t *work)
+{
+    int neighbours[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
+    MPI_Request requests[4];
+    for (int side = 0; side < 2; side++)
+        MPI_Irecv(sides[side], work->size, MPI_BYTE, neighbours[side], 1 - side, MPI_COMM_WORLD, &requests[side]);
+    for (int side = 0; side < 2; side++)
+        MPI_Isend(work->out, work->size, MPI_BYTE, neighbours[side], side, MPI_COMM_WORLD, &requests[2 + side]);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+}
+
+static double neighbour_exchanges(work_t *work, long iterations)
+{
+    double start = now_ns();
+    for (long i = 0; i < iterations; i++)
+        exchange_once(work);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now_ns() - start;
+}
+
+static void exchange(work_t *work, double *values)
+{
+    size_t size = (size_t)work->size;
+    for (int side = 0; side < 2; side++)
+        sides[side] = memory(size, 0);
+    fill(work->out, size, (uint64_t)rank);
+    work->first = neighbour_exchanges(work, 1);
+    if (work->options->verify) {
+        check(sides[0], size, (uint64_t)((rank + ranks - 1) % ranks));
+        check(sides[1], size, (uint64_t)((rank + 1) % ranks));
+    }
+    measure(neighbour_exchanges, work, values);
+    for (int side = 0; side < 2; side++)
+        free(sides[side]);
 }
 
 static double barriers(work_t *work, long iterations)

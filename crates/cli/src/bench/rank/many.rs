@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More ranks than two, usually more than cores: a ring of pairs, barrier.
+//! More ranks than two, usually more than cores: a ring of pairs, exchanges with neighbours, barrier.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::repeat::Effort;
 use super::{RankOptions, check, fill, report};
@@ -64,6 +64,34 @@ fn ping_pong(mpi: &Mpi, receive: Receive, peer: i32, leads: bool, number: u64, v
     if verify {
         check(mpi, &back, number + peer as u64);
     }
+}
+
+/// Time in which all ranks of a ring give a piece to both neighbours and get one of each, by size.
+pub(super) fn exchange(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    let previous = (mpi.rank + mpi.size - 1) % mpi.size;
+    let next = (mpi.rank + 1) % mpi.size;
+    for &size in &options.sizes {
+        let mut data = vec![0_u8; size];
+        let (mut low, mut high) = (vec![0_u8; size], vec![0_u8; size]);
+        fill(&mut data, mpi.rank as u64);
+        let start = Instant::now();
+        mpi.exchange(&data, [&mut low, &mut high], [previous, next]);
+        mpi.barrier();
+        let first = start.elapsed();
+        if options.verify {
+            check(mpi, &low, previous as u64);
+            check(mpi, &high, next as u64);
+        }
+        let values = options.effort.measure_after(mpi, first, |iterations| {
+            for _ in 0..iterations {
+                mpi.exchange(&data, [&mut low, &mut high], [previous, next]);
+            }
+            // The slowest rank counts, not only rank 0.
+            mpi.barrier();
+        });
+        report(mpi, options, options.measurement.name, size, &values)?;
+    }
+    Ok(())
 }
 
 /// Time of a barrier.

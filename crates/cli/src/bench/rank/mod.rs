@@ -62,6 +62,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "posted" => queue::posted(&mpi, &options),
         "ring" => many::ring(&mpi, &options, Mpi::receive),
         "ring-tests" => many::ring(&mpi, &options, Mpi::receive_testing),
+        "exchange" => many::exchange(&mpi, &options),
         "barrier" => many::barrier(&mpi, &options),
         "private-memory" | "shared-memory" => memory::measure(&mpi, &options),
         "pack-1" => pack::measure(&mpi, &options),
