@@ -219,9 +219,9 @@ pub fn current_processor() -> Option<u32> {
 }
 
 /// What who polls a word that another core is about to write does between two looks, while it has its core to itself: nothing, for about
-/// ten nanoseconds. Looks right after each other take the line away from the core that writes it, or keep this one from seeing it
-/// (8 bytes half round trip: 78 -> 59 ns); the processor's own hint for loops ([`spin_loop`](std::hint::spin_loop)) takes 25 to 60 ns, which is
-/// too coarse for messages that take as long (16 bytes: 77 ns with it, 72 so).
+/// ten nanoseconds. Looks right after each other make the line come later (8 bytes, half a round trip: 78 -> 59 ns), for a reason that was not found
+/// out; the processor's own hint for loops ([`spin_loop`](std::hint::spin_loop)) takes 25 ns or more, which is too coarse for messages that
+/// take as long (16 bytes: 77 ns with it, 72 so).
 #[inline(always)]
 pub fn between_looks() {
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
