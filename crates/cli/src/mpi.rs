@@ -212,30 +212,22 @@ impl Mpi {
     /// neighbours may be the same rank.
     pub(crate) fn exchange(&self, data: &[u8], into: [&mut [u8]; 2], neighbours: [i32; 2]) {
         let mut all = Window::new(2 * neighbours.len());
-        let mut requests = all.requests.iter_mut();
-        for (side, (slot, from)) in (0..).zip(into.into_iter().zip(neighbours)) {
-            let Some(request) = requests.next() else {
-                continue;
-            };
+        let (receives, sends) = all.requests.split_at_mut(neighbours.len());
+        for (side, ((slot, from), request)) in
+            (0..).zip(into.into_iter().zip(neighbours).zip(receives))
+        {
             let (start, count) = exclusive(slot);
+            let tag = 1 - side;
             call!(
                 self,
-                MPI_Irecv(
-                    start,
-                    count,
-                    MPI_BYTE,
-                    from,
-                    1 - side,
-                    MPI_COMM_WORLD,
-                    request
-                )
+                MPI_Irecv(start, count, MPI_BYTE, from, tag, MPI_COMM_WORLD, request)
             );
         }
-        for ((side, to), request) in (0..).zip(neighbours).zip(requests) {
+        for (tag, (to, request)) in (0..).zip(neighbours.into_iter().zip(sends)) {
             let (start, count) = shared(data);
             call!(
                 self,
-                MPI_Isend(start, count, MPI_BYTE, to, side, MPI_COMM_WORLD, request)
+                MPI_Isend(start, count, MPI_BYTE, to, tag, MPI_COMM_WORLD, request)
             );
         }
         all.wait(self);
