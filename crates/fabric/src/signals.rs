@@ -72,6 +72,16 @@ impl Drop for SignalInbox {
     }
 }
 
+/// Gives signals their default action in this process: whoever started it may have had them ignored (SIGCHLD, so that the
+/// ends of children are not told), and Rust's runtime catches SIGSEGV and SIGBUS, of which it swallows the first one that
+/// another process sends.
+pub fn restore_default(signals: &[i32]) {
+    for &signal in signals {
+        // SAFETY: the action is no function of this program. The call fails only for numbers that are no signals.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: sigaction is plain data, and the call only fills it in.
     let action = unsafe {
@@ -111,6 +121,7 @@ signals! {
     SIGUSR2, "user signal 2";
     SIGPIPE, "nobody reads its output";
     SIGALRM, "alarm clock";
+    SIGCHLD, "a child ended";
     SIGTERM, "asked to end";
     SIGCONT, "continue";
     SIGSTOP, "stop";

@@ -92,7 +92,8 @@ impl RankStart {
 #[derive(Debug)]
 pub struct Guard {
     pid: libc::pid_t,
-    _life: OwnedFd,
+    /// Closed, it ends the guard.
+    life: Option<OwnedFd>,
 }
 
 impl Guard {
@@ -108,7 +109,10 @@ impl Guard {
             -1 => Err(io::Error::last_os_error()),
             0 => watch(ear.as_raw_fd()),
             pid => {
-                let guard = Self { pid, _life: life };
+                let guard = Self {
+                    pid,
+                    life: Some(life),
+                };
                 // Both sides do it, so that the group exists before the first rank joins.
                 // SAFETY: numbers only.
                 check(unsafe { libc::setpgid(pid, pid) })?;
@@ -139,6 +143,8 @@ impl Drop for Guard {
             // SAFETY: numbers only; the process is our unreaped child.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
         }
+        // A guard that may not be killed ends because nobody holds the other end of its pipe.
+        drop(self.life.take());
         // SAFETY: numbers and a null pointer, which waitpid accepts.
         while unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) } == -1
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted

@@ -47,21 +47,39 @@ pub(crate) fn judge(exit: Exit, board: Option<&BoardSnapshot>, others_in_mpi: bo
         exit_code,
         text,
     };
-    match (exit, board) {
-        (_, Some(board)) if phase == phase::ABORTED => {
-            let text = format!("aborted the job with code {}", board.abort_code);
-            verdict(Weight::Aborted, narrow(board.abort_code), text)
-        }
-        (Exit::Signal { .. }, _) => verdict(Weight::Killed, exit.code(), exit.to_string()),
-        (Exit::Status(status), _) if phase == phase::INITIALIZED => {
+    if let Some(board) = board.filter(|board| board.phase == phase::ABORTED) {
+        let text = format!("aborted the job with code {}", board.abort_code);
+        return verdict(Weight::Aborted, narrow(board.abort_code), text);
+    }
+    let status = match exit {
+        Exit::Signal { .. } => return verdict(Weight::Killed, exit.code(), exit.to_string()),
+        Exit::Status(status) => status,
+        // Only a rank that has called MPI_Finalize is known to have succeeded.
+        Exit::Unknown => i32::from(phase != phase::FINALIZED),
+    };
+    match phase {
+        phase::INITIALIZED => {
             let text = format!("{exit} without calling MPI_Finalize");
             verdict(Weight::Unfinished, narrow(status).max(1), text)
         }
-        (Exit::Status(status), _) if phase == phase::STARTED && others_in_mpi => {
+        phase::STARTED if others_in_mpi => {
             let text = format!("{exit} without calling MPI_Init, while other ranks are in MPI");
             verdict(Weight::Absent, narrow(status).max(1), text)
         }
-        (Exit::Status(0), _) => verdict(Weight::None, 0, exit.to_string()),
-        (Exit::Status(status), _) => verdict(Weight::Status, narrow(status), exit.to_string()),
+        _ if status == 0 => verdict(Weight::None, 0, exit.to_string()),
+        _ => verdict(Weight::Status, narrow(status), exit.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_end_is_a_failure_unless_the_rank_had_finalized() {
+        let verdict = judge(Exit::Unknown, None, false);
+        assert_eq!((verdict.weight, verdict.exit_code), (Weight::Status, 1));
+        let verdict = judge(Exit::Unknown, None, true);
+        assert_eq!((verdict.weight, verdict.exit_code), (Weight::Absent, 1));
     }
 }

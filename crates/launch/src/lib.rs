@@ -34,6 +34,7 @@ mod files;
 mod flag_table;
 mod flags;
 mod input;
+mod kill;
 mod lines;
 mod notices;
 mod orphans;

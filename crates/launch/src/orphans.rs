@@ -2,7 +2,9 @@
 //! Processes that ranks started and that left the job's process group: daemons. They become the launcher's children when
 //! their parent ends, and end with the job.
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
+use rustix::process::{Pid, WaitOptions, getpid, waitpid};
+
+use crate::kill::kill_child;
 
 /// Makes every orphan of the job this process's child.
 pub(crate) struct Orphans {
@@ -19,20 +21,23 @@ impl Orphans {
     }
 
     /// Kills and reaps all orphans, theirs too.
-    pub(crate) fn end(self) {
+    pub(crate) fn end(mut self) {
         loop {
-            let orphans = children().unwrap_or_default();
-            let mut orphans = orphans
-                .into_iter()
-                .filter(|pid| !self.before.contains(pid))
-                .peekable();
-            if orphans.peek().is_none() {
+            let mut orphans = children().unwrap_or_default();
+            orphans.retain(|pid| !self.before.contains(pid));
+            if orphans.is_empty() {
                 return;
             }
             for orphan in orphans {
-                // It is our unreaped child, so the number is still its own; a failure means it has ended already.
-                let _ = kill_process(orphan, Signal::KILL);
-                let _ = waitpid(Some(orphan), WaitOptions::empty());
+                // The orphan is an unreaped child, so no other process has its number.
+                let waiting = match kill_child(orphan) {
+                    true => WaitOptions::empty(),
+                    false => WaitOptions::NOHANG,
+                };
+                if !matches!(waitpid(Some(orphan), waiting), Ok(Some(_))) {
+                    // Forbidden to kill or to reap: it stays behind.
+                    self.before.push(orphan);
+                }
             }
         }
     }

@@ -73,6 +73,8 @@ pub enum Exit {
         /// Whether a core file was written.
         core_dumped: bool,
     },
+    /// The system did not say: another part of the program has reaped the process, or children are ignored (SIGCHLD).
+    Unknown,
 }
 
 impl Exit {
@@ -81,6 +83,7 @@ impl Exit {
         match self {
             Self::Status(status) => narrow(status),
             Self::Signal { number, .. } => narrow(128 + number),
+            Self::Unknown => 1,
         }
     }
 }
@@ -105,6 +108,7 @@ impl std::fmt::Display for Exit {
                 }
                 f.write_str(if core_dumped { ", core dumped" } else { "" })
             }
+            Self::Unknown => f.write_str("ended with a status that the system did not tell"),
         }
     }
 }

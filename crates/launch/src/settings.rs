@@ -39,7 +39,7 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 /// # Errors
 /// When the environment holds something that is no number.
 pub(crate) fn grace() -> Result<Duration, LaunchError> {
-    let Some(text) = read(GRACE_VARIABLE) else {
+    let Some(text) = read_non_empty(GRACE_VARIABLE) else {
         return Ok(DEFAULT_GRACE);
     };
     let number = text.to_str().and_then(|text| text.parse().ok());
@@ -55,7 +55,7 @@ pub(crate) fn grace() -> Result<Duration, LaunchError> {
 /// # Errors
 /// When the environment holds something that is no number of seconds above 0.
 pub(crate) fn timeout() -> Result<Option<Duration>, LaunchError> {
-    let Some(text) = read(TIMEOUT_VARIABLE) else {
+    let Some(text) = read_non_empty(TIMEOUT_VARIABLE) else {
         return Ok(None);
     };
     seconds(TIMEOUT_VARIABLE, &text.to_string_lossy()).map(Some)
@@ -115,6 +115,11 @@ fn unknown_name(name: &str) -> Option<String> {
 /// All variables, for `-x NAME*` and for those that leave some out.
 pub(crate) fn all() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
+}
+
+/// The value of a setting; an empty one is as good as none.
+fn read_non_empty(name: &str) -> Option<OsString> {
+    read(name).filter(|value| !value.is_empty())
 }
 
 /// The value of any variable, for `-x NAME`.

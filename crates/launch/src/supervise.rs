@@ -5,13 +5,16 @@
 //! itself only to advance the job's clock, four times a second.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use fabric::board::phase;
 use fabric::observe::BoardSnapshot;
 use fabric::signals::{self, SignalInbox};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
 use crate::balance::Balance;
 use crate::binding::{self, Places};
@@ -22,7 +25,7 @@ use crate::outputs::Outputs;
 use crate::plan::JobPlan;
 use crate::start::{self, RankProcess, Started};
 use crate::strangers::Strangers;
-use crate::{LaunchError, notices, program, report, stats, topology};
+use crate::{LaunchError, kill, notices, program, report, stats, topology};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
@@ -64,6 +67,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
             signals::SIGTSTP,
             signals::SIGCONT,
         ];
+        signals::restore_default(&[signals::SIGCHLD, signals::SIGSEGV, signals::SIGBUS]);
         let open = SignalInbox::open(&watched);
         inbox = Some(open.map_err(|error| LaunchError::system("receive signals", &error))?);
         orphans = Orphans::adopt();
@@ -88,21 +92,23 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         job,
     };
     supervisor.tell_places(&places);
-    supervisor.watch();
+    let watched = supervisor.watch();
     let outcome = supervisor.finish();
     if let Some(orphans) = orphans {
         orphans.end();
     }
-    Ok(outcome)
+    watched.map(|()| outcome)
 }
 
 /// How far the end of a job has come.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 enum Stage {
     Running,
     /// The ranks were asked to end, and are killed at this time.
     Ending(Instant),
     Killed,
+    /// The system forbids to kill them.
+    Unkillable(io::Error),
 }
 
 /// What `poll` can report.
@@ -138,21 +144,40 @@ struct Supervisor<'a> {
 }
 
 impl Supervisor<'_> {
-    fn watch(&mut self) {
-        while self.alive > 0 {
-            let ready = self.wait_for_events(self.next_time());
-            self.handle(&ready);
-            self.keep_time();
-        }
+    /// Supervises the ranks until all have ended, or until the system refuses what that needs: then they are killed.
+    fn watch(&mut self) -> Result<(), LaunchError> {
+        let watched = self.watch_ranks();
         // Whatever the ranks left running goes with them; it also holds their output open.
-        self.signal_all(signals::SIGKILL);
+        if self.signal_all(signals::SIGKILL).is_ok() {
+            for rank in &mut self.job.ranks {
+                if rank.exit.is_none() {
+                    let _ = rank.child.wait();
+                }
+            }
+        }
         for rank in 0..self.job.ranks.len() {
             self.outputs.close(rank);
         }
+        watched
+    }
+
+    fn watch_ranks(&mut self) -> Result<(), LaunchError> {
+        while self.alive > 0 {
+            let ready = self
+                .wait_for_events(self.next_time())
+                .map_err(|error| LaunchError::system("wait for the ranks (poll)", &error))?;
+            self.handle(&ready);
+            self.keep_time();
+            if let Stage::Unkillable(error) = &self.stage {
+                let doing = "end the ranks (kill, pidfd_send_signal), which end with mpiexec";
+                return Err(LaunchError::system(doing, error));
+            }
+        }
+        Ok(())
     }
 
     /// Sleeps until something happens, at most until `until`.
-    fn wait_for_events(&self, until: Option<Instant>) -> Vec<Event> {
+    fn wait_for_events(&self, until: Option<Instant>) -> io::Result<Vec<Event>> {
         let mut sources = Vec::new();
         let mut fds = Vec::new();
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -192,15 +217,17 @@ impl Supervisor<'_> {
         let look = (!unwatched.is_empty()).then_some(LOOK);
         let time = time.into_iter().chain(look).min();
         let time = time.and_then(|time| Timespec::try_from(time).ok());
-        if rustix::event::poll(&mut fds, time.as_ref()).unwrap_or(0) == 0 {
-            return unwatched;
+        match rustix::event::poll(&mut fds, time.as_ref()) {
+            Ok(0) | Err(Errno::INTR | Errno::AGAIN) => return Ok(unwatched),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
         }
         let ready = sources
             .iter()
             .zip(&fds)
             .filter(|(_, fd)| !fd.revents().is_empty());
         let ready = ready.map(|(source, _)| *source);
-        ready.chain(unwatched).collect()
+        Ok(ready.chain(unwatched).collect())
     }
 
     fn handle(&mut self, ready: &[Event]) {
@@ -234,15 +261,11 @@ impl Supervisor<'_> {
     }
 
     fn reap(&mut self, rank: usize) -> bool {
-        let Ok(Some(status)) = self.job.ranks[rank].child.try_wait() else {
-            return false;
-        };
-        let exit = match status.signal() {
-            Some(number) => Exit::Signal {
-                number,
-                core_dumped: status.core_dumped(),
-            },
-            None => Exit::Status(status.code().unwrap_or(0)),
+        let exit = match self.job.ranks[rank].child.try_wait() {
+            Ok(None) => return false,
+            Ok(Some(status)) => exit_of(status),
+            // Somebody else has reaped it. It must not be asked for again and again.
+            Err(_) => Exit::Unknown,
         };
         self.job.ranks[rank].exit = Some(exit);
         self.alive -= 1;
@@ -275,7 +298,7 @@ impl Supervisor<'_> {
 
     /// Looks at ranks that ended together, and ends the job if one of them is its end.
     fn judge_ended(&mut self, ended: &[usize]) {
-        if self.stage != Stage::Running || ended.is_empty() {
+        if !matches!(self.stage, Stage::Running) || ended.is_empty() {
             return;
         }
         let in_mpi = self.anyone_in_mpi();
@@ -329,34 +352,42 @@ impl Supervisor<'_> {
 
     fn ask_to_end(&mut self, signal: i32) {
         self.stage = Stage::Ending(Instant::now() + self.plan.grace);
-        self.signal_all(signal);
-        self.signal_all(signals::SIGCONT);
+        self.tell_all(signal);
+        self.tell_all(signals::SIGCONT);
     }
 
     fn kill(&mut self) {
-        self.stage = Stage::Killed;
-        self.signal_all(signals::SIGKILL);
+        self.stage = match self.signal_all(signals::SIGKILL) {
+            Ok(()) => Stage::Killed,
+            Err(error) => Stage::Unkillable(error),
+        };
     }
 
-    fn signal_all(&self, signal: i32) {
-        // It fails only when nobody is left to hear it.
-        let _ = self.job.guard.signal(signal);
+    fn signal_all(&self, signal: i32) -> io::Result<()> {
+        let alive = self.job.ranks.iter().filter(|rank| rank.exit.is_none());
+        let alive = alive.map(|rank| rank.life.as_ref().map(AsFd::as_fd));
+        kill::signal_job(&self.job.guard, alive, signal)
+    }
+
+    /// Signals the ranks; those that do not get it are killed in the end, or that fails with an error.
+    fn tell_all(&self, signal: i32) {
+        let _ = self.signal_all(signal);
     }
 
     fn take_signals(&mut self) {
         while let Some(signal) = self.inbox.as_mut().and_then(SignalInbox::next_signal) {
             match signal {
                 signals::SIGUSR1 => self.outputs.say(&self.report()),
-                signals::SIGUSR2 => self.signal_all(signal),
+                signals::SIGUSR2 => self.tell_all(signal),
                 signals::SIGTSTP => {
-                    self.signal_all(signal);
+                    self.tell_all(signal);
                     let _ = rustix::process::kill_process(
                         rustix::process::getpid(),
                         rustix::process::Signal::STOP,
                     );
                 }
-                signals::SIGCONT => self.signal_all(signal),
-                _ if self.stage == Stage::Running => {
+                signals::SIGCONT => self.tell_all(signal),
+                _ if matches!(self.stage, Stage::Running) => {
                     let name = signals::describe(signal).map_or("a signal", |(name, _)| name);
                     self.outputs.say(&format!("got {name}; ending the job"));
                     self.end = End::Interrupted { signal };
@@ -383,7 +414,7 @@ impl Supervisor<'_> {
                 Some(timeout.map_or(tick, |timeout| timeout.min(tick)))
             }
             Stage::Ending(time) => Some(time),
-            Stage::Killed => None,
+            Stage::Killed | Stage::Unkillable(_) => None,
         }
     }
 
@@ -494,7 +525,9 @@ impl Supervisor<'_> {
             self.outputs.say(&stats::table(&self.job.node));
         }
         while self.outputs.waiting().next().is_some() {
-            let ready = self.wait_for_events(None);
+            let Ok(ready) = self.wait_for_events(None) else {
+                break;
+            };
             if ready.iter().any(|source| matches!(source, Event::Signals)) {
                 break;
             }
@@ -518,7 +551,7 @@ impl Supervisor<'_> {
             |(rank, ((process, (phase, counters)), output))| RankOutcome {
                 rank: u32::try_from(rank).unwrap_or(u32::MAX),
                 pid: process.pid,
-                exit: process.exit.unwrap_or(Exit::Status(0)),
+                exit: process.exit.unwrap_or(Exit::Unknown),
                 phase,
                 counters,
                 output,
@@ -530,6 +563,16 @@ impl Supervisor<'_> {
             messages: self.outputs.messages,
             exit_code: self.exit_code.unwrap_or(u8::from(self.outputs.lost)),
         }
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match status.signal() {
+        Some(number) => Exit::Signal {
+            number,
+            core_dumped: status.core_dumped(),
+        },
+        None => Exit::Status(status.code().unwrap_or(0)),
     }
 }
 

@@ -22,5 +22,6 @@ mod job;
 mod leftovers;
 mod player;
 mod reports;
+mod sandbox;
 mod signals;
 mod streams;

@@ -159,6 +159,7 @@ fn time_limit_may_stand_in_the_environment() {
     assert_eq!(timed("0.5", "-n 2", "sleep 60").code(), 124);
     // The flag is nearer to the job.
     assert_eq!(timed("0.5", "--timeout 60 -n 2", "sleep 1").code(), 0);
+    assert_eq!(timed("", "-n 2", "true").code(), 0);
     let wrong = timed("soon", "-n 2", "true");
     assert!(
         wrong.err.contains("MPIEXEC_TIMEOUT") && wrong.err.contains("'soon'"),

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Signals to the processes of a job.
+//!
+//! The process group gets a signal through one `kill`. A sandbox may forbid that call (seccomp); then each process of
+//! the group gets the signal through a process descriptor (`pidfd_send_signal`).
+
+use std::fs;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use fabric::spawn::Guard;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// Sends a signal to every process of the job; `ranks` are process descriptors of the ranks that run.
+///
+/// # Errors
+/// When one of these ranks cannot be signalled in either way: why.
+pub(crate) fn signal_job<'a>(
+    guard: &Guard,
+    ranks: impl Iterator<Item = Option<BorrowedFd<'a>>>,
+    number: i32,
+) -> io::Result<()> {
+    let Err(refusal) = guard.signal(number) else {
+        return Ok(());
+    };
+    let Some(signal) = Signal::from_named_raw(number) else {
+        return Err(refusal);
+    };
+    // Processes that ranks have started. The guard ends by itself when its launcher lets go of it.
+    for pid in members(guard.group()) {
+        let _ = signal_by_descriptor(pid, signal);
+    }
+    for rank in ranks {
+        let sent = rank.map(|rank| pidfd_send_signal(rank, signal));
+        // A rank that has ended since needs no signal.
+        if !matches!(sent, Some(Ok(()) | Err(rustix::io::Errno::SRCH))) {
+            return Err(refusal);
+        }
+    }
+    Ok(())
+}
+
+/// Kills one process, an unreaped child of this one; false when the system forbids it.
+pub(crate) fn kill_child(pid: Pid) -> bool {
+    kill_process(pid, Signal::KILL).is_ok() || signal_by_descriptor(pid, Signal::KILL)
+}
+
+fn signal_by_descriptor(pid: Pid, signal: Signal) -> bool {
+    let opened = pidfd_open(pid, PidfdFlags::empty());
+    opened.is_ok_and(|process| pidfd_send_signal(process, signal).is_ok())
+}
+
+/// The processes of a group, without its leader.
+fn members(group: i32) -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let members = pids.filter(move |&pid| pid != group && group_of(pid) == Some(group));
+    members.filter_map(Pid::from_raw)
+}
+
+fn group_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may contain anything. State and parent stand before the group.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_in_its_group() {
+        let me = rustix::process::getpid();
+        let group = rustix::process::getpgrp().as_raw_nonzero().get();
+        assert_eq!(group_of(me.as_raw_nonzero().get()), Some(group));
+        assert!(me.as_raw_nonzero().get() == group || members(group).any(|pid| pid == me));
+        assert_eq!(group_of(i32::MAX), None);
+    }
+}
