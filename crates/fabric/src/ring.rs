@@ -24,14 +24,19 @@ mod data;
 mod models;
 mod pieces;
 mod place;
+mod private;
 #[cfg(all(test, not(loom)))]
 mod tests;
+
+use std::sync::Arc;
 
 use crate::sync::Ordering;
 use blocks::Stack;
 pub use data::hand_over;
 use data::{load_data, store_data};
 pub use place::{Cell, PiecePlace, RingPlace, RingShared};
+use private::RingMemory;
+pub use private::{CellContents, private_ring};
 
 /// Bytes that fit into a cell beside its header.
 pub const SHORT_BYTES: usize = 48;
@@ -66,6 +71,8 @@ struct Back {
     blocks: Stack,
     /// Whether a piece has come from the peer since the last one went there.
     answers: bool,
+    /// The memory of a private ring.
+    _memory: Option<Arc<RingMemory>>,
 }
 
 // SAFETY: the pointers lead into a mapping that outlives the ring (RingPlace::at); one side is used by one thread at a
@@ -75,6 +82,15 @@ unsafe impl Send for RingSender {}
 impl RingSender {
     /// The sender of a fresh ring.
     pub fn new(place: RingPlace) -> Self {
+        Self::with_memory(place, None)
+    }
+
+    /// The sender of a fresh ring whose memory it keeps.
+    fn with_memory(place: RingPlace, memory: Option<Arc<RingMemory>>) -> Self {
+        let blocks = match place.pool {
+            Some(_) => Stack::full(),
+            None => Stack::empty(),
+        };
         Self {
             cursor: place.cells.as_ptr(),
             limit: place.end(),
@@ -84,8 +100,9 @@ impl RingSender {
                 payload_next: 0,
                 payload_limit: place.payload_bytes,
                 payload_consumed: 0,
-                blocks: Stack::full(),
+                blocks,
                 answers: false,
+                _memory: memory,
             })),
         }
     }
@@ -296,6 +313,8 @@ pub struct RingReceiver {
     /// Whether room has gone back that the sender may sleep for.
     credited: bool,
     place: RingPlace,
+    /// The memory of a private ring.
+    _memory: Option<Arc<RingMemory>>,
 }
 
 // SAFETY: as for RingSender.
@@ -304,6 +323,11 @@ unsafe impl Send for RingReceiver {}
 impl RingReceiver {
     /// The receiver of a fresh ring.
     pub fn new(place: RingPlace) -> Self {
+        Self::with_memory(place, None)
+    }
+
+    /// The receiver of a fresh ring whose memory it keeps.
+    fn with_memory(place: RingPlace, memory: Option<Arc<RingMemory>>) -> Self {
         let mut receiver = Self {
             cursor: place.cells.as_ptr(),
             pause: std::ptr::null(),
@@ -314,6 +338,7 @@ impl RingReceiver {
             unsaid: 0,
             credited: false,
             place,
+            _memory: memory,
         };
         receiver.plan_pause();
         receiver

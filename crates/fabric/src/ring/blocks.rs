@@ -79,9 +79,9 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// All blocks of the own pool.
-    pub(super) fn full() -> Self {
-        let mut stack = Self {
+    /// No block: the sender of a ring without a pool.
+    pub(super) const fn empty() -> Self {
+        Self {
             blocks: [Block {
                 own: true,
                 index: 0,
@@ -91,7 +91,12 @@ impl Stack {
             wanted: 0,
             peer_pool: None,
             seen: 0,
-        };
+        }
+    }
+
+    /// All blocks of the own pool.
+    pub(super) fn full() -> Self {
+        let mut stack = Self::empty();
         for index in (0..BLOCKS as u8).rev() {
             stack.push(Block { own: true, index });
         }

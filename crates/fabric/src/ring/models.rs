@@ -67,7 +67,7 @@ impl Memory {
             shared: NonNull::from(&self.shared),
             cells: first,
             payload: NonNull::from(&self.payload[0]).cast(),
-            pool: NonNull::from(&self.pool[0]).cast(),
+            pool: Some(NonNull::from(&self.pool[0]).cast()),
             cell_count: self.cells.len() as u32,
             payload_bytes: (PAYLOAD_LINES as u32) * PAYLOAD_LINE,
         }

@@ -59,11 +59,16 @@ impl RingSender {
     pub fn has_room_for(&self, pieces: usize, piece: u32) -> bool {
         let cells = (self.limit as usize - self.cursor as usize) / size_of::<Cell>();
         self.back.as_ref().is_some_and(|back| {
-            let area = back.payload_limit.wrapping_sub(back.payload_next);
+            let area = back.payload_limit.wrapping_sub(back.payload_next) as usize;
+            if back.place.pool.is_none() {
+                return cells >= pieces
+                    && piece <= back.place.payload_bytes / 4
+                    && area >= pieces * line_bytes(piece) as usize;
+            }
             cells >= pieces
                 && back.blocks.len() >= pieces
                 && piece <= back.place.block_bytes()
-                && area as usize >= pieces * AREA_PIECE_BYTES as usize
+                && area >= pieces * AREA_PIECE_BYTES as usize
         })
     }
 
@@ -111,7 +116,7 @@ impl RingSender {
             None => return None,
         };
         let pool = if block.own {
-            place.pool
+            place.pool?
         } else {
             self.back.as_ref()?.blocks.peer_pool?
         };
@@ -130,16 +135,19 @@ impl RingSender {
 
     /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
     fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
+        // Blocks change hands only where both rings of the pair have them.
+        let Some(pool) = from.place.pool else {
+            return false;
+        };
         self.back
             .as_mut()
-            .is_some_and(|back| back.blocks.adopt(block, from.place.pool))
+            .is_some_and(|back| back.place.pool.is_some() && back.blocks.adopt(block, pool))
     }
 
     /// The block of this side's pool that comes home with a piece.
     fn home(&self, block: Block) -> Option<NonNull<u8>> {
-        self.back
-            .as_ref()
-            .map(|back| back.place.block(back.place.pool, block))
+        let place = self.back.as_ref()?.place;
+        Some(place.block(place.pool?, block))
     }
 }
 
@@ -209,7 +217,7 @@ impl RingReceiver {
         let start = if block.own {
             way_back.home(block)
         } else {
-            Some(self.place.block(self.place.pool, block))
+            self.place.pool.map(|pool| self.place.block(pool, block))
         };
         let shift = Block::shift(place);
         let fits = bytes <= self.place.block_bytes() && shift < BLOCK_SLACK as usize;
@@ -250,7 +258,7 @@ impl RingReceiver {
         let Some(block) = Block::arrived(place) else {
             return;
         };
-        if way_back.adopt(block, self) || block.own {
+        if way_back.adopt(block, self) || block.own || self.place.pool.is_none() {
             return;
         }
         self.returned ^= 1 << block.index;

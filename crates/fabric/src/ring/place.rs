@@ -47,8 +47,8 @@ pub struct RingPlace {
     pub cells: NonNull<Cell>,
     /// The payload area.
     pub payload: NonNull<u8>,
-    /// The pool of blocks.
-    pub pool: NonNull<u8>,
+    /// The pool of blocks; `None` in a ring without blocks, whose payload area takes all payload.
+    pub pool: Option<NonNull<u8>>,
     /// Number of cells, a power of two.
     pub cell_count: u32,
     /// Bytes of the payload area, a power of two, at least eight lines.
@@ -63,7 +63,12 @@ impl RingPlace {
     pub const fn bytes(cell_count: u32, payload_bytes: u32) -> u64 {
         let stride = Self::block_bytes_of(payload_bytes) as u64 + BLOCK_SLACK as u64;
         let pool = BLOCKS as u64 * stride;
-        64 + 64 * cell_count as u64 + payload_bytes as u64 + pool
+        Self::bytes_without_blocks(cell_count, payload_bytes) + pool
+    }
+
+    /// Bytes that a ring of these sizes needs when it has no blocks.
+    pub const fn bytes_without_blocks(cell_count: u32, payload_bytes: u32) -> u64 {
+        64 + 64 * cell_count as u64 + payload_bytes as u64
     }
 
     /// Bytes of a block of a ring whose payload area has `payload_bytes` bytes.
@@ -71,9 +76,12 @@ impl RingPlace {
         payload_bytes / BLOCKS_AN_AREA
     }
 
-    /// Bytes of a block.
+    /// Bytes of a block; 0 in a ring without blocks.
     pub(super) const fn block_bytes(&self) -> u32 {
-        Self::block_bytes_of(self.payload_bytes)
+        match self.pool {
+            Some(_) => Self::block_bytes_of(self.payload_bytes),
+            None => 0,
+        }
     }
 
     /// The ring that starts at `base`.
@@ -82,15 +90,36 @@ impl RingPlace {
     /// `base` is line-aligned and starts [`RingPlace::bytes`] bytes that stay mapped while a side of the ring exists,
     /// were zero when the ring was made, and are used by one sender and one receiver only.
     pub const unsafe fn at(base: NonNull<u8>, cell_count: u32, payload_bytes: u32) -> Self {
-        // SAFETY: inside the range that the caller promises.
-        let (cells, payload) = unsafe { (base.add(64), base.add(64 + 64 * cell_count as usize)) };
-        // SAFETY: as above; the pool follows the payload area.
-        let pool = unsafe { payload.add(payload_bytes as usize) };
+        // SAFETY: the caller promises more bytes than a ring without blocks needs.
+        let place = unsafe { Self::without_blocks(base, cell_count, payload_bytes) };
+        // SAFETY: the pool follows the payload area inside the range that the caller promises.
+        let pool = unsafe { place.payload.add(payload_bytes as usize) };
+        Self {
+            pool: Some(pool),
+            ..place
+        }
+    }
+
+    /// The ring without blocks that starts at `base`.
+    ///
+    /// # Safety
+    /// `base` is line-aligned and starts [`RingPlace::bytes_without_blocks`] bytes that stay mapped
+    /// while a side of the ring exists, were zero when the ring was made, and are used by one
+    /// sender and one receiver only.
+    pub const unsafe fn without_blocks(
+        base: NonNull<u8>,
+        cell_count: u32,
+        payload_bytes: u32,
+    ) -> Self {
+        // SAFETY: the cells follow the receiver's line, inside the range that the caller promises.
+        let cells = unsafe { base.add(64) };
+        // SAFETY: the payload area follows the cells, inside the range that the caller promises.
+        let payload = unsafe { base.add(64 + 64 * cell_count as usize) };
         Self {
             shared: base.cast(),
             cells: cells.cast(),
             payload,
-            pool,
+            pool: None,
             cell_count,
             payload_bytes,
         }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use super::{RingPlace, RingReceiver, RingSender};
+use super::{RingPlace, RingReceiver, RingSender, private_ring};
 
 const CELLS: u32 = 32;
 
@@ -57,67 +57,104 @@ fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
     }
 }
 
-/// Two ranks that send each other messages of all lengths, some of several pieces, in bursts that their receivers take in partly.
+/// Both directions between two ranks: two senders, and the receivers of what they send.
+struct Pair {
+    senders: [RingSender; 2],
+    receivers: [RingReceiver; 2],
+    _memory: [Vec<u128>; 2],
+}
+
+impl Pair {
+    fn with_blocks(payload_bytes: u32) -> Self {
+        let mut memory = [Vec::new(), Vec::new()];
+        let places = memory.each_mut().map(|memory| place(memory, payload_bytes));
+        Self {
+            senders: places.map(RingSender::new),
+            receivers: places.map(RingReceiver::new),
+            _memory: memory,
+        }
+    }
+
+    fn without_blocks(payload_bytes: u32) -> Self {
+        let [(first, from_first), (second, from_second)] =
+            [(); 2].map(|()| private_ring(CELLS, payload_bytes).unwrap());
+        Self {
+            senders: [first, second],
+            receivers: [from_first, from_second],
+            _memory: [Vec::new(), Vec::new()],
+        }
+    }
+}
+
 #[test]
 fn what_has_room_is_not_refused_and_nothing_is_overwritten() {
-    let mut memory = [Vec::new(), Vec::new()];
+    for payload_bytes in [16 << 10, 64 << 10] {
+        send_in_bursts(Pair::with_blocks(payload_bytes));
+    }
+}
+
+#[test]
+fn rings_without_blocks_keep_the_same_promises() {
+    for payload_bytes in [16 << 10, 64 << 10] {
+        send_in_bursts(Pair::without_blocks(payload_bytes));
+    }
+}
+
+/// Two ranks that send each other messages of all lengths, some in several pieces, in bursts that
+/// their receivers take in partly.
+fn send_in_bursts(pair: Pair) {
+    let Pair {
+        mut senders,
+        mut receivers,
+        _memory,
+    } = pair;
     let mut next = 12345u32;
     let mut random = move |below: u32| {
         next = next.wrapping_mul(1_103_515_245).wrapping_add(12345);
         (next >> 8) % below
     };
-    for payload_bytes in [16 << 10, 64 << 10] {
-        let places = memory.each_mut().map(|memory| {
-            memory.clear();
-            place(memory, payload_bytes)
-        });
-        let mut senders = places.map(RingSender::new);
-        let mut receivers = places.map(RingReceiver::new);
-        let mut under_way = [const { VecDeque::new() }; 2];
-        let (mut stamp, mut granted) = (0u8, 0);
-        for _ in 0..20_000 {
-            let way = random(2) as usize;
-            if random(3) != 0 {
-                let (pieces, most) = (
-                    1 + random(4) as usize,
-                    [48, 500, 3000, 8192][random(4) as usize],
-                );
-                let promised = senders[way].has_room_for(pieces, most);
-                granted += usize::from(promised);
-                for _ in 0..pieces {
-                    let length = 1 + random(most);
-                    let Some((target, place)) = senders[way].reserve(length, std::ptr::null())
-                    else {
-                        assert!(
-                            !promised,
-                            "{length} of at most {most} bytes, {pieces} times"
-                        );
-                        break;
-                    };
-                    // SAFETY: reserved for `length` bytes.
-                    unsafe { target.write_bytes(stamp, length as usize) };
-                    assert!(senders[way].put_words(1, 0, 0, &[place]));
-                    under_way[way].push_back((length, stamp));
-                    stamp = stamp.wrapping_add(1);
-                }
-            } else {
-                for _ in 0..random(12) {
-                    let Some((length, stamp)) = under_way[way].pop_front() else {
-                        break;
-                    };
-                    assert!(receivers[way].peek().is_some());
-                    let place = receivers[way].word(0);
-                    let way_back = &mut senders[1 - way];
-                    let data = receivers[way].payload(place, length, way_back).unwrap();
-                    // SAFETY: the sender wrote `length` bytes there.
-                    let data =
-                        unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
-                    assert!(data.iter().all(|&byte| byte == stamp));
-                    receivers[way].release_payload(place, length, way_back);
-                    receivers[way].advance();
-                }
+    let mut under_way = [const { VecDeque::new() }; 2];
+    let (mut stamp, mut granted) = (0u8, 0);
+    for _ in 0..20_000 {
+        let way = random(2) as usize;
+        if random(3) != 0 {
+            let (pieces, most) = (
+                1 + random(4) as usize,
+                [48, 500, 3000, 8192][random(4) as usize],
+            );
+            let promised = senders[way].has_room_for(pieces, most);
+            granted += usize::from(promised);
+            for _ in 0..pieces {
+                let length = 1 + random(most);
+                let Some((target, place)) = senders[way].reserve(length, std::ptr::null()) else {
+                    assert!(
+                        !promised,
+                        "{length} of at most {most} bytes, {pieces} times"
+                    );
+                    break;
+                };
+                // SAFETY: reserved for `length` bytes.
+                unsafe { target.write_bytes(stamp, length as usize) };
+                assert!(senders[way].put_words(1, 0, 0, &[place]));
+                under_way[way].push_back((length, stamp));
+                stamp = stamp.wrapping_add(1);
+            }
+        } else {
+            for _ in 0..random(12) {
+                let Some((length, stamp)) = under_way[way].pop_front() else {
+                    break;
+                };
+                assert!(receivers[way].peek().is_some());
+                let place = receivers[way].word(0);
+                let way_back = &mut senders[1 - way];
+                let data = receivers[way].payload(place, length, way_back).unwrap();
+                // SAFETY: the sender wrote `length` bytes there.
+                let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
+                assert!(data.iter().all(|&byte| byte == stamp));
+                receivers[way].release_payload(place, length, way_back);
+                receivers[way].advance();
             }
         }
-        assert!(granted > 1000);
     }
+    assert!(granted > 1000);
 }

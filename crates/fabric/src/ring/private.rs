@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rings in memory of one process, and their cells as values.
+//!
+//! A private ring has no blocks: blocks change hands between the two rings of a pair, and the far
+//! ends of a private ring's cells belong to a relay, which copies payload from ring to ring.
+//! Invariant: [`private_ring`] makes both ends of a ring at once, so no second sender or receiver
+//! of the same memory can exist, and each end keeps the memory alive.
+#![expect(unsafe_code, reason = "a ring is memory that two threads share")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::{Arrival, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
+use crate::sync::Ordering;
+
+/// Zeroed memory of one ring without blocks.
+pub(super) struct RingMemory {
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory is only reached through the two ends of the ring, which keep to its protocol;
+// this owner merely frees it.
+unsafe impl Send for RingMemory {}
+// SAFETY: as for Send; a shared reference allows nothing.
+unsafe impl Sync for RingMemory {}
+
+impl RingMemory {
+    /// Memory for a ring of these sizes; `None` when the process has none left.
+    fn new(cell_count: u32, payload_bytes: u32) -> Option<Self> {
+        let bytes = RingPlace::bytes_without_blocks(cell_count, payload_bytes);
+        let layout = Layout::from_size_align(usize::try_from(bytes).ok()?, 64).ok()?;
+        // SAFETY: the layout has at least the 64 bytes of the receiver's line.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Self { base, layout })
+    }
+}
+
+impl Drop for RingMemory {
+    fn drop(&mut self) {
+        // SAFETY: `new` got the memory with this layout; the last end of the ring is gone.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+    }
+}
+
+/// Both ends of a fresh ring in memory of this process, without blocks. `None` when a size is no
+/// power of two, the payload area has fewer than eight lines, or the process has no memory left.
+pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, RingReceiver)> {
+    let is_possible = cell_count.is_power_of_two()
+        && payload_bytes.is_power_of_two()
+        && payload_bytes >= 8 * PAYLOAD_LINE;
+    let memory = Arc::new(RingMemory::new(cell_count, payload_bytes).filter(|_| is_possible)?);
+    // SAFETY: fresh, zeroed and aligned memory of this size (RingMemory::new), which both ends keep
+    // alive; only they are made of it.
+    let place = unsafe { RingPlace::without_blocks(memory.base, cell_count, payload_bytes) };
+    Some((
+        RingSender::with_memory(place, Some(memory.clone())),
+        RingReceiver::with_memory(place, Some(memory)),
+    ))
+}
+
+/// What a cell holds, as a value: what a relay takes from one ring and puts into another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellContents {
+    /// What the cell means; the engine defines the kinds.
+    pub kind: u8,
+    /// Bytes of data in the cell, at most [`SHORT_BYTES`].
+    pub bytes: u8,
+    /// The kind's auxiliary 16 bits.
+    pub aux: u16,
+    /// Context id and tag.
+    pub match_word: u64,
+    /// The data.
+    pub words: [u64; SHORT_WORDS],
+}
+
+impl RingReceiver {
+    /// The contents of the peeked cell, whose head is `arrival`.
+    pub fn contents(&self, arrival: Arrival) -> CellContents {
+        CellContents {
+            kind: arrival.kind(),
+            bytes: arrival.bytes() as u8,
+            aux: arrival.aux(),
+            match_word: self.match_word(),
+            words: std::array::from_fn(|index| self.word(index)),
+        }
+    }
+}
+
+impl RingSender {
+    /// Publishes a cell with these contents; false when there is no credit.
+    #[must_use]
+    pub fn put_contents(&mut self, contents: &CellContents) -> bool {
+        if !self.has_credit() && !self.refresh() {
+            return false;
+        }
+        // SAFETY: a credit means that the cell at the cursor belongs to this sender.
+        let cell = unsafe { &*self.cursor };
+        cell.match_word
+            .store(contents.match_word, Ordering::Relaxed);
+        for (slot, &word) in cell.words.iter().zip(&contents.words) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        let bytes = contents.bytes.min(SHORT_BYTES as u8);
+        self.publish(cell, contents.kind, bytes, contents.aux);
+        true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{CellContents, private_ring};
+    use std::ptr::null;
+
+    #[test]
+    fn impossible_sizes_make_no_ring() {
+        assert!(private_ring(3, 1 << 12).is_none());
+        assert!(private_ring(4, 1000).is_none());
+        assert!(private_ring(4, 256).is_none());
+        assert!(private_ring(0, 512).is_none());
+        assert!(private_ring(4, 512).is_some());
+    }
+
+    #[test]
+    fn contents_travel_whole() {
+        let (mut sender, mut receiver) = private_ring(1, 512).unwrap();
+        for number in 0..5u8 {
+            let contents = CellContents {
+                kind: number,
+                bytes: 48 - number,
+                aux: 300 + u16::from(number),
+                match_word: u64::MAX - 7,
+                words: [1, 2, 3, 4, 5, u64::from(number)],
+            };
+            assert!(sender.put_contents(&contents));
+            assert!(!sender.put_contents(&contents));
+            let arrival = receiver.peek().unwrap();
+            assert_eq!(receiver.contents(arrival), contents);
+            receiver.advance();
+        }
+    }
+
+    #[test]
+    fn an_end_outlives_the_other() {
+        let (mut sender, receiver) = private_ring(8, 512).unwrap();
+        drop(receiver);
+        assert!(sender.put_words(1, 0, 0, &[1, 2]));
+        let (sender, receiver) = private_ring(8, 512).unwrap();
+        drop(sender);
+        assert!(receiver.peek().is_none());
+    }
+
+    #[test]
+    fn a_ring_without_blocks_hands_out_none() {
+        let (mut sender, mut receiver) = private_ring(64, 64 << 10).unwrap();
+        let (mut back, _) = private_ring(64, 64 << 10).unwrap();
+        let (longest, mut handed_out) = (sender.largest_payload(), 0);
+        for bytes in (0..=longest).step_by(509).chain([longest; 9]) {
+            while let Some((_, place)) = sender.reserve(bytes, null()) {
+                handed_out += 1;
+                assert!(
+                    u32::try_from(place).is_ok(),
+                    "{bytes} bytes went into a block"
+                );
+                assert!(sender.put_words(1, 0, 0, &[place]));
+            }
+            while receiver.peek().is_some() {
+                let place = receiver.word(0);
+                assert!(receiver.payload(place, bytes, &back).is_some());
+                receiver.release_payload(place, bytes, &mut back);
+                receiver.advance();
+            }
+        }
+        assert!(handed_out > 200, "{handed_out}");
+        assert!(sender.reserve(longest + 1, null()).is_none());
+    }
+
+    #[test]
+    fn a_peer_that_names_blocks_of_a_ring_without_them_is_refused() {
+        let (_, mut receiver) = private_ring(8, 4096).unwrap();
+        let (mut back, _) = private_ring(8, 4096).unwrap();
+        for place in [1u64 << 32, 1 << 32 | 1 << 8, 1 << 32 | 3] {
+            assert!(receiver.payload(place, 8, &back).is_none());
+            receiver.release_payload(place, 8, &mut back);
+        }
+        assert!(
+            back.reserve(1024, null())
+                .is_some_and(|(_, place)| place < 1 << 32)
+        );
+    }
+}
