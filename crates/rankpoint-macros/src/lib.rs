@@ -46,3 +46,12 @@ pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }
+
+/// Stands in for [`macro@test`] where the crate `rankpoint` lacks its feature `testkit`: an error that tells how to enable it.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn test_without_testkit(_arguments: TokenStream, function: TokenStream) -> TokenStream {
+    test::missing_feature(&parse_macro_input!(function))
+        .into_compile_error()
+        .into()
+}

@@ -113,3 +113,25 @@ pub(crate) fn expand(arguments: &Arguments, function: ItemFn) -> Result<TokenStr
         }
     })
 }
+
+/// The error for a test in a crate that uses `rankpoint` without its feature `testkit`.
+pub(crate) fn missing_feature(function: &ItemFn) -> Error {
+    Error::new_spanned(
+        &function.sig.ident,
+        "#[rankpoint::test] needs the feature `testkit` of the crate `rankpoint`, which is off by default; add to Cargo.toml:\n\
+         [dev-dependencies]\nrankpoint = { version = \"0.1\", features = [\"testkit\"] }",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_without_the_feature_tells_how_to_enable_it() {
+        let function: ItemFn = syn::parse_quote! { fn two_ranks_meet() {} };
+        let text = missing_feature(&function).to_string();
+        assert!(text.contains("features = [\"testkit\"]"), "{text}");
+        assert!(text.contains("[dev-dependencies]"), "{text}");
+    }
+}

@@ -36,7 +36,8 @@
 //!
 //! # Tests
 //!
-//! [`test`](macro@test) makes a test function a job of several ranks under plain `cargo test`:
+//! With the feature `testkit`, [`test`](macro@test) makes a test function a job of several ranks under plain `cargo test`.
+//! The feature belongs to `[dev-dependencies]`: `rankpoint = { version = "0.1", features = ["testkit"] }`.
 //!
 //! ```
 //! # mod tests {
@@ -92,6 +93,7 @@ mod strides;
 pub mod universe;
 pub mod varying;
 
+#[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub use testkit;
 
@@ -115,7 +117,12 @@ pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
 pub use persistent::{Persistent, Started, start_all};
 pub use planned::PersistentCollective;
-pub use rankpoint_macros::{Datatype, Plain, test};
+#[cfg(feature = "testkit")]
+pub use rankpoint_macros::test;
+#[cfg(not(feature = "testkit"))]
+#[doc(hidden)]
+pub use rankpoint_macros::test_without_testkit as test;
+pub use rankpoint_macros::{Datatype, Plain};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};
 pub use universe::{AnyThread, OneThread, Threads, Universe};

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{conclude, metadata, read, rust_files, shipped, shown};
+use super::{conclude, metadata, read, rust_files, shipped, shown, trees};
 use crate::shell;
 
 /// Compares both plans with the code.
@@ -12,6 +12,7 @@ pub(crate) fn layers() -> Result<usize, String> {
     let mut wrong = Vec::new();
     let crates = compare_crates(&metadata, &mut wrong)?;
     let folders = compare_folders(&metadata, &mut wrong)?;
+    trees::compare_trees(&metadata, &mut wrong)?;
     conclude(
         "layers",
         crates + folders,

@@ -8,6 +8,7 @@ mod deny;
 mod layers;
 mod lines;
 mod pairs;
+mod trees;
 
 use std::fs;
 use std::path::{Path, PathBuf};
