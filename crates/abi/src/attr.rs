@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use engine::attr::{Attributes, CopyFunction, DeleteFunction, Keyval};
+use engine::comm::Process;
 use engine::p2p::TAG_UPPER_BOUND;
-use engine::process::Process;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Datatype};

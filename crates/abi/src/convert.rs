@@ -4,8 +4,8 @@
 //! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
 //! fits beside it, so that integers of freed objects are told apart from those of their successors.
 
-use engine::request;
-use engine::vci::operations::RequestId;
+use engine::completion;
+use engine::request::RequestId;
 use mpi_abi_sys::constants::{
     MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_ERRHANDLER_NULL, MPI_FILE_NULL, MPI_GROUP_NULL,
     MPI_INFO_NULL, MPI_MESSAGE_NULL, MPI_OP_NULL, MPI_REQUEST_NULL, MPI_SESSION_NULL, MPI_WIN_NULL,
@@ -100,7 +100,7 @@ fn operation_of_int(number: i32) -> Option<u64> {
         return Some(number as u64);
     }
     let index = number as u32 & ((1 << REQUEST_INDEX_BITS) - 1);
-    let RequestId(id) = request::at_index(process()?.vci(), index)?;
+    let RequestId(id) = completion::at_index(process()?.vci(), index)?;
     (operation_to_int(id) == number as i32).then_some(id)
 }
 

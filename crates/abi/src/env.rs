@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use engine::comm::{Process, ThreadLevel};
 use engine::p2p::CHECKED;
-use engine::process::{Process, ThreadLevel};
-use engine::vci::Vci;
+use engine::progress::Vci;
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::{
     MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME,

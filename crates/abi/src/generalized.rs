@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::call::CallName;
+use engine::request::RequestId;
 use engine::request::Status;
-use engine::vci::operations::RequestId;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::types::{Callback, MPI_Request, MPI_Status};
 

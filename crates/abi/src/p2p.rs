@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use engine::Result;
 use engine::comm::Comm;
+use engine::completion;
 use engine::p2p::{self, Memory, Mode, Shortcut};
-use engine::request;
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 use mpi_abi_sys::constants::MPI_REQUEST_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
@@ -239,7 +239,7 @@ unsafe extern "C" fn send_bytes<C: Wide>(
     };
     // SAFETY: the program keeps the buffer during the call (crate head).
     let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }.and_then(|mut id| {
-        request::wait(
+        completion::wait(
             comm.process().vci(),
             &mut id,
             called::<C>("MPI_Send", "MPI_Send_c"),
@@ -372,7 +372,7 @@ unsafe extern "C" fn recv_any<C: Wide>(
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
-        request::wait(comm.process().vci(), &mut id, call)
+        completion::wait(comm.process().vci(), &mut id, call)
     });
     match done {
         Ok(found) => {
@@ -438,7 +438,7 @@ unsafe fn send_as(
     let done = decoded.and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }?;
-        request::wait(comm.process().vci(), &mut id, call)
+        completion::wait(comm.process().vci(), &mut id, call)
     });
     match done {
         Ok(_) => 0,

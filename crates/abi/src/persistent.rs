@@ -4,10 +4,10 @@
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use engine::completion::in_array;
 use engine::p2p::persistent::Entry;
 use engine::p2p::{Mode, persistent};
-use engine::request::in_array;
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::env::{is_active, require_process, vci_alone};

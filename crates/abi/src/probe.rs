@@ -5,9 +5,9 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use engine::Result;
+use engine::completion;
 use engine::p2p::probe::{self, Message};
-use engine::request;
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 use mpi_abi_sys::constants::MPI_MESSAGE_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
@@ -147,7 +147,7 @@ pub(crate) unsafe fn MPI_Mrecv(
         let mut id = unsafe { start_matched(buf, count.into(), datatype, message) }?;
         store_single(
             status,
-            request::wait(require_process()?.vci(), &mut id, "MPI_Mrecv")?,
+            completion::wait(require_process()?.vci(), &mut id, "MPI_Mrecv")?,
         );
         Ok(())
     })

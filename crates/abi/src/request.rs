@@ -3,10 +3,12 @@
 
 use std::sync::atomic::Ordering;
 
+use engine::completion;
+use engine::completion::Any;
 use engine::p2p::persistent::end_at_once;
-use engine::request::{self, Any, Status};
-use engine::vci::Vci;
-use engine::vci::operations::RequestId;
+use engine::progress::Vci;
+use engine::request::RequestId;
+use engine::request::Status;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
@@ -23,7 +25,7 @@ pub(crate) fn comm_handle(id: RequestId) -> MPI_Comm {
     if let Some((_, handle)) = id.ended_collective() {
         return COMMS.completed(handle);
     }
-    let comm = process().and_then(|process| request::comm_of(process, id));
+    let comm = process().and_then(|process| completion::comm_of(process, id));
     comm.map_or(0, |comm| comm.handle.load(Ordering::Relaxed) as usize)
 }
 
@@ -128,14 +130,14 @@ fn store_empty(status: *mut MPI_Status) {
 #[inline(never)]
 fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
     if let Some(vci) = vci_alone()
-        && let Some(found) = request::wait_received(vci, id, "MPI_Wait")
+        && let Some(found) = completion::wait_received(vci, id, "MPI_Wait")
     {
         store_single(status, found);
         return 0;
     }
     let before = *id;
     run("MPI_Wait", comm_handle(before), || {
-        let done = request::wait(vci()?, id, "MPI_Wait")?;
+        let done = completion::wait(vci()?, id, "MPI_Wait")?;
         generalized::complete_one(before, done, status)
     })
 }
@@ -149,7 +151,7 @@ pub(crate) unsafe fn MPI_Test(
     let id = unsafe { &mut *request.cast::<RequestId>() };
     let before = *id;
     run("MPI_Test", comm_handle(before), || {
-        let done = request::test(vci()?, id)?;
+        let done = completion::test(vci()?, id)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(done.is_some()) };
         match done {
@@ -176,7 +178,7 @@ pub(crate) unsafe fn MPI_Waitall(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let mut store = |index, status| store_at(statuses, index, status);
-        let outcome = request::wait_all(vci()?, ids, call, &mut store);
+        let outcome = completion::wait_all(vci()?, ids, call, &mut store);
         end_all(outcome, &before, statuses)
     };
     // SAFETY: passed on.
@@ -192,7 +194,7 @@ pub(crate) unsafe fn MPI_Testall(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let mut store = |index, status| store_at(statuses, index, status);
-        let tested = request::test_all(vci()?, ids, &mut store);
+        let tested = completion::test_all(vci()?, ids, &mut store);
         let done = match &tested {
             Ok(done) => *done,
             // Then all requests are complete, and their statuses tell which of them failed.
@@ -256,7 +258,7 @@ pub(crate) unsafe fn MPI_Waitany(
     let call = "MPI_Waitany";
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
-        let found = request::wait_any(vci()?, ids, call)?;
+        let found = completion::wait_any(vci()?, ids, call)?;
         report_any(found, &before, index, None, status)
     };
     // SAFETY: passed on.
@@ -272,7 +274,7 @@ pub(crate) unsafe fn MPI_Testany(
 ) -> i32 {
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
-        let found = request::test_any(vci()?, ids)?;
+        let found = completion::test_any(vci()?, ids)?;
         report_any(found, &before, index, Some(flag), status)
     };
     // SAFETY: passed on.
@@ -290,7 +292,7 @@ unsafe fn some(
     let body = |ids: &mut [RequestId]| {
         let before = generalized::remember(ids);
         let mut done = 0usize;
-        let outcome = request::complete_some(vci()?, ids, call, waits, &mut |index, status| {
+        let outcome = completion::complete_some(vci()?, ids, call, waits, &mut |index, status| {
             // SAFETY: the array has `incount` entries (crate head).
             unsafe { *indices.add(done) = index as i32 };
             store_at(statuses, done, status);
@@ -348,7 +350,7 @@ pub(crate) unsafe fn MPI_Request_free(request: *mut MPI_Request) -> i32 {
     let id = unsafe { &mut *request.cast::<RequestId>() };
     let before = *id;
     run("MPI_Request_free", comm_handle(before), || {
-        request::free(vci()?, id)?;
+        completion::free(vci()?, id)?;
         generalized::free(before)
     })
 }
@@ -360,7 +362,7 @@ pub(crate) unsafe fn MPI_Cancel(request: *mut MPI_Request) -> i32 {
         if generalized::cancel(id)? {
             return Ok(());
         }
-        request::cancel(vci()?, id)
+        completion::cancel(vci()?, id)
     })
 }
 

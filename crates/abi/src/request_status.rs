@@ -2,8 +2,10 @@
 //! Statuses of requests that stay as they are (MPI-5.0, section 3.7.6).
 
 use engine::Result;
-use engine::request::{self, Any, Status};
-use engine::vci::operations::RequestId;
+use engine::completion;
+use engine::completion::Any;
+use engine::request::RequestId;
+use engine::request::Status;
 use mpi_abi_sys::constants::MPI_UNDEFINED;
 use mpi_abi_sys::types::{MPI_Request, MPI_Status};
 
@@ -20,7 +22,7 @@ pub(crate) unsafe fn MPI_Request_get_status(
 ) -> i32 {
     let id = RequestId(request as u64);
     run("MPI_Request_get_status", comm_handle(id), || {
-        let found = request::peek(require_process()?.vci(), id)?;
+        let found = completion::peek(require_process()?.vci(), id)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(found.is_some()) };
         if let Some(found) = found {
@@ -40,7 +42,7 @@ fn peek_all(ids: &[RequestId]) -> Result<(Vec<(usize, Status)>, usize)> {
             continue;
         }
         active += 1;
-        if let Some(status) = request::peek(vci, id)? {
+        if let Some(status) = completion::peek(vci, id)? {
             done.push((index, generalized::peek(id, status)?));
         }
     }

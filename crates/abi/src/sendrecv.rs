@@ -5,8 +5,8 @@ use core::ffi::c_void;
 
 use engine::Result;
 use engine::comm::Comm;
+use engine::completion;
 use engine::p2p::{self, Memory, Mode};
-use engine::request;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use crate::datatype::{self, target_memory};
@@ -31,20 +31,20 @@ unsafe fn exchange(
     // SAFETY: as above.
     let mut arrival = unsafe { p2p::irecv(comm, receive.0, receive.1, receive.2) }?;
     if soon.is_some() {
-        return request::wait(vci, &mut arrival, call);
+        return completion::wait(vci, &mut arrival, call);
     }
     // SAFETY: as above.
     let departure = unsafe { p2p::isend(comm, send.0, send.1, send.2, Mode::Standard) };
     let mut departure = match departure {
         Ok(id) => id,
         Err(error) => {
-            request::cancel_receive(vci, arrival)?;
-            request::wait(vci, &mut arrival, call)?;
+            completion::cancel_receive(vci, arrival)?;
+            completion::wait(vci, &mut arrival, call)?;
             return Err(error);
         }
     };
-    let status = request::wait(vci, &mut arrival, call);
-    request::wait(vci, &mut departure, call)?;
+    let status = completion::wait(vci, &mut arrival, call);
+    completion::wait(vci, &mut departure, call)?;
     status
 }
 

@@ -8,9 +8,9 @@ use core::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::comm::ThreadLevel;
 use engine::group::Group;
 use engine::p2p::buffered;
-use engine::process::ThreadLevel;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_INFO_NULL, MPI_SESSION_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_Session};

@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 use layout::cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, Place, Stream};
 use layout::{Layout, SharedLayout};
 
+use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::p2p::Memory;
 use crate::settings::Settings;
 
 /// The driver, once buffers may be a GPU's.

@@ -3,20 +3,21 @@
 //!
 //! One folder a chapter of MPI, one file a concept. The C library, the Rust API and the tools are faces of this crate:
 //! they decode arguments, call one function here and map its error. A message starts in [`p2p`], travels by a `protocol`,
-//! belongs to a [`vci`], and ends in [`request`].
+//! belongs to a VCI ([`progress`]), and ends in [`completion`].
 
 pub mod attr;
 mod caches;
 pub mod call;
 pub mod coll;
 pub mod comm;
+pub mod completion;
 pub mod datatype;
 pub mod device;
 pub mod errors;
 pub mod group;
 pub mod op;
 pub mod p2p;
-pub mod process;
+pub mod progress;
 mod protocol;
 pub mod request;
 pub mod settings;
@@ -24,6 +25,6 @@ pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod topo;
-pub mod vci;
+pub(crate) mod vci;
 
 pub use errors::{Error, ErrorClass, Result};

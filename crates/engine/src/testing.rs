@@ -7,7 +7,7 @@ use fabric::os;
 use fabric::segment::{self, SegmentPlan};
 use fabric::sync::Ordering;
 
-use crate::process::{Process, ThreadLevel};
+use crate::comm::{Process, ThreadLevel};
 use crate::settings::Settings;
 
 /// Memory of a node's segment.

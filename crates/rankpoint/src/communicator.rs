@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::Result;
 use engine::comm::{Comm, create};
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
-use engine::vci::Vci;
+use engine::progress::Vci;
 
 use crate::attribute;
 use crate::errors::report;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use engine::comm::{Comm, create};
+use engine::request::RequestId;
 use engine::task::{self, Completion};
-use engine::vci::operations::RequestId;
-use engine::{Error, ErrorClass, Result, request};
+use engine::{Error, ErrorClass, Result, completion};
 
 use crate::Communicator;
 use crate::universe::{OneThread, Threads};
@@ -81,7 +81,7 @@ impl<'u, T: Threads> Future for Duplicating<'_, 'u, T> {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let (comm, mut id) = (self.comm, self.id);
         let found = comm.run("Duplicating::poll", |comm| {
-            request::test(comm.vci(), &mut id)
+            completion::test(comm.vci(), &mut id)
         });
         self.id = id;
         match found {
@@ -105,7 +105,7 @@ impl<T: Threads> Drop for Duplicating<'_, '_, T> {
         });
         if let Ok(mut task) = waiting {
             // A live request can be let go of.
-            let _ = request::let_go(vci, &mut task);
+            let _ = completion::let_go(vci, &mut task);
         }
     }
 }

@@ -10,10 +10,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use engine::completion;
 use engine::p2p::{self, Mode};
-use engine::request;
+use engine::request::RequestId;
 use engine::task::{self, Completion};
-use engine::vci::operations::RequestId;
 use engine::{Error, Result};
 
 use crate::envelope::rank_code;
@@ -139,7 +139,7 @@ impl<V: Datatype, T: Threads> OwnedRequest<'_, '_, V, T> {
         }
         let (comm, id) = (self.comm, &mut self.id);
         let found = comm.run("OwnedRequest::is_complete", |comm| {
-            request::test(comm.vci(), id)
+            completion::test(comm.vci(), id)
         });
         self.outcome = found.map(|status| status.map(Status)).transpose();
         self.outcome.is_some()
@@ -171,7 +171,7 @@ impl<V: Datatype, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
         }
         let (vci, id) = (self.comm.vci(), self.id);
         // A receive that has no message yet need not get one; what cannot be cancelled completes.
-        let _ = request::cancel_receive(vci, id);
+        let _ = completion::cancel_receive(vci, id);
         let buffer = std::mem::ManuallyDrop::new(self.buffer.take());
         let waiting = task::spawn(self.comm.comm(), async move {
             let status = Completion::new(vci, id).await;
@@ -180,7 +180,7 @@ impl<V: Datatype, T: Threads> Drop for OwnedRequest<'_, '_, V, T> {
         });
         if let Ok(mut task) = waiting {
             // A live request can be let go of.
-            let _ = request::let_go(vci, &mut task);
+            let _ = completion::let_go(vci, &mut task);
         }
     }
 }

@@ -6,9 +6,9 @@
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::comm::Comm;
+use engine::completion;
 use engine::p2p::{self, Mode, Shortcut, probe};
-use engine::request;
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::Region;
@@ -239,7 +239,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                     received
                 }
                 Err(error) => {
-                    request::cancel_receive(this.vci(), arrival)?;
+                    completion::cancel_receive(this.vci(), arrival)?;
                     this.complete(&mut arrival, call)?;
                     Err(error)
                 }
@@ -313,7 +313,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
 /// Waits for a request to the end. An error of the engine itself, which leaves the operation's fate unknown, ends the program,
 /// because the buffer could not be given back.
 pub(crate) fn complete(comm: &Comm, id: &mut RequestId, call: &'static str) -> Result<Status> {
-    let outcome = request::wait(comm.process().vci(), id, call);
+    let outcome = completion::wait(comm.process().vci(), id, call);
     if *id != RequestId::NULL {
         give_up(outcome.as_ref().err());
     }

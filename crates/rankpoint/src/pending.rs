@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 
 use engine::call::CallName;
 use engine::coll::{self, Sizes};
-use engine::vci::operations::RequestId;
-use engine::{Error, ErrorClass, Result, request, task};
+use engine::request::RequestId;
+use engine::{Error, ErrorClass, Result, completion, task};
 
 use crate::collective::{elements, end_if_unsettled, reads, writes, wrong_length};
 use crate::data::zeros;
@@ -252,7 +252,9 @@ impl<R, T: Threads> Pending<'_, '_, R, T> {
     pub fn is_complete(&mut self) -> bool {
         if self.outcome.is_none() && self.id != RequestId::NULL {
             let (comm, id) = (self.comm, &mut self.id);
-            let found = comm.run("Pending::is_complete", |comm| request::test(comm.vci(), id));
+            let found = comm.run("Pending::is_complete", |comm| {
+                completion::test(comm.vci(), id)
+            });
             self.outcome = found.map(|status| status.map(drop)).transpose();
         }
         self.outcome.is_some() || self.id == RequestId::NULL
@@ -285,7 +287,7 @@ impl<R, T: Threads> Drop for Pending<'_, '_, R, T> {
     fn drop(&mut self) {
         if self.id != RequestId::NULL {
             // A live request can be let go of; its task owns the buffers.
-            let _ = request::let_go(self.comm.vci(), &mut self.id);
+            let _ = completion::let_go(self.comm.vci(), &mut self.id);
         }
     }
 }

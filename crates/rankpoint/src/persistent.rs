@@ -13,9 +13,10 @@ use std::marker::PhantomData;
 
 use engine::Result;
 use engine::comm::Comm;
+use engine::completion;
 use engine::p2p::{Mode, persistent};
 use engine::request;
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 
 use crate::buffer::{Incoming, Lend, Outgoing, Region};
 use crate::envelope::rank_code;
@@ -230,7 +231,7 @@ impl<B, O: Outcome> Drop for Persistent<'_, B, O> {
     fn drop(&mut self) {
         if !self.is_active {
             // The scope frees what cannot be freed here.
-            let _ = request::let_go(
+            let _ = completion::let_go(
                 self.comm.process().vci(),
                 &mut self.ids.borrow_mut()[self.index],
             );
@@ -265,7 +266,7 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<O, Self>> {
         let (comm, mut id) = (self.request.comm, self.request.id());
-        let found = request::test(comm.process().vci(), &mut id);
+        let found = completion::test(comm.process().vci(), &mut id);
         if !matches!(found, Ok(None)) {
             self.request.is_active = false;
         }
@@ -293,7 +294,7 @@ impl<B> Started<'_, '_, B, Status> {
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
         let comm = self.request.comm;
-        request::cancel(comm.process().vci(), self.request.id())
+        completion::cancel(comm.process().vci(), self.request.id())
             .map_err(|error| report(comm, "Started::cancel", error))
     }
 }
@@ -318,9 +319,9 @@ pub fn start_all<'p, 'scope: 'p, B: 'p, O: Outcome + 'p>(
 /// ends the program.
 pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
     let vci = comm.process().vci();
-    let outcome = request::wait(vci, &mut { id }, call);
+    let outcome = completion::wait(vci, &mut { id }, call);
     if let Err(error) = &outcome
-        && !matches!(request::test(vci, &mut { id }), Ok(Some(_)))
+        && !matches!(completion::test(vci, &mut { id }), Ok(Some(_)))
     {
         give_up(Some(error));
     }

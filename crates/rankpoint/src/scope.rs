@@ -11,9 +11,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use engine::comm::Comm;
+use engine::completion;
+use engine::completion::Any;
 use engine::p2p::{self, Mode};
-use engine::request::{self, Any};
-use engine::vci::operations::RequestId;
+use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::{Incoming, Outgoing, Region};
@@ -126,14 +127,14 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
             }
             // A request that cannot be cancelled may be complete. What cannot be completed at once would need the other
             // ranks, which may wait for this one.
-            let _ = request::cancel_receive(vci, *id);
-            if !matches!(request::test(vci, id), Ok(Some(_))) {
+            let _ = completion::cancel_receive(vci, *id);
+            if !matches!(completion::test(vci, id), Ok(Some(_))) {
                 give_up(None);
             }
         }
         for id in planned.iter_mut().filter(|id| **id != RequestId::NULL) {
             // An inactive request can be freed.
-            let _ = request::let_go(vci, id);
+            let _ = completion::let_go(vci, id);
         }
     }
 }
@@ -241,7 +242,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
                 let outcome = complete_planned(self.comm.comm(), *id, "Communicator::scope");
                 first = first.and(outcome.map(drop));
                 // An inactive request can be freed.
-                let _ = request::let_go(self.comm.vci(), id);
+                let _ = completion::let_go(self.comm.vci(), id);
             }
         }
         first
@@ -252,7 +253,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let (started, planned) = (self.started.borrow(), self.planned.borrow());
         for &id in started.iter().chain(planned.iter()) {
             // A request that cannot be cancelled is completed instead.
-            let _ = request::cancel_receive(vci, id);
+            let _ = completion::cancel_receive(vci, id);
         }
     }
 }
@@ -286,7 +287,7 @@ impl<'scope, B> Request<'scope, B> {
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
         let vci = self.comm.process().vci();
-        let found = request::test(vci, &mut self.ids.borrow_mut()[self.index])
+        let found = completion::test(vci, &mut self.ids.borrow_mut()[self.index])
             .map_err(|error| report(self.comm, "Request::test", error))?;
         Ok(match found {
             Some(status) => Ok((Status(status), self.buffer)),
@@ -300,7 +301,7 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
-        request::cancel(self.comm.process().vci(), self.id())
+        completion::cancel(self.comm.process().vci(), self.id())
             .map_err(|error| report(self.comm, "Request::cancel", error))
     }
 
@@ -370,7 +371,7 @@ pub fn wait_any<'scope, B>(
         return Ok(None);
     };
     let mut ids: Vec<RequestId> = requests.iter().map(Request::id).collect();
-    let found = request::wait_any(comm.process().vci(), &mut ids, "wait_any");
+    let found = completion::wait_any(comm.process().vci(), &mut ids, "wait_any");
     for (request, &id) in requests.iter().zip(&ids) {
         request.ids.borrow_mut()[request.index] = id;
     }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 
 use engine::comm::{Comm, create};
-use engine::process::{Process, ThreadLevel};
+use engine::comm::{Process, ThreadLevel};
 use engine::{Error, ErrorClass, Result};
 
 use crate::{Communicator, Group, attribute};

@@ -25,8 +25,8 @@ use crate::call::CallName;
 use crate::comm::{Comm, create};
 use crate::errors::Result;
 use crate::op::Reduction;
+use crate::request::{Op, RequestId};
 use crate::task::{self, Begun, Boxed, Plan, ShortPlan, Started, go_on};
-use crate::vci::operations::{Op, RequestId};
 
 /// What each start of a plan does, as a plan itself; nothing for `None`.
 #[derive(Default)]
@@ -106,8 +106,8 @@ pub unsafe fn short_plan(
 const unsafe fn plan_of<'a, T>(op: NonNull<Op>) -> (&'a T, &'a Comm) {
     // SAFETY: the caller's promise; the request counts as pending on its communicator.
     unsafe {
-        let Op { base, comm, .. } = *op.as_ptr();
-        (&*base.cast::<T>().cast_const(), &*comm)
+        let Op { base, owner, .. } = *op.as_ptr();
+        (&*base.cast::<T>().cast_const(), Comm::of_owner(owner))
     }
 }
 
@@ -129,7 +129,10 @@ unsafe fn start_first(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise. Nothing else refers to the plan meanwhile.
     unsafe {
         let entry = op.as_ptr();
-        let (kept, comm) = (&mut *(*entry).base.cast::<Kept>(), &*(*entry).comm);
+        let (kept, comm) = (
+            &mut *(*entry).base.cast::<Kept>(),
+            Comm::of_owner((*entry).owner),
+        );
         if !comm.membership.is_settled() {
             return start_by_task(op);
         }
@@ -151,8 +154,8 @@ unsafe fn start_by_task(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
         set_kind(op, record_kind::OTHER);
-        let Op { comm, .. } = *op.as_ptr();
-        go_on((*comm).vci, (*op.as_ptr()).id(), None)
+        let Op { owner, .. } = *op.as_ptr();
+        go_on(Comm::of_owner(owner).vci, (*op.as_ptr()).id(), None)
     }
 }
 
@@ -210,7 +213,7 @@ unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Sta
             return Started::WELL;
         }
         go_on(
-            (*entry.comm).vci,
+            Comm::of_owner(entry.owner).vci,
             entry.id(),
             ManuallyDrop::into_inner(begun),
         )

@@ -17,8 +17,8 @@ use crate::comm::node::Node;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
+use crate::request::RequestId;
 use crate::task::Completion;
-use crate::vci::operations::RequestId;
 
 /// An address that a task may carry: whoever started the collective keeps the memory valid until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

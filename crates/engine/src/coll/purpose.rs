@@ -9,7 +9,7 @@ use algorithms::{
 use algorithms::shared::area_bytes;
 
 use super::choose::SHORT_BYTES;
-use crate::process::Process;
+use crate::comm::Process;
 
 /// For each purpose, the bytes from which on its operation does not go along the straight line: because the table of
 /// algorithms has it go another way, or because it would be long.

@@ -5,7 +5,7 @@ use algorithms::shared::area_bytes;
 use fabric::commons::Commons;
 use fabric::sync::Mutex;
 
-use crate::process::Process;
+use crate::comm::Process;
 
 /// Commons whose communicators are gone, at the ranks that made them.
 #[derive(Default)]

@@ -15,8 +15,8 @@ use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
 use crate::op::Reduction;
+use crate::request::RequestId;
 use crate::task::{self, Begun, Kept, new_request};
-use crate::vci::operations::RequestId;
 
 /// It waits for the others: the name of the MPI call.
 #[derive(Clone, Copy)]

@@ -19,11 +19,10 @@ use layout::SharedLayout;
 
 use super::*;
 use crate::comm::Comm;
+use crate::comm::Process;
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
-use crate::process::Process;
-use crate::request;
 use crate::settings::{Checks, Settings};
 use crate::task;
 use crate::testing::on_ranks_with;

@@ -12,11 +12,11 @@ use super::context::PENDING;
 use super::{Comm, inter};
 use crate::call::CallName;
 use crate::coll::{self, Round};
+use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::process::Process;
+use crate::request::RequestId;
 use crate::task::{block_on, spawn_collective};
-use crate::vci::operations::RequestId;
 
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;

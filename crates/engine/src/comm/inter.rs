@@ -11,9 +11,9 @@ use super::create::{
 };
 use super::{Comm, create};
 use crate::coll::{self, Round};
+use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::process::Process;
 use crate::task::block_on;
 
 /// How a leader reaches the other: a round on a communicator that both are in, or on the intercommunicator, and the other's

@@ -10,6 +10,7 @@ pub mod create;
 mod hints;
 pub mod inter;
 pub(crate) mod node;
+mod process;
 pub mod resource;
 #[cfg(test)]
 mod tests;
@@ -24,77 +25,17 @@ use crate::attr::Attributes;
 use crate::coll::Membership;
 use crate::errors::Error;
 use crate::group::{Comparison, Group};
-use crate::process::Process;
+use crate::progress::Vci;
+use crate::request::{Owner, RankMap};
 use crate::topo::Topology;
-use crate::vci::Vci;
 use crate::vci::link::Link;
 use node::Node;
 
 pub use hints::Hints;
+pub use process::{Process, ThreadLevel};
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
-
-/// From rank to process. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
-#[derive(Debug)]
-pub(crate) enum RankMap {
-    Linear {
-        offset: u32,
-        stride: u32,
-    },
-    Table {
-        peers: Box<[u32]>,
-        /// Peers and their ranks, in the order of the peers.
-        ranks: OnceLock<Box<[(u32, u32)]>>,
-    },
-}
-
-impl RankMap {
-    fn new(members: &[u32]) -> Self {
-        let offset = members.first().copied().unwrap_or(0);
-        let stride = members
-            .get(1)
-            .map_or(1, |&second| second.wrapping_sub(offset));
-        let linear = members
-            .iter()
-            .zip(0u32..)
-            .all(|(&m, rank)| m == offset.wrapping_add(stride.wrapping_mul(rank)));
-        if linear {
-            Self::Linear { offset, stride }
-        } else {
-            Self::Table {
-                peers: members.into(),
-                ranks: OnceLock::new(),
-            }
-        }
-    }
-}
-
-impl RankMap {
-    /// The rank of a peer, among `size` ranks.
-    fn rank_of(&self, peer: u32, size: u32) -> Option<u32> {
-        match self {
-            Self::Linear { offset, stride } => {
-                let (distance, stride) = (
-                    i64::from(peer) - i64::from(*offset),
-                    i64::from(*stride as i32),
-                );
-                let rank = distance.checked_div(stride)?;
-                let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
-                here.then_some(rank as u32)
-            }
-            Self::Table { peers, ranks } => {
-                let ranks = ranks.get_or_init(|| {
-                    let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
-                    pairs.sort_unstable();
-                    pairs.into()
-                });
-                let found = ranks.binary_search_by_key(&peer, |pair| pair.0).ok()?;
-                Some(ranks[found].1)
-            }
-        }
-    }
-}
 
 /// What the shortest path needs to reach a peer: the way to rank `r` of a linear map is found by one multiplication.
 pub(crate) struct Route {
@@ -153,12 +94,11 @@ pub struct Comm {
     /// which would cost the shortest path an instruction: the request of the duplicate orders the one change.
     match_base: UnsafeCell<u64>,
     pub(crate) route: Route,
-    /// Operations that name this communicator; touched under the VCI's guard only.
-    pending: UnsafeCell<u32>,
+    /// What operations on this communicator name.
+    pub(crate) owner: Owner,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
     rank: u32,
-    map: RankMap,
     pub(crate) process: &'static Process,
     group: Group,
     remote_group: Option<Group>,
@@ -229,8 +169,7 @@ impl Comm {
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
             rank: group.rank_of(process.rank()).unwrap_or(0),
-            map,
-            pending: UnsafeCell::new(0),
+            owner: Owner::new(map, addressed.size()),
             process,
             group,
             remote_group,
@@ -426,19 +365,47 @@ impl Comm {
     // TIER: short
     #[inline(always)]
     pub(crate) fn peer(&self, rank: u32) -> u32 {
-        match &self.map {
-            RankMap::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
-            RankMap::Table { peers, .. } => peers[rank as usize],
-        }
+        self.owner.peer(rank)
     }
 
     /// The rank here of a process by its world rank; -1 if it is none that can be addressed.
     #[inline]
     pub(crate) fn rank_of_peer(&self, peer: u32) -> i32 {
-        match &self.map {
-            RankMap::Linear { offset, stride: 1 } => peer.wrapping_sub(*offset) as i32,
-            map => map.rank_of(peer, self.peers).map_or(-1, |rank| rank as i32),
+        self.owner.rank_of_peer(peer)
+    }
+
+    /// What an operation on this communicator names; counts one more.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    #[inline(always)]
+    pub(crate) unsafe fn hold_operation(&self) -> &Owner {
+        // SAFETY: the caller's promise.
+        unsafe { self.owner.hold() };
+        &self.owner
+    }
+
+    /// The communicator that an operation names.
+    ///
+    /// # Safety
+    /// `owner` came from [`Self::hold_operation`], and the operation has not been released.
+    #[inline(always)]
+    pub(crate) const unsafe fn of_owner<'a>(owner: *const Owner) -> &'a Self {
+        // SAFETY: every owner is a communicator's field, and the communicator lives while it counts operations (caller).
+        unsafe {
+            &*owner
+                .byte_sub(std::mem::offset_of!(Self, owner))
+                .cast::<Self>()
         }
+    }
+
+    /// As [`Self::of_owner`] of an operation that may belong to no communicator.
+    ///
+    /// # Safety
+    /// As there, if `owner` is not null.
+    pub(crate) unsafe fn of_owner_if_any<'a>(owner: *const Owner) -> Option<&'a Self> {
+        // SAFETY: passed on.
+        (!owner.is_null()).then(|| unsafe { Self::of_owner(owner) })
     }
 
     /// A tag for the next collective operation; all members draw the same sequence.
@@ -466,26 +433,6 @@ impl Comm {
         drawn
     }
 
-    /// Counts one more operation that names this communicator.
-    ///
-    /// # Safety
-    /// The caller holds the guard of this communicator's VCI.
-    #[inline(always)]
-    pub(crate) unsafe fn hold_operation(&self) {
-        // SAFETY: the guard makes the access exclusive.
-        unsafe { *self.pending.get() += 1 };
-    }
-
-    /// Undoes [`Self::hold_operation`].
-    ///
-    /// # Safety
-    /// The caller holds the guard of this communicator's VCI.
-    #[inline(always)]
-    pub(crate) unsafe fn release_operation(&self) {
-        // SAFETY: the guard makes the access exclusive.
-        unsafe { *self.pending.get() -= 1 };
-    }
-
     /// Whether the program has requests of it, which can fail after it was freed.
     pub fn has_requests(&self) -> bool {
         self.has_plans.load(Ordering::Relaxed) || !self.is_idle()
@@ -495,7 +442,7 @@ impl Comm {
     pub(crate) fn is_idle(&self) -> bool {
         let _guard = self.vci.enter();
         // SAFETY: under the guard.
-        unsafe { *self.pending.get() == 0 }
+        unsafe { self.owner.is_idle() }
     }
 
     /// Marks the communicator freed (MPI_Comm_free); it disappears when its pending operations are complete.

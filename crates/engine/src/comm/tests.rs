@@ -9,10 +9,10 @@ use fabric::sync::Ordering;
 use super::create::{UNDEFINED, create_from_group, create_group, dup, idup, split};
 use super::{Comm, create, inter};
 use crate::coll;
+use crate::comm::Process;
+use crate::completion;
 use crate::errors::ErrorClass;
 use crate::group::{Comparison, Group};
-use crate::process::Process;
-use crate::request;
 use crate::task::block_on;
 use crate::testing::on_ranks;
 
@@ -105,7 +105,7 @@ fn reports_know_names_and_origins_until_a_communicator_is_gone() {
         }
         let again = create_from_group(process, &group, "again", "MPI_Comm_create_from_group");
         let (again, mut request) = idup(&again.unwrap().unwrap()).unwrap();
-        request::wait(process.vci(), &mut request, "test").unwrap();
+        completion::wait(process.vci(), &mut request, "test").unwrap();
         assert!(tell(&again).unwrap().starts_with("dup of context "));
     });
 }
@@ -139,7 +139,7 @@ fn nonblocking_duplicates_agree_while_others_do() {
             started.reverse();
         }
         for (_, request) in &mut started {
-            request::wait(process.vci(), request, "test").unwrap();
+            completion::wait(process.vci(), request, "test").unwrap();
         }
         if process.rank() % 2 == 1 {
             started.reverse();
@@ -347,7 +347,7 @@ fn many_nonblocking_duplicates_are_under_way_at_once() {
         for turn in 0..300 {
             // Each rank waits in another order.
             let index = (turn * 7 + process.rank() as usize * 100) % 300;
-            request::wait(process.vci(), &mut started[index].1, "test").unwrap();
+            completion::wait(process.vci(), &mut started[index].1, "test").unwrap();
         }
         let contexts: std::collections::HashSet<u32> =
             started.iter().map(|(comm, _)| comm.context()).collect();

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use layout::{Layout, SharedLayout};
 
+use super::Memory;
 use super::contents::{Combiner, Contents, Old, Olds};
 use super::predefined::Predefined;
 use super::sequence::Typed;
 use crate::attr::Attributes;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::p2p::Memory;
 
 /// A datatype. Shared by reference: types made of it and operations under way keep it alive after MPI_Type_free.
 pub struct Datatype {

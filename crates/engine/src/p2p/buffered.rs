@@ -14,7 +14,7 @@ use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol;
-use crate::vci::operations::{RequestId, flag};
+use crate::request::{RequestId, flag};
 
 /// MPI_BSEND_OVERHEAD.
 pub const OVERHEAD_BYTES: usize = 512;
@@ -152,7 +152,7 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
 /// # Errors
 /// MPI_ERR_BUFFER when no buffer is attached.
 pub fn flush(
-    process: &'static crate::process::Process,
+    process: &'static crate::comm::Process,
     buffer: &AttachedBuffer,
     call: &'static str,
 ) -> Result<()> {

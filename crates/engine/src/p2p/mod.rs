@@ -5,7 +5,6 @@
 //! Completing is [`crate::request`]'s work.
 
 pub mod buffered;
-mod memory;
 pub mod persistent;
 pub mod probe;
 mod short;
@@ -15,18 +14,18 @@ use fabric::ring::SHORT_BYTES;
 use layout::SharedLayout;
 
 use crate::comm::Comm;
+use crate::completion;
 use crate::datatype::Types;
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, cell, eager};
 use crate::request;
+use crate::request::{OpIndex, RequestId, Role, flag};
 use crate::task::Completion;
 use crate::vci::VciState;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 
-pub use memory::Memory;
-use memory::stage;
+pub use crate::datatype::Memory;
 pub use short::{
     Shortcut, exchange_soon, post_short, receive_posted, receive_soon, send_plain, send_short, wake,
 };
@@ -242,12 +241,11 @@ pub(crate) fn new_send(
 
 /// Fills in what sends and receives have in common.
 #[inline(always)]
-fn describe(op: &mut crate::vci::operations::Op, comm: &Comm, memory: Memory<'_>) {
+fn describe(op: &mut crate::request::Op, comm: &Comm, memory: Memory<'_>) {
     op.base = memory.base;
     op.record.bytes = memory.bytes as u64;
-    op.comm = comm;
     // SAFETY: callers hold the guard of the communicator's VCI (they have its state).
-    unsafe { comm.hold_operation() };
+    op.owner = unsafe { comm.hold_operation() };
     if let Some((layout, count)) = memory.layout {
         op.extra.get_or_insert_default().layout = Some((layout.clone(), count));
     }
@@ -347,8 +345,8 @@ pub unsafe fn isendrecv(
     let departure = match unsafe { isend(comm, send.0, send.1, send.2, Mode::Standard) } {
         Ok(id) => id,
         Err(error) => {
-            request::cancel_receive(comm.vci, arrival)?;
-            request::let_go(comm.vci, &mut { arrival })?;
+            completion::cancel_receive(comm.vci, arrival)?;
+            completion::let_go(comm.vci, &mut { arrival })?;
             return Err(error);
         }
     };
@@ -446,4 +444,18 @@ pub(crate) fn check_tag(tag: i32, any_allowed: bool) -> Result<()> {
         tag,
         format!("0..{TAG_UPPER_BOUND}{wild}"),
     ))
+}
+
+/// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
+#[inline(never)]
+fn stage(state: &mut VciState, index: OpIndex, memory: Memory<'_>) -> Result<()> {
+    match Staged::of(memory) {
+        Ok(None) => {}
+        Ok(staged) => state.ops.op_mut(index).extra.get_or_insert_default().staged = staged,
+        Err(error) => {
+            state.retire(index);
+            return Err(error);
+        }
+    }
+    Ok(())
 }

@@ -11,13 +11,14 @@ use super::{
     send_at_once,
 };
 use crate::comm::Comm;
+use crate::completion;
 use crate::errors::Result;
+use crate::progress::{Guard, Vci};
 use crate::protocol;
-use crate::request::{self, NO_PEER};
+use crate::request::NO_PEER;
+use crate::request::{Op, OpIndex, RequestId, Role, flag};
 use crate::task::{Started, go_on};
 use crate::vci::matching::Key;
-use crate::vci::operations::{Op, OpIndex, RequestId, Role, flag};
-use crate::vci::{Guard, Vci};
 
 /// Describes a send that [`start`] starts.
 ///
@@ -105,11 +106,11 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     let mut guard = vci.enter();
     let state = &mut *guard;
     let Some(index) = state.ops.find(id) else {
-        return Err(request::not_startable(state, id));
+        return Err(completion::not_startable(state, id));
     };
     let op = state.ops.op_mut(index);
     if !op.has(flag::PERSISTENT) || op.record.kind != record_kind::INACTIVE {
-        return Err(request::not_startable(state, id));
+        return Err(completion::not_startable(state, id));
     }
     op.error = 0;
     op.record.flags &= !flag::CANCELLED;
@@ -169,7 +170,7 @@ const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
 // TIER: short
 #[inline(always)]
 pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
-    let op = vci.enter_alone().ops.named_anew(id)?;
+    let op = vci.enter_unlocked().ops.named_anew(id)?;
     // SAFETY: entries never move, and nobody refers to this one.
     unsafe {
         if op.as_ref().state() != INACTIVE {
@@ -186,7 +187,7 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
 // TIER: short
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
-    let mut guard = vci.enter_alone();
+    let mut guard = vci.enter_unlocked();
     let Some(op) = guard.ops.named_by_index(id) else {
         return false;
     };
@@ -220,7 +221,7 @@ impl Entry {
     // TIER: short
     #[inline(always)]
     pub fn inactive(vci: &Vci, id: RequestId) -> Option<Self> {
-        let mut guard = vci.enter_alone();
+        let mut guard = vci.enter_unlocked();
         let op = guard.ops.named_by_index(id)?;
         (op.state() == INACTIVE).then(|| Self(NonNull::from(op)))
     }
@@ -283,7 +284,7 @@ fn start_collective(vci: &Vci, id: RequestId) {
 fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
     let state = &mut *guard;
     let op = state.ops.op_mut(index);
-    let (comm, target, base, bytes) = (op.comm, op.target, op.base, op.record.bytes as usize);
+    let (owner, target, base, bytes) = (op.owner, op.target, op.base, op.record.bytes as usize);
     let tag = state.ops.record(index).match_word as u32 as i32;
     let extra = state.ops.op(index).extra.as_ref();
     let layout = extra.and_then(|extra| extra.layout.clone());
@@ -291,7 +292,7 @@ fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
     state.complete(index);
     drop(guard);
     // SAFETY: the communicator lives while this persistent request counts as pending on it.
-    let comm = unsafe { &*comm };
+    let comm = unsafe { Comm::of_owner(owner) };
     let dest = comm.rank_of_peer(target) as u32;
     let layout = layout.as_ref().map(|(layout, count)| (layout, *count));
     super::buffered::isend(

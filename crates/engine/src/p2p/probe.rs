@@ -10,8 +10,8 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::eager;
 use crate::request::Status;
+use crate::request::{OpIndex, RequestId, Role, flag};
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, RequestId, Role, flag};
 use crate::vci::{Awaited, VciState};
 
 /// A message taken by a matched probe: the id of its entry, or none for MPI_PROC_NULL.
@@ -139,9 +139,8 @@ fn take(state: &mut VciState, comm: &Comm, key: Key) -> Option<(Message, Status)
     let status = status_of(state, comm, index);
     let op = state.ops.op_mut(index);
     op.record.flags |= flag::PROBED;
-    op.comm = comm;
     // SAFETY: the caller holds the guard of this VCI.
-    unsafe { comm.hold_operation() };
+    op.owner = unsafe { comm.hold_operation() };
     Some((Message(state.ops.id(index)), status))
 }
 
@@ -164,7 +163,7 @@ fn status_of(state: &VciState, comm: &Comm, index: OpIndex) -> Status {
 /// # Safety
 /// As for [`super::irecv`].
 pub unsafe fn imrecv(
-    process: &'static crate::process::Process,
+    process: &'static crate::comm::Process,
     memory: Memory<'_>,
     message: Message,
 ) -> Result<RequestId> {
@@ -193,22 +192,19 @@ pub unsafe fn imrecv(
         ));
     };
     // SAFETY: `take` stored the communicator and counted the message as pending on it.
-    let comm = unsafe { &*state.ops.op(index).comm };
+    let comm = unsafe { Comm::of_owner(state.ops.op(index).owner) };
     let receive = new_receive(state, comm, memory)?;
     // SAFETY: the guard is held; this undoes `take`'s hold.
-    unsafe { comm.release_operation() };
-    state.ops.op_mut(index).comm = std::ptr::null();
+    unsafe { comm.owner.release() };
+    state.ops.op_mut(index).owner = std::ptr::null();
     eager::deliver_kept(state, index, receive);
     Ok(state.ops.id(receive))
 }
 
 /// The communicator a probed message belongs to, for error handling.
-pub fn comm_of(
-    process: &'static crate::process::Process,
-    message: Message,
-) -> Option<&'static Comm> {
+pub fn comm_of(process: &'static crate::comm::Process, message: Message) -> Option<&'static Comm> {
     let guard = process.vci().enter();
     let index = guard.ops.find(message.0)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
-    unsafe { guard.ops.op(index).comm.as_ref() }
+    unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }
 }

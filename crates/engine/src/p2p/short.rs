@@ -10,12 +10,13 @@ use fabric::ring::SHORT_BYTES;
 
 use super::{CHECKED, Memory, send_at_once};
 use crate::comm::Comm;
+use crate::completion;
 use crate::errors::Result;
 use crate::protocol::{cell, eager};
-use crate::request::{self, Status};
+use crate::request::Status;
+use crate::request::{OpIndex, RequestId, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, RequestId, Role};
 
 /// Messages that are taken without a look at other rings at most.
 const IN_A_ROW: u64 = 256;
@@ -98,7 +99,7 @@ pub unsafe fn send_plain(comm: &Comm, base: *const u8, bytes: usize, dest: i32, 
     }
     let (peer, word) = (comm.route.peer(dest as u32), comm.match_base() | tag as u64);
     // SAFETY: the caller's promise.
-    unsafe { eager::send_plain(&mut comm.vci.enter_alone(), peer, word, base, bytes) }
+    unsafe { eager::send_plain(&mut comm.vci.enter_unlocked(), peer, word, base, bytes) }
 }
 
 /// Takes a message that is there or comes in a moment, without an operation: one of contiguous bytes that lies in the ring as a whole,
@@ -120,7 +121,7 @@ pub unsafe fn receive_soon(
     if memory.layout.is_some() || !comm.vci.tasks.is_empty() {
         return None;
     }
-    let mut guard = comm.vci.enter_alone();
+    let mut guard = comm.vci.enter_unlocked();
     let key = Key {
         word: comm.match_base() | tag as u64,
         peer: comm.route.peer(source as u32),
@@ -156,7 +157,7 @@ pub unsafe fn exchange_soon(
         comm.match_base() | send.2 as u64,
     );
     // SAFETY: the caller's promise.
-    if !unsafe { send_at_once(&mut comm.vci.enter_alone(), send.0, peer, word) } {
+    if !unsafe { send_at_once(&mut comm.vci.enter_unlocked(), send.0, peer, word) } {
         return None;
     }
     // SAFETY: as above.
@@ -232,7 +233,7 @@ pub unsafe fn post_short(
         cold_path();
         return None;
     }
-    let mut guard = comm.vci.enter_alone();
+    let mut guard = comm.vci.enter_unlocked();
     let state = &mut *guard;
     if !state.unexpected.is_empty() {
         return None;
@@ -241,9 +242,9 @@ pub unsafe fn post_short(
         .ops
         .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
     op.record.stamp_ms = state.node.now_ms();
-    (op.base, op.record.bytes, op.comm) = (base, bytes as u64, comm);
+    (op.base, op.record.bytes) = (base, bytes as u64);
     // SAFETY: the guard of the communicator's VCI is held.
-    unsafe { comm.hold_operation() };
+    op.owner = unsafe { comm.hold_operation() };
     let key = Key {
         word: comm.match_base() | tag as u64,
         peer: comm.route.peer(source as u32),
@@ -263,8 +264,8 @@ pub unsafe fn post_short(
 #[inline(always)]
 pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
     let index = OpIndex(id.0 as u32);
-    match request::wait_received_at(comm.vci, index, call)? {
+    match completion::wait_received_at(comm.vci, index, call)? {
         Some(status) => Ok(status),
-        None => request::take_outcome(&mut comm.vci.enter_alone(), index),
+        None => completion::take_outcome(&mut comm.vci.enter_unlocked(), index),
     }
 }

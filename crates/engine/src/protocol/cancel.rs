@@ -10,9 +10,9 @@
 use fabric::board::kind as record_kind;
 
 use super::{cell, eager, early, named_by_peer, send_control};
+use crate::request::{OpIndex, Role, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
-use crate::vci::operations::{OpIndex, Role, flag};
 
 /// Cancels a receive that has not matched; nothing else.
 pub(crate) fn cancel_receive(state: &mut VciState, index: OpIndex) {

@@ -8,7 +8,7 @@ use fabric::ring::hand_over;
 
 use super::{publish_wishes, ways};
 use crate::caches;
-use crate::vci::operations::{Op, OpIndex};
+use crate::request::{Op, OpIndex};
 use crate::vci::{Reading, VciState};
 
 /// Copies bytes `[position, position + bytes)` of a send to a piece at `target`; returns the ticks that it took where they are

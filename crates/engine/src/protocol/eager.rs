@@ -15,10 +15,10 @@ use super::{
     cell, consume, fill_piece, first_aux, is_contiguous, is_plain, note_arrival, note_message,
     pack_piece, piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
+use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, Role};
 
 /// Most bytes that a message may claim to have when it comes this way: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;
@@ -237,7 +237,7 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
         let extra = &mut state.ops.op_mut(index).extra;
         extra.get_or_insert_default().heading = Some(heading);
     }
-    state.ops.op_mut(index).comm = std::ptr::null();
+    state.ops.op_mut(index).owner = std::ptr::null();
     state.unexpected.push(&mut state.ops, index, key);
     state.count(Counter::ReceivesUnexpected);
     Some(index)

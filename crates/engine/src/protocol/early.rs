@@ -16,9 +16,9 @@ use fabric::counters::Counter;
 
 use super::rendezvous::{self, copy_piece, piece_bytes};
 use super::{cell, first_aux, is_contiguous, is_read, note_arrival, pack_piece, send_control};
+use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
-use crate::vci::operations::{OpIndex, Role};
 
 /// Bytes that a sender sends before it is asked: what takes it about as long as the answer takes to come, and some.
 const EARLY_BYTES: usize = 64 << 10;

@@ -14,21 +14,18 @@
 //! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
 //! the receiver's own buffer.
 
+mod backlog;
 pub(crate) mod cancel;
 mod copies;
 pub(crate) mod eager;
 mod early;
 pub(crate) mod rendezvous;
-mod spare;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 use copies::{copy, fill_piece, pack_piece, unpack_piece};
 pub(crate) use copies::{is_contiguous, pack, unpack};
-pub(crate) use spare::Spare;
 use std::ptr::NonNull;
-pub(crate) use ways::Ways;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
@@ -36,10 +33,11 @@ use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
 
 use crate::datatype::Heading;
 use crate::errors::Result;
+use crate::request::{Op, OpIndex, RequestId, flag};
 use crate::vci::link::Queued;
 use crate::vci::matching::Key;
-use crate::vci::operations::{Op, OpIndex, RequestId, flag};
-use crate::vci::{Reading, VciState};
+use crate::vci::ways;
+use crate::vci::{Reading, VciState, Ways};
 
 /// In what a receiver wishes ([`Ways::wishes`]): its receives have been there before the messages lately, so that also messages
 /// that might be sent at once may be described.

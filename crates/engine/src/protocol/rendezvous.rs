@@ -19,9 +19,9 @@ use super::{
     note_arrival, note_message, pack, pack_piece, piece_at, publish_wishes, release_piece,
     send_control, unpack, unpack_piece,
 };
+use crate::request::{Op, OpIndex, Role};
 use crate::vci::link::{CrossCopy, Streams, TURN_BYTES};
 use crate::vci::matching::Key;
-use crate::vci::operations::{Op, OpIndex, Role};
 use crate::vci::{Reading, VciState};
 
 /// Bytes read at a time from a peer's memory when they must be unpacked.

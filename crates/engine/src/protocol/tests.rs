@@ -11,10 +11,10 @@ use fabric::cross_copy::{self, Remote};
 use layout::{Layout, SharedLayout};
 
 use crate::ErrorClass;
+use crate::comm::Process;
+use crate::completion::{test, wait};
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::p2p::{Memory, Mode, irecv, isend};
-use crate::process::Process;
-use crate::request::{test, wait};
 use crate::testing::on_ranks;
 
 /// What arrives of a message to oneself, and how the receive ended.

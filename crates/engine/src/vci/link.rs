@@ -15,9 +15,9 @@ use fabric::ring::{RingPlace, RingReceiver, RingSender};
 use fabric::segment::Segment;
 use fabric::sync::{AtomicU32, Ordering};
 
-use super::operations::OpIndex;
 use crate::datatype::Heading;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::request::OpIndex;
 
 /// The way to one peer. One cache line: all that a short send touches beside the cell. All-zero is a way without a ring.
 #[repr(C, align(64))]

@@ -9,7 +9,7 @@
 
 use fabric::board::{ANY_PEER, ANY_TAG};
 
-use super::operations::{Op, OpIndex, Operations, Role, flag};
+use crate::request::{Op, OpIndex, Operations, Role, flag};
 
 /// What a message is matched by: context id and tag in one word, and the sender's (or any) world rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -163,7 +163,7 @@ impl Next<'_> {
             membership.last_whole.store(turn, Ordering::Relaxed);
         }
         comm.count_collective();
-        comm.vci.enter_alone().count(Counter::SharedTurns);
+        comm.vci.enter_unlocked().count(Counter::SharedTurns);
         Some(())
     }
 }
@@ -291,7 +291,7 @@ impl Encounter<'_> {
         // SAFETY: there is one for each member.
         let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
         if doorbell::ring(&board.asleep, self.shared.senders_fence()) {
-            self.comm.vci.enter_alone().count(Counter::Wakes);
+            self.comm.vci.enter_unlocked().count(Counter::Wakes);
         }
     }
 

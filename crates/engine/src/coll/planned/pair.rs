@@ -19,8 +19,8 @@ use crate::coll::purpose::stamped;
 use crate::coll::shown::AtOnce;
 use crate::coll::step::{Going, Needs, Rest, Show, Step, Wakes, copy};
 use crate::op::{Kernel, Reduction};
+use crate::request::Op;
 use crate::task::{ShortPlan, Started};
-use crate::vci::operations::Op;
 
 /// A start of a member that shows `S` and then does `A`.
 #[repr(C)]
@@ -383,7 +383,7 @@ unsafe fn start<S: Shows, A: Does>(op: NonNull<Op>) -> Started {
     }
     comm.membership.set_drawn(turn);
     comm.count_collective();
-    comm.vci.enter_alone().count(Counter::SharedTurns);
+    comm.vci.enter_unlocked().count(Counter::SharedTurns);
     let spot = pair.lane.at(turn);
     if S::ANYTHING {
         // SAFETY: the program leaves its buffers alone while the request is active.

@@ -3,6 +3,7 @@
 //! that its peers set when they are through, and enters MPI again only then.
 
 use crate::call::CallName;
+use crate::completion;
 use std::time::{Duration, Instant};
 
 use algorithms::Table;
@@ -49,14 +50,14 @@ fn is_received_meanwhile(settings: &Settings, time: Duration) -> bool {
         if process.rank() == 0 {
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe { isend(world, all, 1, 3, Mode::Standard) }.unwrap();
-            request::wait(vci, &mut request, "test").unwrap();
+            completion::wait(vci, &mut request, "test").unwrap();
             sent.store(1, Ordering::Release);
             return true;
         }
         // SAFETY: as above.
         let mut request = unsafe { irecv(world, all, 0, 3) }.unwrap();
         let meanwhile = computes_until(&sent, 1, time);
-        let status = request::wait(vci, &mut request, "test").unwrap();
+        let status = completion::wait(vci, &mut request, "test").unwrap();
         assert_eq!(status.bytes, LONGS as u64 * 8);
         assert!(memory.iter().all(|&long| long == -7));
         meanwhile
@@ -94,12 +95,12 @@ fn large_messages_leave_while_the_sender_computes() {
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe { isend(world, all, 0, 3, Mode::Standard) }.unwrap();
             assert!(computes_until(&received, 1, LONG_TIME));
-            request::wait(vci, &mut request, "test").unwrap();
+            completion::wait(vci, &mut request, "test").unwrap();
             return;
         }
         // SAFETY: as above.
         let mut request = unsafe { irecv(world, all, 1, 3) }.unwrap();
-        request::wait(vci, &mut request, "test").unwrap();
+        completion::wait(vci, &mut request, "test").unwrap();
         received.store(1, Ordering::Release);
         assert!(memory.iter().all(|&long| long == 1));
     });
@@ -120,7 +121,7 @@ fn is_reduced_meanwhile(settings: &Settings, size: u32, count: usize, time: Dura
         let work = allreduce(comm.clone(), given.block(), result.block(), sum());
         let mut request = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
         let meanwhile = rank != busy || computes_until(&through, size - 1, time);
-        request::wait(process.vci(), &mut request, "test").unwrap();
+        completion::wait(process.vci(), &mut request, "test").unwrap();
         through.fetch_add(1, Ordering::Release);
         let expected = |index| (0..size).map(|rank| value(rank, index)).sum::<i64>();
         let values = result.values();
@@ -196,7 +197,7 @@ fn operations_of_the_user_run_meanwhile() {
                 std::thread::yield_now();
             }
         }
-        request::wait(process.vci(), &mut request, "test").unwrap();
+        completion::wait(process.vci(), &mut request, "test").unwrap();
         through.fetch_add(1, Ordering::Release);
         let sums: Vec<i64> = (0..5)
             .map(|index| value(0, index) + value(1, index))

@@ -4,6 +4,7 @@
 use super::*;
 use crate::call::CallName;
 use crate::comm::create;
+use crate::completion;
 use crate::errors::Error;
 
 fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
@@ -177,8 +178,8 @@ fn nonblocking_ones_are_compared_too() {
         let mut wrong = task::spawn_collective(&comm, CallName::of("MPI_Ibcast"), work).unwrap();
         let mut right =
             task::spawn_collective(&comm, CallName::OTHER, barrier(comm.clone())).unwrap();
-        request::wait(process.vci(), &mut right, "test").unwrap();
-        let error = request::wait(process.vci(), &mut wrong, "test").unwrap_err();
+        completion::wait(process.vci(), &mut right, "test").unwrap();
+        let error = completion::wait(process.vci(), &mut wrong, "test").unwrap_err();
         tells(
             &error,
             ErrorClass::ERR_ROOT,
@@ -206,7 +207,7 @@ fn one_that_is_under_way_does_not_change_what_the_next_one_is() {
                     process,
                     allreduce(comm.clone(), block.clone(), block, sum()),
                 );
-                request::wait(process.vci(), &mut request, "test").unwrap();
+                completion::wait(process.vci(), &mut request, "test").unwrap();
                 let size = i64::from(size);
                 assert_eq!((first, second), ([size], [2 * size]));
                 comm.free();

@@ -3,14 +3,15 @@
 //! order at each rank.
 
 use crate::call::CallName;
+use crate::completion;
 use algorithms::{Algorithm, Operation, Table};
 use fabric::sync::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::comm::create::{dup, split};
 use crate::p2p::Memory;
+use crate::request::RequestId;
 use crate::settings::VirtualNodes;
-use crate::vci::operations::RequestId;
 
 /// Numbers that are the same at all ranks (a linear congruence).
 struct Dice(u64);
@@ -280,7 +281,7 @@ fn mix(seeds: std::ops::Range<u64>, settings: &Settings) {
                 let mut own = Dice(seed * 100 + u64::from(rank));
                 while !started.is_empty() {
                     let mut one = started.swap_remove(own.below(started.len()));
-                    request::wait(process.vci(), &mut one.request, "test").unwrap();
+                    completion::wait(process.vci(), &mut one.request, "test").unwrap();
                     assert_eq!(one.result.values(), one.expected, "seed {seed}");
                 }
             }

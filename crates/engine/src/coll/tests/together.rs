@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::call::CallName;
+use crate::completion;
 
 /// Members start several collectives and complete them in different orders.
 #[test]
@@ -34,7 +35,7 @@ fn nonblocking_collectives_do_not_mix() {
                 requests.reverse();
             }
             for request in &mut requests {
-                request::wait(vci, request, "test").unwrap();
+                completion::wait(vci, request, "test").unwrap();
             }
             for (numbers, &count) in buffers.iter().zip(&counts).take(3) {
                 let expected: Vec<i64> = (0..count)

@@ -8,13 +8,13 @@ use layout::{Layout, SharedLayout};
 
 use super::DESCRIBED_AFTER_WASTE;
 use crate::ErrorClass;
+use crate::comm::Process;
+use crate::completion::{cancel, wait};
 use crate::p2p::probe::probe;
 use crate::p2p::{Memory, Mode, irecv, isend};
-use crate::process::Process;
-use crate::request::{cancel, wait};
+use crate::request::RequestId;
 use crate::settings::Settings;
 use crate::testing::on_ranks_with;
-use crate::vci::operations::RequestId;
 
 const DATA: i32 = 5;
 const WORD: i32 = 6;

@@ -67,9 +67,9 @@ mod tests {
     use fabric::counters::Counter;
 
     use super::*;
+    use crate::progress::wait::tests::{receive, send};
     use crate::settings::Settings;
     use crate::testing::on_ranks_with;
-    use crate::vci::wait::tests::{receive, send};
 
     #[test]
     fn ranks_among_strangers_sleep_instead_of_yielding() {

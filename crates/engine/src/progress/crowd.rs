@@ -65,9 +65,9 @@ mod tests {
     use fabric::counters::Counter;
     use fabric::os;
 
+    use crate::comm::{Process, ThreadLevel};
+    use crate::completion::wait;
     use crate::p2p::{Memory, Mode, irecv, isend};
-    use crate::process::{Process, ThreadLevel};
-    use crate::request::wait;
     use crate::settings::Settings;
     use crate::testing::{on_ranks_at_level, on_ranks_with};
 

@@ -5,8 +5,6 @@
 //! while another could use it makes both slower. The fast stage writes nothing; what the launcher reads about a waiting rank
 //! is written when a wait turns out to be long.
 
-mod polls;
-
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,27 +16,27 @@ use fabric::segment::Segment;
 use fabric::sync::{AtomicU64, Ordering, spin_loop};
 
 use super::crowd::Crowd;
-use super::operations::{OpIndex, Role};
 use super::yields::{Neighbour, Yields};
-use super::{Awaited, Guard, Vci, VciState};
+use super::{Guard, Polled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
+use crate::request::{OpIndex, Role};
 use crate::settings::Settings;
-use crate::task::Polled;
+use crate::vci::{Awaited, VciState};
 
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
 const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
 
 /// The waiting policy of a rank.
-pub(crate) struct Waiting {
+pub(crate) struct WaitPolicy {
     segment: Arc<Segment>,
     me: u32,
     /// Where this rank has a core of its own, if so.
     alone: Patience,
     /// Where it has none.
-    crowded: Patience,
-    short_polls: u32,
+    pub(super) crowded: Patience,
+    pub(super) short_polls: u32,
     /// Whether ranks outnumber cores.
-    is_crowded: bool,
+    pub(super) is_crowded: bool,
     pub(super) crowd: Crowd,
     sleep_limit: Duration,
     /// When this rank first saw that another one is dead.
@@ -51,12 +49,12 @@ pub(crate) struct Waiting {
 
 /// How often a wait that goes on does a thing before it does the next.
 #[derive(Clone, Copy)]
-struct Patience {
-    polls: u64,
-    yields: u64,
+pub(super) struct Patience {
+    pub(super) polls: u64,
+    pub(super) yields: u64,
 }
 
-impl Waiting {
+impl WaitPolicy {
     pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Self {
         let header = segment.header();
         let crowded = header.local_ranks > header.cores;
@@ -119,7 +117,7 @@ impl Waiting {
 
     /// Whether the launcher has found that others take much of this core's time. Where ranks outnumber cores a rank cannot tell them from
     /// other ranks by itself.
-    fn is_among_strangers(&self) -> bool {
+    pub(super) fn is_among_strangers(&self) -> bool {
         let board = self.segment.board(self.me);
         board.strangers.load(Ordering::Relaxed) != 0
     }
@@ -343,7 +341,7 @@ impl Vci {
         let awaited = guard.awaited?;
         let index = guard.ops.take(Role::Task, awaited.kind).ok()?;
         let stamp = guard.node.now_ms();
-        guard.ops.op_mut(index).comm = std::ptr::null();
+        guard.ops.op_mut(index).owner = std::ptr::null();
         let record = guard.ops.record_mut(index);
         record.match_word = awaited.match_word;
         record.peer = awaited.peer;
@@ -484,12 +482,12 @@ pub(super) mod tests {
     use fabric::counters::Counter;
     use fabric::os;
 
+    use crate::comm::Process;
+    use crate::completion::{test, wait};
     use crate::p2p::{Memory, Mode, irecv, isend};
-    use crate::process::Process;
-    use crate::request::{test, wait};
+    use crate::request::RequestId;
     use crate::settings::Settings;
     use crate::testing::on_ranks_with;
-    use crate::vci::operations::RequestId;
 
     const QUESTIONS: u64 = 100;
 
@@ -514,11 +512,11 @@ pub(super) mod tests {
         wait(process.vci(), &mut request, "test").unwrap();
     }
 
-    pub(in crate::vci) fn receive(process: &'static Process, peer: u32, tag: i32) {
+    pub(in crate::progress) fn receive(process: &'static Process, peer: u32, tag: i32) {
         end(process, start_receiving(process, &mut 0, peer, tag));
     }
 
-    pub(in crate::vci) fn send(process: &'static Process, peer: u32, tag: i32) {
+    pub(in crate::progress) fn send(process: &'static Process, peer: u32, tag: i32) {
         let mut word = 0;
         let memory = Memory::contiguous(&raw mut word, 1);
         // SAFETY: the word outlives the request.

@@ -3,37 +3,16 @@
 //!
 //! The calls work on slices of [`RequestId`]s in place, which is what an array of MPI_Request is in C.
 
-mod status;
-
 use fabric::board::kind as record_kind;
 
 use crate::call::CallName;
 use crate::comm::Comm;
+use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::process::Process;
+use crate::progress::Vci;
 use crate::protocol::cancel;
-use crate::vci::operations::{OpIndex, RequestId, Role, flag};
-use crate::vci::{Vci, VciState};
-
-pub use status::Status;
-pub(crate) use status::take_received;
-use status::{Standing, standing, status_of};
-
-/// Peer of an operation with MPI_PROC_NULL.
-pub(crate) const NO_PEER: u32 = u32::MAX - 1;
-
-/// The error of a request that is no live request.
-#[cold]
-pub(crate) fn stale(id: RequestId) -> Error {
-    let (value, expected) = match id {
-        RequestId::NULL => ("MPI_REQUEST_NULL".to_owned(), "a request"),
-        _ => (
-            format!("{:#x}, freed or never a request", id.0),
-            "an active request or MPI_REQUEST_NULL",
-        ),
-    };
-    Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
-}
+use crate::request::{OpIndex, RequestId, Role, Status, flag, stale};
+use crate::vci::{Standing, VciState, finish, finish_at, standing, status_of, take_received};
 
 /// The error of a start of what cannot be started: a request that is not persistent, or is active, or none.
 #[cold]
@@ -74,47 +53,6 @@ fn describe(state: &VciState, id: RequestId) -> Option<String> {
         _ => "a receive",
     };
     Some(kind.to_owned())
-}
-
-/// Takes the status of a complete request and frees it, or makes it inactive if it is persistent; the handle becomes null
-/// in the first case. Also gives the text of its error.
-pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, String) {
-    if id.is_ended() {
-        *id = RequestId::NULL;
-        return (Status::EMPTY, String::new());
-    }
-    let Some(index) = state.ops.find(*id) else {
-        return (Status::EMPTY, String::new());
-    };
-    finish_at(state, index, id)
-}
-
-/// As [`finish`] for the operation with this index.
-#[inline]
-fn finish_at(state: &mut VciState, index: OpIndex, id: &mut RequestId) -> (Status, String) {
-    if let Some(status) = take_received(state, index) {
-        *id = RequestId::NULL;
-        return (status, String::new());
-    }
-    let status = status_of(state, index);
-    let mut text = String::new();
-    if status.error != 0
-        && let Some(extra) = state.ops.op_mut(index).extra.as_mut()
-    {
-        text = std::mem::take(&mut extra.error_text);
-    }
-    if state.ops.op(index).has(flag::PERSISTENT) {
-        let op = state.ops.op_mut(index);
-        op.record.kind = record_kind::INACTIVE;
-        op.error = 0;
-        if op.role() == Role::Task {
-            op.set_planned(true);
-        }
-    } else {
-        state.retire(index);
-        *id = RequestId::NULL;
-    }
-    (status, text)
 }
 
 /// Takes the outcome of a complete receive and frees it.
@@ -181,7 +119,7 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
 /// Waits for a receive, below MPI_THREAD_MULTIPLE; `None` if it is another request, or if there is more to say of it, which [`wait`] does.
 #[inline]
 pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
-    let mut guard = vci.enter_alone();
+    let mut guard = vci.enter_unlocked();
     let op = guard.ops.named_by_index(*id)?;
     if op.role() != Role::Receive || op.record.flags != 0 {
         return None;
@@ -575,7 +513,7 @@ pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm
     let guard = process.vci().enter();
     let index = guard.ops.find(id)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
-    unsafe { guard.ops.op(index).comm.as_ref() }
+    unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }
 }
 
 /// The id of the live operation with this index.

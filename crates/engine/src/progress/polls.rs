@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often a rank looks at something before it does something else.
 
-use super::super::Vci;
+use super::Vci;
 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
 pub(super) const SHORT_POLLS: u32 = 30;

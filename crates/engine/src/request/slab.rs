@@ -18,12 +18,13 @@ use fabric::os;
 use fabric::sync::Ordering;
 use layout::SharedLayout;
 
+use super::owner::Owner;
+use super::plan::{Boxed, ShortPlan, Start};
+use super::status::Status;
 use crate::call::CallName;
-use crate::comm::Comm;
 use crate::datatype::{Heading, Types};
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::task::{ShortPlan, Start};
 
 /// Index of an entry in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,8 +155,8 @@ pub(crate) struct Op {
     /// The request id: tag, generation, index.
     id: RequestId,
     pub(crate) base: *mut u8,
-    /// The communicator; stays alive while `Comm::pending` counts this operation.
-    pub(crate) comm: *const Comm,
+    /// What this rank keeps of the communicator; it stays alive while it counts this operation.
+    pub(crate) owner: *const Owner,
     /// Of a receive: how many receives with wildcards had been posted when it was, itself included.
     pub(crate) sequence: u64,
 
@@ -199,10 +200,10 @@ pub(crate) struct Extra {
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// What a task ended with.
-    pub(crate) status: Option<crate::request::Status>,
+    pub(crate) status: Option<Status>,
     /// What a persistent collective is started by: on its straight line, if it has one, and as a future.
     pub(crate) short: Option<ShortPlan>,
-    pub(crate) again: Option<Box<dyn Fn() -> crate::task::Boxed>>,
+    pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
 }
@@ -254,6 +255,16 @@ impl Op {
     #[inline(always)]
     pub(crate) const fn has(&self, flag: u8) -> bool {
         self.record.flags & flag != 0
+    }
+
+    /// Notes how the operation went wrong.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.error = error.class().0;
+        self.set_planned(false);
+        let extra = self.extra.get_or_insert_default();
+        extra.error_text = error.to_string();
+        extra.status = None;
     }
 
     /// Index of this entry.

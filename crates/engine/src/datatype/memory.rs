@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a message consists of, as faces describe it, and where its bytes are staged if the processor cannot touch them.
+//! The memory of a message: its address, its packed length, and its layout if it is not contiguous.
 
 use layout::{Layout, SharedLayout};
 
-use crate::datatype::Typed;
-use crate::device::Staged;
-use crate::errors::Result;
-use crate::vci::VciState;
-use crate::vci::operations::OpIndex;
+use super::Typed;
 
 /// The memory of a message: packed length, and the layout if it is not one run of bytes.
 #[derive(Clone, Copy)]
@@ -99,18 +95,4 @@ impl<'a> Memory<'a> {
         let start = span.map_or(0, |(start, _)| start);
         (self.base as usize).wrapping_add_signed(start as isize)
     }
-}
-
-/// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
-#[inline(never)]
-pub(super) fn stage(state: &mut VciState, index: OpIndex, memory: Memory<'_>) -> Result<()> {
-    match Staged::of(memory) {
-        Ok(None) => {}
-        Ok(staged) => state.ops.op_mut(index).extra.get_or_insert_default().staged = staged,
-        Err(error) => {
-            state.retire(index);
-            return Err(error);
-        }
-    }
-    Ok(())
 }

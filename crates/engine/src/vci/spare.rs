@@ -20,7 +20,7 @@ pub(crate) struct Spare {
 
 impl Spare {
     /// Empty memory with room for `bytes` bytes.
-    pub(super) fn take(&mut self, bytes: usize) -> Vec<u8> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
         let fits = |piece: &Vec<u8>| (bytes..=bytes.saturating_mul(4)).contains(&piece.capacity());
         let found = self.pieces.iter().rev().take(LOOKS).position(fits);
         let Some(back) = found.filter(|_| bytes >= SHORTEST) else {
@@ -32,7 +32,7 @@ impl Spare {
     }
 
     /// Keeps memory for later, unless that would be too much.
-    pub(super) fn keep(&mut self, mut piece: Vec<u8>) {
+    pub(crate) fn keep(&mut self, mut piece: Vec<u8>) {
         let room = piece.capacity();
         if room >= SHORTEST && self.bytes + room <= MOST {
             piece.clear();

@@ -18,8 +18,8 @@ use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::p2p::buffered::AttachedBuffer;
+use crate::progress::Vci;
 use crate::settings::{self, Settings, VirtualNodes};
-use crate::vci::Vci;
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

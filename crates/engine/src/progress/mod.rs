@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Progress: a VCI behind its lock, the rounds that advance it, and how ranks wait (MPI-5.0, section 2.9).
+//!
+//! [`Vci`] is the door to a VCI's state. A round reads what arrived and sends what waits (`rounds`), and polls the VCI's tasks
+//! ([`tasks`]). A waiting call polls, yields, then sleeps (`wait`); the progress thread advances a VCI while the program
+//! computes (`background`).
+
+mod background;
+mod crowd;
+mod polls;
+mod rounds;
+mod tasks;
+mod vci;
+mod wait;
+mod yields;
+
+pub use tasks::{Begun, Completion, Kept, block_on, complete_request};
+pub(crate) use tasks::{CALL, Polled, Waiting, current_call, go_on, watch};
+pub(crate) use vci::Guard;
+pub use vci::Vci;

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks: operations written as `async fn`, polled by progress.
+//!
+//! The engine is the only executor. A blocking call polls its future on the caller's stack ([`block_on`]); a nonblocking one
+//! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests ([`Completion`]) or for
+//! words of shared memory, so a poll after each round of progress is all the waking they need.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use fabric::os;
+use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+
+use super::Vci;
+use crate::call::CallName;
+use crate::errors::{Error, Result};
+use crate::request::{Boxed, RequestId, Started, Status, stale};
+use crate::vci::Watch;
+use crate::vci::finish;
+
+/// What is left of an operation that only waits for others' data.
+pub(crate) trait Waiting {
+    /// Whether they are there.
+    fn is_ready(&self) -> bool;
+    /// Does what is to be done with them.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// What is left of an operation that has been started: behind a thin address, because most often there is nothing.
+pub struct Kept<'a>(pub(crate) Box<dyn Waiting + 'a>);
+
+/// A collective that has been started: what is left of it, or nothing if it is complete.
+pub type Begun<'a> = Option<Box<Kept<'a>>>;
+
+impl Kept<'_> {
+    /// The same, to be kept with a request.
+    ///
+    /// # Safety
+    /// The communicator outlives it.
+    pub(crate) unsafe fn keep(self) -> Box<dyn Waiting> {
+        // SAFETY: lifetimes only; the caller's promise.
+        unsafe { std::mem::transmute::<Box<dyn Waiting + '_>, Box<dyn Waiting>>(self.0) }
+    }
+}
+
+/// Operations among which one that is waited for is looked for.
+const FEW: usize = 8;
+
+struct Task {
+    future: Boxed,
+    request: RequestId,
+}
+
+/// Tasks that nobody polls now.
+#[derive(Default)]
+struct Idle {
+    tasks: Vec<Task>,
+    /// How many have taken all that there were, to poll them.
+    away: u32,
+    /// Whether somebody else looked for them meanwhile.
+    missed: bool,
+}
+
+/// What became of an attempt to poll tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// All that there are.
+    Here,
+    /// None: another thread has them, or a call further up in this one.
+    Elsewhere,
+}
+
+thread_local! {
+    /// What the future that this thread polled last waits for besides.
+    static WATCH: Cell<Option<Watch>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    /// The call that the future belongs to that this thread polls: its name in C where it is known.
+    pub(crate) static CALL: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// The collective call to which the future that is being polled belongs; known of tasks only where ranks compare their calls.
+pub(crate) fn current_call() -> CallName {
+    CallName::of(CALL.get())
+}
+
+/// Says which word the future that is being polled waits for.
+pub(crate) fn watch(watch: Watch) {
+    WATCH.set(Some(watch));
+}
+
+/// The tasks of a VCI.
+#[derive(Default)]
+pub(crate) struct TaskList {
+    idle: Mutex<Idle>,
+    /// Operations that only wait for others' data.
+    kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
+    /// Of both kinds.
+    count: AtomicUsize,
+}
+
+impl TaskList {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Vci {
+    /// Whether no operation is under way that tasks carry.
+    pub(crate) fn has_no_tasks(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the
+    /// list, so that a nested call cannot poll it again.
+    #[inline(always)]
+    pub(crate) fn poll_tasks(&self) -> Polled {
+        if self.tasks.is_empty() {
+            return Polled::Here;
+        }
+        self.poll_all_tasks()
+    }
+
+    #[inline(never)]
+    fn poll_all_tasks(&self) -> Polled {
+        self.poll_kept();
+        let mut tasks = {
+            let mut idle = self.tasks.idle();
+            if idle.tasks.is_empty() {
+                if idle.away > 0 {
+                    idle.missed = true;
+                    return Polled::Elsewhere;
+                }
+                // What there is only waits for others' data.
+                return Polled::Here;
+            }
+            idle.away += 1;
+            std::mem::take(&mut idle.tasks)
+        };
+        tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
+            Poll::Pending => true,
+            Poll::Ready(outcome) => {
+                self.finish_task(task.request, outcome.map(Some));
+                self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+                false
+            }
+        });
+        let missed = {
+            let mut idle = self.tasks.idle();
+            tasks.append(&mut idle.tasks);
+            idle.tasks = tasks;
+            idle.away -= 1;
+            std::mem::take(&mut idle.missed)
+        };
+        if missed && self.is_threaded() {
+            // Who found none may have gone to sleep.
+            self.ring_own_doorbell();
+        }
+        Polled::Here
+    }
+
+    /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
+    pub(crate) fn start_task(&self, request: RequestId, mut future: Boxed) {
+        match poll_once(future.as_mut()) {
+            Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
+            Poll::Pending => {
+                self.tasks.count.fetch_add(1, Ordering::Relaxed);
+                self.tasks.idle().tasks.push(Task { future, request });
+                self.rouse();
+            }
+        }
+    }
+
+    /// Waits for a moment for the data that the operation of a request needs, if it only waits for others' data, and ends it when they have
+    /// come: whoever comes at about the same time is not worth a round of progress. Nothing else is looked at meanwhile.
+    #[inline]
+    pub(crate) fn expect_kept(&self, request: RequestId) {
+        if !self.tasks.is_empty() && !self.is_threaded() {
+            self.expect_one_kept(request);
+        }
+    }
+
+    #[inline(never)]
+    fn expect_one_kept(&self, request: RequestId) {
+        let Ok(mut list) = self.tasks.kept.try_lock() else {
+            return;
+        };
+        let few = list.iter().take(FEW);
+        let Some(index) = few.map(|(id, _)| *id).position(|id| id == request) else {
+            return;
+        };
+        let mut looks = self.short_polls();
+        while looks != 0 && !list[index].1.is_ready() {
+            looks -= 1;
+            os::between_looks();
+        }
+        if looks != 0 {
+            let (_, kept) = list.remove(index);
+            drop(list);
+            self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+            self.finish_task(request, kept.finish().map(|()| None));
+        }
+    }
+
+    /// Ends the operations whose data have come. Out of the list while they do, because reductions may call
+    /// functions of the user.
+    fn poll_kept(&self) {
+        let Ok(mut list) = self.tasks.kept.try_lock() else {
+            return;
+        };
+        let mut index = 0;
+        while let Some((_, kept)) = list.get(index) {
+            if !kept.is_ready() {
+                index += 1;
+                continue;
+            }
+            let (request, kept) = list.remove(index);
+            drop(list);
+            self.tasks.count.fetch_sub(1, Ordering::Relaxed);
+            self.finish_task(request, kept.finish().map(|()| None));
+            let Ok(again) = self.tasks.kept.try_lock() else {
+                return;
+            };
+            list = again;
+        }
+    }
+
+    /// Keeps what is left of an operation with its request.
+    pub(crate) fn start_waiting(&self, request: RequestId, kept: Box<dyn Waiting>) {
+        self.tasks.count.fetch_add(1, Ordering::Relaxed);
+        match self.tasks.kept.lock() {
+            Ok(mut list) => list.push((request, kept)),
+            Err(poisoned) => poisoned.into_inner().push((request, kept)),
+        }
+    }
+
+    /// Ends the operation of a request, with a status if it has one.
+    pub(crate) fn finish_task(&self, request: RequestId, outcome: Result<Option<Status>>) {
+        let mut guard = self.enter();
+        guard.events += 1;
+        if let Some(index) = guard.ops.find(request) {
+            let op = guard.ops.op_mut(index);
+            match outcome {
+                Ok(None) => {}
+                Ok(status) => op.extra.get_or_insert_default().status = status,
+                Err(error) => op.fail(&error),
+            }
+            guard.complete(index);
+        }
+        drop(guard);
+        if self.is_threaded() {
+            self.ring_own_doorbell();
+        }
+    }
+}
+
+fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Runs a future to its end on the caller's stack, making progress between polls.
+///
+/// # Errors
+/// The future's error, or a fault of the VCI.
+pub fn block_on<T>(
+    vci: &Vci,
+    call: &'static str,
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut future = pin!(future);
+    loop {
+        let seen = vci.enter().events;
+        WATCH.set(None);
+        CALL.set(call);
+        if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
+            return outcome;
+        }
+        let watch = WATCH.take();
+        vci.enter().awaited = watch.as_ref().map(Watch::awaited);
+        let waited = match watch {
+            None => vci.wait_until(call, |state| state.events != seen),
+            Some(watch) => vci.wait_until_brought(call, watch.peer(), |state| {
+                state.events != seen || watch.has_changed()
+            }),
+        };
+        vci.enter().awaited = None;
+        waited?;
+    }
+}
+
+/// What becomes of a collective whose straight line gave this.
+#[inline(never)]
+pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Started {
+    let mut guard = vci.enter();
+    let Some(index) = guard.ops.find(id) else {
+        // It lives, because it is active.
+        return Started::WELL;
+    };
+    match begun {
+        Some(Ok(None)) => guard.complete(index),
+        Some(Err(error)) => {
+            guard.ops.op_mut(index).fail(&error);
+            guard.complete(index);
+        }
+        Some(Ok(Some(shown))) => {
+            drop(guard);
+            // SAFETY: the request, active until this is done, counts as pending on the communicator.
+            vci.start_waiting(id, unsafe { shown.keep() });
+        }
+        None => {
+            let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+            // Nobody else needs it meanwhile.
+            let Some(again) = extra.again.take() else {
+                return Started::WELL;
+            };
+            drop(guard);
+            // It may call functions of the program, which may free the request.
+            vci.start_task(id, again());
+            let mut guard = vci.enter();
+            if let Some(index) = guard.ops.find(id) {
+                let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+                extra.again = Some(again);
+            }
+        }
+    }
+    Started::WELL
+}
+
+/// Completes a request made by [`new_request`].
+///
+/// # Errors
+/// When the request is not one of those.
+pub fn complete_request(vci: &Vci, request: RequestId) -> Result<()> {
+    let mut guard = vci.enter();
+    let index = guard.ops.find(request).ok_or_else(|| stale(request))?;
+    guard.events += 1;
+    guard.complete(index);
+    Ok(())
+}
+
+/// A future that ends when a request is complete, and frees it.
+pub struct Completion<'a> {
+    vci: &'a Vci,
+    request: RequestId,
+}
+
+impl<'a> Completion<'a> {
+    /// Waits for `request` of `vci`.
+    pub const fn new(vci: &'a Vci, request: RequestId) -> Self {
+        Self { vci, request }
+    }
+}
+
+impl Future for Completion<'_> {
+    type Output = Result<Status>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut guard = self.vci.enter();
+        if !guard.is_complete(self.request) {
+            return Poll::Pending;
+        }
+        let mut request = self.request;
+        let (status, text) = finish(&mut guard, &mut request);
+        drop(guard);
+        Poll::Ready(match status.error {
+            0 => Ok(status),
+            class => Err(Error::new(crate::ErrorClass(class), text)),
+        })
+    }
+}

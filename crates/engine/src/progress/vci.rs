@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A VCI: its state behind a lock, and those who wait for it.
+//!
+//! [`Vci::enter`] is the only door to the state. Below MPI_THREAD_MULTIPLE it costs one predictable branch. Nothing that can call back
+//! into MPI (user functions, tasks) runs while a guard exists.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use fabric::lock::VciLock;
+use fabric::segment::Segment;
+
+use super::background::Background;
+use super::tasks::TaskList;
+use super::wait::WaitPolicy;
+use crate::errors::Result;
+use crate::settings::Settings;
+use crate::vci::{VciState, link};
+
+/// One stream: a lock and the state behind it.
+#[repr(align(64))]
+pub struct Vci {
+    lock: VciLock,
+    threaded: bool,
+    checks_types: bool,
+    state: UnsafeCell<VciState>,
+    first_link: NonNull<link::Link>,
+    pub(super) waiting: WaitPolicy,
+    pub(crate) tasks: TaskList,
+    pub(super) background: Background,
+}
+
+// SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
+// the program promised (MPI_Init_thread) that calls do not overlap.
+unsafe impl Sync for Vci {}
+// SAFETY: as for Sync; nothing in the state is tied to a thread.
+unsafe impl Send for Vci {}
+
+impl Vci {
+    /// The first VCI of a rank.
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        me: u32,
+        settings: &Settings,
+        threaded: bool,
+    ) -> Result<Self> {
+        let state = VciState::new(segment, me, settings)?;
+        Ok(Self {
+            first_link: state.links.first(),
+            lock: VciLock::new(),
+            threaded: threaded || settings.progress_thread != 0,
+            checks_types: settings.check.types,
+            state: UnsafeCell::new(state),
+            waiting: WaitPolicy::new(segment, me, settings),
+            tasks: TaskList::default(),
+            background: Background::new(settings.progress_thread != 0, settings.spare.clone()),
+        })
+    }
+
+    /// Whether several threads may be inside MPI at once.
+    pub const fn is_threaded(&self) -> bool {
+        self.threaded
+    }
+
+    /// Whether messages say which basic types they consist of.
+    pub(crate) const fn checks_types(&self) -> bool {
+        self.checks_types
+    }
+
+    /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_unlocked`] only.
+    pub(crate) const fn first_link(&self) -> NonNull<link::Link> {
+        self.first_link
+    }
+
+    /// Opens the state without a lock; only below MPI_THREAD_MULTIPLE.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn enter_unlocked(&self) -> UnlockedGuard<'_> {
+        debug_assert!(!self.threaded);
+        UnlockedGuard { vci: self }
+    }
+
+    /// Takes the lock (if threads demand one) and opens the state.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Guard<'_> {
+        if self.threaded {
+            self.lock.lock();
+        }
+        Guard { vci: self }
+    }
+}
+
+/// Exclusive access to the state of a VCI that one thread uses at a time.
+pub(crate) struct UnlockedGuard<'a> {
+    vci: &'a Vci,
+}
+
+impl Deref for UnlockedGuard<'_> {
+    type Target = VciState;
+
+    #[inline(always)]
+    fn deref(&self) -> &VciState {
+        // SAFETY: no other thread is inside MPI (Vci::enter_unlocked).
+        unsafe { &*self.vci.state.get() }
+    }
+}
+
+impl DerefMut for UnlockedGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut VciState {
+        // SAFETY: no other thread is inside MPI (Vci::enter_unlocked).
+        unsafe { &mut *self.vci.state.get() }
+    }
+}
+
+/// Exclusive access to a VCI's state.
+pub(crate) struct Guard<'a> {
+    vci: &'a Vci,
+}
+
+impl Deref for Guard<'_> {
+    type Target = VciState;
+
+    #[inline(always)]
+    fn deref(&self) -> &VciState {
+        // SAFETY: the guard stands for exclusive access (Vci::enter).
+        unsafe { &*self.vci.state.get() }
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut VciState {
+        // SAFETY: the guard stands for exclusive access (Vci::enter).
+        unsafe { &mut *self.vci.state.get() }
+    }
+}
+
+impl Drop for Guard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.vci.threaded {
+            self.vci.lock.unlock();
+        }
+    }
+}

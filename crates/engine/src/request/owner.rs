@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What operations need of the communicator they belong to: the map between ranks and processes, and a count of them.
+#![expect(unsafe_code, reason = "the count is guarded by the VCI's lock")]
+
+use std::cell::UnsafeCell;
+use std::sync::OnceLock;
+
+/// Peer of an operation with MPI_PROC_NULL.
+pub(crate) const NO_PEER: u32 = u32::MAX - 1;
+
+/// From rank to process. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
+#[derive(Debug)]
+pub(crate) enum RankMap {
+    Linear {
+        offset: u32,
+        stride: u32,
+    },
+    Table {
+        peers: Box<[u32]>,
+        /// Peers and their ranks, in the order of the peers.
+        ranks: OnceLock<Box<[(u32, u32)]>>,
+    },
+}
+
+impl RankMap {
+    pub(crate) fn new(members: &[u32]) -> Self {
+        let offset = members.first().copied().unwrap_or(0);
+        let stride = members
+            .get(1)
+            .map_or(1, |&second| second.wrapping_sub(offset));
+        let linear = members
+            .iter()
+            .zip(0u32..)
+            .all(|(&m, rank)| m == offset.wrapping_add(stride.wrapping_mul(rank)));
+        if linear {
+            Self::Linear { offset, stride }
+        } else {
+            Self::Table {
+                peers: members.into(),
+                ranks: OnceLock::new(),
+            }
+        }
+    }
+}
+
+impl RankMap {
+    /// The rank of a peer, among `size` ranks.
+    pub(crate) fn rank_of(&self, peer: u32, size: u32) -> Option<u32> {
+        match self {
+            Self::Linear { offset, stride } => {
+                let (distance, stride) = (
+                    i64::from(peer) - i64::from(*offset),
+                    i64::from(*stride as i32),
+                );
+                let rank = distance.checked_div(stride)?;
+                let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
+                here.then_some(rank as u32)
+            }
+            Self::Table { peers, ranks } => {
+                let ranks = ranks.get_or_init(|| {
+                    let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
+                    pairs.sort_unstable();
+                    pairs.into()
+                });
+                let found = ranks.binary_search_by_key(&peer, |pair| pair.0).ok()?;
+                Some(ranks[found].1)
+            }
+        }
+    }
+}
+
+/// The part of a communicator that its operations name.
+pub(crate) struct Owner {
+    /// Operations that name this communicator; touched under the guard of its VCI only.
+    pending: UnsafeCell<u32>,
+    /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
+    pub(crate) peers: u32,
+    map: RankMap,
+}
+
+// SAFETY: `pending` is touched only under the guard of the communicator's VCI (`hold`, `release`, `is_idle`); the rest is Sync.
+unsafe impl Sync for Owner {}
+
+impl Owner {
+    /// No operation yet.
+    pub(crate) const fn new(map: RankMap, peers: u32) -> Self {
+        Self {
+            pending: UnsafeCell::new(0),
+            peers,
+            map,
+        }
+    }
+
+    /// The world rank of a peer. `rank` is below the number of peers.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn peer(&self, rank: u32) -> u32 {
+        match &self.map {
+            RankMap::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
+            RankMap::Table { peers, .. } => peers[rank as usize],
+        }
+    }
+
+    /// The rank here of a process by its world rank; -1 if it is none that can be addressed.
+    #[inline]
+    pub(crate) fn rank_of_peer(&self, peer: u32) -> i32 {
+        match &self.map {
+            RankMap::Linear { offset, stride: 1 } => peer.wrapping_sub(*offset) as i32,
+            map => map.rank_of(peer, self.peers).map_or(-1, |rank| rank as i32),
+        }
+    }
+
+    /// Counts one more operation that names this communicator.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    #[inline(always)]
+    pub(crate) unsafe fn hold(&self) {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { *self.pending.get() += 1 };
+    }
+
+    /// Undoes [`Self::hold`].
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    #[inline(always)]
+    pub(crate) unsafe fn release(&self) {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { *self.pending.get() -= 1 };
+    }
+
+    /// Whether no operation names this communicator.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    pub(crate) unsafe fn is_idle(&self) -> bool {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { *self.pending.get() == 0 }
+    }
+}

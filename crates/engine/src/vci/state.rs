@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The state of a VCI: all that a send or a receive touches.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use fabric::segment::Segment;
+use fabric::sync::{AtomicU32, AtomicU64, Ordering};
+
+use super::counts::Counts;
+use super::link::{Backlog, Incoming, Links, Streams};
+use super::matching::{PostedQueue, UnexpectedQueue};
+use super::spare::Spare;
+use super::ways::Ways;
+use crate::datatype::Heading;
+use crate::errors::Result;
+use crate::request::{OpIndex, Operations, RequestId, flag};
+use crate::settings::Settings;
+use fabric::board::kind;
+
+/// The state of a VCI.
+pub(crate) struct VciState {
+    pub(crate) ops: Operations,
+    pub(crate) posted: PostedQueue,
+    pub(crate) unexpected: UnexpectedQueue,
+    /// One way per world rank.
+    pub(crate) links: Links,
+    pub(crate) incoming: Vec<Incoming>,
+    /// The count of connections that `incoming` reflects.
+    pub(crate) accepted: u32,
+    pub(crate) backlogs: Vec<Backlog>,
+    /// Sends whose receivers asked for the data piece by piece.
+    pub(crate) streaming: Vec<Streams>,
+    /// Sends that wait for their receivers.
+    pub(crate) offered: u32,
+    /// Bytes of pieces taken in since this rank last pushed its own, while it has some.
+    pub(crate) taken_in: usize,
+    /// Things that happened so far.
+    pub(crate) events: u64,
+    /// Memory for messages that arrive before their receives.
+    pub(crate) spare: Spare,
+    /// What the ways of long messages have cost.
+    pub(crate) ways: Ways,
+    /// Polls of calls that test since something last happened.
+    pub(crate) polled_in_vain: u32,
+    /// What the wait that goes on depends on, for the hang report.
+    pub(crate) awaited: Option<Awaited>,
+    /// What happened, counter by counter, but for what links and rings know.
+    pub(super) counts: Counts,
+    /// What the message that is being handled consists of, where that is checked.
+    pub(crate) heading: Option<Box<Heading>>,
+    /// Set when a peer breaks the protocol; every wait returns it.
+    pub(crate) fault: Option<String>,
+    pub(crate) node: Node,
+}
+
+impl VciState {
+    /// The state of a rank's VCI.
+    ///
+    /// # Errors
+    /// When the system refuses memory.
+    pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Result<Self> {
+        let board = segment.board(me);
+        let capacity = u32::try_from(settings.operations).unwrap_or(u32::MAX);
+        // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
+        let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
+
+        let header = segment.header();
+        let is_crowded = header.local_ranks > header.cores;
+        let eager_bytes = settings.eager_bytes << u32::from(is_crowded);
+        let mut node = Node {
+            segment: segment.clone(),
+            me,
+            clock: NonNull::from(&header.clock_ms),
+            connections: NonNull::from(&board.connections),
+            eager_bytes: (eager_bytes as usize).min(header.ring_payload_bytes as usize),
+            fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
+            unexpected_bytes: settings.unexpected_bytes,
+            cross_copy_bytes: settings.cross_copy_bytes,
+            shared_copy_bytes: settings.shared_copy_bytes,
+            cross_copy: match settings.cross_copy {
+                0 => Reading::Never,
+                1 => Reading::Measured,
+                _ => Reading::Always,
+            },
+            proof: Box::new(header.job_id),
+        };
+        if is_crowded || settings.progress_thread != 0 {
+            node.prefer_one_copy();
+        }
+        Ok(Self {
+            ops,
+            posted: PostedQueue::new(),
+            unexpected: UnexpectedQueue::new(),
+            links: Links::new(header.local_ranks)?,
+            incoming: Vec::new(),
+            accepted: 0,
+            backlogs: Vec::new(),
+            streaming: Vec::new(),
+            offered: 0,
+            taken_in: 0,
+            events: 0,
+            spare: Spare::default(),
+            ways: Ways::new(),
+            polled_in_vain: 0,
+            awaited: None,
+            counts: Counts::default(),
+            heading: None,
+            fault: None,
+            node,
+        })
+    }
+}
+
+impl VciState {
+    /// Marks an operation complete; a freed one disappears.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, index: OpIndex) {
+        self.ops.record_mut(index).kind = kind::COMPLETE;
+        if self.ops.op(index).has(flag::FREED) {
+            self.retire(index);
+        }
+    }
+
+    /// Releases a complete operation, and its hold on the communicator.
+    #[inline(always)]
+    pub(crate) fn retire(&mut self, index: OpIndex) {
+        let owner = self.ops.op(index).owner;
+        if !owner.is_null() {
+            // SAFETY: a communicator lives while it counts operations (Process::purge); `self` is reached by a guard of its VCI.
+            unsafe { (*owner).release() };
+        }
+        self.ops.release(index);
+    }
+
+    /// Whether the request has completed (a stale id counts as complete: asking for its status gives the error).
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn is_complete(&self, id: RequestId) -> bool {
+        match self.ops.find(id) {
+            Some(index) => matches!(self.ops.record(index).kind, kind::COMPLETE | kind::INACTIVE),
+            None => true,
+        }
+    }
+
+    /// Whether everything this rank still has to push out is out.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.backlogs.is_empty() && self.streaming.is_empty()
+    }
+}
+
+/// Whom a wait depends on that has no operation of its own, for the hang report.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    /// Kind of the record that tells it.
+    pub(crate) kind: u8,
+    /// World rank.
+    pub(crate) peer: u32,
+    pub(crate) match_word: u64,
+}
+
+/// Whether receivers read the memory of senders (setting `CROSS_COPY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Never,
+    /// Where that has turned out faster (`protocol::ways`).
+    Measured,
+    Always,
+}
+
+/// What a VCI knows about its node.
+pub(crate) struct Node {
+    pub(crate) segment: Arc<Segment>,
+    /// This rank.
+    pub(crate) me: u32,
+    clock: NonNull<AtomicU64>,
+    connections: NonNull<AtomicU32>,
+    pub(crate) eager_bytes: usize,
+    pub(crate) fragment_bytes: u32,
+    pub(crate) unexpected_bytes: u64,
+    pub(crate) cross_copy_bytes: u64,
+    pub(crate) shared_copy_bytes: u64,
+    pub(crate) cross_copy: Reading,
+    /// A word with a value that only this job knows; peers read it to prove that our pid means us.
+    pub(crate) proof: Box<u64>,
+}
+
+impl Node {
+    /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each piece through the
+    /// ring would cost a switch.
+    pub(crate) fn prefer_one_copy(&mut self) {
+        self.shared_copy_bytes = u64::MAX;
+        if self.cross_copy == Reading::Measured {
+            (self.cross_copy, self.cross_copy_bytes) = (Reading::Always, 0);
+        }
+    }
+
+    /// The job's clock in milliseconds, low half: what operations are stamped with.
+    #[inline(always)]
+    pub(crate) fn now_ms(&self) -> u32 {
+        // SAFETY: points into the segment's header, which `segment` keeps mapped.
+        unsafe { self.clock.as_ref() }.load(Ordering::Relaxed) as u32
+    }
+
+    /// Rings towards this rank that peers have announced.
+    #[inline(always)]
+    pub(crate) fn connections(&self) -> u32 {
+        // SAFETY: points into this rank's board, which `segment` keeps mapped.
+        unsafe { self.connections.as_ref() }.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A word of shared memory that somebody waits for.
+
+use std::ptr::NonNull;
+
+use fabric::board::kind;
+use fabric::sync::{AtomicU64, Ordering};
+
+use super::state::Awaited;
+
+/// A word of shared memory, and what it held when somebody began to wait for it to change.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    word: NonNull<AtomicU64>,
+    seen: u64,
+    /// World rank of who is to change it.
+    peer: u32,
+    /// Match word of the operation that waits.
+    match_word: u64,
+}
+
+// SAFETY: the word is atomic, and mapped as long as the process lives (Watch::new).
+unsafe impl Send for Watch {}
+
+impl Watch {
+    /// Waits for a word to change from what it held when the waiter last looked whether it had to wait.
+    ///
+    /// # Safety
+    /// The word stays mapped.
+    pub(crate) const unsafe fn new(
+        word: *const AtomicU64,
+        seen: u64,
+        peer: u32,
+        match_word: u64,
+    ) -> Self {
+        // SAFETY: a reference's address, or that of a mapped word (caller).
+        let word = unsafe { NonNull::new_unchecked(word.cast_mut()) };
+        Self {
+            word,
+            seen,
+            peer,
+            match_word,
+        }
+    }
+
+    /// World rank of who is to change the word.
+    pub(crate) const fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// The same for the hang report.
+    pub(crate) const fn awaited(&self) -> Awaited {
+        Awaited {
+            kind: kind::MEETING,
+            peer: self.peer,
+            match_word: self.match_word,
+        }
+    }
+
+    /// Whether the word has changed.
+    #[inline(always)]
+    pub(crate) fn has_changed(&self) -> bool {
+        // SAFETY: mapped (Watch::new).
+        unsafe { self.word.as_ref() }.load(Ordering::Relaxed) != self.seen
+    }
+}
