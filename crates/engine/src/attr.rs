@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::Mutex;
+use sys::sync::Mutex;
 
 use crate::errors::{Error, ErrorClass, Result};
 

@@ -7,7 +7,7 @@
 
 use std::sync::OnceLock;
 
-use fabric::os;
+use sys::memory;
 
 /// Where the system does not tell how large its caches are.
 const USUAL_CACHE_BYTES: usize = 32 << 20;
@@ -20,7 +20,7 @@ pub(crate) fn are_exceeded_by(moved_bytes: usize) -> bool {
         if cfg!(test) {
             64 << 10
         } else {
-            os::cache_bytes().unwrap_or(USUAL_CACHE_BYTES)
+            memory::cache_bytes().unwrap_or(USUAL_CACHE_BYTES)
         }
     });
     moved_bytes >= *cache

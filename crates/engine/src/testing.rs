@@ -3,9 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use fabric::os;
 use fabric::segment::{self, SegmentPlan};
-use fabric::sync::Ordering;
+use sys::cores;
+use sys::sync::Ordering;
 
 use crate::comm::{Process, ThreadLevel};
 use crate::settings::Settings;
@@ -38,7 +38,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
     let plan = SegmentPlan {
         local_ranks: size,
         job_ranks: size,
-        cores: os::usable_cores(),
+        cores: cores::usable_cores(),
         launcher_pid: 0,
     };
     let file = segment::create_with(&plan, HEAP_BYTES).unwrap();

@@ -15,7 +15,7 @@
 //! wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves words, no locks.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of a node segment; a change of layout changes it.
 pub const MAGIC: u64 = 0x5250_4e4f_4445_0003;

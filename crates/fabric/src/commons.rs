@@ -30,7 +30,7 @@ mod tests;
 
 use std::ptr::NonNull;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub use lane::{Lane, Spot};
 pub use row::Row;

@@ -17,12 +17,12 @@ mod models;
 
 use std::time::Duration;
 
-use crate::os;
-use crate::sync::{AtomicU32, Ordering, fence};
+use sys::sync::{AtomicU32, Ordering, fence};
+use sys::{barrier, futex};
 
 /// Prepares this process for sleeping and waking: true when senders need no fence on its account.
 pub fn prepare() -> bool {
-    os::register_for_barriers()
+    barrier::register()
 }
 
 /// The receiving side of a doorbell.
@@ -42,7 +42,7 @@ impl Sleeper<'_> {
     pub fn announce(&self) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         self.asleep.store(1, Ordering::Relaxed);
-        if self.sender_fences.load(Ordering::Relaxed) == 0 && os::barrier_everywhere() {
+        if self.sender_fences.load(Ordering::Relaxed) == 0 && barrier::everywhere() {
             return;
         }
         // SeqCst: pairs with the sender's fence in `ring`; without it our later look into the rings could be satisfied
@@ -53,7 +53,7 @@ impl Sleeper<'_> {
 
     /// Sleeps until rung, at most `limit`.
     pub fn sleep(&self, limit: Duration) {
-        os::futex_wait(self.asleep, 1, limit);
+        futex::wait(self.asleep, 1, limit);
         self.cancel();
     }
 
@@ -97,7 +97,7 @@ pub fn ring(asleep: &AtomicU32, sender_fences: bool) -> bool {
 fn wake(asleep: &AtomicU32) -> bool {
     let slept = asleep.swap(0, Ordering::Relaxed) != 0;
     if slept {
-        os::futex_wake_all(asleep);
+        futex::wake_all(asleep);
     }
     slept
 }

@@ -4,21 +4,14 @@
 //! Everything that other processes see lives in one anonymous memory file, the *node segment* ([`segment`]), whose
 //! shared structures are declared in [`board`]. Messages travel through one-directional rings ([`ring`]), a rank
 //! that has nothing to do sleeps on its doorbell ([`doorbell`]), and large private buffers are read straight out of the
-//! sender where the kernel allows it ([`cross_copy`]). The fabric knows no MPI: it moves words and bytes and leaves
+//! sender where the kernel allows it ([`sys::cma`]). The fabric knows no MPI: it moves words and bytes and leaves
 //! their meaning to the engine. `layout` and `fabric` know nothing of each other.
 
 pub mod board;
 pub mod commons;
 pub mod counters;
-pub mod cross_copy;
 pub mod doorbell;
-mod futex;
 pub mod lock;
 pub mod observe;
-pub mod os;
 pub mod ring;
 pub mod segment;
-pub mod signals;
-pub mod spawn;
-pub mod sync;
-pub mod topology;

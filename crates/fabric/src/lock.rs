@@ -10,8 +10,8 @@ mod models;
 
 use std::time::Duration;
 
-use crate::os;
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use sys::futex;
+use sys::sync::{AtomicU32, Ordering, spin_loop};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -62,7 +62,7 @@ impl VciLock {
     pub fn unlock(&self) {
         // PAIRS: lock.release
         if self.state.swap(FREE, Ordering::Release) == AWAITED {
-            os::futex_wake_all(&self.state);
+            futex::wake_all(&self.state);
         }
     }
 
@@ -76,7 +76,7 @@ impl VciLock {
         }
         // PAIRS: lock.release
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            os::futex_wait(&self.state, AWAITED, Duration::from_secs(1));
+            futex::wait(&self.state, AWAITED, Duration::from_secs(1));
         }
     }
 }

@@ -30,13 +30,13 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::sync::Ordering;
 use blocks::Stack;
 pub use data::hand_over;
 use data::{load_data, store_data};
 pub use place::{Cell, PiecePlace, RingPlace, RingShared};
 use private::RingMemory;
 pub use private::{CellContents, private_ring};
+use sys::sync::Ordering;
 
 /// Bytes that fit into a cell beside its header.
 pub const SHORT_BYTES: usize = 48;

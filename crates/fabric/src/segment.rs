@@ -17,8 +17,8 @@ use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use crate::board::{BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard};
-use crate::os;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::{limits, memory, random};
 
 /// Smallest segment, whatever the machine's memory.
 const MIN_SEGMENT_BYTES: u64 = 1 << 30;
@@ -46,12 +46,12 @@ pub struct SegmentPlan {
 /// # Errors
 /// What the kernel says when it refuses a memory file.
 pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
-    let wanted = os::physical_memory_bytes().max(MIN_SEGMENT_BYTES);
+    let wanted = memory::physical_memory_bytes().max(MIN_SEGMENT_BYTES);
     // Ranks inherit the limit, and have other things to map.
-    let allowed = os::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
+    let allowed = limits::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
     let mapped = allowed.map_or(wanted, |allowed| wanted.min(allowed));
     let (heap_offset, _) = heap_of(plan);
-    let longest = os::file_size_limit().map(|limit| limit.saturating_sub(heap_offset));
+    let longest = limits::file_size_limit().map(|limit| limit.saturating_sub(heap_offset));
     let heap_bytes = longest.map_or(mapped, |longest| {
         mapped.min(longest.max(LEAST_SEGMENT_BYTES)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
     });
@@ -75,7 +75,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
         _ => 32,
     };
 
-    let file = File::from(os::memory_file(SEGMENT_NAME, segment_bytes)?);
+    let file = File::from(memory::memory_file(SEGMENT_NAME, segment_bytes)?);
     let mut header = vec![0u8; PAGE_BYTES];
     let mut put =
         |offset: usize, bytes: &[u8]| header[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -110,7 +110,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     );
     put(
         std::mem::offset_of!(JobHeader, job_id),
-        &os::random_word()?.to_ne_bytes(),
+        &random::random_word()?.to_ne_bytes(),
     );
     put(
         std::mem::offset_of!(JobHeader, ring_cells),
@@ -165,7 +165,7 @@ impl Segment {
             ));
         }
         let fd = OwnedFd::from(file);
-        let base = os::map_shared(fd.as_fd(), bytes)?;
+        let base = memory::map_shared(fd.as_fd(), bytes)?;
         let segment = Self {
             base,
             bytes,
@@ -283,6 +283,6 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: `base` and `bytes` come from `map_shared`; borrows of the segment have ended.
-        unsafe { os::unmap(self.base, self.bytes) };
+        unsafe { memory::unmap(self.base, self.bytes) };
     }
 }

@@ -68,7 +68,7 @@ impl Places {
 /// When cores were asked for that do not exist or that the launcher may not use.
 pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchError> {
     // Containers limit time as well as processors.
-    let cores = fabric::os::usable_cores();
+    let cores = sys::cores::usable_cores();
     let unbound = Places {
         sets: Vec::new(),
         loose: false,
@@ -176,7 +176,7 @@ fn user(list: &[Vec<u32>], ranks: u32, processors: &[u32]) -> Result<Places, Lau
     together.dedup();
     let cores = u32::try_from(together.len())
         .unwrap_or(u32::MAX)
-        .min(fabric::os::usable_cores());
+        .min(sys::cores::usable_cores());
     Ok(Places {
         sets,
         loose: false,

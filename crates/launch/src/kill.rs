@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use fabric::spawn::Guard;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use sys::spawn::Guard;
 
 /// Sends a signal to every process of the job; `ranks` are process descriptors of the ranks that run.
 ///

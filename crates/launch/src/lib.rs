@@ -57,10 +57,10 @@ mod waits;
 
 pub use command_line::run_command_line;
 pub use fabric::counters::{COUNTERS, CounterRow};
-pub use fabric::spawn::end_with_thread;
 pub use outcome::JobOutcome;
 pub use plan::JobPlan;
 pub use supervise::run;
+pub use sys::spawn::end_with_thread;
 
 /// What keeps a job from being started: the sentence for the user.
 #[derive(Clone, Debug, Eq, PartialEq)]

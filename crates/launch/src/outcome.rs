@@ -2,7 +2,7 @@
 //! How a job ended, as data.
 
 use fabric::counters::COUNTERS;
-use fabric::signals;
+use sys::signals;
 
 /// How a whole job ended.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 use fabric::board::{JOB_VARIABLE, SPARE_VARIABLE};
 use fabric::observe::NodeFile;
 use fabric::segment::{self, SegmentPlan};
-use fabric::spawn::{self, Guard, RankStart};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
+use sys::spawn::{self, Guard, RankStart};
 
 use crate::LaunchError;
 use crate::binding::Places;

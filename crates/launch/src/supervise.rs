@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use fabric::board::phase;
 use fabric::observe::BoardSnapshot;
-use fabric::signals::{self, SignalInbox};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use sys::signals::{self, SignalInbox};
 
 use crate::balance::Balance;
 use crate::binding::{self, Places};
@@ -471,7 +471,7 @@ impl Supervisor<'_> {
             return;
         };
         let node = &self.job.node;
-        let spent = |rank| fabric::os::processor_time(node.board(rank).ok()?.pid);
+        let spent = |rank| sys::cores::processor_time(node.board(rank).ok()?.pid);
         for (rank, are_here) in strangers.look(spent) {
             // A rank that does not learn it waits as it did.
             let _ = node.set_strangers(rank, are_here);

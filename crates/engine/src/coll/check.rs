@@ -10,7 +10,7 @@
 mod groups;
 mod statement;
 
-use fabric::sync::{AtomicBool, Ordering};
+use sys::sync::{AtomicBool, Ordering};
 
 use super::allgather::bruck;
 use super::gather::{Pieces, Sizes};

@@ -26,7 +26,7 @@ use fabric::board::{JobHeader, RankBoard};
 use fabric::commons::{Commons, LINE_BYTES, Lane, PARTS, Place, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use sys::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::choose::is_eligible;
 use super::primitives::{Block, Round};

@@ -3,7 +3,7 @@
 
 use algorithms::shared::area_bytes;
 use fabric::commons::Commons;
-use fabric::sync::Mutex;
+use sys::sync::Mutex;
 
 use crate::comm::Process;
 

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use fabric::sync::Mutex;
+use sys::sync::Mutex;
 
 /// Smallest piece that is worth keeping; smaller ones the allocator keeps itself.
 const LEAST_KEPT_BYTES: usize = 64 << 10;

@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::commons::Encounter;
 use super::fold::fold;

@@ -167,7 +167,7 @@ fn composed(ranks: std::ops::Range<u32>, count: usize) -> Vec<i64> {
 
 #[test]
 fn barrier_holds_everyone_until_the_last_has_come() {
-    use fabric::sync::{AtomicU32, Ordering};
+    use sys::sync::{AtomicU32, Ordering};
     for size in RANKS {
         let arrived = AtomicU32::new(0);
         on_ranks(size, |process| {

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
-use fabric::sync::Mutex;
+use sys::sync::Mutex;
 
 use crate::errors::{Error, ErrorClass, Result};
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::context::PENDING;
 use super::{Comm, inter};

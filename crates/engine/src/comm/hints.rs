@@ -2,7 +2,7 @@
 //! What a program promises not to do on a communicator (MPI-5.0, section 7.4.4), one bit each. The promises are kept: a call that
 //! breaks one is an error, which is found where wildcards have left the short path anyway.
 
-use fabric::sync::{AtomicU32, Ordering};
+use sys::sync::{AtomicU32, Ordering};
 
 use super::Comm;
 use crate::errors::{Error, ErrorClass, Result};

@@ -19,7 +19,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
 use crate::coll::Membership;

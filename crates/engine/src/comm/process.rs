@@ -8,9 +8,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use fabric::board::{JOB_VARIABLE, phase};
-use fabric::os;
 use fabric::segment::{self, Segment, SegmentPlan};
-use fabric::sync::{AtomicU32, Mutex, Ordering};
+use sys::sync::{AtomicU32, Mutex, Ordering};
+use sys::{cores, memory};
 
 use crate::coll::UsedCommons;
 use crate::comm::Comm;
@@ -362,7 +362,7 @@ impl Process {
             std::ptr::NonNull::new(address),
         ) {
             // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
-            (Some(_), Some(base)) => unsafe { os::discard_shared(base, rounded) }.is_ok(),
+            (Some(_), Some(base)) => unsafe { memory::discard_shared(base, rounded) }.is_ok(),
             _ => false,
         }
     }
@@ -440,7 +440,7 @@ fn join(job: &str) -> Result<Place> {
     if rank >= size {
         return Err(malformed());
     }
-    let file = os::inherited_file(fd).map_err(|error| {
+    let file = memory::inherited_file(fd).map_err(|error| {
         Error::new(ErrorClass::ERR_OTHER, format!(
             "{JOB_VARIABLE} names descriptor {fd}, which is not open here ({error}); something between mpiexec and this \
              program closed it"
@@ -453,7 +453,7 @@ fn alone() -> Result<Place> {
     let plan = SegmentPlan {
         local_ranks: 1,
         job_ranks: 1,
-        cores: os::usable_cores(),
+        cores: cores::usable_cores(),
         launcher_pid: 0,
     };
     Ok(Place {

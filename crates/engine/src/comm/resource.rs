@@ -2,11 +2,11 @@
 //! Communicators of the ranks that share a resource of the machine (MPI-5.0, section 7.4.2, MPI_Comm_split_type).
 //!
 //! A rank belongs to a resource when all processors that it may run on do, at the time of the call. Levels go from the machine,
-//! whose ranks share memory, over what processors share ([`fabric::topology`]) to single hardware threads.
+//! whose ranks share memory, over what processors share ([`sys::topology`]) to single hardware threads.
 
 use std::sync::Arc;
 
-use fabric::topology::{self, Confinement};
+use sys::topology::{self, Confinement};
 
 use super::Comm;
 use super::create::{UNDEFINED, split};
@@ -96,7 +96,7 @@ fn machine(comm: &Comm) -> u32 {
 
 /// A colour that ranks have in common which name the same level and belong to the same resource.
 fn color(level: Level, machine: u32, first: u32) -> i32 {
-    const FIRST_BITS: u32 = (fabric::os::MOST_PROCESSORS - 1).count_ones();
+    const FIRST_BITS: u32 = (sys::cores::MOST_PROCESSORS - 1).count_ones();
     const LEVEL_SHIFT: u32 = 28;
     const _: () = assert!(LEVELS <= 1 << (31 - LEVEL_SHIFT));
     let number = (level.0 as u32) << LEVEL_SHIFT | machine << FIRST_BITS | first;
@@ -157,7 +157,7 @@ fn dividing_level(all: &[u64]) -> Option<Level> {
 mod tests {
     use super::*;
     use crate::testing::on_ranks;
-    use fabric::os;
+    use sys::cores;
 
     /// What a rank tells that is confined to these.
     fn row(places: [u64; LEVELS]) -> Vec<u64> {
@@ -197,11 +197,11 @@ mod tests {
 
     #[test]
     fn bound_ranks_are_divided_until_they_are_alone() {
-        let processors = os::usable_processors();
+        let processors = cores::usable_processors();
         on_ranks(4, |process| {
             // Where there is one processor only, nothing divides the ranks.
             let mine = processors[process.rank() as usize % processors.len().min(2)];
-            assert!(os::run_on(&[mine]));
+            assert!(cores::run_on(&[mine]));
             let mut group = process.world().clone();
             while let Some((part, level)) = split_unguided(&group, 0, "test").unwrap() {
                 assert!(part.size() < group.size());
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn ranks_that_may_run_anywhere_belong_to_no_thread() {
-        let many = os::usable_processors().len() > 1;
+        let many = cores::usable_processors().len() > 1;
         on_ranks(3, |process| {
             let thread = Level::named("PU");
             let part = split_at(process.world(), thread, 0, "test").unwrap();

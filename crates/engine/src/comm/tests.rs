@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fabric::board::{ContextText, NAMED};
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::create::{UNDEFINED, create_from_group, create_group, dup, idup, split};
 use super::{Comm, create, inter};

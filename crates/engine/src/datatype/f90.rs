@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::Mutex;
+use sys::sync::Mutex;
 
 use super::contents::{Combiner, Contents};
 use super::predefined::{self, Predefined};

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use fabric::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use layout::{Layout, SharedLayout};
+use sys::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 use super::Memory;
 use super::contents::{Combiner, Contents, Old, Olds};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fabric::sync::{AtomicBool, Ordering};
+use sys::sync::{AtomicBool, Ordering};
 
 use super::Datatype;
 use super::construct::VALUE_INDEX;

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fabric::sync::{AtomicU64, Ordering};
+use sys::sync::{AtomicU64, Ordering};
 
 use super::kernel::{self, Kernel};
 use super::logical;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fabric::board::kind as record_kind;
-use fabric::sync::{AtomicUsize, Mutex, Ordering};
+use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use super::{Memory, Mode, new_send};
 use crate::call::CallName;

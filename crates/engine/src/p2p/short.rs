@@ -5,8 +5,8 @@
 use std::hint::cold_path;
 
 use fabric::board::kind as record_kind;
-use fabric::os;
 use fabric::ring::SHORT_BYTES;
+use sys::spin;
 
 use super::{CHECKED, Memory, send_at_once};
 use crate::comm::Comm;
@@ -190,7 +190,7 @@ unsafe fn take_soon(
             break arrival;
         }
         polls = polls.checked_sub(1)?;
-        os::between_looks();
+        spin::cpu_relax();
     };
     if incoming.ring.match_word() != key.word {
         return None;

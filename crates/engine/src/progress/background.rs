@@ -14,8 +14,8 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fabric::os;
-use fabric::sync::{AtomicU32, Mutex, Ordering, spin_loop};
+use sys::sync::{AtomicU32, Mutex, Ordering, spin_loop};
+use sys::{cores, futex, signals};
 
 use super::Vci;
 use crate::errors::{Error, ErrorClass, Result};
@@ -77,7 +77,7 @@ impl Background {
     #[cold]
     fn wake(&self) {
         if self.napping.swap(0, Ordering::Relaxed) != 0 {
-            os::futex_wake_all(&self.napping);
+            futex::wake_all(&self.napping);
         }
     }
 
@@ -85,7 +85,7 @@ impl Background {
     fn nap(&self, time: Duration) -> bool {
         let word = u32::from(time > NAPS.0);
         self.napping.store(word, Ordering::Relaxed);
-        os::futex_wait(&self.napping, word, time);
+        futex::wait(&self.napping, word, time);
         word != 0 && self.napping.swap(0, Ordering::Relaxed) == 0
     }
 }
@@ -110,7 +110,7 @@ impl Vci {
             return Ok(());
         }
         background.stopping.store(0, Ordering::Relaxed);
-        let started = os::without_signals(|| {
+        let started = signals::without_signals(|| {
             std::thread::Builder::new()
                 .name("rankpoint-prog".to_owned())
                 .stack_size(8 << 20)
@@ -136,7 +136,7 @@ impl Vci {
         while !thread.is_finished() {
             background.wake();
             self.ring_own_doorbell();
-            os::futex_wait(&background.stopping, 1, NAPS.0);
+            futex::wait(&background.stopping, 1, NAPS.0);
         }
         // A panic of a user's function on that thread has been reported by it.
         let _ = thread.join();
@@ -159,7 +159,7 @@ impl Vci {
         let background = &self.background;
         if !background.spare.is_empty() {
             // Where it may not, the rank's own processors have to do.
-            os::run_on(&background.spare);
+            cores::run_on(&background.spare);
         }
         let mut nap = NAPS.0;
         let mut seen = 0;
@@ -189,7 +189,7 @@ impl Vci {
         let sleeper = self.waiting.sleeper();
         sleeper.announce();
         if !self.advance(seen) {
-            os::futex_wait(sleeper.asleep, 1, self.waiting.sleep_limit());
+            futex::wait(sleeper.asleep, 1, self.waiting.sleep_limit());
         }
         sleeper.leave();
         let mut fruitless = 0;

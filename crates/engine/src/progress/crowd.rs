@@ -9,7 +9,7 @@
 //!
 //! The words guard nothing. `waiting` is counted by long waits, `crowded` only ever becomes 1.
 
-use fabric::sync::{AtomicU32, Ordering};
+use sys::sync::{AtomicU32, Ordering};
 
 /// See the module.
 pub(super) struct Crowd {
@@ -63,7 +63,7 @@ mod tests {
     #![expect(unsafe_code, reason = "messages are addresses")]
 
     use fabric::counters::Counter;
-    use fabric::os;
+    use sys::cores;
 
     use crate::comm::{Process, ThreadLevel};
     use crate::completion::wait;
@@ -131,7 +131,7 @@ mod tests {
             }
             process.vci().enter().counted(Counter::CrossCopies)
         })[1];
-        let cores = os::usable_cores();
+        let cores = cores::usable_cores();
         assert_eq!(cross_copies_after((cores / 2).max(1) + 1), possible);
         if cores >= 2 {
             assert_eq!(cross_copies_after(cores / 2), 0);

@@ -4,7 +4,7 @@
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 
 use fabric::doorbell;
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use crate::protocol::{self, Handled};
 use crate::vci::{VciState, link};

@@ -11,8 +11,8 @@ use std::pin::{Pin, pin};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-use fabric::os;
-use fabric::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use sys::spin;
+use sys::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use super::Vci;
 use crate::call::CallName;
@@ -201,7 +201,7 @@ impl Vci {
         let mut looks = self.short_polls();
         while looks != 0 && !list[index].1.is_ready() {
             looks -= 1;
-            os::between_looks();
+            spin::cpu_relax();
         }
         if looks != 0 {
             let (_, kept) = list.remove(index);

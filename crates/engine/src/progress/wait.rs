@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use fabric::board::{CALL_NAME_BYTES, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
-use fabric::os;
 use fabric::segment::Segment;
-use fabric::sync::{AtomicU64, Ordering, spin_loop};
+use sys::sync::{AtomicU64, Ordering, spin_loop};
+use sys::{cores, futex, spin};
 
 use super::crowd::Crowd;
 use super::yields::{Neighbour, Yields};
@@ -128,7 +128,7 @@ impl WaitPolicy {
             self.neighbour.make_room(yields, self.now_ms());
         } else {
             yields.count += 1;
-            os::yield_core();
+            cores::yield_core();
         }
     }
 
@@ -182,14 +182,14 @@ impl Vci {
     /// Lets others run on this core, and makes progress.
     pub(crate) fn give_way(&self) {
         self.enter().count(Counter::Yields);
-        os::yield_core();
+        cores::yield_core();
         self.poll_once();
     }
 
     /// The processor that this rank runs on, as [`RankBoard::processor`](fabric::board::RankBoard::processor) says it: which it does
     /// from now on.
     pub(crate) fn tell_processor(&self) -> u32 {
-        let here = os::current_processor().map_or(0, |processor| processor + 1);
+        let here = cores::current_processor().map_or(0, |processor| processor + 1);
         let told = &self.waiting.segment.board(self.waiting.me).processor;
         if told.load(Ordering::Relaxed) != here {
             told.store(here, Ordering::Relaxed);
@@ -280,7 +280,7 @@ impl Vci {
             if self.is_threaded() || !self.tasks.is_empty() {
                 guard = self.between_polls(guard);
             } else if fruitless != 0 && !self.waiting.is_crowded {
-                os::between_looks();
+                spin::cpu_relax();
             }
         }
     }
@@ -292,7 +292,7 @@ impl Vci {
         spin_loop();
         if self.poll_tasks() == Polled::Elsewhere {
             // The thread that has them may wait for this core.
-            os::yield_core();
+            cores::yield_core();
         }
         self.enter()
     }
@@ -428,7 +428,7 @@ impl Vci {
         self.waiting.set_activity(activity::SLEEPING);
         if self.is_threaded() {
             // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
-            os::futex_wait(sleeper.asleep, 1, self.waiting.sleep_limit);
+            futex::wait(sleeper.asleep, 1, self.waiting.sleep_limit);
             sleeper.leave();
         } else {
             sleeper.sleep(self.waiting.sleep_limit);
@@ -480,7 +480,7 @@ pub(super) mod tests {
     #![expect(unsafe_code, reason = "messages are addresses")]
 
     use fabric::counters::Counter;
-    use fabric::os;
+    use sys::cores;
 
     use crate::comm::Process;
     use crate::completion::{test, wait};
@@ -556,7 +556,7 @@ pub(super) mod tests {
 
     #[test]
     fn who_asks_again_and_again_gives_its_core_away_where_ranks_outnumber_cores() {
-        let cores = os::usable_cores();
+        let cores = cores::usable_cores();
         assert_eq!(yields_of_questions(cores + 1, 0), QUESTIONS);
         assert_eq!(yields_of_questions(cores + 1, 60), QUESTIONS - 60);
         if cores >= 2 {

@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use fabric::os;
-use fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::cores;
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Longer than a yield takes on a core that nobody else wants, and shorter than a turn of somebody who computes there.
 const LONG: Duration = Duration::from_micros(200);
@@ -44,7 +44,7 @@ impl Neighbour {
     pub(super) fn make_room(&self, yields: &mut Yields, now_ms: u64) {
         yields.count += 1;
         let begun = yields.ended.unwrap_or_else(Instant::now);
-        os::yield_core();
+        cores::yield_core();
         let now = Instant::now();
         yields.ended = Some(now);
         self.learn(now - begun, now_ms);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn ranks_among_strangers_sleep_instead_of_yielding() {
-        let ranks = os::usable_cores() + 1;
+        let ranks = cores::usable_cores() + 1;
         let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
             let board = |rank| process.segment().board(rank);
             board(process.rank()).strangers.store(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ mod tests {
                 0 => receive(process, 1, 0),
                 1 => {
                     while board(0).asleep.load(Ordering::Relaxed) == 0 {
-                        os::yield_core();
+                        cores::yield_core();
                     }
                     send(process, 0, 0);
                 }

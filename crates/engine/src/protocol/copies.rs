@@ -3,8 +3,8 @@
 
 use std::ptr::NonNull;
 
-use fabric::os;
 use fabric::ring::hand_over;
+use sys::clock;
 
 use super::{publish_wishes, ways};
 use crate::caches;
@@ -50,11 +50,11 @@ pub(super) unsafe fn fill_piece(
     let is_measured = bytes as u64 >= ways::SMALLEST
         && state.node.cross_copy == Reading::Measured
         && state.ways.is_due();
-    let start = is_measured.then(os::ticks);
+    let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
     unsafe { layout::copy_bytes(source, target.as_ptr(), bytes) };
     hand_over(target, bytes);
-    start.map_or(0, |start| os::ticks().wrapping_sub(start).max(1))
+    start.map_or(0, |start| clock::ticks().wrapping_sub(start).max(1))
 }
 
 /// Copies a piece of `bytes` bytes that took its sender `packed` ticks (0: not measured) to the position of a receive.
@@ -74,7 +74,7 @@ pub(super) unsafe fn unpack_piece(
         && bytes as u64 >= ways::SMALLEST
         && state.node.cross_copy == Reading::Measured
         && is_contiguous(op);
-    let start = is_measured.then(os::ticks);
+    let start = is_measured.then(clock::ticks);
     let whole = op.record.bytes;
     if is_contiguous(op) && caches::are_exceeded_by_message(whole as usize) {
         // SAFETY: the caller's promise; payloads lie outside the memory of programs.
@@ -86,7 +86,7 @@ pub(super) unsafe fn unpack_piece(
     }
     op.position += bytes;
     if let Some(start) = start {
-        let ticks = [packed, os::ticks().wrapping_sub(start)];
+        let ticks = [packed, clock::ticks().wrapping_sub(start)];
         if state.ways.note_piece(whole, bytes as u64, ticks) {
             publish_wishes(state);
         }

@@ -9,9 +9,9 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::cross_copy::{self, Remote};
-use fabric::os;
-use fabric::sync::Ordering;
+use sys::clock;
+use sys::cma::{self, Remote};
+use sys::sync::Ordering;
 
 use super::ways::{self, Way};
 use super::{
@@ -223,7 +223,7 @@ fn fetch_across(
             address: address + position as u64,
         };
         // SAFETY: `chunk` is writable for `bytes` bytes.
-        if unsafe { cross_copy::read(remote, chunk.as_mut_ptr(), bytes) }.is_err() {
+        if unsafe { cma::read(remote, chunk.as_mut_ptr(), bytes) }.is_err() {
             return false;
         }
         // SAFETY: the receive's buffer is writable (contract of irecv), `chunk` holds `bytes` bytes.
@@ -243,7 +243,7 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
             pid,
             address: proof,
         };
-        link.cross_copy = if cross_copy::verify(remote, *node.proof) {
+        link.cross_copy = if cma::verify(remote, *node.proof) {
             CrossCopy::Works
         } else {
             CrossCopy::Refused
@@ -264,11 +264,11 @@ unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usi
     let whole = bytes as u64;
     let is_measured = state.node.cross_copy == Reading::Measured
         && (state.ways.is_tried(whole) || state.ways.is_due());
-    let start = is_measured.then(os::ticks);
+    let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
-    let is_read = unsafe { cross_copy::read(remote, target, bytes) }.is_ok();
+    let is_read = unsafe { cma::read(remote, target, bytes) }.is_ok();
     if let Some(start) = start.filter(|_| is_read) {
-        let ticks = os::ticks().wrapping_sub(start);
+        let ticks = clock::ticks().wrapping_sub(start);
         if state.ways.note_reading(whole, ticks) {
             publish_wishes(state);
         }

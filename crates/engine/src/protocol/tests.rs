@@ -7,8 +7,8 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use fabric::counters::Counter;
-use fabric::cross_copy::{self, Remote};
 use layout::{Layout, SharedLayout};
+use sys::cma::{self, Remote};
 
 use crate::ErrorClass;
 use crate::comm::Process;
@@ -231,7 +231,7 @@ fn short_messages_that_receivers_read_do_not_wait_for_receives() {
         pid: std::process::id(),
         address: &raw const proof as u64,
     };
-    if !cross_copy::verify(own, proof) {
+    if !cma::verify(own, proof) {
         return;
     }
     for bytes in [8192, 20_000, 131_072] {

@@ -14,9 +14,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use fabric::board::{OpRecord, RankBoard, kind};
-use fabric::os;
-use fabric::sync::Ordering;
 use layout::SharedLayout;
+use sys::sync::Ordering;
+use sys::{limits, memory};
 
 use super::owner::Owner;
 use super::plan::{Boxed, ShortPlan, Start};
@@ -302,13 +302,13 @@ impl Operations {
     /// `board` is this rank's and stays mapped while the slab lives.
     pub(crate) unsafe fn new(board: NonNull<RankBoard>, capacity: u32) -> Result<Self> {
         // Fewer where the system allows no file for as many.
-        let most = os::file_size_limit().map(|limit| limit / size_of::<Op>() as u64);
+        let most = limits::file_size_limit().map(|limit| limit / size_of::<Op>() as u64);
         let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         let capacity = capacity.min(most.saturating_sub(FIRST_INDEX).max(LEAST_CAPACITY));
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<Op>();
-        let file = os::memory_file(c"rankpoint-operations", bytes as u64)?;
-        let ops = os::map_shared(file.as_fd(), bytes)?.cast::<Op>();
+        let file = memory::memory_file(c"rankpoint-operations", bytes as u64)?;
+        let ops = memory::map_shared(file.as_fd(), bytes)?.cast::<Op>();
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
         let first = FIRST_INDEX as usize * size_of::<Op>();
@@ -513,7 +513,7 @@ impl Drop for Operations {
         }
         let entries = self.capacity as usize + FIRST_INDEX as usize;
         // SAFETY: mapped by `new` with this size; all boxes inside are dropped and no reference remains.
-        unsafe { os::unmap(self.ops.cast(), entries * size_of::<Op>()) };
+        unsafe { memory::unmap(self.ops.cast(), entries * size_of::<Op>()) };
     }
 }
 

@@ -6,7 +6,7 @@
 //! launcher reads them, when a rank goes to sleep and at the end.
 
 use fabric::counters::{COUNTERS, Counter};
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::VciState;
 

@@ -10,10 +10,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::doorbell;
-use fabric::os;
 use fabric::ring::{RingPlace, RingReceiver, RingSender};
 use fabric::segment::Segment;
-use fabric::sync::{AtomicU32, Ordering};
+use sys::memory;
+use sys::sync::{AtomicU32, Ordering};
 
 use crate::datatype::Heading;
 use crate::errors::{Error, ErrorClass, Result};
@@ -134,7 +134,7 @@ impl Links {
     pub(crate) fn new(ranks: u32) -> Result<Self> {
         let len = ranks as usize;
         Ok(Self {
-            first: os::map_private(len * size_of::<Link>())?.cast(),
+            first: memory::map_private(len * size_of::<Link>())?.cast(),
             len,
         })
     }
@@ -169,7 +169,7 @@ impl Drop for Links {
             link.sender = RingSender::unconnected();
         }
         // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.
-        unsafe { os::unmap(self.first.cast(), self.len * size_of::<Link>()) };
+        unsafe { memory::unmap(self.first.cast(), self.len * size_of::<Link>()) };
     }
 }
 

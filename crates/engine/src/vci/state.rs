@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::segment::Segment;
-use fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};

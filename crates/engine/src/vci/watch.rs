@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 
 use fabric::board::kind;
-use fabric::sync::{AtomicU64, Ordering};
+use sys::sync::{AtomicU64, Ordering};
 
 use super::state::Awaited;
 

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 
 use super::{Commons, GROUP, Head, LINE_BYTES, Left, Line, Turns, lines};
-use crate::sync::Ordering;
+use sys::sync::Ordering;
 
 /// The members of commons that have a lane.
 const MEMBERS: u32 = 2;

@@ -12,7 +12,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::{AREAS, Commons, Count, Head, Lane, Left, Line, MOST_LINES as LINES, Place, Turns};
-use crate::sync::{AtomicU32, AtomicU64};
+use sys::sync::{AtomicU32, AtomicU64};
 
 struct Memory {
     head: Head,

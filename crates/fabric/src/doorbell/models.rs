@@ -10,7 +10,7 @@ use std::time::Duration;
 use loom::thread;
 
 use super::{Sleeper, any_asleep, ring};
-use crate::sync::{AtomicU32, Ordering};
+use sys::sync::{AtomicU32, Ordering};
 
 /// A rank that sleeps, and what it waits for.
 struct Rank {

@@ -5,9 +5,9 @@
 use std::ptr::NonNull;
 
 use super::{PAYLOAD_LINE, SHORT_WORDS};
-use crate::sync::AtomicU64;
+use sys::sync::AtomicU64;
 #[cfg(loom)]
-use crate::sync::Ordering;
+use sys::sync::Ordering;
 
 /// Stores `bytes` bytes at `source` into a cell's data.
 ///

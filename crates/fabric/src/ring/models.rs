@@ -17,7 +17,7 @@ use super::blocks::{BLOCKS, Block};
 use super::{
     Cell, PAYLOAD_LINE, PiecePlace, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
 };
-use crate::sync::{AtomicU32, AtomicU64};
+use sys::sync::{AtomicU32, AtomicU64};
 
 const PAYLOAD_LINES: usize = 8;
 

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::blocks::{Block, RETURNED_TOGETHER};
 use super::{BLOCK_SLACK, Back, Cell, PAYLOAD_LINE, PiecePlace, RingReceiver, RingSender};
-use crate::sync::Ordering;
+use sys::sync::Ordering;
 
 /// Longest piece that goes into the payload area while there are blocks, in bytes.
 const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };

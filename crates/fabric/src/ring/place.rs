@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::blocks::{BLOCKS, Block};
 use super::{BLOCK_SLACK, BLOCKS_AN_AREA, SHORT_WORDS};
-use crate::sync::{AtomicU32, AtomicU64};
+use sys::sync::{AtomicU32, AtomicU64};
 
 /// One message, or the description of one. One cache line.
 #[repr(C, align(64))]

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::{Arrival, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
-use crate::sync::Ordering;
+use sys::sync::Ordering;
 
 /// Zeroed memory of one ring without blocks.
 pub(super) struct RingMemory {

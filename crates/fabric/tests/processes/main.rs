@@ -19,8 +19,8 @@ mod traffic;
 use std::time::{Duration, Instant};
 
 use fabric::doorbell;
-use fabric::sync::Ordering;
 use pair::{Case, Pair};
+use sys::sync::Ordering;
 use traffic::Random;
 
 /// Numbers of ranks whose rings differ in size: cells 256, 64 or 32, payload areas of 256 to 16 KiB.

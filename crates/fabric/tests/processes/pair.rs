@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fabric::board::phase;
 use fabric::segment::{self, Segment, SegmentPlan};
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 /// Tells a process what to play.
 pub(crate) const VARIABLE: &str = "FABRIC_TEST_PLAYER";

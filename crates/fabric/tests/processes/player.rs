@@ -9,7 +9,7 @@ use fabric::board::phase;
 use fabric::doorbell::{self, Sleeper};
 use fabric::ring::{RingPlace, RingReceiver, RingSender, SHORT_BYTES};
 use fabric::segment::Segment;
-use fabric::sync::{Ordering, spin_loop};
+use sys::sync::{Ordering, spin_loop};
 
 use crate::pair::{Case, VARIABLE};
 use crate::traffic::{Message, Random, Traffic};

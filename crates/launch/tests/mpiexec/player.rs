@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use fabric::board::{OpRecord, activity, kind, phase};
 use fabric::segment::Segment;
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 /// The script: steps separated by spaces, arguments by colons.
 const SCRIPT_VARIABLE: &str = "RANKPOINT_TEST_SCRIPT";

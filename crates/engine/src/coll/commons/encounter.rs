@@ -9,8 +9,8 @@
 use fabric::commons::{LINE_BYTES, Place, Row, Turns, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::os;
-use fabric::sync::{Ordering, spin_loop};
+use sys::spin;
+use sys::sync::{Ordering, spin_loop};
 
 use super::{Meeting, Purpose, Shared};
 use crate::coll::purpose::stamped;
@@ -185,7 +185,7 @@ impl Shared {
         (0..looks).any(|_| {
             let may = self.turns_alone().may_enter(&self.commons, turn, place);
             if !may {
-                os::between_looks();
+                spin::cpu_relax();
             }
             may
         })
@@ -424,7 +424,7 @@ impl Encounter<'_> {
             if let Some(left) = self.look_at(member) {
                 return Ok(left);
             }
-            os::between_looks();
+            spin::cpu_relax();
         }
         let meeting = self.meeting(Place::Line);
         block_on(self.comm.vci, call, async {

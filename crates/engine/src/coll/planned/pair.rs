@@ -11,7 +11,7 @@ use fabric::board::kind as record_kind;
 use fabric::commons::{Lane, Spot};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use fabric::sync::AtomicU32;
+use sys::sync::AtomicU32;
 
 use super::{Lent, end_or_go_on, plan_of, set_kind, start_turn};
 use crate::coll::commons::{Encounter, Shared};

@@ -7,7 +7,7 @@ use crate::completion;
 use std::time::{Duration, Instant};
 
 use algorithms::Table;
-use fabric::sync::{AtomicU32, Ordering};
+use sys::sync::{AtomicU32, Ordering};
 
 use super::*;
 use crate::p2p::{Memory, Mode, irecv, isend};

@@ -8,7 +8,7 @@ use algorithms::{
     ReduceScatter, Scan, Scatter, Sent, Table, Typed,
 };
 use fabric::counters::Counter;
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::*;
 use crate::settings::VirtualNodes;
@@ -143,7 +143,7 @@ fn place_of(process: &'static Process, root: u32) -> u32 {
 
 #[test]
 fn every_barrier_holds() {
-    use fabric::sync::AtomicU32;
+    use sys::sync::AtomicU32;
     let arrived = SIZES.map(|_| AtomicU32::new(0));
     let left = SIZES.map(|_| AtomicU32::new(0));
     every_algorithm::<Barrier>(|process, forced| {

@@ -5,7 +5,7 @@
 use crate::call::CallName;
 use crate::completion;
 use algorithms::{Algorithm, Operation, Table};
-use fabric::sync::{AtomicUsize, Ordering};
+use sys::sync::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::comm::create::{dup, split};

@@ -3,7 +3,7 @@
 //! memory that is used again.
 
 use algorithms::shared::area_bytes;
-use fabric::sync::Ordering;
+use sys::sync::Ordering;
 
 use super::*;
 use crate::coll::short::Run;

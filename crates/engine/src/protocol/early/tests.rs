@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "messages are addresses")]
 
 use fabric::counters::Counter;
-use fabric::sync::Ordering;
 use layout::{Layout, SharedLayout};
+use sys::sync::Ordering;
 
 use super::DESCRIBED_AFTER_WASTE;
 use crate::ErrorClass;

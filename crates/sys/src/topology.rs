@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use crate::os;
+use crate::cores;
 
 /// What processors share, from the largest to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn confinement() -> [Confinement; Resource::ALL.len()] {
         let path = Path::new("/sys/devices/system").join(path);
         std::fs::read_to_string(path).ok()
     };
-    describe(&os::usable_processors(), read)
+    describe(&cores::usable_processors(), read)
 }
 
 /// The same for a thread that may run on these processors, in ascending order; `read` gives files of the kernel's description.
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn a_thread_on_one_processor_is_confined_to_it() {
-        let mine = os::usable_processors();
+        let mine = cores::usable_processors();
         assert!(!mine.is_empty());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(os::run_on(&mine[..1]));
-                assert_eq!(os::usable_processors(), mine[..1]);
+                assert!(cores::run_on(&mine[..1]));
+                assert_eq!(cores::usable_processors(), mine[..1]);
                 assert_eq!(confinement()[5], Confinement::One(mine[0]));
             });
         });

@@ -13,7 +13,7 @@ use crate::sync::AtomicU32;
 
 /// Sleeps while `*word == expected`, at most `timeout`; returns early for any reason the kernel sees fit.
 #[cfg(not(loom))]
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) {
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
@@ -36,7 +36,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
 
 /// Wakes all that sleep on `word`, in any process.
 #[cfg(not(loom))]
-pub fn futex_wake_all(word: &AtomicU32) {
+pub fn wake_all(word: &AtomicU32) {
     let address: *const AtomicU32 = word;
     let null = std::ptr::null::<u32>();
     // SAFETY: `address` is a live, aligned u32 (a reference); the kernel only uses it as a key.
@@ -54,7 +54,7 @@ pub fn futex_wake_all(word: &AtomicU32) {
 }
 
 #[cfg(loom)]
-pub use model::{futex_wait, futex_wake_all};
+pub use model::{wait, wake_all};
 
 #[cfg(loom)]
 mod model {
@@ -73,7 +73,7 @@ mod model {
     }
 
     /// Sleeps while `*word == expected`.
-    pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Duration) {
+    pub fn wait(word: &AtomicU32, expected: u32, _timeout: Duration) {
         let me = loom::thread::current();
         let id = me.id();
         SLEEPERS.lock().unwrap().push((key(word), me));
@@ -90,8 +90,8 @@ mod model {
     }
 
     /// Wakes all that sleep on `word`.
-    pub fn futex_wake_all(word: &AtomicU32) {
-        // SeqCst: as in `futex_wait`.
+    pub fn wake_all(word: &AtomicU32) {
+        // SeqCst: as in `wait`.
         // PAIRS: model.futex
         fence(Ordering::SeqCst);
         let woken: Vec<Thread> = SLEEPERS

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals as data: a descriptor that is readable when one has arrived, and their names.
+//! Signals as data: a descriptor that is readable when one has arrived, their names, and threads that take none.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Signals that this thread takes as data while the inbox exists.
@@ -80,6 +81,24 @@ pub fn restore_default(signals: &[i32]) {
         // SAFETY: the action is no function of this program. The call fails only for numbers that are no signals.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+}
+
+/// Starts something while this thread, and so each thread that it starts, takes no signals: those are for the program's own threads.
+pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
+    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both sets are writable; the first is filled before it is read, and so is the second if the call succeeds.
+    let blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let result = start();
+    if blocked {
+        // SAFETY: filled by the call above. The result can only tell of bad arguments.
+        let _ = unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut())
+        };
+    }
+    result
 }
 
 fn is_ignored(signal: i32) -> bool {

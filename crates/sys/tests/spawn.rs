@@ -4,7 +4,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-use fabric::spawn::end_with_thread;
+use sys::spawn::end_with_thread;
 
 #[test]
 fn a_process_ends_with_the_thread_that_started_it() {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The operating system and the processor: everything that is not Rust's standard library and knows
+//! nothing of MPI.
+//!
+//! | module | what it wraps |
+//! |---|---|
+//! | [`memory`] | anonymous memory files, mappings, sizes of memory and caches |
+//! | [`limits`] | `ulimit` |
+//! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
+//! | [`topology`] | which processors share caches, NUMA nodes and packages |
+//! | [`spin`], [`clock`] | the pause between two polls, and a cheap clock |
+//! | [`futex`], [`barrier`] | sleeping on a word of shared memory, memory barriers in other processes |
+//! | [`cma`] | cross-memory attach: copies between the private memories of two processes |
+//! | [`signals`], [`spawn`] | signals as data, starting ranks, the guard that outlives a launcher |
+//! | [`random`] | random numbers |
+//! | [`sync`] | the atomics of this project: std's, or loom's under `cfg(loom)` |
+//!
+//! Each function wraps one system call or instruction, checks its result, and states in its `SAFETY`
+//! line why the arguments are valid. Any of our crates may use this one; this one uses none of them.
+
+pub mod barrier;
+pub mod clock;
+pub mod cma;
+pub mod cores;
+pub mod futex;
+pub mod limits;
+pub mod memory;
+pub mod random;
+pub mod signals;
+pub mod spawn;
+pub mod spin;
+pub mod sync;
+pub mod topology;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory: anonymous memory files, mappings, and what the machine has.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::limits::file_size_limit;
+
+/// A new anonymous memory file of so many bytes that is closed on exec.
+pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
+    // A file that is too long does not only fail: the kernel sends SIGXFSZ.
+    if let Some(limit) = file_size_limit().filter(|&limit| limit < bytes) {
+        return Err(io::Error::other(format!(
+            "a file of {bytes} bytes in memory is needed, but ulimit -f allows {limit}"
+        )));
+    }
+    // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above returned this descriptor to us alone.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    file.set_len(bytes)?;
+    Ok(file.into())
+}
+
+/// Takes ownership of a descriptor that this process inherited, after checking that it is open.
+pub fn inherited_file(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD only asks for flags; a closed descriptor gives EBADF.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above; programs started by this one must not inherit the segment.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open (checked above) and the launcher left it to this process for this purpose.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Maps `bytes` of a file shared, readable and writable, without reserving memory.
+pub fn map_shared(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    map(bytes, libc::MAP_SHARED, fd.as_raw_fd())
+}
+
+/// Reserves `bytes` of zeroed private memory; pages cost nothing until they are touched.
+pub fn map_private(bytes: usize) -> io::Result<NonNull<u8>> {
+    map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+fn map(bytes: usize, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no existing memory.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            protection,
+            flags | libc::MAP_NORESERVE,
+            fd,
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        let mebibytes = bytes.div_ceil(1 << 20);
+        let text = format!(
+            "cannot map {mebibytes} MiB of address space, little of which becomes memory: {error} (ulimit -v limits it)"
+        );
+        return Err(io::Error::new(error.kind(), text));
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
+}
+
+/// Undoes [`map_shared`] or [`map_private`].
+///
+/// # Safety
+/// `base` and `bytes` come from one of them, and nothing refers to the memory any more.
+pub unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise. The result can only tell of bad arguments, which the promise excludes.
+    let _ = unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+}
+
+/// Gives the pages of a shared mapping back to the system; they read as zero afterwards.
+///
+/// # Safety
+/// The range is page-aligned, inside one shared mapping of a memory file, and nobody needs its contents.
+pub unsafe fn discard_shared(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    let rc = unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
+    if rc == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Bytes of physical memory of this machine.
+pub fn physical_memory_bytes() -> u64 {
+    // SAFETY: sysconf takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    // SAFETY: as above.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
+}
+
+/// Bytes of the largest cache that this processor reaches, if the system tells.
+pub fn cache_bytes() -> Option<usize> {
+    cache_by_kernel().or_else(|| {
+        #[cfg(target_env = "gnu")]
+        // SAFETY: sysconf takes a number and returns one.
+        let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
+        #[cfg(not(target_env = "gnu"))]
+        let bytes = 0;
+        usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
+    })
+}
+
+/// What the kernel tells; the C library counts the caches of all groups of cores of some processors as one.
+fn cache_by_kernel() -> Option<usize> {
+    let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").ok()?;
+    let kib: usize = size.trim().strip_suffix('K')?.parse().ok()?;
+    kib.checked_mul(1 << 10).filter(|&bytes| bytes > 0)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_space_that_nobody_has_is_told_by_its_size() {
+        let text = map_private(1 << 62).unwrap_err().to_string();
+        assert!(text.contains("cannot map 4398046511104 MiB"), "{text}");
+    }
+}
