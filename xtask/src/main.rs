@@ -57,6 +57,12 @@ const COMMANDS: &[Command] = &[
         instructions::run,
     ),
     (
+        "settings",
+        "",
+        "write the tables of docs/settings.md from the code",
+        settings::write_page,
+    ),
+    (
         "miri",
         "",
         "run tests of pure code under Miri, if it is installed",

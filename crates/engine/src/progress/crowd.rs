@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn threads_that_outnumber_the_cores_read_large_messages_in_one_go() {
         let forced = Settings {
-            cross_copy: 2,
+            cma: 2,
             ..Settings::default()
         };
         let possible = on_ranks_with(&forced, 2, |process| {

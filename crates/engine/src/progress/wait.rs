@@ -62,8 +62,8 @@ impl WaitPolicy {
             segment.sender_fences().store(1, Ordering::Relaxed);
         }
         let among_many = Patience {
-            polls: settings.crowded_spin_polls,
-            yields: settings.crowded_yields,
+            polls: settings.oversubscribed_spin_polls,
+            yields: settings.oversubscribed_yields,
         };
         let alone = Patience {
             polls: settings.spin_polls,
@@ -527,7 +527,7 @@ pub(super) mod tests {
     /// How often rank 0 gives its core away while it asks in vain for what rank 1 sends.
     fn yields_of_questions(ranks: u32, patience: u64) -> u64 {
         let settings = Settings {
-            crowded_spin_polls: patience,
+            oversubscribed_spin_polls: patience,
             ..Settings::default()
         };
         let yields = on_ranks_with(&settings, ranks, |process| {

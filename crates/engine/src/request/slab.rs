@@ -367,7 +367,7 @@ impl Operations {
             return Err(Error::new(
                 ErrorClass::ERR_NO_MEM,
                 format!(
-                    "{} operations are pending, the limit set by RANKPOINT_OPERATIONS",
+                    "{} requests are pending, the limit set by RANKPOINT_REQUESTS",
                     self.capacity
                 ),
             ));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launchers that the library does not speak, by the marks that they leave in the environment.
+//! Variables that launchers leave in the environment: ours, and those that the library does not support.
 //!
-//! A program that one of them starts as one process of several must not run as a job of its own, or there are as many jobs of
-//! one rank as processes. Started as the only process it is what it would be without a launcher.
+//! A process that an unsupported launcher starts as one of several must not run as a job of its own, or there are as many
+//! jobs of one rank as processes. The only process of such a launcher runs as a singleton.
 
 /// Variables that say how many processes were started together, and by whom.
 const SIZES: &[(&str, &str)] = &[
@@ -17,8 +17,26 @@ const MARKS: &[(&str, &str)] = &[
     ("PMI_PORT", "a launcher that speaks PMI"),
 ];
 
+/// The value of the launcher's variable, if it started this process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn job_from_environment() -> Option<String> {
+    std::env::var(fabric::board::JOB_VARIABLE).ok()
+}
+
+/// Why this process must not run as a job of its own, if another launcher started it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn refusal_to_run_alone() -> Option<String> {
+    refusal(|name| std::env::var(name).ok())
+}
+
 /// Why this process must not be a job of its own, if it must not. `read` gives the value of a variable.
-pub(super) fn refusal(read: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn refusal(read: impl Fn(&str) -> Option<String>) -> Option<String> {
     let told: Vec<_> = SIZES
         .iter()
         .filter_map(|&(name, by)| Some((name, by, read(name)?)))

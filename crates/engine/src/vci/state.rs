@@ -61,7 +61,7 @@ impl VciState {
     /// When the system refuses memory.
     pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Result<Self> {
         let board = segment.board(me);
-        let capacity = u32::try_from(settings.operations).unwrap_or(u32::MAX);
+        let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
         let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
@@ -74,11 +74,11 @@ impl VciState {
             clock: NonNull::from(&header.clock_ms),
             connections: NonNull::from(&board.connections),
             eager_bytes: (eager_bytes as usize).min(header.ring_payload_bytes as usize),
-            fragment_bytes: (settings.fragment_bytes as u32).min(header.ring_payload_bytes / 4),
+            fragment_bytes: (settings.chunk_bytes as u32).min(header.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
-            cross_copy_bytes: settings.cross_copy_bytes,
-            shared_copy_bytes: settings.shared_copy_bytes,
-            cross_copy: match settings.cross_copy {
+            cross_copy_bytes: settings.cma_min_bytes,
+            shared_copy_bytes: settings.direct_max_bytes,
+            cross_copy: match settings.cma {
                 0 => Reading::Never,
                 1 => Reading::Measured,
                 _ => Reading::Always,
@@ -159,7 +159,7 @@ pub(crate) struct Awaited {
     pub(crate) match_word: u64,
 }
 
-/// Whether receivers read the memory of senders (setting `CROSS_COPY`).
+/// Whether receivers read the memory of senders (setting `RANKPOINT_CMA`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     Never,

@@ -67,9 +67,9 @@ fn is_received_meanwhile(settings: &Settings, time: Duration) -> bool {
 
 #[test]
 fn large_messages_arrive_while_the_receiver_computes() {
-    for cross_copy in [0, 1] {
+    for cma in [0, 1] {
         let settings = Settings {
-            cross_copy,
+            cma,
             ..with_thread("")
         };
         assert!(is_received_meanwhile(&settings, LONG_TIME));
@@ -83,7 +83,7 @@ fn large_messages_arrive_while_the_receiver_computes() {
 #[test]
 fn large_messages_leave_while_the_sender_computes() {
     let settings = Settings {
-        cross_copy: 0,
+        cma: 0,
         ..with_thread("")
     };
     let received = AtomicU32::new(0);

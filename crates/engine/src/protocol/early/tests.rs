@@ -22,7 +22,7 @@ const WORD: i32 = 6;
 /// Two ranks whose messages all take the ring, those of more than 32 KiB when they are asked for.
 fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
     let settings = Settings {
-        cross_copy: 0,
+        cma: 0,
         eager_bytes: 32 << 10,
         ..Settings::default()
     };

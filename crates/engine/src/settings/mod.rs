@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every setting of the engine: one row each, read from `RANKPOINT_*` once at start.
+//!
+//! [`table`](SETTINGS) declares name, old name, type, default, range, unit and text of each setting, and nothing else
+//! repeats them: `rankpoint info` and `docs/settings.md` are made from it (`page.rs`, which also compares them).
+//! `values.rs` holds the types of settings that are no numbers, `read.rs` reads the environment, `launchers.rs` what
+//! launchers leave there.
+
+mod launchers;
+#[cfg(test)]
+mod page;
+mod read;
+mod table;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub(crate) use launchers::{job_from_environment, refusal_to_run_alone};
+pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
+pub use values::{Checks, VirtualNodes};

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads the settings from the environment, and says what is wrong with them.
+
+use std::sync::Arc;
+
+use algorithms::Table;
+use fabric::board::SPARE_VARIABLE;
+
+use super::{Checks, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes};
+
+/// Names with the settings' prefix that other parts of the system read.
+const FOREIGN: &[&str] = &["RANKPOINT_JOB"];
+const FOREIGN_PREFIXES: &[&str] = &["RANKPOINT_LAUNCH_", "RANKPOINT_TEST_", "RANKPOINT_BENCH_"];
+
+impl Settings {
+    /// The settings of this process's environment, and a warning for each name or value that is not understood.
+    pub fn from_environment() -> (Self, Vec<String>) {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((
+                name.into_string().ok()?,
+                value.to_string_lossy().into_owned(),
+            ))
+        });
+        Self::from_variables(variables)
+    }
+
+    /// As [`Self::from_environment`], from any list of names and values.
+    pub fn from_variables(
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> (Self, Vec<String>) {
+        let mut settings = Self::default();
+        let mut warnings = Vec::new();
+        let variables: Vec<_> = variables
+            .filter(|(name, _)| name.starts_with("RANKPOINT_"))
+            .collect();
+        let is_set = |name: &str| variables.iter().any(|(known, _)| known == name);
+        for (name, value) in &variables {
+            if name == SPARE_VARIABLE {
+                // Written by the launcher, and therefore read without warnings.
+                settings.spare = value.split(',').filter_map(|it| it.parse().ok()).collect();
+            } else if is_foreign(name) {
+                // Another part of the system reads it.
+            } else if let Some(row) = TEXTS.iter().find(|row| row.name == name) {
+                warnings.extend((row.read)(&mut settings, row, value.clone()));
+            } else if let Some(index) = SETTINGS.iter().position(|row| row.name == name) {
+                warnings.extend(settings.read_number(index, name, value));
+            } else if let Some(index) = SETTINGS.iter().position(|row| row.old_name == name) {
+                let new = SETTINGS[index].name;
+                if is_set(new) {
+                    warnings.push(format!(
+                        "setting {name} is ignored: its new name {new} is set, too"
+                    ));
+                } else {
+                    warnings.push(format!(
+                        "setting {name} is now called {new}; the old name still works"
+                    ));
+                    warnings.extend(settings.read_number(index, name, value));
+                }
+            } else {
+                warnings.push(format!(
+                    "unknown setting {name}; the nearest name is {}",
+                    nearest(name)
+                ));
+            }
+        }
+        (settings, warnings)
+    }
+
+    fn read_number(&mut self, index: usize, name: &str, value: &str) -> Option<String> {
+        let row: &SettingRow = &SETTINGS[index];
+        let number = algorithms::number(value.trim());
+        if let Some(number) = number.filter(|it| (row.min..=row.max).contains(it)) {
+            self.set(index, number);
+            return None;
+        }
+        Some(format!(
+            "setting {name} is '{value}', expected {}..{} {}; the default {} is used",
+            row.min, row.max, row.unit, row.default
+        ))
+    }
+
+    pub(super) fn read_checks(&mut self, row: &TextRow, list: String) -> Vec<String> {
+        let (checks, unknown) = Checks::parse(&list);
+        self.check = checks;
+        let warnings = unknown.iter().map(|word| {
+            format!(
+                "setting {} holds '{word}', expected a {}; it is left out",
+                row.name, row.unit
+            )
+        });
+        let warnings = warnings.collect();
+        self.check_list = list;
+        warnings
+    }
+
+    /// Puts the rules of a file before the built-in ones; returns what is wrong with the file.
+    pub(super) fn read_table(&mut self, row: &TextRow, file: String) -> Vec<String> {
+        if file.is_empty() {
+            return Vec::new();
+        }
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                return vec![format!(
+                    "{} names {file}, which cannot be read ({error}); the built-in rules are used",
+                    row.name
+                )];
+            }
+        };
+        let (table, problems) = Table::with(&file, &text);
+        self.algorithms = Arc::new(table);
+        let warnings = problems.iter().map(|problem| {
+            format!("{file}, {problem}; the line is left out and the built-in rules stay")
+        });
+        let warnings = warnings.collect();
+        self.coll_table = file;
+        warnings
+    }
+
+    pub(super) fn read_nodes(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let Some(nodes) = VirtualNodes::parse(&text) else {
+            return vec![format!(
+                "setting {} is '{text}', expected a {} such as 2 or 0,0,1; it is left out",
+                row.name, row.unit
+            )];
+        };
+        self.virtual_nodes = nodes;
+        self.virtual_nodes_text = text;
+        Vec::new()
+    }
+}
+
+fn is_foreign(name: &str) -> bool {
+    FOREIGN.contains(&name)
+        || FOREIGN_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+fn nearest(name: &str) -> &'static str {
+    let numbers = SETTINGS.iter().map(|row| row.name);
+    numbers
+        .chain(TEXTS.iter().map(|row| row.name))
+        .min_by_key(|known| edit_distance(name, known))
+        .unwrap_or("")
+}
+
+/// Number of single-character changes between two names.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of settings: the only place that knows a setting's name, default, range, unit and text.
+
+use std::sync::Arc;
+
+use algorithms::Table;
+
+use super::{Checks, VirtualNodes};
+
+/// One setting as `rankpoint info` shows it.
+#[derive(Clone, Debug)]
+pub struct SettingRow {
+    /// Name of the environment variable.
+    pub name: &'static str,
+    /// Former name, which still works with a notice; empty for none.
+    pub old_name: &'static str,
+    /// Value when nothing is set.
+    pub default: u64,
+    /// Smallest allowed value.
+    pub min: u64,
+    /// Largest allowed value.
+    pub max: u64,
+    /// Unit of the value.
+    pub unit: &'static str,
+    /// What it does.
+    pub text: &'static str,
+}
+
+/// A setting whose value is text.
+#[derive(Clone, Debug)]
+pub struct TextRow {
+    /// Name of the environment variable.
+    pub name: &'static str,
+    /// What the value is.
+    pub unit: &'static str,
+    /// What it does.
+    pub text: &'static str,
+    /// Takes the value; returns a warning for each part that is not understood.
+    pub(super) read: fn(&mut Settings, &TextRow, String) -> Vec<String>,
+}
+
+/// The settings whose value is text; all are empty by default.
+pub const TEXTS: &[TextRow] = &[
+    TextRow {
+        name: "RANKPOINT_CHECK",
+        unit: "set of collectives, types",
+        text: "checks that cost time, separated by commas: `collectives` compares operation, root, reduction, counts and types across the ranks of each collective and names the ranks that disagree; `types` compares the type signature of each message with that of its receive",
+        read: Settings::read_checks,
+    },
+    TextRow {
+        name: "RANKPOINT_COLL_TABLE",
+        unit: "file",
+        text: "rules that choose the algorithms of collectives, applied before the built-in rules; the same for all ranks (docs/collectives.md)",
+        read: Settings::read_table,
+    },
+    TextRow {
+        name: "RANKPOINT_VIRTUAL_NODES",
+        unit: "number, or list",
+        text: "for tests: number of nodes that collectives divide the ranks among, in blocks of neighbours; or the node of each rank, as a list that is repeated at its end; the same for all ranks",
+        read: Settings::read_nodes,
+    },
+];
+
+macro_rules! settings {
+    ($($field:ident, $name:literal, $old:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
+        /// Values of all settings.
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $(#[doc = $text] pub $field: u64,)*
+            /// The checks that cost time.
+            pub check: Checks,
+            /// The value given for `check`.
+            pub check_list: String,
+            /// The file of rules that was named; empty for none.
+            pub coll_table: String,
+            /// The node of each rank.
+            pub virtual_nodes: VirtualNodes,
+            /// The value given for `virtual_nodes`.
+            pub virtual_nodes_text: String,
+            /// Cores that no rank is bound to, if all ranks are bound.
+            pub spare: Vec<u32>,
+            /// The rules in force for the algorithms of collectives.
+            pub algorithms: Arc<Table>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self {
+                    $($field: $default,)*
+                    check: Checks::default(),
+                    check_list: String::new(),
+                    coll_table: String::new(),
+                    virtual_nodes: VirtualNodes::One,
+                    virtual_nodes_text: String::new(),
+                    spare: Vec::new(),
+                    algorithms: Arc::new(Table::builtin().clone()),
+                }
+            }
+        }
+
+        /// The table of settings.
+        pub const SETTINGS: &[SettingRow] = &[$(SettingRow {
+            name: concat!("RANKPOINT_", $name),
+            old_name: $old,
+            default: $default,
+            min: $min,
+            max: $max,
+            unit: $unit,
+            text: $text,
+        },)*];
+
+        impl Settings {
+            pub(super) fn set(&mut self, index: usize, value: u64) {
+                let fields = [$(&mut self.$field),*];
+                for (position, field) in fields.into_iter().enumerate() {
+                    if position == index {
+                        *field = value;
+                    }
+                }
+            }
+
+            /// Current values in the order of the table.
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$field),*]
+            }
+
+            /// Current values of [`TEXTS`].
+            pub fn texts(&self) -> [&str; TEXTS.len()] {
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text]
+            }
+        }
+    };
+}
+
+settings! {
+    eager_bytes, "EAGER_BYTES", "", 131072, 48..=1048576, "bytes",
+        "largest message that is sent eagerly; twice this value when oversubscribed, at most the payload area of a ring";
+    chunk_bytes, "CHUNK_BYTES", "RANKPOINT_FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
+        "largest chunk of a message that is pipelined through a ring";
+    cma, "CMA", "RANKPOINT_CROSS_COPY", 1, 0..=2, "choice",
+        "copies of long messages by cross-memory attach (`process_vm_readv`): 0 never; 1 where receivers measure that it is faster than the pipeline, and always when oversubscribed; 2 always; where the kernel forbids it, the pipeline is used";
+    cma_min_bytes, "CMA_MIN_BYTES", "RANKPOINT_CROSS_COPY_BYTES", 8192, 0..=9223372036854775807, "bytes",
+        "smallest message that is copied by cross-memory attach";
+    direct_max_bytes, "DIRECT_MAX_BYTES", "RANKPOINT_SHARED_COPY_BYTES", 786432, 0..=9223372036854775807, "bytes",
+        "largest message that its receiver copies directly out of memory of MPI_Alloc_mem; longer messages are pipelined, which uses two cores, unless oversubscribed";
+    unexpected_bytes, "UNEXPECTED_BYTES", "", 4194304, 0..=9223372036854775807, "bytes per sender",
+        "unexpected eager data kept for one sender before that sender is told to use rendezvous";
+    requests, "REQUESTS", "RANKPOINT_OPERATIONS", 1048576, 1024..=16777216, "requests",
+        "pending requests and unexpected messages that a rank can have at once (address space only until used)";
+    spin_polls, "SPIN_POLLS", "", 6000, 0..=1000000000, "polls",
+        "fruitless polls before a waiting rank starts to yield its core, unless oversubscribed";
+    oversubscribed_spin_polls, "OVERSUBSCRIBED_SPIN_POLLS", "RANKPOINT_CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
+        "the same when oversubscribed";
+    yields, "YIELDS", "", 250000, 0..=1000000000, "yields",
+        "fruitless yields before a waiting rank sleeps, unless oversubscribed; under external load a few yields are enough";
+    oversubscribed_yields, "OVERSUBSCRIBED_YIELDS", "RANKPOINT_CROWDED_YIELDS", 40, 0..=1000000000, "yields",
+        "the same when oversubscribed";
+    shared_collectives, "SHARED_COLLECTIVES", "", 1, 0..=1, "switch",
+        "collectives of ranks of one node through the shared collective area, where that is faster than messages";
+    reproducible, "REPRODUCIBLE", "", 0, 0..=1, "switch",
+        "reductions give the same bits whichever algorithm is chosen: operands are combined one after the other, from the last rank down";
+    progress_thread, "PROGRESS_THREAD", "", 0, 0..=1, "switch",
+        "a thread of each process makes progress while the program computes; calls then take the locks of MPI_THREAD_MULTIPLE (docs/progress.md)";
+    gpu, "GPU", "", 1, 0..=2, "choice",
+        "buffers in the memory of a GPU: 0 never; 1 if the process loads the driver before it initialises MPI; 2 always, and the lack of a GPU is an error (docs/gpu.md)";
+    initial_errhandler, "INITIAL_ERRHANDLER", "", 0, 0..=2, "choice",
+        "initial error handler of MPI_COMM_WORLD and MPI_COMM_SELF, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
+    sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
+        "longest sleep of a waiting rank before it polls again without a wake-up";
+}

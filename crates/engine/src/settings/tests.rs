@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of how settings are read.
+
+use super::*;
+
+fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>) {
+    Settings::from_variables(pairs.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())))
+}
+
+#[test]
+fn suffixes_ranges_and_unknown_names_are_understood() {
+    let (settings, warnings) = read(&[
+        ("RANKPOINT_EAGER_BYTES", "8K"),
+        ("PATH", "x"),
+        ("RANKPOINT_JOB", "1:2:3:4"),
+    ]);
+    assert_eq!((settings.eager_bytes, warnings.len()), (8192, 0));
+    let (settings, warnings) = read(&[("RANKPOINT_EAGER_BYTE", "8K")]);
+    assert_eq!(settings.eager_bytes, 131_072);
+    assert!(
+        warnings[0].contains("RANKPOINT_EAGER_BYTES"),
+        "{warnings:?}"
+    );
+    let (settings, warnings) = read(&[("RANKPOINT_CMA", "yes")]);
+    assert_eq!((settings.cma, warnings.len()), (1, 1));
+}
+
+#[test]
+fn old_names_work_with_one_notice_that_names_the_new_one() {
+    for row in SETTINGS.iter().filter(|row| !row.old_name.is_empty()) {
+        let value = row.min.to_string();
+        let (settings, warnings) = read(&[(row.old_name, &value)]);
+        let (renamed, none) = read(&[(row.name, &value)]);
+        assert_eq!((settings.values(), none.len()), (renamed.values(), 0));
+        assert_ne!(settings.values(), Settings::default().values());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(row.name), "{warnings:?}");
+        assert!(warnings[0].contains(row.old_name), "{warnings:?}");
+    }
+    let both = [("RANKPOINT_CROSS_COPY", "2"), ("RANKPOINT_CMA", "0")];
+    let (settings, warnings) = read(&both);
+    assert_eq!((settings.cma, warnings.len()), (0, 1));
+    assert!(warnings[0].contains("is ignored"), "{warnings:?}");
+    let (settings, warnings) = read(&[("RANKPOINT_CROSS_COPY", "3")]);
+    assert_eq!((settings.cma, warnings.len()), (1, 2), "{warnings:?}");
+}
+
+#[test]
+fn checks_are_a_list_of_words() {
+    let (settings, warnings) = read(&[("RANKPOINT_CHECK", "collectives")]);
+    assert_eq!((settings.check.collectives, warnings.len()), (true, 0));
+    let (settings, warnings) = read(&[("RANKPOINT_CHECK", " nothing, collectives")]);
+    assert!(settings.check.collectives);
+    assert!(
+        warnings[0].contains("'nothing', expected a set of"),
+        "{warnings:?}"
+    );
+    let (settings, warnings) = read(&[("RANKPOINT_CHECK", "types,collectives")]);
+    assert!(settings.check.types && settings.check.collectives && warnings.is_empty());
+    assert_eq!(Settings::default().check, Checks::default());
+}
+
+#[test]
+fn virtual_nodes_are_a_number_or_a_list() {
+    let nodes = |text| {
+        let (settings, warnings) = read(&[("RANKPOINT_VIRTUAL_NODES", text)]);
+        let nodes = &settings.virtual_nodes;
+        let all: Vec<u32> = (0..5).map(|rank| nodes.node_of(rank, 5)).collect();
+        (all, warnings.len())
+    };
+    assert_eq!(nodes("2"), (vec![0, 0, 0, 1, 1], 0));
+    assert_eq!(nodes("7"), (vec![0, 1, 2, 4, 5], 0));
+    assert_eq!(nodes("0, 1"), (vec![0, 1, 0, 1, 0], 0));
+    assert_eq!(nodes("1"), (vec![0; 5], 0));
+    for wrong in ["0", "x", "1,,2", "-1"] {
+        assert_eq!(nodes(wrong), (vec![0; 5], 1), "{wrong}");
+    }
+}
+
+#[test]
+fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
+    use algorithms::{Bcast, Case, Operation};
+    let file = std::env::temp_dir().join(format!("rankpoint-{}.table", std::process::id()));
+    std::fs::write(&file, "bcast use=chain:1K\nbcast use=walk\n").unwrap();
+    let name = file.to_str().unwrap();
+    let (settings, warnings) = read(&[("RANKPOINT_COLL_TABLE", name)]);
+    std::fs::remove_file(&file).unwrap();
+    let case = Case::new(Operation::Bcast, 4, 8, 1);
+    let choice = settings.algorithms.choose::<Bcast>(&case);
+    assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
+    assert_eq!(settings.texts(), ["", name, ""]);
+    assert_eq!(warnings.len(), 1);
+    let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
+    assert!(warnings[0].starts_with(&wrong), "{warnings:?}");
+
+    let (settings, warnings) = read(&[("RANKPOINT_COLL_TABLE", name)]);
+    let choice = settings.algorithms.choose::<Bcast>(&case);
+    assert_eq!(choice.algorithm, Bcast::Shared);
+    assert!(warnings[0].contains("cannot be read"), "{warnings:?}");
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Types of the settings whose value is text.
+
+use std::sync::Arc;
+
+/// The node of each rank (`RANKPOINT_VIRTUAL_NODES`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum VirtualNodes {
+    /// All ranks are on one node.
+    #[default]
+    One,
+    /// So many nodes, each with about as many neighbouring ranks.
+    Blocks(u32),
+    /// The node of each rank, repeated at the end of the list.
+    List(Arc<[u32]>),
+}
+
+impl VirtualNodes {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if text.trim().is_empty() {
+            return Some(Self::One);
+        }
+        let numbers: Result<Vec<u32>, _> =
+            text.split(',').map(|word| word.trim().parse()).collect();
+        match numbers.ok()?[..] {
+            [0] => None,
+            [1] => Some(Self::One),
+            [blocks] => Some(Self::Blocks(blocks)),
+            ref list => Some(Self::List(list.into())),
+        }
+    }
+
+    /// The node of one of `size` ranks.
+    pub fn node_of(&self, rank: u32, size: u32) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Blocks(count) => {
+                let node = u64::from(rank) * u64::from(*count) / u64::from(size.max(1));
+                node as u32
+            }
+            Self::List(list) => list[rank as usize % list.len()],
+        }
+    }
+}
+
+/// The checks that cost time (`RANKPOINT_CHECK`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// The ranks of each collective compare their arguments first.
+    pub collectives: bool,
+    /// Each receive is compared with the type signature of its message.
+    pub types: bool,
+}
+
+impl Checks {
+    /// The checks of a comma-separated list, and its unknown words.
+    pub(super) fn parse(list: &str) -> (Self, Vec<&str>) {
+        let (mut checks, mut unknown) = (Self::default(), Vec::new());
+        for word in list.split(',').map(str::trim) {
+            match word {
+                "" => {}
+                "collectives" => checks.collectives = true,
+                "types" => checks.types = true,
+                _ => unknown.push(word),
+            }
+        }
+        (checks, unknown)
+    }
+}
