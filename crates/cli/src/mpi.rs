@@ -17,7 +17,7 @@ use std::io::Write as _;
 use mpi_abi_sys::Library;
 use mpi_abi_sys::constants::{
     MPI_BYTE, MPI_COMM_WORLD, MPI_INT64_T, MPI_MAX_ERROR_STRING, MPI_MAX_LIBRARY_VERSION_STRING,
-    MPI_REQUEST_NULL,
+    MPI_REQUEST_NULL, MPI_THREAD_MULTIPLE,
 };
 use mpi_abi_sys::types::MPI_Request;
 
@@ -38,6 +38,17 @@ macro_rules! call {
 
 pub(crate) mod collective;
 pub(crate) mod datatype;
+
+/// Level of thread support that the benchmark initialises a library with.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ThreadLevel {
+    /// `MPI_Init`, which gives MPI_THREAD_SINGLE.
+    #[default]
+    Single,
+    /// `MPI_Init_thread` with MPI_THREAD_MULTIPLE; still, only one thread of a rank calls MPI.
+    Multiple,
+}
 
 /// An initialised MPI library, and this process's place in its world.
 pub(crate) struct Mpi {
@@ -68,8 +79,8 @@ pub(crate) fn version(library: &Library) -> String {
 }
 
 impl Mpi {
-    /// Opens and initialises the library.
-    pub(crate) fn start(name: &str) -> Result<Self, String> {
+    /// Opens and initialises the library; a library that lacks the thread level ends the process.
+    pub(crate) fn start(name: &str, threads: ThreadLevel) -> Result<Self, String> {
         let library = Library::open(name).map_err(|error| {
             format!("cannot open {name}: {error}; set LD_LIBRARY_PATH to the folder of the library to measure")
         })?;
@@ -78,7 +89,20 @@ impl Mpi {
             rank: 0,
             size: 0,
         };
-        call!(mpi, MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()));
+        let none = std::ptr::null_mut();
+        match threads {
+            ThreadLevel::Single => call!(mpi, MPI_Init(none, std::ptr::null_mut())),
+            ThreadLevel::Multiple => {
+                let (wanted, mut provided) = (MPI_THREAD_MULTIPLE, 0);
+                let argv = std::ptr::null_mut();
+                call!(mpi, MPI_Init_thread(none, argv, wanted, &raw mut provided));
+                if provided != wanted {
+                    mpi.abort(&format!(
+                        "MPI_Init_thread provides level {provided} instead of MPI_THREAD_MULTIPLE ({wanted})"
+                    ));
+                }
+            }
+        }
         let (mut rank, mut size) = (0, 0);
         call!(mpi, MPI_Comm_rank(MPI_COMM_WORLD, &raw mut rank));
         call!(mpi, MPI_Comm_size(MPI_COMM_WORLD, &raw mut size));

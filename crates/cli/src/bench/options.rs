@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::measurement::{MEASUREMENTS, Measurement};
 
@@ -22,6 +22,10 @@ pub(crate) struct BenchOptions {
     /// each library once more as it is with a progress thread
     #[arg(long, conflicts_with = "only")]
     pub(super) overlap: bool,
+    /// Thread level that ranks ask for: `both` measures each library twice in each row, at the same core distance, and adds the
+    /// ratio of MPI_THREAD_MULTIPLE to MPI_THREAD_SINGLE. One thread of a rank calls MPI at either level
+    #[arg(long, value_enum, default_value = "single")]
+    pub(super) threads: ThreadLevels,
     /// Name and explain the measurements, and stop
     #[arg(long)]
     pub(super) list: bool,
@@ -85,6 +89,17 @@ pub(crate) struct BenchOptions {
     /// No progress bar
     #[arg(long)]
     pub(super) quiet: bool,
+}
+
+/// Thread levels to measure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum ThreadLevels {
+    /// `MPI_Init`
+    Single,
+    /// `MPI_Init_thread` with MPI_THREAD_MULTIPLE
+    Multiple,
+    /// Each library at both levels
+    Both,
 }
 
 /// Message sizes, ascending.

@@ -144,6 +144,8 @@ static options_t parse(int count, char **words)
             options.limit_us = atol(value);
         else if (strcmp(words[i], "verify") == 0)
             options.verify = atoi(value);
+        else if (strcmp(words[i], "threads") == 0)
+            continue; /* initialise() has read it. */
         else if (strcmp(words[i], "line") == 0)
             options.line = value;
         else if (strcmp(words[i], "near_ns") == 0)
@@ -190,9 +192,24 @@ static void run(const options_t *options)
     give_up("nothing is called %s", options->name);
 }
 
+/* Initialises MPI at the thread level that a word asks for, before any other word is read. */
+static void initialise(int *count, char ***words)
+{
+    int multiple = 0, provided = 0;
+    for (int i = 2; i < *count; i++)
+        multiple |= strcmp((*words)[i], "threads=multiple") == 0;
+    if (!multiple) {
+        MPI_Init(count, words);
+        return;
+    }
+    MPI_Init_thread(count, words, MPI_THREAD_MULTIPLE, &provided);
+    if (provided != MPI_THREAD_MULTIPLE)
+        give_up("MPI_Init_thread provides level %d instead of MPI_THREAD_MULTIPLE (%d)", provided, MPI_THREAD_MULTIPLE);
+}
+
 int main(int count, char **words)
 {
-    MPI_Init(&count, &words);
+    initialise(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (count < 2)

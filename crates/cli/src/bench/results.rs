@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::alike::{self, Chosen};
 use super::measurement::{Better, Measurement, Unit};
+use crate::mpi::ThreadLevel;
 
 /// Everything that one run of `rankpoint bench` has found.
 #[derive(Clone, Default, Serialize)]
@@ -29,6 +30,7 @@ pub(super) struct Library {
     pub(super) name: String,
     /// What it calls itself; empty until it has run.
     pub(super) version: String,
+    pub(super) threads: ThreadLevel,
 }
 
 /// What a point is about; the order is the order of the tables.
@@ -137,13 +139,45 @@ impl Results {
         self.points.iter().find(wanted).map(|point| point.median)
     }
 
-    /// The first library's median divided by that of the best other one; none of what has an end at 100 %, and none where any
-    /// library met another distance of the cores than the others: who is the best is not known then.
+    /// Whether the second library is the first one at MPI_THREAD_MULTIPLE.
+    pub(super) fn has_both_levels(&self) -> bool {
+        match &self.libraries[..] {
+            [first, second, ..] => {
+                (first.threads, second.threads) == (ThreadLevel::Single, ThreadLevel::Multiple)
+            }
+            _ => false,
+        }
+    }
+
+    /// The first library's median at MPI_THREAD_MULTIPLE divided by that at MPI_THREAD_SINGLE, where both met the same distance.
+    pub(super) fn ratio_of_levels(&self, place: Place) -> Option<f64> {
+        let is_apart = self.is_apart(place, 0) || self.is_apart(place, 1);
+        if is_apart || !self.has_both_levels() {
+            return None;
+        }
+        Some(self.median(place, 1)? / self.median(place, 0)?)
+    }
+
+    /// Whether there is another library at the first one's thread level.
+    pub(super) fn has_peers(&self) -> bool {
+        self.peers().next().is_some()
+    }
+
+    /// Libraries that the first one is compared with: all others at its thread level.
+    fn peers(&self) -> impl Iterator<Item = usize> {
+        let level = self.libraries.first().map(|library| library.threads);
+        (1..self.libraries.len()).filter(move |&index| Some(self.libraries[index].threads) == level)
+    }
+
+    /// The first library's median divided by that of the best peer; none of what has an end at 100 %, and none where any
+    /// library met another distance of the cores than the others: the best one is not known then.
     pub(super) fn ratio_to_best_peer(&self, place: Place) -> Option<f64> {
         if (0..self.libraries.len()).any(|library| self.is_apart(place, library)) {
             return None;
         }
-        let peers = (1..self.libraries.len()).filter_map(|library| self.median(place, library));
+        let peers = self
+            .peers()
+            .filter_map(|library| self.median(place, library));
         let best = match place.measurement.better {
             Better::Lower => peers.min_by(f64::total_cmp),
             Better::Higher => peers.max_by(f64::total_cmp),
@@ -205,6 +239,7 @@ mod tests {
         let library = |name: &str| Library {
             name: name.into(),
             version: String::new(),
+            threads: ThreadLevel::Single,
         };
         let mut results = Results {
             libraries: vec![library("a"), library("b"), library("c")],
@@ -224,5 +259,31 @@ mod tests {
             results.add(place, 2, &chosen(4.0, 160.0, true));
             assert_eq!(results.ratio_to_best_peer(place), None);
         }
+    }
+
+    #[test]
+    fn levels_of_one_library_have_a_ratio_of_their_own_and_are_no_peers() {
+        let library = |threads| Library {
+            name: "a".into(),
+            version: String::new(),
+            threads,
+        };
+        let mut results = Results {
+            libraries: vec![library(ThreadLevel::Single), library(ThreadLevel::Multiple)],
+            ..Results::default()
+        };
+        let place = Place {
+            measurement: Measurement::find("latency").unwrap(),
+            ranks: 2,
+            size_bytes: 8,
+        };
+        assert_eq!(results.ratio_of_levels(place), None);
+        results.add(place, 0, &chosen(60.0, 57.0, false));
+        results.add(place, 1, &chosen(72.0, 57.0, false));
+        assert_eq!(results.ratio_of_levels(place), Some(1.2));
+        assert!(!results.has_peers());
+        assert_eq!(results.ratio_to_best_peer(place), None);
+        results.add(place, 1, &chosen(72.0, 160.0, true));
+        assert_eq!(results.ratio_of_levels(place), None);
     }
 }

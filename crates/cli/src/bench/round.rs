@@ -17,7 +17,8 @@ use super::options::BenchOptions;
 use super::others::Ticks;
 use super::results::{Place, Results};
 use super::target::Target;
-use super::{alike, cache_line, run};
+use super::{alike, cache_line, rank, run};
+use crate::mpi::ThreadLevel;
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
@@ -189,6 +190,9 @@ impl<'a> Rounds<'a> {
         if !sizes.is_empty() {
             words.push(format!("sizes={}", sizes.join(",")));
         }
+        if self.targets[job.library].threads == ThreadLevel::Multiple {
+            words.push(rank::MULTIPLE.to_owned());
+        }
         if let Some((line, usual)) = line {
             words.push(format!("line={}", line.path()));
             words.push(format!("near_ns={:.0}", usual * SAME));
@@ -259,7 +263,11 @@ impl<'a> Rounds<'a> {
     /// Times of whole jobs that do nothing.
     fn starts(&self, job: &Job<'_>) -> Result<Vec<f64>, String> {
         let (target, ranks) = (&self.targets[job.library], job.step.ranks);
-        let run = || job::run(target, ranks, &["empty".to_owned()], self.options.limit());
+        let mut words = vec![rank::EMPTY.to_owned()];
+        if target.threads == ThreadLevel::Multiple {
+            words.push(rank::MULTIPLE.to_owned());
+        }
+        let run = || job::run(target, ranks, &words, self.options.limit());
         // The first one finds the files on the disk.
         run()?;
         let start = Instant::now();

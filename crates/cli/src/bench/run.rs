@@ -44,6 +44,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
             .map(|target| Library {
                 name: target.name.clone(),
                 version: String::new(),
+                threads: target.threads,
             })
             .collect(),
         ..Results::default()

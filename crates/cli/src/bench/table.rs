@@ -196,7 +196,10 @@ fn others(results: &Results) -> Option<Table> {
 fn header(results: &Results, first: &str) -> Vec<String> {
     let mut header = vec![first.to_owned()];
     header.extend(results.libraries.iter().map(|library| library.name.clone()));
-    if results.libraries.len() > 1 {
+    if results.has_both_levels() {
+        header.push("MULTIPLE to SINGLE".to_owned());
+    }
+    if results.has_peers() {
         header.push("to best peer".to_owned());
     }
     header
@@ -220,9 +223,12 @@ fn values(results: &Results, place: Place) -> Vec<String> {
         })
     };
     let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
-    if results.libraries.len() > 1 {
-        let ratio = results.ratio_to_best_peer(place);
-        cells.push(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2} x")));
+    let show = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2} x"));
+    if results.has_both_levels() {
+        cells.push(show(results.ratio_of_levels(place)));
+    }
+    if results.has_peers() {
+        cells.push(show(results.ratio_to_best_peer(place)));
     }
     cells
 }
@@ -296,6 +302,7 @@ fn capitalise(text: &str) -> String {
 mod tests {
     use super::super::alike::Chosen;
     use super::super::results::Library;
+    use crate::mpi::ThreadLevel;
     use super::*;
 
     fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
@@ -310,6 +317,7 @@ mod tests {
         let library = |name: &str| Library {
             name: name.to_owned(),
             version: "1".to_owned(),
+            threads: ThreadLevel::Single,
         };
         let mut results = Results {
             libraries: vec![library("ours"), library("theirs")],

@@ -7,7 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::RANK_COMMAND;
-use super::options::BenchOptions;
+use super::options::{BenchOptions, ThreadLevels};
+use crate::mpi::ThreadLevel;
 use crate::settings;
 
 /// A library to measure.
@@ -30,6 +31,9 @@ pub(crate) struct Target {
     /// Program of the ranks with its first words; this one if empty.
     #[serde(default)]
     pub(crate) program: Vec<String>,
+    /// Thread level that its ranks ask for; the option `--threads` sets it.
+    #[serde(skip)]
+    pub(crate) threads: ThreadLevel,
 }
 
 impl Target {
@@ -61,6 +65,9 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
     if options.overlap {
         targets = targets.into_iter().flat_map(with_progress).collect();
     }
+    targets = (targets.into_iter())
+        .flat_map(|target| at_levels(target, options.threads))
+        .collect();
     for target in &mut targets {
         if target.launcher.is_empty() {
             return Err(format!("{} has no launcher", target.name));
@@ -81,6 +88,19 @@ fn with_progress(target: Target) -> Vec<Target> {
     std::iter::once(target)
         .chain(has_one.then_some(twin))
         .collect()
+}
+
+/// A library at the thread levels that are measured.
+fn at_levels(mut target: Target, levels: ThreadLevels) -> Vec<Target> {
+    let mut multiple = target.clone();
+    multiple.threads = ThreadLevel::Multiple;
+    multiple.name.push_str(", MULTIPLE");
+    target.threads = ThreadLevel::Single;
+    match levels {
+        ThreadLevels::Single => vec![target],
+        ThreadLevels::Multiple => vec![multiple],
+        ThreadLevels::Both => vec![target, multiple],
+    }
 }
 
 /// The words that start this program as a rank.
@@ -118,6 +138,7 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         environment: environment.into_iter().collect(),
         progress: progress.into_iter().collect(),
         program: this_as_rank()?,
+        threads: ThreadLevel::Single,
     })
 }
 
@@ -145,5 +166,20 @@ mod tests {
             (&*all[1].environment["P"], &*all[1].environment["T"]),
             ("1", "2")
         );
+    }
+
+    #[test]
+    fn a_library_is_measured_at_the_thread_levels_that_are_asked_for() {
+        let text = r#"{"name": "a", "launcher": ["x"]}"#;
+        let names = |levels| -> Vec<(String, ThreadLevel)> {
+            let all = at_levels(serde_json::from_str(text).unwrap(), levels);
+            let named = |target: Target| (target.name, target.threads);
+            all.into_iter().map(named).collect()
+        };
+        let single = ("a".to_owned(), ThreadLevel::Single);
+        let multiple = ("a, MULTIPLE".to_owned(), ThreadLevel::Multiple);
+        assert_eq!(names(ThreadLevels::Single), std::slice::from_ref(&single));
+        assert_eq!(names(ThreadLevels::Multiple), std::slice::from_ref(&multiple));
+        assert_eq!(names(ThreadLevels::Both), [single, multiple]);
     }
 }

@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use super::measurement::Measurement;
-use crate::mpi::Mpi;
+use crate::mpi::{Mpi, ThreadLevel};
 use crate::settings;
 use line::Line;
 use repeat::Effort;
@@ -31,23 +31,31 @@ struct RankOptions {
     sizes: Vec<usize>,
     effort: Effort,
     verify: bool,
+    threads: ThreadLevel,
     /// The file of the line between ranks 0 and 1, and nanoseconds that are not far.
     line: Option<String>,
     near_ns: u64,
 }
 
-/// Runs as a rank; the words are the measurement's name (or `empty`) and `key=value` pairs.
+/// Name of the job that only initialises and finalises MPI.
+pub(super) const EMPTY: &str = "empty";
+/// The word that asks a rank, or `peer.c`, for MPI_THREAD_MULTIPLE.
+pub(super) const MULTIPLE: &str = "threads=multiple";
+
+/// Runs as a rank; the words are the measurement's name (or [`EMPTY`]) and `key=value` pairs.
 pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), String> {
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let (name, pairs) = words.split_first().ok_or("expected what to measure")?;
-    if name == "empty" {
-        Mpi::start(&settings::library_to_open().to_string_lossy())?.finish();
+    let library = settings::library_to_open();
+    if name == EMPTY {
+        let options = parse("startup", pairs)?;
+        Mpi::start(&library.to_string_lossy(), options.threads)?.finish();
         return Ok(());
     }
     let mut options = parse(name, pairs)?;
-    let mpi = Mpi::start(&settings::library_to_open().to_string_lossy())?;
+    let mpi = Mpi::start(&library.to_string_lossy(), options.threads)?;
     if mpi.rank == 0 {
         print(&serde_json::json!({ "version": mpi.version(), "ranks": mpi.size }))?;
     }
@@ -81,6 +89,7 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
         sizes: vec![8],
         effort: Effort::default(),
         verify: true,
+        threads: ThreadLevel::Single,
         line: None,
         near_ns: u64::MAX,
     };
@@ -101,6 +110,8 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
             "limit_us" => options.effort.limit = std::time::Duration::from_micros(number()?),
             "line" => options.line = Some(value.to_owned()),
             "near_ns" => options.near_ns = number()?,
+            "threads" if value == "multiple" => options.threads = ThreadLevel::Multiple,
+            "threads" => return Err(format!("{pair}: expected threads=multiple")),
             "verify" => options.verify = number()? != 0,
             _ => return Err(format!("nothing is called {key}")),
         }
