@@ -302,8 +302,8 @@ fn capitalise(text: &str) -> String {
 mod tests {
     use super::super::alike::Chosen;
     use super::super::results::Library;
-    use crate::mpi::ThreadLevel;
     use super::*;
+    use crate::mpi::ThreadLevel;
 
     fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
         Chosen {

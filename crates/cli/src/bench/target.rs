@@ -179,7 +179,10 @@ mod tests {
         let single = ("a".to_owned(), ThreadLevel::Single);
         let multiple = ("a, MULTIPLE".to_owned(), ThreadLevel::Multiple);
         assert_eq!(names(ThreadLevels::Single), std::slice::from_ref(&single));
-        assert_eq!(names(ThreadLevels::Multiple), std::slice::from_ref(&multiple));
+        assert_eq!(
+            names(ThreadLevels::Multiple),
+            std::slice::from_ref(&multiple)
+        );
         assert_eq!(names(ThreadLevels::Both), [single, multiple]);
     }
 }
