@@ -1,34 +1,132 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Calls MPI_Isend (rank 0) and MPI_Irecv (rank 1) as often as its first argument says, with as many bytes as its second one says,
- * for counting instructions. Each receive is posted before its message is sent. A rank alone receives with MPI_Recv what it has sent to
- * itself. */
+ * Calls MPI_Isend, MPI_Irecv, MPI_Send and MPI_Recv with 1, 8 and 64 bytes, for counting instructions. Rank 0's calls are counted,
+ * in functions named after them: a receive is posted before its message is sent, and MPI_Recv finds its message arrived.
+ *
+ * Arguments: number of calls, thread level (single or multiple), rank map (world or table), and a file of at least a page that
+ * all ranks can map. The ranks take turns through that file, so that no other messages are sent. */
+#include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
-static char data[4096], into[4096];
+static char data[64];
+static MPI_Comm comm;
+static MPI_Request request;
+static const char *volatile counted; /* Keeps functions of the same text apart. */
+
+/* The number of steps that the ranks 0 and 1 of `comm` have done. */
+static struct {
+    _Atomic int done[2];
+} *turns;
+static int rank, step;
+
+/* Says that this rank has done the next step, or waits until the given one has. */
+static void next(int whose)
+{
+    step += 1;
+    if (rank == whose)
+        atomic_store(&turns->done[whose], step);
+    while (atomic_load(&turns->done[whose]) < step)
+        sched_yield();
+}
+
+#define CALLS(bytes)                                                                                                           \
+    static __attribute__((noinline)) void counted_isend_##bytes(void)                                                          \
+    {                                                                                                                          \
+        counted = "isend " #bytes;                                                                                             \
+        MPI_Isend(data, bytes, MPI_CHAR, 1, 0, comm, &request);                                                                \
+    }                                                                                                                          \
+    static __attribute__((noinline)) void counted_irecv_##bytes(void)                                                          \
+    {                                                                                                                          \
+        counted = "irecv " #bytes;                                                                                             \
+        MPI_Irecv(data, bytes, MPI_CHAR, 1, 0, comm, &request);                                                                \
+    }                                                                                                                          \
+    static __attribute__((noinline)) void counted_send_##bytes(void)                                                           \
+    {                                                                                                                          \
+        counted = "send " #bytes;                                                                                              \
+        MPI_Send(data, bytes, MPI_CHAR, 1, 0, comm);                                                                           \
+    }                                                                                                                          \
+    static __attribute__((noinline)) void counted_recv_##bytes(void)                                                           \
+    {                                                                                                                          \
+        counted = "recv " #bytes;                                                                                              \
+        MPI_Recv(data, bytes, MPI_CHAR, 1, 0, comm, MPI_STATUS_IGNORE);                                                        \
+    }
+
+CALLS(1)
+CALLS(8)
+CALLS(64)
+
+/* Makes calls whose first ones are not counted, because they make what is made once. */
+static void run(int calls, int bytes, void (*isend)(void), void (*irecv)(void), void (*send)(void), void (*recv)(void))
+{
+    for (int i = -64; i < calls; ++i) {
+        /* A send whose receive is posted, first nonblocking, then blocking. */
+        for (int blocking = 0; blocking < 2; ++blocking) {
+            if (rank == 1)
+                MPI_Irecv(data, bytes, MPI_CHAR, 0, 0, comm, &request);
+            next(1);
+            if (rank == 0 && i < 0)
+                MPI_Isend(data, bytes, MPI_CHAR, 1, 0, comm, &request);
+            else if (rank == 0 && blocking)
+                send();
+            else if (rank == 0)
+                isend();
+            if (rank == 1 || i < 0 || !blocking)
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
+            next(1);
+        }
+        /* A receive that is posted before its message is sent. */
+        if (rank == 0 && i < 0)
+            MPI_Irecv(data, bytes, MPI_CHAR, 1, 0, comm, &request);
+        else if (rank == 0)
+            irecv();
+        next(0);
+        if (rank == 1)
+            MPI_Send(data, bytes, MPI_CHAR, 0, 0, comm);
+        else
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        next(0);
+        /* A receive whose message has come. */
+        if (rank == 1)
+            MPI_Send(data, bytes, MPI_CHAR, 0, 0, comm);
+        next(1);
+        if (rank == 0 && i < 0)
+            MPI_Recv(data, bytes, MPI_CHAR, 1, 0, comm, MPI_STATUS_IGNORE);
+        else if (rank == 0)
+            recv();
+        next(0);
+    }
+}
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    int rank, size, calls = argc > 1 ? atoi(argv[1]) : 100, bytes = argc > 2 ? atoi(argv[2]) : 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char ready = 0;
-    MPI_Request request;
-    for (int i = 0; i < calls; ++i) {
-        if (size == 1) {
-            MPI_Isend(data, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
-            MPI_Recv(into, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        } else if (rank == 0) {
-            MPI_Recv(&ready, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Isend(data, bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        } else if (rank == 1) {
-            MPI_Irecv(data, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
-            MPI_Send(&ready, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        }
+    if (argc < 5)
+        return 2;
+    int provided, calls = atoi(argv[1]), wanted = strcmp(argv[2], "multiple") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(&argc, &argv, wanted, &provided);
+    if (provided < wanted)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    int file = open(argv[4], O_RDWR);
+    turns = mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file < 0 || turns == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    comm = MPI_COMM_WORLD;
+    if (!strcmp(argv[3], "table")) {
+        /* An order of ranks that is no arithmetic sequence. */
+        const int order[] = {0, 3, 1, 2};
+        MPI_Group world, group;
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_incl(world, 4, order, &group);
+        MPI_Comm_create(MPI_COMM_WORLD, group, &comm);
+    }
+    MPI_Comm_rank(comm, &rank);
+    if (rank < 2) {
+        run(calls, 1, counted_isend_1, counted_irecv_1, counted_send_1, counted_recv_1);
+        run(calls, 8, counted_isend_8, counted_irecv_8, counted_send_8, counted_recv_8);
+        run(calls, 64, counted_isend_64, counted_irecv_64, counted_send_64, counted_recv_64);
     }
     MPI_Finalize();
     return 0;

@@ -52,8 +52,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "instructions",
-        "[--fast] [--peers] [--collectives]",
-        "count the instructions of MPI_Isend and MPI_Irecv, also of release-fast and the peers, and of collectives",
+        "[--prefix DIR] [--fast] [--peers] [--collectives]",
+        "count the instructions of sends and receives at each thread level, also of release-fast and the peers, and of collectives",
         instructions::run,
     ),
     (

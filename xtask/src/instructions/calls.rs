@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Point-to-point calls: one table of budgets, a row a call and a column a mode.
+
+use std::fs;
+
+use super::callgrind::{Costs, Job, Library};
+use super::command::Count;
+use crate::install::Profile;
+use crate::shell;
+
+/// How a program uses MPI, and thereby which code its calls take.
+pub(super) struct Mode {
+    pub(super) name: &'static str,
+    level: &'static str,
+    /// The communicator's ranks are those of MPI_COMM_WORLD, or listed in a table.
+    map: &'static str,
+    ranks: u32,
+    setting: Option<(&'static str, &'static str)>,
+}
+
+pub(super) const MODES: [Mode; 5] = [
+    mode("SINGLE", "single", "world"),
+    mode("MULTIPLE", "multiple", "world"),
+    Mode {
+        setting: Some(("RANKPOINT_PROGRESS_THREAD", "1")),
+        ..mode("progress thread", "single", "world")
+    },
+    mode("SINGLE, table", "single", "table"),
+    mode("MULTIPLE, table", "multiple", "table"),
+];
+
+const fn mode(name: &'static str, level: &'static str, map: &'static str) -> Mode {
+    Mode {
+        name,
+        level,
+        map,
+        ranks: if map.as_bytes()[0] == b't' { 4 } else { 2 },
+        setting: None,
+    }
+}
+
+impl Mode {
+    /// Whether it is one that only Rankpoint has.
+    pub(super) const fn has_setting(&self) -> bool {
+        self.setting.is_some()
+    }
+}
+
+/// The most instructions that a call may take.
+#[derive(Clone, Copy)]
+pub(super) struct Budget {
+    pub(super) most: f64,
+    /// Whether a count above it fails; otherwise the count is only shown as over budget.
+    pub(super) fails: bool,
+}
+
+/// A call, its budget in each mode, and the one of the library without checks in the first mode.
+pub(super) struct Row {
+    pub(super) call: &'static str,
+    pub(super) bytes: u32,
+    pub(super) budgets: [Budget; MODES.len()],
+    pub(super) unchecked: Option<f64>,
+}
+
+const fn at_most(most: u32) -> Budget {
+    Budget {
+        most: most as f64,
+        fails: true,
+    }
+}
+
+/// A budget that is not met yet: make it `at_most` when it is.
+const fn aim(most: u32) -> Budget {
+    Budget {
+        fails: false,
+        ..at_most(most)
+    }
+}
+
+#[rustfmt::skip]
+pub(super) const ROWS: [Row; 12] = [
+    row("Isend", 1, [at_most(70), aim(90), aim(110), aim(110), aim(110)], Some(57.0)),
+    row("Irecv", 1, [at_most(70), aim(90), aim(110), aim(110), aim(110)], Some(61.5)),
+    row("Send", 1, [at_most(70), aim(90), aim(110), aim(110), aim(110)], None),
+    row("Recv", 1, [at_most(192), aim(215), aim(235), aim(235), aim(235)], Some(182.0)),
+    row("Isend", 8, [aim(70), aim(90), aim(110), aim(110), aim(110)], None),
+    row("Irecv", 8, [at_most(70), aim(90), aim(110), aim(110), aim(110)], None),
+    row("Send", 8, [at_most(70), aim(90), aim(110), aim(110), aim(110)], None),
+    row("Recv", 8, [at_most(195), aim(215), aim(235), aim(235), aim(235)], None),
+    row("Isend", 64, [at_most(225), aim(245), aim(265), aim(265), aim(265)], Some(208.0)),
+    row("Irecv", 64, [at_most(70), aim(90), aim(110), aim(110), aim(110)], None),
+    row("Send", 64, [at_most(190), aim(210), aim(230), aim(230), aim(230)], None),
+    row("Recv", 64, [at_most(318), aim(340), aim(360), aim(360), aim(360)], Some(313.0)),
+];
+
+const fn row(
+    call: &'static str,
+    bytes: u32,
+    budgets: [Budget; MODES.len()],
+    unchecked: Option<f64>,
+) -> Row {
+    Row {
+        call,
+        bytes,
+        budgets,
+        unchecked,
+    }
+}
+
+impl Row {
+    /// The count's name in tables.
+    pub(super) fn name(&self) -> String {
+        format!("MPI_{}, {} B", self.call, self.bytes)
+    }
+
+    /// What one of its calls took.
+    pub(super) fn of(&self, costs: &Costs) -> Result<f64, String> {
+        costs.per_call(&format!("{}_{}", self.call.to_lowercase(), self.bytes))
+    }
+}
+
+/// Calls that are counted of each row: a multiple of the cells of a ring.
+const CALLS: &str = "512";
+pub(super) const SOURCE: &str = "tests/c/count_calls.c";
+/// Bytes of the file through which the ranks of the program take turns.
+const TURNS: usize = 4096;
+
+/// What all calls cost in a mode.
+pub(super) fn costs(library: &Library, mode: &Mode) -> Result<Costs, String> {
+    let turns = shell::target().join("count_calls.turns");
+    let told = |error: std::io::Error| format!("{}: {error}", turns.display());
+    fs::write(&turns, [0; TURNS]).map_err(told)?;
+    library.run(&Job {
+        ranks: mode.ranks,
+        arguments: &[CALLS, mode.level, mode.map, &turns.display().to_string()],
+        setting: mode.setting,
+    })
+}
+
+/// The counts of all modes, or those of the library without checks.
+pub(super) fn count(library: &Library, profile: Profile) -> Result<Vec<Count>, String> {
+    let modes = match profile {
+        Profile::Release => &MODES[..],
+        Profile::ReleaseFast => &MODES[..1],
+    };
+    let mut counts = Vec::new();
+    for (column, mode) in modes.iter().enumerate() {
+        let costs = costs(library, mode)?;
+        for row in &ROWS {
+            let budget = match (profile, row.unchecked) {
+                (Profile::Release, _) => row.budgets[column],
+                (Profile::ReleaseFast, Some(most)) => Budget { most, fails: true },
+                (Profile::ReleaseFast, None) => continue,
+            };
+            counts.push(Count {
+                call: format!("{} ({})", row.name(), mode.name),
+                profile,
+                instructions: row.of(&costs)?,
+                budget: budget.most,
+                fails: budget.fails,
+            });
+        }
+    }
+    Ok(counts)
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `cargo xtask instructions` prints, and the counts that `cargo xtask test` compares with the budgets.
+
+use std::path::Path;
+
+use super::callgrind::{self, Costs, Library};
+use super::calls::{self, MODES, ROWS};
+use super::collectives;
+use crate::install::{self, Profile};
+use crate::{shell, tools};
+
+const USAGE: &str = "instructions takes --fast, --peers, --collectives and --prefix DIR";
+
+/// A count: the call's name, instructions, how many are allowed, and whether more fail.
+pub(crate) struct Count {
+    pub(crate) call: String,
+    pub(crate) profile: Profile,
+    pub(crate) instructions: f64,
+    pub(crate) budget: f64,
+    pub(crate) fails: bool,
+}
+
+/// Prints the counts of Rankpoint, with `--prefix` of one that is installed, with `--fast` also those of the library without
+/// checks, with `--peers` those of others, with `--collectives` those of collectives.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let (mut fast, mut peers, mut collectives, mut prefix) = (false, false, false, None);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--fast" => fast = true,
+            "--peers" => peers = true,
+            "--collectives" => collectives = true,
+            "--prefix" => prefix = Some(words.next().ok_or(USAGE)?),
+            _ => return Err(format!("{word} is not understood: {USAGE}")),
+        }
+    }
+    tools::need(&[tools::CC, tools::VALGRIND])?;
+    let library = match prefix {
+        Some(prefix) => callgrind::installed(Path::new(prefix), prefix, calls::SOURCE)?,
+        None => callgrind::rankpoint(Profile::Release, calls::SOURCE)?,
+    };
+    print(&library, true)?;
+    if fast {
+        let library = callgrind::rankpoint(Profile::ReleaseFast, calls::SOURCE)?;
+        print_unchecked(&library)?;
+    }
+    if peers {
+        for library in callgrind::peers(&install::into_target()?, calls::SOURCE)? {
+            print(&library, false)?;
+        }
+    }
+    if collectives {
+        collectives::print()?;
+    }
+    Ok(())
+}
+
+/// Prints a row for each call and a column for each mode: the count, and the budget where there is one.
+fn print(library: &Library, ours: bool) -> Result<(), String> {
+    // Others have no such setting.
+    let modes = || {
+        let columns = MODES.iter().enumerate();
+        columns.filter(|(_, mode)| ours || !mode.has_setting())
+    };
+    let names: String = modes()
+        .map(|(_, mode)| format!("{:>22}", mode.name))
+        .collect();
+    shell::say(&format!("\n{:<24}{names}", library.name));
+    let costs: Result<Vec<(usize, Costs)>, String> = modes()
+        .map(|(column, mode)| Ok((column, calls::costs(library, mode)?)))
+        .collect();
+    let costs = costs?;
+    let mut over = 0;
+    for row in &ROWS {
+        let mut line = format!("{:<24}", row.name());
+        for (column, costs) in &costs {
+            let (count, budget) = (row.of(costs)?, row.budgets[*column]);
+            let cell = if ours {
+                over += usize::from(count > budget.most);
+                let mark = match (count > budget.most, budget.fails) {
+                    (false, _) => ' ',
+                    (true, true) => '!',
+                    (true, false) => '*',
+                };
+                format!("{count:.1} of {:.0} {mark}", budget.most)
+            } else {
+                format!("{count:.1}")
+            };
+            line += &format!("{cell:>22}");
+        }
+        shell::say(&line);
+    }
+    if over > 0 {
+        shell::say(&format!(
+            "{over} counts over budget: ! fails, * does not fail yet"
+        ));
+    }
+    Ok(())
+}
+
+fn print_unchecked(library: &Library) -> Result<(), String> {
+    shell::say(&format!("\n{:<24}{:>22}", library.name, MODES[0].name));
+    let costs = calls::costs(library, &MODES[0])?;
+    for row in &ROWS {
+        let budget = row
+            .unchecked
+            .map_or(String::new(), |most| format!(" of {most:.1}"));
+        let cell = format!("{:.1}{budget}", row.of(&costs)?);
+        shell::say(&format!("{:<24}{cell:>22}", row.name()));
+    }
+    Ok(())
+}
+
+/// The counts of both libraries, and of collectives, one for each budget.
+pub(crate) fn count() -> Result<Vec<Count>, String> {
+    let mut counts = Vec::new();
+    for profile in [Profile::Release, Profile::ReleaseFast] {
+        let library = callgrind::rankpoint(profile, calls::SOURCE)?;
+        counts.extend(calls::count(&library, profile)?);
+    }
+    counts.extend(collectives::count()?);
+    Ok(counts)
+}
