@@ -23,7 +23,7 @@ pub struct Case {
     /// Elements of the vector of a reduction.
     pub elements: usize,
     /// Whether they run on one machine on which the job has more ranks than cores.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// Whether the order of operands does not matter.
     pub commutative: bool,
     /// Whether operands are grouped in the same way whatever the algorithm.
@@ -56,7 +56,7 @@ impl Case {
             bytes,
             total,
             elements: total,
-            crowded: false,
+            oversubscribed: false,
             commutative: true,
             reproducible: false,
             shared: nodes == 1 && (2..=MOST_MEMBERS).contains(&ranks),
@@ -88,7 +88,7 @@ const ONE_NODE: &str = "the ranks are on one machine";
 const ALONE: &str = "each rank is alone on its machine";
 const SCATTERED: &str =
     "the ranks of a machine are not neighbours, and the operation does not commute";
-const LARGE: &str = "the data do not fit into the shared areas";
+const LARGE: &str = "the data do not fit into the shared buffers";
 
 const fn unless(condition: bool, why: &'static str) -> Option<&'static str> {
     if condition { None } else { Some(why) }
@@ -253,7 +253,7 @@ impl Scan {
     pub(crate) fn why_not(self, case: &Case) -> Option<&'static str> {
         match self {
             Self::Shared => shared_operands(case)
-                .or_else(|| unless(case.bytes <= shared::area_bytes(case.ranks), LARGE)),
+                .or_else(|| unless(case.bytes <= shared::buffer_bytes(case.ranks), LARGE)),
             Self::SharedChain => shared_operands(case)
                 .or_else(|| own_grouping(case))
                 .or_else(|| unless(shared::elements(case).is_some(), LARGE)),

@@ -34,7 +34,7 @@ impl Sent {
 /// What a collective costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Steps one after the other on the longest way; turns, in shared memory.
+    /// Steps one after the other on the longest way; rounds, in shared memory.
     pub rounds: u64,
     /// The most that one rank sends.
     pub most: Sent,
@@ -495,10 +495,10 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
     let folded = Folded::new(case.ranks);
     let (inner, outer) = (u64::from(folded.ranks.ilog2()), u64::from(folded.extra > 0));
     match (operation, algorithm.name()) {
-        (_, "shared") => turns(operation, case),
+        (_, "shared") => area_rounds(operation, case),
         (_, "shared_chain") => {
-            let turns = shared::elements(case).map_or(1, |turns| turns.count as u64);
-            turns + others - 1
+            let rounds = shared::elements(case).map_or(1, |rounds| rounds.count as u64);
+            rounds + others - 1
         }
         (_, "hierarchical") => {
             // One step within a machine before and after, at most.
@@ -542,8 +542,8 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
     }
 }
 
-fn turns(operation: Operation, case: &Case) -> u64 {
-    let turns = match operation {
+fn area_rounds(operation: Operation, case: &Case) -> u64 {
+    let rounds = match operation {
         Operation::Barrier | Operation::Scan => None,
         Operation::Bcast | Operation::Gather | Operation::Scatter | Operation::Allgather => {
             Some(shared::pieces(case.bytes, case.ranks))
@@ -553,7 +553,7 @@ fn turns(operation: Operation, case: &Case) -> u64 {
         Operation::Allreduce => shared::halves(case).or_else(|| shared::elements(case)),
         Operation::Reduce => shared::elements(case),
     };
-    turns.map_or(1, |turns| turns.count as u64)
+    rounds.map_or(1, |rounds| rounds.count as u64)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::names::{Algorithm, Operation};
 use crate::table::{Range, Rule};
 
-/// What is wrong with a line. The line is no rule.
+/// What is wrong with a line. The line is no rule, unless the problem is a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Line, from 1.
@@ -17,6 +17,8 @@ pub struct Problem {
     pub found: String,
     /// What could stand there.
     pub expected: String,
+    /// Whether the line is a rule all the same, because an old name was used.
+    pub is_notice: bool,
 }
 
 impl fmt::Display for Problem {
@@ -26,6 +28,7 @@ impl fmt::Display for Problem {
             column,
             found,
             expected,
+            is_notice: _,
         } = self;
         let found = match found.as_str() {
             "" => "the end of the line".to_owned(),
@@ -60,6 +63,7 @@ impl<'a> Word<'a> {
             column: self.column,
             found: self.text.to_owned(),
             expected: expected.into(),
+            is_notice: false,
         }
     }
 }
@@ -71,10 +75,16 @@ pub(crate) fn rules(text: &str) -> (Vec<Rule>, Vec<Problem>) {
         let line_number = index + 1;
         match rule(line) {
             Ok(None) => {}
-            Ok(Some(rule)) => rules.push(Rule {
-                line: line_number,
-                ..rule
-            }),
+            Ok(Some(rule)) => {
+                problems.extend(old_key(line).map(|problem| Problem {
+                    line: line_number,
+                    ..problem
+                }));
+                rules.push(Rule {
+                    line: line_number,
+                    ..rule
+                });
+            }
             Err(problem) => problems.push(Problem {
                 line: line_number,
                 ..problem
@@ -82,6 +92,17 @@ pub(crate) fn rules(text: &str) -> (Vec<Rule>, Vec<Problem>) {
         }
     }
     (rules, problems)
+}
+
+/// The notice for a rule that uses the old name of a key.
+fn old_key(line: &str) -> Option<Problem> {
+    let word = words(line)
+        .into_iter()
+        .find(|word| word.text.starts_with(OLD_KEY))?;
+    Some(Problem {
+        is_notice: true,
+        ..word.problem("oversubscribed=, its new name")
+    })
 }
 
 fn words(line: &str) -> Vec<Word<'_>> {
@@ -117,7 +138,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         return Err(first.problem(format!("an operation: {}", names.join(", "))));
     };
     let mut conditions = [None; 4];
-    let (mut crowded, mut commutative, mut used) = (None, None, None);
+    let (mut oversubscribed, mut commutative, mut used) = (None, None, None);
     let mut end = first;
     for &word in rest {
         end = word;
@@ -132,7 +153,9 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         let again = match (index, name) {
             _ if !word.text.contains('=') => return Err(word.problem(KEYS)),
             (Some(index), _) => conditions[index].replace(range(value)?).is_some(),
-            (None, "crowded") => crowded.replace(yes_or_no(value)?).is_some(),
+            (None, "oversubscribed" | "crowded") => {
+                oversubscribed.replace(yes_or_no(value)?).is_some()
+            }
             (None, "commutative") => commutative.replace(yes_or_no(value)?).is_some(),
             (None, "use") => used.replace(algorithm(operation, value)?).is_some(),
             _ => return Err(word.problem(KEYS)),
@@ -150,7 +173,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         nodes,
         bytes,
         total,
-        crowded,
+        oversubscribed,
         commutative,
         algorithm,
         parameter,
@@ -159,8 +182,10 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
     }))
 }
 
+/// The old name of `oversubscribed=`.
+const OLD_KEY: &str = "crowded=";
 const CONDITIONS: [&str; 4] = ["ranks", "nodes", "bytes", "total"];
-const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, crowded=yes|no, commutative=yes|no or use=ALGORITHM";
+const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, oversubscribed=yes|no, commutative=yes|no or use=ALGORITHM";
 const RANGE: &str = "N, A..B, A.., ..B or *, with numbers that may end in K, M or G";
 
 fn yes_or_no(value: Word<'_>) -> Result<bool, Problem> {
@@ -271,7 +296,7 @@ mod tests {
     #[test]
     fn a_line_gives_a_rule() {
         let (rules, problems) = rules(
-            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 crowded=yes commutative=no use=chain:1M # more\n\
+            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 oversubscribed=yes commutative=no use=chain:1M # more\n\
              allreduce ranks=* use=ring",
         );
         assert_eq!(problems, []);
@@ -287,7 +312,7 @@ mod tests {
 
     #[test]
     fn rules_are_shown_as_they_are_read() {
-        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 crowded=yes commutative=no use=chain:1M\n\
+        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 oversubscribed=yes commutative=no use=chain:1M\n\
                      scan use=linear\nalltoall bytes=1025 use=linear:8";
         let (rules, _) = rules(lines);
         let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
@@ -369,5 +394,25 @@ mod tests {
         let verdicts = table.examine(Operation::Scan, &case);
         assert_eq!(verdicts.len(), 1);
         assert_eq!(verdicts[0].place, "mine:2");
+    }
+
+    #[test]
+    fn the_old_name_of_a_key_works_with_a_notice() {
+        let line = "bcast crowded=yes use=tree";
+        let (old, problems) = rules(line);
+        let (new, none) = rules("bcast oversubscribed=yes use=tree");
+        assert_eq!((old, none), (new, Vec::new()));
+        assert_eq!(
+            problems,
+            [Problem {
+                line: 1,
+                column: 7,
+                found: "crowded=yes".to_owned(),
+                expected: "oversubscribed=, its new name".to_owned(),
+                is_notice: true,
+            }]
+        );
+        let again = "bcast crowded=yes oversubscribed=no use=tree";
+        assert_eq!(rules(again).0, []);
     }
 }

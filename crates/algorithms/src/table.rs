@@ -64,7 +64,7 @@ pub struct Rule {
     /// Bytes of all pieces that match.
     pub total: Range,
     /// Whether only machines with more ranks than cores match, or only others.
-    pub crowded: Option<bool>,
+    pub oversubscribed: Option<bool>,
     /// Whether only operations that commute match, or only others.
     pub commutative: Option<bool>,
     /// The algorithm.
@@ -88,7 +88,9 @@ impl Rule {
             && self
                 .commutative
                 .is_none_or(|wanted| wanted == case.commutative)
-            && self.crowded.is_none_or(|wanted| wanted == case.crowded)
+            && self
+                .oversubscribed
+                .is_none_or(|wanted| wanted == case.oversubscribed)
     }
 
     /// The first condition that a case does not meet; `None` if the rule matches.
@@ -103,7 +105,7 @@ impl Rule {
         let differs = |wanted: Option<bool>, is: bool| wanted.is_some_and(|wanted| wanted != is);
         match outside {
             Some(&(name, ..)) => Some(name),
-            None if differs(self.crowded, case.crowded) => Some("crowded"),
+            None if differs(self.oversubscribed, case.oversubscribed) => Some("oversubscribed"),
             None if differs(self.commutative, case.commutative) => Some("commutative"),
             None => None,
         }
@@ -123,7 +125,10 @@ impl fmt::Display for Rule {
         for (name, range) in ranges.iter().filter(|one| one.1 != Range::ALL) {
             write!(formatter, " {name}={range}")?;
         }
-        let words = [("crowded", self.crowded), ("commutative", self.commutative)];
+        let words = [
+            ("oversubscribed", self.oversubscribed),
+            ("commutative", self.commutative),
+        ];
         for (name, wanted) in words {
             match wanted {
                 Some(true) => write!(formatter, " {name}=yes")?,
@@ -255,7 +260,7 @@ impl Table {
         verdicts
     }
 
-    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether it is crowded
+    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether it is oversubscribed
     /// and whether they commute or not, use `algorithm` where the members have shared memory; for a barrier, 0 if it does. `None` if there is none.
     pub fn always_up_to(
         &self,
@@ -270,10 +275,10 @@ impl Table {
             let mut kinds = either
                 .into_iter()
                 .flat_map(|kind| either.map(|other| (kind, other)));
-            kinds.all(|(commutative, crowded)| {
+            kinds.all(|(commutative, oversubscribed)| {
                 let case = Case {
                     commutative,
-                    crowded,
+                    oversubscribed,
                     shared: true,
                     reproducible,
                     ..Case::new(operation, ranks, bytes, 1)
@@ -321,7 +326,7 @@ mod tests {
     /// What is asked at each call is what is explained.
     #[test]
     fn a_rule_matches_where_no_condition_is_missed() {
-        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 crowded=yes commutative=no use=chain";
+        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 oversubscribed=yes commutative=no use=chain";
         let (table, problems) = Table::with("test", text);
         assert_eq!(problems, []);
         let rule = &table.rules(Operation::Bcast)[0];
@@ -329,12 +334,12 @@ mod tests {
         for ranks in [2, 3, 8, 9] {
             for nodes in [1, 2, 3] {
                 for bytes in [0, 6, 7, 4096, 4097] {
-                    for (commutative, crowded) in
+                    for (commutative, oversubscribed) in
                         [(true, true), (true, false), (false, true), (false, false)]
                     {
                         let case = Case {
                             commutative,
-                            crowded,
+                            oversubscribed,
                             ..Case::new(Operation::Bcast, ranks, bytes, nodes)
                         };
                         assert_eq!(rule.matches(&case), rule.mismatch(&case).is_none());
@@ -365,7 +370,7 @@ mod tests {
             None
         );
         assert_eq!(
-            limit("reduce crowded=yes use=tree", Operation::Reduce),
+            limit("reduce oversubscribed=yes use=tree", Operation::Reduce),
             None
         );
         assert_eq!(limit("", Operation::Barrier), Some(0));

@@ -7,8 +7,8 @@
 //! sender where the kernel allows it ([`sys::cma`]). The fabric knows no MPI: it moves words and bytes and leaves
 //! their meaning to the engine. `layout` and `fabric` know nothing of each other.
 
+pub mod area;
 pub mod board;
-pub mod commons;
 pub mod counters;
 pub mod doorbell;
 pub mod lock;

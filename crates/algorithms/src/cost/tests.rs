@@ -75,10 +75,10 @@ fn costs_are_those_of_the_textbook() {
             p * (p - 1) * n
         );
         assert_eq!(parts(cost(Scan::Linear, ranks, bytes)), (p - 1, 1, n));
-        let turns = n / shared::area_bytes(ranks) as u64;
+        let rounds = n / shared::buffer_bytes(ranks) as u64;
         assert_eq!(
             parts(cost(Scan::SharedChain, ranks, bytes)),
-            (turns + p - 2, 0, 0)
+            (rounds + p - 2, 0, 0)
         );
         assert_eq!(
             cost(Gather::Tree, ranks, bytes).all,

@@ -80,17 +80,27 @@ pub(crate) fn run(options: &CollOptions) -> Result<(), String> {
             let text = std::fs::read_to_string(file)
                 .map_err(|error| format!("cannot read {name}: {error}"))?;
             let (table, problems) = Table::with(&name, &text);
-            let told = problems.iter().map(|problem| format!("{name}, {problem}"));
+            let told = problems.iter().map(|problem| {
+                let outcome = if problem.is_notice {
+                    "notice"
+                } else {
+                    "left out"
+                };
+                (outcome, format!("{name}, {problem}"))
+            });
             (table, told.collect())
         }
     };
     let answer = Answer::new(&table, options.operation, options.case());
     let text = if options.json {
         let mut all = answer.json(&table);
-        all["problems"] = json!(problems);
+        let texts: Vec<&String> = problems.iter().map(|(_, text)| text).collect();
+        all["problems"] = json!(texts);
         format!("{all:#}\n")
     } else {
-        let wrong = problems.iter().map(|one| format!("left out: {one}\n"));
+        let wrong = problems
+            .iter()
+            .map(|(outcome, text)| format!("{outcome}: {text}\n"));
         format!("{}{}", wrong.collect::<String>(), answer.text(&table))
     };
     std::io::stdout()
@@ -112,7 +122,7 @@ impl CollOptions {
             } else {
                 case.total
             },
-            crowded: self.nodes == 1 && self.ranks as usize > cores,
+            oversubscribed: self.nodes == 1 && self.ranks as usize > cores,
             commutative: !self.non_commutative,
             reproducible: self.reproducible,
             dense: !self.strided,
@@ -195,7 +205,7 @@ impl Answer {
             case.ranks,
             case.nodes,
             if case.nodes == 1 { "" } else { "s" },
-            if case.crowded {
+            if case.oversubscribed {
                 " with fewer cores"
             } else {
                 ""
@@ -262,7 +272,7 @@ impl Answer {
         };
         json!({
             "operation": self.operation.name(), "ranks": self.case.ranks, "nodes": self.case.nodes, "bytes": self.case.bytes,
-            "crowded": self.case.crowded, "commutative": self.case.commutative, "algorithm": self.rule.map(|rule| rule.algorithm.name()),
+            "oversubscribed": self.case.oversubscribed, "commutative": self.case.commutative, "algorithm": self.rule.map(|rule| rule.algorithm.name()),
             "chosen_by": self.rule.as_ref().map(rule),
             "first_collective": self.before.as_ref().map(|(_, one)| json!({ "algorithm": one.algorithm.name(), "chosen_by": rule(one) })),
             "passed_over": self.passed_over.iter().map(passed).collect::<Vec<_>>(),

@@ -151,7 +151,7 @@ pub(super) fn rules(measured: &[Measured]) -> String {
                 nodes: Range { low: 1, high: 1 },
                 bytes: run.bytes,
                 total: Range::ALL,
-                crowded: None,
+                oversubscribed: None,
                 commutative: None,
                 algorithm: run.candidate.algorithm,
                 parameter: run.candidate.parameter,

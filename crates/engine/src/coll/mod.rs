@@ -1,55 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collective communication (MPI-5.0, chapter 6): each algorithm is one `async fn` over [`primitives`].
+//! Collective communication (MPI-5.0, chapter 6).
 //!
-//! A blocking call polls the future on its stack, a nonblocking one spawns it as a task ([`crate::task`]). The messages of one
-//! collective carry a tag that all members draw from the same sequence, so that several may be under way at once. What
-//! decides between algorithms is in [`choose`]; what they cost is told in `docs/collectives.md`; they are tested together
-//! in `tests.rs`, on ranks that are threads of one program.
+//! | module | content |
+//! |---|---|
+//! | [`select`] | which algorithm a call uses |
+//! | [`algorithms`] | each algorithm as one `async fn` over [`primitives`], which are messages and copies |
+//! | [`area`] | collectives through the memory that the members of a communicator share |
+//! | [`check`] | comparison of the members' arguments (`RANKPOINT_CHECK=collectives`) |
+//!
+//! A blocking call polls an algorithm's future on the caller's stack, a nonblocking call spawns it as a task ([`crate::task`]).
+//! The messages of one collective carry a tag that all members draw from the same sequence, so several collectives of a
+//! communicator can be in progress at once. `docs/collectives.md` explains the choices and the costs. The tests run every
+//! collective on ranks that are threads of one program (`tests/`).
 
-mod allgather;
-mod allreduce;
-mod alltoall;
-mod barrier;
-mod bcast;
-mod chain;
+mod algorithms;
+pub(crate) mod area;
 pub(crate) mod check;
-mod choose;
-mod commons;
-mod fold;
-mod gather;
-mod hierarchy;
-mod inter;
-pub mod neighbour;
-mod passing;
-mod planned;
 mod primitives;
-mod purpose;
-mod reduce;
-mod reuse;
-mod ring;
-mod scan;
 mod scratch;
-mod shared;
-pub mod short;
-mod shown;
-mod step;
-mod streaming;
+mod select;
 #[cfg(test)]
 mod tests;
 
 pub use crate::task::{Begun, ShortPlan};
-pub use allgather::{allgather, gather_words};
-pub use allreduce::{allreduce, reduce_scatter};
-pub use alltoall::alltoall;
-pub use barrier::barrier;
-pub use bcast::bcast;
-pub(crate) use commons::Membership;
-pub use gather::{Pieces, Sizes, gather, scatter};
-pub use inter::Root;
-pub use planned::{Described, plan, short_plan};
-pub(crate) use primitives::Round;
+pub use algorithms::allgather::{allgather, gather_words};
+pub use algorithms::allreduce::{allreduce, reduce_scatter};
+pub use algorithms::alltoall::alltoall;
+pub use algorithms::barrier::barrier;
+pub use algorithms::bcast::bcast;
+pub use algorithms::gather::{Pieces, Sizes, gather, scatter};
+pub use algorithms::inter::Root;
+pub use algorithms::neighbour;
+pub use algorithms::reduce::reduce;
+pub use algorithms::scan::{exscan, scan};
+pub(crate) use area::membership::Membership;
+pub use area::pending::{ended, keep};
+pub use area::persistent::{Described, plan, short_plan};
+pub(crate) use area::reuse::SpareAreas;
+pub use area::short;
+pub(crate) use primitives::Collective;
 pub use primitives::{Block, RawMut};
-pub use reduce::reduce;
-pub(crate) use reuse::UsedCommons;
-pub use scan::{exscan, scan};
-pub use shown::{ended, keep};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What collective algorithms are made of: steps of sends and receives, copies, private memory.
 //!
-//! An algorithm never stops half-way: an error of a message is remembered by its [`Round`] and returned at the end, so that
+//! An algorithm never stops half-way: an error of a message is remembered by its [`Collective`] and returned at the end, so that
 //! the other members are not left waiting, and a [`Step`] ends only when all of its messages are complete, so that no
 //! message outlives the memory it works on.
 #![expect(unsafe_code, reason = "blocks are addresses that programs gave")]
@@ -273,7 +273,7 @@ impl Flat {
 }
 
 /// The ranks and the tag of one collective operation, and its first error.
-pub(crate) struct Round {
+pub(crate) struct Collective {
     pub(crate) comm: Arc<Comm>,
     pub(crate) rank: u32,
     pub(crate) size: u32,
@@ -288,7 +288,7 @@ pub(crate) struct Round {
 /// Set in the tags of agreements among some ranks of a communicator, which draw no tag from its sequence.
 const AMONG_SOME: u32 = 1 << 31;
 
-impl Round {
+impl Collective {
     /// Draws the operation's tag. Members draw in the order in which they call collectives, so an algorithm makes its round
     /// before it first waits, and makes only one.
     pub(crate) fn new(comm: Arc<Comm>) -> Self {
@@ -389,7 +389,7 @@ impl Round {
 
     pub(crate) const fn step(&mut self) -> Step<'_> {
         Step {
-            round: self,
+            coll: self,
             first: [RequestId::SENT; 2],
             started: 0,
             more: Vec::new(),
@@ -422,7 +422,7 @@ impl Round {
     pub(crate) async fn bcast_words(&mut self, words: &mut [u64], root: u32) {
         let mut bytes = Scratch::of_words(words);
         let block = bytes.block(0, size_of_val(words));
-        super::bcast::tree(self, &block, root).await;
+        super::algorithms::bcast::tree(self, &block, root).await;
         bytes.store_words(words);
     }
 
@@ -472,7 +472,7 @@ impl Round {
 
 /// Messages that are under way together.
 pub(crate) struct Step<'a> {
-    round: &'a mut Round,
+    coll: &'a mut Collective,
     first: [RequestId; 2],
     started: usize,
     more: Vec<RequestId>,
@@ -481,24 +481,22 @@ pub(crate) struct Step<'a> {
 impl Step<'_> {
     /// Number of ranks of the round.
     pub(crate) const fn size(&self) -> u32 {
-        self.round.size
+        self.coll.size
     }
 
     pub(crate) fn send(&mut self, block: &Block, to: u32) {
-        let round = &*self.round;
+        let coll = &*self.coll;
         // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.
-        let started = unsafe {
-            p2p::isend_collective(&round.comm, block.memory(), round.real(to), round.tag)
-        };
+        let started =
+            unsafe { p2p::isend_collective(&coll.comm, block.memory(), coll.real(to), coll.tag) };
         self.add(started);
     }
 
     pub(crate) fn receive(&mut self, block: &Block, from: u32) {
-        let round = &*self.round;
+        let coll = &*self.coll;
         // SAFETY: as in `send`.
-        let started = unsafe {
-            p2p::irecv_collective(&round.comm, block.memory(), round.real(from), round.tag)
-        };
+        let started =
+            unsafe { p2p::irecv_collective(&coll.comm, block.memory(), coll.real(from), coll.tag) };
         self.add(started);
     }
 
@@ -510,15 +508,15 @@ impl Step<'_> {
                 self.started += 1;
             }
             Ok(id) => self.more.push(id),
-            Err(error) => self.round.note(error),
+            Err(error) => self.coll.note(error),
         }
     }
 
     /// Waits for all messages of the step.
     pub(crate) async fn finish(self) {
         for &id in self.first[..self.started].iter().chain(&self.more) {
-            if let Err(error) = Completion::new(self.round.comm.vci, id).await {
-                self.round.note(error);
+            if let Err(error) = Completion::new(self.coll.comm.vci, id).await {
+                self.coll.note(error);
             }
         }
     }

@@ -11,7 +11,7 @@ use sys::sync::Ordering;
 use super::context::PENDING;
 use super::{Comm, inter};
 use crate::call::CallName;
-use crate::coll::{self, Round};
+use crate::coll::{self, Collective};
 use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -25,22 +25,22 @@ pub const UNDEFINED: i32 = -32766;
 ///
 /// # Errors
 /// MPI_ERR_NO_MEM, at all members, when one of them has none.
-pub(super) async fn agree_context(round: &mut Round, has_room: bool) -> Result<u32> {
-    coll::check::creation(round).await?;
+pub(super) async fn agree_context(coll: &mut Collective, has_room: bool) -> Result<u32> {
+    coll::check::creation(coll).await?;
     let own = match has_room {
         true => ALL_HAVE_ROOM,
-        false => u64::from(round.rank),
+        false => u64::from(coll.rank),
     };
-    let first_full = round.lowest_word(own).await;
+    let first_full = coll.lowest_word(own).await;
     let mut word = [0];
-    if round.rank == 0 {
+    if coll.rank == 0 {
         let context = match first_full {
-            ALL_HAVE_ROOM => round.comm.process.contexts.take().map_err(|_| 0),
+            ALL_HAVE_ROOM => coll.comm.process.contexts.take().map_err(|_| 0),
             full => Err(full),
         };
         word = [context.map_or_else(|full| FULL | full, u64::from)];
     }
-    round.bcast_words(&mut word, 0).await;
+    coll.bcast_words(&mut word, 0).await;
     u32::try_from(word[0]).map_err(|_| full_elsewhere((word[0] & !FULL) as usize))
 }
 
@@ -96,12 +96,12 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
         made.tell_origin("dup", &parent);
         return Ok(());
     }
-    let mut round = Round::new(parent.clone());
-    let context = agree_context(&mut round, has_room).await?;
+    let mut coll = Collective::new(parent.clone());
+    let context = agree_context(&mut coll, has_room).await?;
     // SAFETY: as above.
     unsafe { made.set_context(context) };
     made.tell_origin("dup", &parent);
-    round.outcome()
+    coll.outcome()
 }
 
 /// Agrees on a twin; it is gone if that fails.
@@ -370,10 +370,10 @@ fn meet(
         .members()
         .iter()
         .map(|&member| parent.rank_of_peer(member) as u32);
-    let mut round = Round::among(parent.clone(), tag, me, ranks.collect());
+    let mut coll = Collective::among(parent.clone(), tag, me, ranks.collect());
     let context = block_on(parent.vci, call, async {
-        let context = agree_context(&mut round, process.contexts.has_room()).await?;
-        round.outcome().map(|()| context)
+        let context = agree_context(&mut coll, process.contexts.has_room()).await?;
+        coll.outcome().map(|()| context)
     })?;
     Ok(Some(Comm::new(process, context, group.clone(), "")))
 }

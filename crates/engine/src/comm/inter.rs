@@ -10,7 +10,7 @@ use super::create::{
     NONE_LEFT, agree_context, color_word, full_elsewhere, members_at, ranks_of_color,
 };
 use super::{Comm, create};
-use crate::coll::{self, Round};
+use crate::coll::{self, Collective};
 use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -19,13 +19,13 @@ use crate::task::block_on;
 /// How a leader reaches the other: a round on a communicator that both are in, or on the intercommunicator, and the other's
 /// rank there.
 struct Bridge {
-    round: Round,
+    coll: Collective,
     remote_leader: u32,
 }
 
 /// What the other side's leader said, at every member of this side. The leader has the bridge; `words` are its own.
 async fn exchange(
-    side: &mut Round,
+    side: &mut Collective,
     leader: u32,
     bridge: Option<Bridge>,
     words: &[u64],
@@ -34,14 +34,12 @@ async fn exchange(
     let mut remote = Vec::new();
     let mut outcome = Ok(());
     if let Some(mut bridge) = bridge {
-        let (round, partner) = (&mut bridge.round, bridge.remote_leader);
+        let (coll, partner) = (&mut bridge.coll, bridge.remote_leader);
         let own_length = [words.len() as u64];
-        round
-            .exchange_words(&own_length, &mut length, partner)
-            .await;
+        coll.exchange_words(&own_length, &mut length, partner).await;
         remote.resize(length[0] as usize, 0);
-        round.exchange_words(words, &mut remote, partner).await;
-        outcome = bridge.round.outcome();
+        coll.exchange_words(words, &mut remote, partner).await;
+        outcome = bridge.coll.outcome();
     }
     side.bcast_words(&mut length, leader).await;
     remote.resize(length[0] as usize, 0);
@@ -85,7 +83,7 @@ fn bridge_over((comm, rank): (Arc<Comm>, i32), tag: i32) -> Result<Bridge> {
         return Err(Error::argument(class, "remote_leader", value, expected));
     }
     Ok(Bridge {
-        round: Round::between(comm, tag as u32),
+        coll: Collective::between(comm, tag as u32),
         remote_leader,
     })
 }
@@ -123,7 +121,7 @@ pub fn create_from_groups(
     };
     let bridge = (local.rank() as u32 == leader).then(|| {
         Ok(Bridge {
-            round: Round::between(process.meeting().clone(), create::hash(text)),
+            coll: Collective::between(process.meeting().clone(), create::hash(text)),
             remote_leader: remote_group.members()[remote as usize],
         })
     });
@@ -155,7 +153,7 @@ async fn connect(
     bridge: Option<Result<Bridge>>,
 ) -> Result<Arc<Comm>> {
     let process = local.process;
-    let mut side = Round::new(local.clone());
+    let mut side = Collective::new(local.clone());
     let inner = agree_context(&mut side, process.contexts.has_room()).await;
     let mut words = vec![0];
     if let Some(Err(error)) = &bridge {
@@ -223,7 +221,7 @@ fn own_bridge(inter: &Arc<Comm>, local: &Comm) -> Option<Bridge> {
     // Every member draws, so that the tags of later collectives agree.
     let tag = inter.next_collective();
     (local.rank() == 0).then(|| Bridge {
-        round: Round::between(inter.clone(), tag),
+        coll: Collective::between(inter.clone(), tag),
         remote_leader: 0,
     })
 }
@@ -236,7 +234,7 @@ pub(super) async fn agree_contexts(
 ) -> Result<(u32, u32)> {
     let contexts = &inter.process.contexts;
     let bridge = own_bridge(inter, local);
-    let mut side = Round::new(local.clone());
+    let mut side = Collective::new(local.clone());
     let inner = agree_context(&mut side, has_room).await;
     let own = agree_context(&mut side, has_room).await;
     let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
@@ -265,7 +263,7 @@ pub(super) fn split(
     let bridge = own_bridge(inter, local);
     let (mine, theirs) = block_on(inter.vci, call, async {
         let mine = coll::gather_words(local.clone(), &words).await?;
-        let mut side = Round::new(local.clone());
+        let mut side = Collective::new(local.clone());
         let theirs = exchange(&mut side, 0, bridge, &mine).await?;
         side.outcome().map(|()| (mine, theirs))
     })?;
@@ -325,7 +323,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     let process = inter.process;
     let bridge = own_bridge(inter, local);
     let (own, remote) = block_on(inter.vci, call, async {
-        let mut side = Round::new(local.clone());
+        let mut side = Collective::new(local.clone());
         let own = agree_context(&mut side, process.contexts.has_room()).await;
         let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
         let remote = exchange(&mut side, 0, bridge, &[u64::from(high), proposal]).await?;

@@ -12,7 +12,7 @@ use fabric::segment::{self, Segment, SegmentPlan};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
 
-use crate::coll::UsedCommons;
+use crate::coll::SpareAreas;
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
@@ -61,7 +61,7 @@ pub struct Process {
     meeting: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
     /// Memory of freed communicators that this process gave them.
-    pub(crate) commons: UsedCommons,
+    pub(crate) spare_areas: SpareAreas,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
 }
@@ -143,7 +143,7 @@ impl Process {
             comms: Mutex::default(),
             meeting: OnceLock::new(),
             contexts: Contexts::new(place.rank, place.size),
-            commons: UsedCommons::default(),
+            spare_areas: SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));

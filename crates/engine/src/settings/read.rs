@@ -110,7 +110,11 @@ impl Settings {
         let (table, problems) = Table::with(&file, &text);
         self.algorithms = Arc::new(table);
         let warnings = problems.iter().map(|problem| {
-            format!("{file}, {problem}; the line is left out and the built-in rules stay")
+            let outcome = match problem.is_notice {
+                true => "the line is used",
+                false => "the line is left out and the built-in rules stay",
+            };
+            format!("{file}, {problem}; {outcome}")
         });
         let warnings = warnings.collect();
         self.coll_table = file;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::statement::{Call, Data, Statement, WORDS, call_text, calls_differ};
 use super::{Finding, disagreement, tell};
-use crate::coll::gather::Pieces;
-use crate::coll::inter::Root;
-use crate::coll::primitives::{Block, Round, Scratch};
+use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::inter::Root;
+use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
@@ -162,7 +162,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
     let Some(local) = comm.local().cloned() else {
         return Ok(());
     };
-    let (mut within, mut across) = (Round::new(local), Round::new(comm));
+    let (mut within, mut across) = (Collective::new(local), Collective::new(comm));
     let said = tell(&mut within, &words).await;
     let ours = agreed(&said);
     // A group that disagrees tells the other one, which waits for nothing then.
@@ -221,7 +221,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
 }
 
 /// Tells ranks of the other group what they get, and compares what they tell with what is expected of them.
-async fn differing_pair(across: &mut Round, (given, taken): Pairs) -> Finding {
+async fn differing_pair(across: &mut Collective, (given, taken): Pairs) -> Finding {
     const BYTES: usize = 3 * size_of::<u64>();
     let mut out = Scratch::new(BYTES * given.len());
     let mut into = Scratch::new(BYTES * taken.len());
@@ -248,7 +248,11 @@ async fn differing_pair(across: &mut Round, (given, taken): Pairs) -> Finding {
 }
 
 /// Tells all ranks of both groups what some of them found.
-async fn report_pair(within: &mut Round, across: &mut Round, finding: Finding) -> Result<()> {
+async fn report_pair(
+    within: &mut Collective,
+    across: &mut Collective,
+    finding: Finding,
+) -> Result<()> {
     let mut words = [0; WORDS];
     if let Some((rank, theirs, expected)) = finding {
         words[0] = u64::from(rank) + 1;

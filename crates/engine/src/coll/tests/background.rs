@@ -6,13 +6,13 @@ use crate::call::CallName;
 use crate::completion;
 use std::time::{Duration, Instant};
 
-use algorithms::Table;
+use ::algorithms::Table;
 use sys::sync::{AtomicU32, Ordering};
 
 use super::*;
 use crate::p2p::{Memory, Mode, irecv, isend};
 
-/// Large enough to be described first, and for many pieces and turns.
+/// Large enough to be described first, and for many pieces and rounds.
 const LONGS: usize = 1 << 19;
 
 fn with_thread(rules: &str) -> Settings {
@@ -39,7 +39,7 @@ fn computes_until(flag: &AtomicU32, through: u32, time: Duration) -> bool {
 
 const LONG_TIME: Duration = Duration::from_secs(60);
 
-/// Rank 0 sends a large message; true if it was through before rank 1, which has posted the receive, entered MPI again.
+/// Rank 0 sends a large message; true if it was through before rank 1, which has published the receive, entered MPI again.
 fn is_received_meanwhile(settings: &Settings, time: Duration) -> bool {
     let sent = AtomicU32::new(0);
     let outcomes = on_ranks_with(settings, 2, |process| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives of ranks that are taken to be on several machines: uneven ones, ranks in turns, roots that are not the first
+//! Collectives of ranks that are taken to be on several machines: uneven ones, ranks in rounds, roots that are not the first
 //! of theirs, with and without shared memory within a machine; and how many messages pass between machines.
 
-use algorithms::{Operation, Table};
+use ::algorithms::{Operation, Table};
 
 use super::*;
 use crate::settings::VirtualNodes;
@@ -29,7 +29,7 @@ fn settings(nodes: VirtualNodes, shared_collectives: u64) -> Settings {
     }
 }
 
-/// Machines with different numbers of ranks, with one, and ranks in turns.
+/// Machines with different numbers of ranks, with one, and ranks in rounds.
 fn layouts() -> Vec<VirtualNodes> {
     let list = |numbers: &[u32]| VirtualNodes::List(numbers.into());
     vec![
@@ -250,19 +250,19 @@ fn leaders_alone_send_and_no_more_than_they_must() {
 
 /// An operation that does not commute takes another way where a machine's ranks are not neighbours.
 #[test]
-fn order_is_kept_where_ranks_are_on_machines_in_turns() {
+fn order_is_kept_where_ranks_are_on_machines_in_rounds() {
     let settings = settings(VirtualNodes::List([0, 1].as_slice().into()), 1);
     on_ranks_with(&settings, 6, |process| {
         let mut numbers = Numbers::new(&maps(process.rank(), 9), false);
         let block = numbers.block();
-        let round = super::super::primitives::Round::new(world(process));
+        let coll = super::super::primitives::Collective::new(world(process));
         let chosen = |commutative| {
-            let case = super::super::choose::reduction(&round, &block, commutative);
+            let case = super::super::select::reduction(&coll, &block, commutative);
             let table = &process.settings().algorithms;
-            table.choose::<algorithms::Allreduce>(&case).algorithm
+            table.choose::<::algorithms::Allreduce>(&case).algorithm
         };
-        assert_eq!(chosen(true), algorithms::Allreduce::Hierarchical);
-        assert_ne!(chosen(false), algorithms::Allreduce::Hierarchical);
+        assert_eq!(chosen(true), ::algorithms::Allreduce::Hierarchical);
+        assert_ne!(chosen(false), ::algorithms::Allreduce::Hierarchical);
         let work = allreduce(
             world(process),
             block.clone(),
@@ -279,11 +279,11 @@ fn order_is_kept_where_ranks_are_on_machines_in_turns() {
 fn the_library_s_rules_know_machines() {
     for name in OPERATIONS {
         let operation = Operation::named(name).unwrap();
-        let case = algorithms::Case::new(operation, 16, 64, 4);
+        let case = ::algorithms::Case::new(operation, 16, 64, 4);
         let verdict = Table::builtin().examine(operation, &case).pop().unwrap();
         assert_eq!(verdict.rule.algorithm.name(), "hierarchical", "{name}");
         for nodes in [1, 16] {
-            let case = algorithms::Case::new(operation, 16, 64, nodes);
+            let case = ::algorithms::Case::new(operation, 16, 64, nodes);
             let verdict = Table::builtin().examine(operation, &case).pop().unwrap();
             assert_ne!(verdict.rule.algorithm.name(), "hierarchical", "{name}");
         }

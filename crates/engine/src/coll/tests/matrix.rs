@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every operation by every algorithm: all rank counts, lengths around the limits of messages, dense and strided data,
 //! operations that commute and that do not, against the definition; and the messages and bytes that each rank sends against
-//! what the algorithm promises ([`algorithms::sent`]).
+//! what the algorithm promises ([`::algorithms::sent`]).
 
-use algorithms::{
+use ::algorithms::{
     Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Case, Gather, Operation, Reduce,
     ReduceScatter, Scan, Scatter, Sent, Table, Typed,
 };
@@ -62,9 +62,9 @@ impl Forced {
             messages: after.messages - before.messages,
             bytes: after.bytes - before.bytes,
         };
-        let mut promised = algorithms::sent(chosen, choice.parameter, &case, place);
+        let mut promised = ::algorithms::sent(chosen, choice.parameter, &case, place);
         if chosen.name() == "hierarchical" {
-            // Promised for roots that are the first of their machine, and operands that can be shown within one.
+            // Promised for roots that are the first of their machine, and operands that can be published within one.
             if place != process.rank() || !case.dense {
                 return;
             }

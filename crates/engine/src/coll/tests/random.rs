@@ -4,7 +4,7 @@
 
 use crate::call::CallName;
 use crate::completion;
-use algorithms::{Algorithm, Operation, Table};
+use ::algorithms::{Algorithm, Operation, Table};
 use sys::sync::{AtomicUsize, Ordering};
 
 use super::*;
@@ -190,7 +190,7 @@ fn at_once(
     let into = (comm.rank() as u32 == root).then_some(receive);
     let from = (comm.rank() as u32 == root).then_some(send);
     // SAFETY: the buffers live in `Pending` until the request is complete.
-    let shown = unsafe {
+    let published = unsafe {
         match kind {
             0 => short::at_once::bcast(comm, receive, root),
             1 => short::at_once::reduce(comm, send, Some(receive), count, op, None),
@@ -203,11 +203,11 @@ fn at_once(
             _ => short::at_once::reduce_scatter(comm, send, receive, count, op),
         }
     };
-    let shown = shown?.unwrap();
+    let published = published?.unwrap();
     STRAIGHT.fetch_add(1, Ordering::Relaxed);
-    Some(match shown {
+    Some(match published {
         None => ended(comm, CallName::OTHER),
-        Some(shown) => keep(comm, CallName::OTHER, *shown).unwrap(),
+        Some(published) => keep(comm, CallName::OTHER, *published).unwrap(),
     })
 }
 

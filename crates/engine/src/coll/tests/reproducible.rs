@@ -2,7 +2,7 @@
 //! `RANKPOINT_REPRODUCIBLE=1`: sums of floating-point numbers have the same bits by whichever algorithm, through shared memory
 //! and by messages, on the straight line and by futures.
 
-use algorithms::{Algorithm, Operation, Table};
+use ::algorithms::{Algorithm, Operation, Table};
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn check_sums(process: &'static Process, count: usize) {
 
 #[test]
 fn sums_have_the_same_bits_by_every_algorithm() {
-    // The numbers are such that the grouping shows.
+    // The numbers are such that the grouping publishes.
     let grouped = total(0..4, COUNT);
     let pairs = operand(0, COUNT).into_iter().zip(operand(1, COUNT));
     let others = operand(2, COUNT).into_iter().zip(operand(3, COUNT));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives through memory that members share: many turns, two ways into the same turn, members that disagree, and
+//! Collectives through memory that members share: many rounds, two ways into the same round, members that disagree, and
 //! memory that is used again.
 
-use algorithms::shared::area_bytes;
+use ::algorithms::shared::buffer_bytes;
 use sys::sync::Ordering;
 
 use super::*;
 use crate::coll::short::Run;
 
-/// More turns than there are places, of roots that run ahead and of members that meet.
+/// More rounds than there are places, of roots that run ahead and of members that meet.
 #[test]
-fn turns_of_all_kinds_follow_each_other() {
+fn rounds_of_all_kinds_follow_each_other() {
     for size in [2, 3, 8] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
@@ -49,7 +49,7 @@ fn turns_of_all_kinds_follow_each_other() {
 /// Lengths around those at which each of two members begins to combine half, and at which there is one step more.
 #[test]
 fn two_members_combine_half_each() {
-    let most = area_bytes(2) / 8;
+    let most = buffer_bytes(2) / 8;
     on_ranks(2, |process| {
         let (rank, comm) = (process.rank(), world(process));
         now(process, barrier(comm.clone()));
@@ -81,7 +81,7 @@ fn two_members_combine_half_each() {
 
 /// Short blocking collectives on the straight line mix with those that are futures.
 #[test]
-fn straight_lines_and_futures_meet_in_the_same_turns() {
+fn straight_lines_and_futures_meet_in_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
@@ -116,9 +116,9 @@ fn straight_lines_and_futures_meet_in_the_same_turns() {
     }
 }
 
-/// The same where whoever comes last combines for all, and for pieces that take a part of an area or all of it.
+/// The same where whoever comes last combines for all, and for pieces that take a part of an buffer or all of it.
 #[test]
-fn straight_lines_and_futures_meet_in_turns_with_more_data() {
+fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
     for size in [2, 3, 8] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
@@ -172,17 +172,17 @@ fn straight_lines_and_futures_meet_in_turns_with_more_data() {
                 };
                 assert_eq!(all, expected, "{number} on rank {rank} of {size}");
             }
-            // Two thirds of all but the first ones, which come before the commons.
+            // Two thirds of all but the first ones, which come before the area.
             let has_commons = process.settings().shared_collectives != 0;
             assert_eq!(straight_ones > 70, has_commons, "{straight_ones}");
         });
     }
 }
 
-/// The same for what goes from member to member, of which those below run ahead: more turns than there are lines, with data
+/// The same for what goes from member to member, of which those below run ahead: more rounds than there are lines, with data
 /// beside the stamp and longer ones.
 #[test]
-fn straight_lines_and_futures_pass_on_the_same_turns() {
+fn straight_lines_and_futures_pass_on_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
@@ -228,9 +228,9 @@ fn straight_lines_and_futures_pass_on_the_same_turns() {
     }
 }
 
-/// The same for pieces that a root shows together, and each at the place of its member.
+/// The same for pieces that a root publishes together, and each at the place of its member.
 #[test]
-fn straight_lines_and_futures_scatter_in_the_same_turns() {
+fn straight_lines_and_futures_scatter_in_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Gather and scatter, with equal or varying pieces.
+
+use std::sync::Arc;
+
+use algorithms::{Case, Choice, Gather, Scatter};
+
+use crate::coll::algorithms::hierarchy;
+use crate::coll::algorithms::inter::{self, Root};
+use crate::coll::area::long;
+use crate::coll::area::{Purpose, enter_area};
+use crate::coll::check::{self, Call};
+use crate::coll::primitives::{Block, Collective, Scratch};
+use crate::coll::select::{self, choose};
+use crate::comm::Comm;
+use crate::errors::Result;
+
+/// One block per rank. Built once; pieces are cheap to copy.
+#[derive(Clone)]
+pub struct Pieces(pub Vec<Block>);
+
+impl Pieces {
+    /// `size` equal pieces of `count` elements, one after the other from the start of `block`.
+    pub fn equal(block: &Block, count: usize, size: u32) -> Self {
+        Self(
+            (0..i64::from(size))
+                .map(|rank| block.part((count as i64).wrapping_mul(rank), count))
+                .collect(),
+        )
+    }
+
+    /// The piece of a rank.
+    pub fn piece(&self, rank: u32) -> &Block {
+        &self.0[rank as usize]
+    }
+}
+
+/// Whether the pieces of all ranks are known to have the same packed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// They are equal.
+    Equal,
+    /// Only the root knows them all (the forms with `v`).
+    Varying,
+}
+
+/// The place of a rank in a binomial tree.
+struct Slot {
+    size: u32,
+    root: u32,
+    /// Rank relative to the root.
+    me: u32,
+    /// Ranks of the subtree, at most: the distance to the parent.
+    span: u32,
+}
+
+impl Slot {
+    const fn new(coll: &Collective, root: u32) -> Self {
+        let me = (coll.rank + coll.size - root) % coll.size;
+        let mut span = 1;
+        while span < coll.size && me & span == 0 {
+            span *= 2;
+        }
+        Self {
+            size: coll.size,
+            root,
+            me,
+            span,
+        }
+    }
+
+    const fn real(&self, relative: u32) -> u32 {
+        (relative + self.root) % self.size
+    }
+
+    const fn parent(&self) -> u32 {
+        self.real(self.me - self.span)
+    }
+
+    /// Ranks of the subtree of the child at distance `bit`.
+    fn below(&self, bit: u32) -> usize {
+        bit.min(self.size - (self.me + bit)) as usize
+    }
+
+    /// Ranks of the own subtree.
+    fn members(&self) -> usize {
+        self.span.min(self.size - self.me) as usize
+    }
+}
+
+/// Every rank's block to the root (MPI_Gather, MPI_Gatherv). `receive` is significant at the root, whose `send` is `None`
+/// when its piece is in place already.
+///
+/// # Errors
+/// Those of the messages.
+pub async fn gather(
+    comm: Arc<Comm>,
+    send: Option<Block>,
+    receive: Option<Pieces>,
+    root: impl Into<Root>,
+    sizes: Sizes,
+) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return Box::pin(inter::gather(comm, send, receive, root)).await;
+    };
+    let mut coll = Collective::new(comm);
+    let pieces = receive.filter(|_| coll.rank == root);
+    if coll.checks() {
+        let (calls, data) = (
+            (Call::Gather, Call::Gatherv),
+            (send.as_ref(), pieces.as_ref()),
+        );
+        Box::pin(check::rooted(&mut coll, calls, root, data, sizes)).await?;
+    }
+    let own = match (&send, &pieces) {
+        (Some(block), _) => block.bytes(),
+        (None, Some(pieces)) => pieces.piece(root).bytes(),
+        (None, None) => 0,
+    };
+    let case = Case {
+        equal: sizes == Sizes::Equal,
+        ..select::case(&coll, own, own * coll.size as usize)
+    };
+    let mut choice = choose::<Gather>(&coll, &case);
+    if choice.algorithm == Gather::Shared {
+        let rounds = algorithms::shared::pieces(own, coll.size);
+        if let Some(sequence) =
+            enter_area(&mut coll, Purpose::Gather, own, rounds.published(own)).await
+        {
+            let (send, pieces) = (send.as_ref(), pieces.as_ref());
+            return long::gather(sequence, send, pieces, Some(root), rounds).await;
+        }
+        choice = choose(&coll, &case.without_shared());
+    }
+    if choice.algorithm == Gather::Hierarchical
+        && let Some(node) = coll.comm.node()
+    {
+        let (send, pieces) = (send.as_ref(), pieces.as_ref());
+        return Box::pin(hierarchy::gather(&coll, node, send, pieces, root, own)).await;
+    }
+    gather_by_messages(&mut coll, choice, send, pieces, root, own).await;
+    coll.outcome()
+}
+
+/// Pieces of `own` bytes if all are equally long, which trees demand.
+pub(in crate::coll) async fn gather_by_messages(
+    coll: &mut Collective,
+    choice: Choice<Gather>,
+    send: Option<Block>,
+    pieces: Option<Pieces>,
+    root: u32,
+    own: usize,
+) {
+    if choice.algorithm == Gather::Tree {
+        if own > 0 {
+            Box::pin(gather_tree(coll, send, pieces, root, own)).await;
+        }
+    } else if let Some(pieces) = pieces {
+        let mut step = coll.step();
+        for (rank, piece) in (0..).zip(&pieces.0) {
+            if rank != root && piece.bytes() > 0 {
+                step.receive(piece, rank);
+            }
+        }
+        if let Some(block) = send {
+            pieces.piece(root).copy_from(&block);
+        }
+        step.finish().await;
+    } else if let Some(block) = send.filter(|block| block.bytes() > 0) {
+        coll.send(&block, root).await;
+    }
+}
+
+/// Small pieces travel packed up a binomial tree, together with those of the subtree.
+async fn gather_tree(
+    coll: &mut Collective,
+    send: Option<Block>,
+    pieces: Option<Pieces>,
+    root: u32,
+    bytes: usize,
+) {
+    let place = Slot::new(coll, root);
+    let mut packed = Scratch::new(bytes * place.members());
+    if let Some(block) = &send {
+        block.pack_into(&mut packed.as_mut_slice()[..bytes]);
+    }
+    let mut step = coll.step();
+    let mut bit = 1;
+    while bit < place.span && place.me + bit < place.size {
+        let into = packed.block(bit as usize * bytes, place.below(bit) * bytes);
+        step.receive(&into, place.real(place.me + bit));
+        bit *= 2;
+    }
+    step.finish().await;
+    let Some(pieces) = pieces else {
+        let all = packed.block(0, bytes * place.members());
+        return coll.send(&all, place.parent()).await;
+    };
+    for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact(bytes)) {
+        if relative > 0 || send.is_some() {
+            pieces.piece(place.real(relative)).from_bytes(piece);
+        }
+    }
+}
+
+/// The root's pieces to every rank (MPI_Scatter, MPI_Scatterv). `send` is significant at the root, whose `receive` is
+/// `None` when its piece stays where it is.
+///
+/// # Errors
+/// Those of the messages.
+pub async fn scatter(
+    comm: Arc<Comm>,
+    send: Option<Pieces>,
+    receive: Option<Block>,
+    root: impl Into<Root>,
+    sizes: Sizes,
+) -> Result<()> {
+    let root = root.into();
+    let Some(root) = root.within(&comm) else {
+        return Box::pin(inter::scatter(comm, send, receive, root)).await;
+    };
+    let mut coll = Collective::new(comm);
+    let pieces = send.filter(|_| coll.rank == root);
+    if coll.checks() {
+        let (calls, data) = (
+            (Call::Scatter, Call::Scatterv),
+            (receive.as_ref(), pieces.as_ref()),
+        );
+        Box::pin(check::rooted(&mut coll, calls, root, data, sizes)).await?;
+    }
+    let own = match (&receive, &pieces) {
+        (_, Some(pieces)) => pieces.piece(root).bytes(),
+        (Some(block), None) => block.bytes(),
+        (None, None) => 0,
+    };
+    let size = coll.size;
+    let case = Case {
+        equal: sizes == Sizes::Equal,
+        ..select::case(&coll, own, own * size as usize)
+    };
+    let mut choice = choose::<Scatter>(&coll, &case);
+    if choice.algorithm == Scatter::Shared {
+        let (rounds, published) = long::scatter_rounds(own, size);
+        if let Some(sequence) = enter_area(&mut coll, Purpose::Scatter, own, published).await {
+            let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
+            return long::scatter(sequence, pieces, receive, (root, own), rounds).await;
+        }
+        choice = choose(&coll, &case.without_shared());
+    }
+    if choice.algorithm == Scatter::Hierarchical
+        && let Some(node) = coll.comm.node()
+    {
+        let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
+        return Box::pin(hierarchy::scatter(&coll, node, pieces, receive, root, own)).await;
+    }
+    scatter_by_messages(&mut coll, choice, pieces, receive, root, own).await;
+    coll.outcome()
+}
+
+/// Pieces of `own` bytes if all are equally long, which trees demand.
+pub(in crate::coll) async fn scatter_by_messages(
+    coll: &mut Collective,
+    choice: Choice<Scatter>,
+    pieces: Option<Pieces>,
+    receive: Option<Block>,
+    root: u32,
+    own: usize,
+) {
+    if choice.algorithm == Scatter::Tree {
+        if own > 0 {
+            Box::pin(scatter_tree(coll, pieces, receive, root, own)).await;
+        }
+    } else if let Some(pieces) = pieces {
+        let mut step = coll.step();
+        for (rank, piece) in (0..).zip(&pieces.0) {
+            if rank != root && piece.bytes() > 0 {
+                step.send(piece, rank);
+            }
+        }
+        if let Some(block) = receive {
+            block.copy_from(pieces.piece(root));
+        }
+        step.finish().await;
+    } else if let Some(block) = receive.filter(|block| block.bytes() > 0) {
+        coll.receive(&block, root).await;
+    }
+}
+
+/// Small pieces travel packed down a binomial tree.
+async fn scatter_tree(
+    coll: &mut Collective,
+    pieces: Option<Pieces>,
+    receive: Option<Block>,
+    root: u32,
+    bytes: usize,
+) {
+    let place = Slot::new(coll, root);
+    let mut packed = Scratch::new(bytes * place.members());
+    match pieces {
+        Some(pieces) => {
+            for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {
+                pieces.piece(place.real(relative)).pack_into(piece);
+            }
+        }
+        None => {
+            let all = packed.block(0, bytes * place.members());
+            coll.receive(&all, place.parent()).await;
+        }
+    }
+    let mut step = coll.step();
+    let mut bit = place.span / 2;
+    while bit > 0 {
+        if place.me + bit < place.size {
+            let out = packed.block(bit as usize * bytes, place.below(bit) * bytes);
+            step.send(&out, place.real(place.me + bit));
+        }
+        bit /= 2;
+    }
+    step.finish().await;
+    if let Some(block) = receive {
+        block.from_bytes(&packed.as_mut_slice()[..bytes]);
+    }
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives of members on several machines: within each machine, between one member of each (its *leader*), and within
+//! again. Nothing is written here that moves or combines data: each level is the operation's own algorithm, chosen by the
+//! table for that level. Between machines there are messages only, and no more than the leaders' algorithm needs.
+//!
+//! The root leads its machine. Levels share the tag of the operation; a level that draws rounds of the machine's area does
+//! so before the operation first waits, so that several may be under way. An error of one level does not stop the next ones,
+//! for which others wait.
+
+use algorithms::shared::{Rounds, elements, pieces};
+use algorithms::{
+    Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
+};
+
+use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::reduce::Image;
+use crate::coll::area::Purpose;
+use crate::coll::area::long;
+use crate::coll::area::membership::{Drawn, draw, take};
+use crate::coll::primitives::{Block, Collective, Scratch};
+use crate::coll::select::{self, choose};
+use crate::comm::node::Node;
+use crate::errors::Result;
+use crate::op::Reduction;
+
+/// The levels of an operation, as this member takes part in them.
+struct Levels {
+    /// Between machines, for their leaders.
+    between: Option<Collective>,
+    /// Within this machine.
+    within: Collective,
+    /// The leader's place in it.
+    leader: u32,
+    /// The root's machine.
+    home: u32,
+}
+
+impl Levels {
+    fn new(coll: &Collective, node: &Node, root: Option<u32>) -> Self {
+        let leaders = node.leaders(root);
+        let leader = leaders[node.index as usize];
+        Self {
+            between: (leader == coll.rank).then(|| coll.between_nodes(node.index, leaders)),
+            within: coll.within_node(node),
+            leader: node.place(leader),
+            home: root.map_or(0, |root| node.of[root as usize]),
+        }
+    }
+
+    /// How all levels went.
+    fn outcome(self, within: Result<()>) -> Result<()> {
+        let between = self.between.map_or(Ok(()), Collective::outcome);
+        within.and(self.within.outcome()).and(between)
+    }
+}
+
+/// What is decided of a part within a machine before the first wait.
+struct Part<A> {
+    rounds: Option<(Drawn, Rounds)>,
+    /// The algorithm if there are no rounds.
+    choice: Choice<A>,
+}
+
+impl<A: Typed> Part<A> {
+    /// `cut` says how the operation is cut into rounds, and how much a member publishes in one.
+    fn new(
+        coll: &Collective,
+        case: &Case,
+        in_shared: A,
+        cut: Option<(Rounds, (usize, usize))>,
+    ) -> Self {
+        let choice = choose::<A>(coll, case);
+        if choice.algorithm != in_shared || coll.size < 2 {
+            return Self {
+                rounds: None,
+                choice,
+            };
+        }
+        let rounds = cut.and_then(|(rounds, published)| Some((draw(coll, published)?, rounds)));
+        Self {
+            rounds,
+            choice: choose(coll, &case.without_shared()),
+        }
+    }
+}
+
+impl Part<Bcast> {
+    fn of_bcast(coll: &Collective, bytes: usize) -> Self {
+        let rounds = pieces(bytes, coll.size);
+        let case = select::case(coll, bytes, bytes);
+        Self::new(
+            coll,
+            &case,
+            Bcast::Shared,
+            Some((rounds, rounds.published(bytes))),
+        )
+    }
+
+    async fn bcast(&self, coll: &mut Collective, block: &Block, root: u32) -> Result<()> {
+        if coll.size < 2 {
+            return Ok(());
+        }
+        if let Some((round, rounds)) = self.rounds
+            && let Some(sequence) = take(coll, round, Purpose::Bcast, block.bytes()).await
+        {
+            return long::bcast(sequence, block, root, rounds).await;
+        }
+        Box::pin(super::bcast::by_messages(coll, block, root, self.choice)).await;
+        Ok(())
+    }
+}
+
+impl Part<Reduce> {
+    fn of_reduce(coll: &Collective, send: &Block, op: &Reduction) -> Self {
+        let case = select::reduction(coll, send, op.is_commutative());
+        let cut = |rounds: Rounds| {
+            (
+                rounds,
+                rounds.published_elements(send.count, send.layout.size()),
+            )
+        };
+        Self::new(coll, &case, Reduce::Shared, elements(&case).map(cut))
+    }
+
+    /// Combines at `root`, which alone has `receive`.
+    async fn reduce(
+        &self,
+        coll: &mut Collective,
+        send: &Block,
+        receive: Option<&Block>,
+        op: &Reduction,
+        root: u32,
+    ) -> Result<()> {
+        if coll.size < 2 {
+            if let Some(target) = receive {
+                target.copy_from(send);
+            }
+            return Ok(());
+        }
+        if let Some((round, rounds)) = self.rounds
+            && let Some(sequence) = take(coll, round, Purpose::Reduce, send.bytes()).await
+        {
+            return long::reduce(sequence, send, receive, op, root, rounds).await;
+        }
+        Box::pin(super::reduce::by_messages(
+            coll,
+            send,
+            receive,
+            op,
+            root,
+            self.choice,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Gather> {
+    /// Pieces of at most `largest` bytes.
+    fn of_gather(coll: &Collective, largest: usize, equal: bool) -> Self {
+        let rounds = pieces(largest, coll.size);
+        let mut case = select::case(coll, largest, largest * coll.size as usize);
+        case.equal = equal;
+        let part = Self::new(
+            coll,
+            &case,
+            Gather::Shared,
+            Some((rounds, rounds.published(largest))),
+        );
+        if part.rounds.is_some() || equal {
+            return part;
+        }
+        // Their lengths are known everywhere, so that they can be published in shared memory all the same.
+        case.equal = true;
+        let published = Some((rounds, rounds.published(largest)));
+        Self {
+            rounds: Self::new(coll, &case, Gather::Shared, published).rounds,
+            choice: part.choice,
+        }
+    }
+
+    async fn gather(
+        &self,
+        coll: &mut Collective,
+        send: Option<&Block>,
+        receive: Option<&Pieces>,
+        root: u32,
+        largest: usize,
+    ) -> Result<()> {
+        if let Some((round, rounds)) = self.rounds
+            && let Some(sequence) = take(coll, round, Purpose::Gather, largest).await
+        {
+            return long::gather(sequence, send, receive, Some(root), rounds).await;
+        }
+        let (send, receive) = (send.cloned(), receive.cloned());
+        Box::pin(super::gather::gather_by_messages(
+            coll,
+            self.choice,
+            send,
+            receive,
+            root,
+            largest,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Scatter> {
+    fn of_scatter(coll: &Collective, bytes: usize) -> Self {
+        let case = select::case(coll, bytes, bytes * coll.size as usize);
+        let cut = long::scatter_rounds(bytes, coll.size);
+        Self::new(coll, &case, Scatter::Shared, Some(cut))
+    }
+
+    async fn scatter(
+        &self,
+        coll: &mut Collective,
+        send: Option<&Pieces>,
+        receive: Option<&Block>,
+        root: u32,
+        bytes: usize,
+    ) -> Result<()> {
+        if let Some((round, rounds)) = self.rounds
+            && let Some(sequence) = take(coll, round, Purpose::Scatter, bytes).await
+        {
+            return long::scatter(sequence, send, receive, (root, bytes), rounds).await;
+        }
+        let (send, receive) = (send.cloned(), receive.cloned());
+        Box::pin(super::gather::scatter_by_messages(
+            coll,
+            self.choice,
+            send,
+            receive,
+            root,
+            bytes,
+        ))
+        .await;
+        Ok(())
+    }
+}
+
+impl Part<Barrier> {
+    fn of_barrier(coll: &Collective) -> Self {
+        let case = select::case(coll, 0, 0);
+        let rounds = Rounds { count: 1, most: 0 };
+        Self::new(coll, &case, Barrier::Shared, Some((rounds, (1, 0))))
+    }
+
+    async fn barrier(&self, coll: &mut Collective) -> Result<()> {
+        if let Some((round, _)) = self.rounds
+            && let Some(sequence) = take(coll, round, Purpose::Barrier, 0).await
+        {
+            return long::barrier(sequence).await;
+        }
+        super::barrier::by_messages(coll, self.choice.algorithm).await;
+        Ok(())
+    }
+}
+
+/// Nobody leaves before everybody entered: the second time within a machine its leader comes when all machines are there.
+pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<()> {
+    let mut levels = Levels::new(coll, node, None);
+    let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
+    let mut outcome = parts[0].barrier(&mut levels.within).await;
+    if let Some(between) = &mut levels.between {
+        let choice = choose::<Barrier>(between, &select::case(between, 0, 0));
+        super::barrier::by_messages(between, choice.algorithm).await;
+    }
+    outcome = outcome.and(parts[1].barrier(&mut levels.within).await);
+    levels.outcome(outcome)
+}
+
+/// From the root to the leaders, and from each to its machine.
+pub(in crate::coll) async fn bcast(
+    coll: &Collective,
+    node: &Node,
+    block: &Block,
+    root: u32,
+) -> Result<()> {
+    let bytes = block.bytes();
+    let mut levels = Levels::new(coll, node, Some(root));
+    let part = Part::of_bcast(&levels.within, bytes);
+    if let Some(between) = &mut levels.between {
+        let choice = choose(between, &select::case(between, bytes, bytes));
+        super::bcast::by_messages(between, block, levels.home, choice).await;
+    }
+    let within = part.bcast(&mut levels.within, block, levels.leader).await;
+    levels.outcome(within)
+}
+
+/// Combined at each leader, then at the root.
+pub(in crate::coll) async fn reduce(
+    coll: &Collective,
+    node: &Node,
+    send: &Block,
+    receive: Option<&Block>,
+    op: &Reduction,
+    root: u32,
+) -> Result<()> {
+    let mut levels = Levels::new(coll, node, Some(root));
+    let part = Part::of_reduce(&levels.within, send, op);
+    let leads = levels.between.is_some();
+    // A leader without the result's memory has its own for the machine's.
+    let image = (leads && receive.is_none()).then(|| Image::new(send, send.count));
+    let target = receive.or(image.as_ref().map(Image::block));
+    let leader = levels.leader;
+    let within = part
+        .reduce(&mut levels.within, send, target, op, leader)
+        .await;
+    if let (Some(between), Some(value)) = (&mut levels.between, target) {
+        let choice = choose(
+            between,
+            &select::reduction(between, send, op.is_commutative()),
+        );
+        super::reduce::by_messages(between, value, receive, op, levels.home, choice).await;
+    }
+    levels.outcome(within)
+}
+
+/// Combined at each leader, then at all leaders, and published to each machine.
+pub(in crate::coll) async fn allreduce(
+    coll: &Collective,
+    node: &Node,
+    send: &Block,
+    receive: &Block,
+    op: &Reduction,
+) -> Result<()> {
+    let mut levels = Levels::new(coll, node, None);
+    let up = Part::of_reduce(&levels.within, send, op);
+    let down = Part::of_bcast(&levels.within, receive.bytes());
+    let target = Some(receive).filter(|_| levels.between.is_some());
+    let leader = levels.leader;
+    let mut outcome = up
+        .reduce(&mut levels.within, send, target, op, leader)
+        .await;
+    if let Some(between) = &mut levels.between {
+        let choice: Choice<Allreduce> = choose(
+            between,
+            &select::reduction(between, send, op.is_commutative()),
+        );
+        super::allreduce::by_messages(between, receive, op, choice).await;
+    }
+    outcome = outcome.and(down.bcast(&mut levels.within, receive, leader).await);
+    levels.outcome(outcome)
+}
+
+/// The pieces of a machine's members.
+fn of_members(all: &Pieces, node: &Node, index: u32) -> Pieces {
+    let ranks = node.members[index as usize].iter();
+    Pieces(ranks.map(|&rank| all.piece(rank).clone()).collect())
+}
+
+/// The pieces of each machine, packed one after the other, are exchanged between leaders; each publishes all to its machine. The own
+/// piece is in place.
+pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Pieces) -> Result<()> {
+    let mut levels = Levels::new(coll, node, None);
+    let largest = all.0.iter().map(Block::bytes).max().unwrap_or(0);
+    let equal = all.0.iter().all(|piece| piece.bytes() == largest);
+    let members: Vec<Pieces> = (0..node.count())
+        .map(|index| of_members(all, node, index))
+        .collect();
+    let total = all.0.iter().map(Block::bytes).sum();
+    let up = Part::of_gather(&levels.within, largest, equal);
+    let down = Part::of_bcast(&levels.within, total);
+
+    let own = all.piece(coll.rank);
+    let mine = &members[node.index as usize];
+    let target = Some(mine).filter(|_| levels.between.is_some());
+    let leader = levels.leader;
+    let mut outcome = up
+        .gather(&mut levels.within, Some(own), target, leader, largest)
+        .await;
+
+    let mut packed = Scratch::new(total);
+    let mut start = 0;
+    let blocks = members.iter().map(|pieces| {
+        let bytes = pieces.0.iter().map(Block::bytes).sum();
+        start += bytes;
+        packed.block(start - bytes, bytes)
+    });
+    let blocks = Pieces(blocks.collect());
+    if let Some(between) = &mut levels.between {
+        let mut start = 0;
+        let own = blocks.piece(node.index);
+        for piece in &mine.0 {
+            own.part(start, piece.bytes()).copy_from(&Block {
+                signature: own.signature,
+                ..piece.clone()
+            });
+            start += piece.bytes() as i64;
+        }
+        let largest = blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
+        let choice: Choice<Allgather> = choose(between, &select::case(between, largest, total));
+        let own = blocks.piece(between.rank).clone();
+        super::allgather::by_messages(between, &blocks, &own, total, choice.algorithm).await;
+    }
+    let whole = packed.block(0, total);
+    outcome = outcome.and(down.bcast(&mut levels.within, &whole, leader).await);
+    let mut rest = packed.as_mut_slice() as &[u8];
+    for (rank, piece) in node
+        .members
+        .iter()
+        .flatten()
+        .zip(members.iter().flat_map(|one| &one.0))
+    {
+        let (bytes, after) = rest.split_at(piece.bytes());
+        rest = after;
+        if *rank != coll.rank {
+            piece.from_bytes(bytes);
+        }
+    }
+    levels.outcome(outcome)
+}
+
+/// The pieces of each machine go to its leader, and from there in one message to the root.
+pub(in crate::coll) async fn gather(
+    coll: &Collective,
+    node: &Node,
+    send: Option<&Block>,
+    all: Option<&Pieces>,
+    root: u32,
+    bytes: usize,
+) -> Result<()> {
+    let mut levels = Levels::new(coll, node, Some(root));
+    let part = Part::of_gather(&levels.within, bytes, true);
+    let count = node.members[node.index as usize].len();
+    let mut packed = Scratch::new(match (all, &levels.between) {
+        (Some(_), _) => bytes * coll.size as usize,
+        (None, Some(_)) => bytes * count,
+        (None, None) => 0,
+    });
+    let mine = match (all, &levels.between) {
+        (Some(all), _) => Some(of_members(all, node, node.index)),
+        (None, Some(_)) => {
+            let whole = packed.block(0, bytes * count);
+            Some(Pieces::equal(&whole, bytes, count as u32))
+        }
+        (None, None) => None,
+    };
+    let leader = levels.leader;
+    let within = part
+        .gather(&mut levels.within, send, mine.as_ref(), leader, bytes)
+        .await;
+    if let Some(between) = &mut levels.between {
+        match all {
+            None => {
+                between
+                    .send(&packed.block(0, bytes * count), levels.home)
+                    .await
+            }
+            Some(all) => {
+                let places = places(node, levels.home, bytes);
+                let mut step = between.step();
+                for &(index, start, length) in &places {
+                    step.receive(&packed.block(start, length), index);
+                }
+                step.finish().await;
+                for &(index, start, length) in &places {
+                    let packed = &packed.as_mut_slice()[start..start + length];
+                    let pieces = of_members(all, node, index);
+                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact(bytes)) {
+                        piece.from_bytes(bytes);
+                    }
+                }
+            }
+        }
+    }
+    levels.outcome(within)
+}
+
+/// The pieces of each machine go in one message to its leader, and from there to its members.
+pub(in crate::coll) async fn scatter(
+    coll: &Collective,
+    node: &Node,
+    all: Option<&Pieces>,
+    receive: Option<&Block>,
+    root: u32,
+    bytes: usize,
+) -> Result<()> {
+    let mut levels = Levels::new(coll, node, Some(root));
+    let part = Part::of_scatter(&levels.within, bytes);
+    let count = node.members[node.index as usize].len();
+    let mut packed = Scratch::new(match (all, &levels.between) {
+        (Some(_), _) => bytes * coll.size as usize,
+        (None, Some(_)) => bytes * count,
+        (None, None) => 0,
+    });
+    let mut mine = None;
+    if let Some(between) = &mut levels.between {
+        match all {
+            None => {
+                let whole = packed.block(0, bytes * count);
+                between.receive(&whole, levels.home).await;
+                mine = Some(Pieces::equal(&whole, bytes, count as u32));
+            }
+            Some(all) => {
+                let places = places(node, levels.home, bytes);
+                for &(index, start, length) in &places {
+                    let packed = &mut packed.as_mut_slice()[start..start + length];
+                    let pieces = of_members(all, node, index);
+                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact_mut(bytes)) {
+                        piece.pack_into(bytes);
+                    }
+                }
+                let mut step = between.step();
+                for &(index, start, length) in &places {
+                    step.send(&packed.block(start, length), index);
+                }
+                step.finish().await;
+                mine = Some(of_members(all, node, node.index));
+            }
+        }
+    }
+    let leader = levels.leader;
+    let within = part
+        .scatter(&mut levels.within, mine.as_ref(), receive, leader, bytes)
+        .await;
+    levels.outcome(within)
+}
+
+/// Where the packed pieces of each machine but the root's lie: its index, the first byte, and how many.
+fn places(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
+    let mut start = 0;
+    let place = |(index, ranks): (u32, &Vec<u32>)| {
+        let length = ranks.len() * bytes;
+        start += length;
+        (index, start - length, length)
+    };
+    let all = (0..).zip(&node.members).map(place);
+    let others = all.filter(|&(index, ..)| index != home);
+    others.collect()
+}

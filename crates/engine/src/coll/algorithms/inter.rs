@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collectives of two groups (MPI-5.0, section 6.2.3): data cross the bridge between the groups, once where that is possible.
+//!
+//! A rank's messages on the intercommunicator go to ranks of the other group. What happens within a group goes over its own
+//! intracommunicator, in a second round, whose tag is drawn at the start like that of the first: before ranks compare what they do, because they wait
+//! for each other then, and other collectives of theirs may be under way.
+
+use std::sync::Arc;
+
+use crate::coll::algorithms::allreduce::part_of;
+use crate::coll::algorithms::barrier::dissemination;
+use crate::coll::algorithms::bcast::tree;
+use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::reduce::{self, Image};
+use crate::coll::check::{self, Call, Content, Flow};
+use crate::coll::primitives::{Block, Collective, Scratch};
+use crate::comm::Comm;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::op::Reduction;
+
+/// The root of a collective, as a rank sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// A rank: of the group, or of an intercommunicator's remote group.
+    Rank(u32),
+    /// This rank, of an intercommunicator (MPI_ROOT).
+    Here,
+    /// Another rank of this rank's group of an intercommunicator (MPI_PROC_NULL): it takes no part.
+    Elsewhere,
+}
+
+impl From<u32> for Root {
+    fn from(rank: u32) -> Self {
+        Self::Rank(rank)
+    }
+}
+
+impl Root {
+    /// The rank, in an intracommunicator.
+    pub(in crate::coll) fn within(self, comm: &Comm) -> Option<u32> {
+        match self {
+            Self::Rank(rank) if comm.local().is_none() => Some(rank),
+            _ => None,
+        }
+    }
+}
+
+/// Both rounds of one operation: over the bridge and within the own group.
+struct Sides {
+    across: Collective,
+    within: Collective,
+}
+
+impl Sides {
+    fn new(comm: Arc<Comm>) -> Result<Self> {
+        let Some(local) = comm.local().cloned() else {
+            let value = "an intracommunicator";
+            return Err(Error::argument(
+                ErrorClass::ERR_COMM,
+                "comm",
+                value,
+                "an intercommunicator",
+            ));
+        };
+        Ok(Self {
+            across: Collective::new(comm),
+            within: Collective::new(local),
+        })
+    }
+
+    const fn leads(&self) -> bool {
+        self.within.rank == 0
+    }
+
+    fn outcome(self) -> Result<()> {
+        self.across.outcome().and(self.within.outcome())
+    }
+}
+
+/// Nobody leaves before everybody of both groups entered.
+pub(in crate::coll) async fn barrier(comm: Arc<Comm>) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
+    check::between(&comm, Call::Barrier, None, None, Content::None).await?;
+    let nothing = Scratch::new(0).block(0, 0);
+    dissemination(&mut sides.within).await;
+    if sides.leads() {
+        sides.across.exchange(&nothing, 0, &nothing, 0).await;
+    }
+    tree(&mut sides.within, &nothing, 0).await;
+    sides.outcome()
+}
+
+/// The block crosses once, to the first rank of the remote group.
+pub(in crate::coll) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
+    check::between(
+        &comm,
+        Call::Bcast,
+        None,
+        Some(root),
+        Content::Common(Some(&block)),
+    )
+    .await?;
+    match root {
+        Root::Elsewhere => {}
+        Root::Here => sides.across.send(&block, 0).await,
+        Root::Rank(root) => {
+            if sides.leads() {
+                sides.across.receive(&block, root).await;
+            }
+            tree(&mut sides.within, &block, 0).await;
+        }
+    }
+    sides.outcome()
+}
+
+/// One message from each rank of the remote group to the root.
+pub(in crate::coll) async fn gather(
+    comm: Arc<Comm>,
+    send: Option<Block>,
+    receive: Option<Pieces>,
+    root: Root,
+) -> Result<()> {
+    let mut coll = Collective::new(comm.clone());
+    let content = match (root, &receive) {
+        (Root::Rank(root), _) => Content::Pairs(Flow::One(root, send.as_ref()), Flow::Nothing),
+        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Nothing, Flow::Each(pieces)),
+        _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
+    };
+    check::between(&comm, Call::Gather, None, Some(root), content).await?;
+    match (root, send, receive) {
+        (Root::Rank(root), Some(block), _) if block.bytes() > 0 => coll.send(&block, root).await,
+        (Root::Here, _, Some(pieces)) => exchange(&mut coll, None, Some(&pieces)).await,
+        _ => {}
+    }
+    coll.outcome()
+}
+
+/// One message from the root to each rank of the remote group.
+pub(in crate::coll) async fn scatter(
+    comm: Arc<Comm>,
+    send: Option<Pieces>,
+    receive: Option<Block>,
+    root: Root,
+) -> Result<()> {
+    let mut coll = Collective::new(comm.clone());
+    let content = match (root, &send) {
+        (Root::Rank(root), _) => Content::Pairs(Flow::Nothing, Flow::One(root, receive.as_ref())),
+        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Each(pieces), Flow::Nothing),
+        _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
+    };
+    check::between(&comm, Call::Scatter, None, Some(root), content).await?;
+    match (root, send, receive) {
+        (Root::Rank(root), _, Some(block)) if block.bytes() > 0 => {
+            coll.receive(&block, root).await;
+        }
+        (Root::Here, Some(pieces), _) => exchange(&mut coll, Some(&pieces), None).await,
+        _ => {}
+    }
+    coll.outcome()
+}
+
+/// Messages to and from the ranks of the remote group, all at once. Empty ones do not travel.
+async fn exchange(coll: &mut Collective, send: Option<&Pieces>, receive: Option<&Pieces>) {
+    let full = |piece: &(u32, &Block)| piece.1.bytes() > 0;
+    let mut step = coll.step();
+    for (rank, piece) in (0..)
+        .zip(receive.iter().flat_map(|all| &all.0))
+        .filter(full)
+    {
+        step.receive(piece, rank);
+    }
+    for (rank, piece) in (0..).zip(send.iter().flat_map(|all| &all.0)).filter(full) {
+        step.send(piece, rank);
+    }
+    step.finish().await;
+}
+
+/// Every rank's block to all ranks of the other group.
+pub(in crate::coll) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> Result<()> {
+    let mut coll = Collective::new(comm.clone());
+    let content = Content::Pairs(Flow::Same(&send), Flow::Each(&pieces));
+    check::between(&comm, Call::Allgather, None, None, content).await?;
+    let same = Pieces(vec![send; coll.comm.peers as usize]);
+    exchange(&mut coll, Some(&same), Some(&pieces)).await;
+    coll.outcome()
+}
+
+/// Piece `i` of every rank goes to rank `i` of the other group.
+pub(in crate::coll) async fn alltoall(
+    comm: Arc<Comm>,
+    send: Pieces,
+    receive: Pieces,
+) -> Result<()> {
+    let mut coll = Collective::new(comm.clone());
+    let content = Content::Pairs(Flow::Each(&send), Flow::Each(&receive));
+    check::between(&comm, Call::Alltoall, None, None, content).await?;
+    exchange(&mut coll, Some(&send), Some(&receive)).await;
+    coll.outcome()
+}
+
+/// The remote group's blocks are combined at its first rank, which sends the result to the root.
+pub(in crate::coll) async fn reduce(
+    comm: Arc<Comm>,
+    send: Block,
+    receive: Option<Block>,
+    op: &Reduction,
+    root: Root,
+) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
+    let data = match root {
+        Root::Rank(_) => Some(&send),
+        Root::Here => receive.as_ref(),
+        Root::Elsewhere => None,
+    };
+    check::between(
+        &comm,
+        Call::Reduce,
+        Some(op),
+        Some(root),
+        Content::Common(data),
+    )
+    .await?;
+    match (root, receive) {
+        (Root::Rank(root), _) if send.bytes() > 0 => {
+            let sum = Image::new(&send, send.count);
+            reduce::into_first(&mut sides.within, &send, sum.block(), op).await;
+            if sides.leads() {
+                sides.across.send(sum.block(), root).await;
+            }
+        }
+        (Root::Here, Some(block)) if block.bytes() > 0 => sides.across.receive(&block, 0).await,
+        _ => {}
+    }
+    sides.outcome()
+}
+
+/// Each group gets the combination of the other group's blocks: its first rank receives it and tells the others.
+pub(in crate::coll) async fn allreduce(
+    comm: Arc<Comm>,
+    send: Block,
+    receive: Block,
+    op: &Reduction,
+) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
+    let content = Content::Common(Some(&send));
+    check::between(&comm, Call::Allreduce, Some(op), None, content).await?;
+    if send.bytes() > 0 {
+        swap_sums(&mut sides, &send, &receive, op).await;
+        tree(&mut sides.within, &receive, 0).await;
+    }
+    sides.outcome()
+}
+
+/// The combination of the other group's blocks, at the first rank.
+async fn swap_sums(sides: &mut Sides, send: &Block, into: &Block, op: &Reduction) {
+    let sum = Image::new(send, send.count);
+    reduce::into_first(&mut sides.within, send, sum.block(), op).await;
+    if sides.leads() {
+        sides.across.exchange(sum.block(), 0, into, 0).await;
+    }
+}
+
+/// As [`allreduce`], but each rank gets only its part.
+pub(in crate::coll) async fn reduce_scatter(
+    comm: Arc<Comm>,
+    send: Block,
+    receive: Block,
+    counts: &[usize],
+    op: &Reduction,
+) -> Result<()> {
+    let mut sides = Sides::new(comm.clone())?;
+    let content = Content::Common(Some(&send));
+    check::between(&comm, Call::ReduceScatter, Some(op), None, content).await?;
+    if send.bytes() > 0 {
+        let theirs = Image::new(&send, send.count);
+        swap_sums(&mut sides, &send, theirs.block(), op).await;
+        let part = |rank: u32| part_of(theirs.block(), counts, rank);
+        if sides.leads() {
+            let mut step = sides.within.step();
+            for rank in 1..counts.len() as u32 {
+                if counts[rank as usize] > 0 {
+                    step.send(&part(rank), rank);
+                }
+            }
+            receive.copy_from(&part(0));
+            step.finish().await;
+        } else if receive.bytes() > 0 {
+            sides.within.receive(&receive, 0).await;
+        }
+    }
+    sides.outcome()
+}
+
+/// The error of MPI_IN_PLACE where two groups exchange data.
+#[cold]
+pub(in crate::coll) fn not_in_place() -> Error {
+    let expected = "a buffer: data of two groups are never in place";
+    Error::argument(ErrorClass::ERR_BUFFER, "sendbuf", "MPI_IN_PLACE", expected)
+}

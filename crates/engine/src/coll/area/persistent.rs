@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Persistent collectives of little data: what each start does is found out once ([`Described`]). Of two members a start is one function
+//! without loops ([`pair`]), which leaves the collective complete if the other one has come.
+//!
+//! A request has a communicator of its own ([`plan`]), so nothing else takes rounds of its area, and this member has left all of them
+//! when the next one begins. The first start that finds area asks for the description; until then, and where there is no straight line,
+//! starts run futures.
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+mod pair;
+
+use std::borrow::Borrow;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use fabric::board::kind as record_kind;
+
+use crate::call::CallName;
+use crate::coll::area::open;
+use crate::coll::area::pending::Planned;
+use crate::coll::area::short::Run;
+use crate::coll::area::spec::{Driver, Spec, copy};
+use crate::comm::{Comm, create};
+use crate::errors::Result;
+use crate::op::Reduction;
+use crate::request::{Op, RequestId};
+use crate::task::{self, Begun, Boxed, Plan, ShortPlan, Started, go_on};
+
+/// What each start of a plan does, as a plan itself; nothing for `None`.
+#[derive(Default)]
+pub struct Described(Option<ShortPlan>);
+
+/// How a plan is asked what its starts do: it is told instead of done.
+#[derive(Clone, Copy)]
+pub(in crate::coll) struct Describing;
+
+/// What a rank alone gives to itself.
+struct Alone {
+    own: Run,
+    target: *mut u8,
+}
+
+/// A reduction that stays where it is as long as the plan lives.
+#[derive(Clone, Copy)]
+struct Lent(NonNull<Reduction>);
+
+impl Borrow<Reduction> for Lent {
+    #[inline(always)]
+    fn borrow(&self) -> &Reduction {
+        // SAFETY: it does (`short_plan`).
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<'a> Driver<'a> for Describing {
+    type Gives = Described;
+
+    unsafe fn copy_alone(self, own: Run, target: *mut u8) -> Result<Described> {
+        let alone = Box::new(Alone { own, target });
+        Ok(Described(Some(ShortPlan::new(alone, start_alone))))
+    }
+
+    unsafe fn take<R: Borrow<Reduction>>(
+        self,
+        comm: &'a Comm,
+        spec: Spec<R>,
+    ) -> Option<Result<Described>> {
+        let shared = open(comm, spec.purpose, spec.bytes)?;
+        let spec = spec.map(|op| Lent(NonNull::from(op.borrow())));
+        let plan = pair::plan(shared, spec)
+            .unwrap_or_else(|spec| ShortPlan::new(Box::new(spec), start_round));
+        Some(Ok(Described(Some(plan))))
+    }
+}
+
+/// Tells what the starts of a plan do on its communicator, whose members have area; `None` if they have no straight line.
+type Describe = dyn Fn(&Comm) -> Option<Result<Described>>;
+
+/// A plan that is not described before it is started, and then its description.
+struct Kept {
+    describe: Box<Describe>,
+    described: Option<ShortPlan>,
+}
+
+/// How a persistent collective starts on its straight line, where functions of [`super::short::described`] describe it.
+///
+/// # Safety
+/// A reduction that the description names stays where it is as long as the closure lives.
+pub unsafe fn short_plan(
+    describe: impl Fn(&Comm) -> Option<Result<Described>> + 'static,
+) -> ShortPlan {
+    let kept = Kept {
+        describe: Box::new(describe),
+        described: None,
+    };
+    ShortPlan::new(Box::new(kept), start_first)
+}
+
+/// What a start finds: its plan, and the communicator.
+///
+/// # Safety
+/// The entry is a planned one of a plan of this type. What this gives is not used any longer than that.
+#[inline(always)]
+const unsafe fn plan_of<'a, T>(op: NonNull<Op>) -> (&'a T, &'a Comm) {
+    // SAFETY: the caller's promise; the request counts as pending on its communicator.
+    unsafe {
+        let Op { base, owner, .. } = *op.as_ptr();
+        (&*base.cast::<T>().cast_const(), Comm::of_owner(owner))
+    }
+}
+
+/// Says how far the collective of an entry is.
+///
+/// # Safety
+/// The entry is an active one, and nobody refers to it.
+#[inline(always)]
+const unsafe fn set_kind(op: NonNull<Op>, kind: u8) {
+    // SAFETY: the caller's promise; entries never move.
+    unsafe { (*op.as_ptr()).record.kind = kind };
+}
+
+/// Asks what starts do, if the members have area by now.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start), of a [`Kept`].
+unsafe fn start_first(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise. Nothing else refers to the plan meanwhile.
+    unsafe {
+        let entry = op.as_ptr();
+        let (kept, comm) = (
+            &mut *(*entry).base.cast::<Kept>(),
+            Comm::of_owner((*entry).owner),
+        );
+        if !comm.membership.is_settled() {
+            return start_by_task(op);
+        }
+        let (base, start) = match (kept.describe)(comm) {
+            Some(Ok(Described(Some(plan)))) => kept.described.insert(plan).parts(),
+            Some(Ok(Described(None))) => ((*entry).base, start_nothing as _),
+            _ => ((*entry).base, start_by_task as _),
+        };
+        ((*entry).base, (*entry).start) = (base, Some(start));
+        start(op)
+    }
+}
+
+/// Runs the future of the plan.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start).
+unsafe fn start_by_task(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_kind(op, record_kind::OTHER);
+        let Op { owner, .. } = *op.as_ptr();
+        go_on(Comm::of_owner(owner).vci, (*op.as_ptr()).id(), None)
+    }
+}
+
+/// A rank alone, which gives itself nothing.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start).
+unsafe fn start_nothing(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise.
+    unsafe { set_kind(op, record_kind::COMPLETE) };
+    Started::WELL
+}
+
+/// A rank alone.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start), of an [`Alone`].
+unsafe fn start_alone(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
+    unsafe {
+        let (&Alone { own, target }, _) = plan_of(op);
+        copy(own.base(), target, own.bytes());
+        start_nothing(op)
+    }
+}
+
+/// Takes the next round.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start), of a plan that begins with a `Step<Lent>`.
+unsafe fn start_round(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
+    unsafe {
+        set_kind(op, record_kind::OTHER);
+        let (spec, comm) = plan_of::<Spec<Lent>>(op);
+        end_or_go_on(op, Planned.take(comm, *spec))
+    }
+}
+
+/// Notes what came of a start: most often it is complete.
+///
+/// # Safety
+/// As for each [`Start`](crate::task::Start).
+#[inline(always)]
+unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Started {
+    let begun = ManuallyDrop::new(begun);
+    // SAFETY: the caller's promise. The request lives, because it is active: if a function of the program frees it meanwhile, it is
+    // released when it is complete.
+    unsafe {
+        let entry = op.as_ref();
+        if matches!(*begun, Some(Ok(None)))
+            && entry.state() == Op::planned_state_of(record_kind::OTHER)
+        {
+            set_kind(op, record_kind::COMPLETE);
+            return Started::WELL;
+        }
+        go_on(
+            Comm::of_owner(entry.owner).vci,
+            entry.id(),
+            ManuallyDrop::into_inner(begun),
+        )
+    }
+}
+
+/// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
+/// runs a future that `again` makes for the communicator that it is given.
+///
+/// Members may start their requests in any order (MPI-5.0, section 6.13), so each request has a communicator of its own, on
+/// which nothing else is started. That one goes with the request.
+///
+/// # Errors
+/// When no operation or no context is free.
+pub fn plan<W: Future<Output = Result<()>> + 'static>(
+    call: &'static str,
+    comm: &Arc<Comm>,
+    short: Option<ShortPlan>,
+    again: impl Fn(Arc<Comm>) -> W + 'static,
+) -> Result<RequestId> {
+    let name = CallName::of_collective(call);
+    let own = create::hidden(comm, call)?;
+    let home = own.clone();
+    let again = move || -> Boxed { task::apart(&home, name, again(home.clone())) };
+    let again = Box::new(again);
+    let short = short.unwrap_or_else(|| ShortPlan::new(Box::new(()), start_by_task));
+    let request = task::plan_collective(&own, name, Plan { short, again });
+    // The request counts as pending on it.
+    own.free();
+    request
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `RANKPOINT_CHECK=collectives`: the members of a communicator tell each other what they are about to do, and where they
+//! disagree all of them get an error that names the ranks and what each said, instead of a hang or wrong data.
+//!
+//! Every member states eight words, which all get by an allgather of its own that precedes the operation's messages under the
+//! same tag. All compare the same words, so all come to the same end. Where only some know what to expect (the forms with
+//! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares for itself, then
+//! their first members do, and then pairs of ranks that exchange pieces.
+
+mod groups;
+mod statement;
+
+use sys::sync::{AtomicBool, Ordering};
+
+use crate::coll::algorithms::allgather::bruck;
+use crate::coll::algorithms::gather::{Pieces, Sizes};
+use crate::coll::primitives::{Block, Collective, Scratch};
+use crate::datatype::Signature;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::op::Reduction;
+
+pub(super) use groups::{Content, Flow, between};
+pub(super) use statement::{Call, Data, Statement};
+use statement::{WORDS, call_name, call_text, calls_differ};
+
+/// Whether some process of this program checks: only then datatypes are asked for their signatures.
+static SIGNS: AtomicBool = AtomicBool::new(false);
+
+/// Has blocks carry signatures from now on.
+pub(crate) fn start_signing() {
+    SIGNS.store(true, Ordering::Relaxed);
+}
+
+/// Whether blocks carry signatures.
+pub(super) fn is_signing() -> bool {
+    SIGNS.load(Ordering::Relaxed)
+}
+
+impl Collective {
+    /// Whether the members compare what they are about to do.
+    pub(super) fn checks(&self) -> bool {
+        self.comm.process.settings().check.collectives && self.size > 1 && self.is_of_all()
+    }
+}
+
+/// Every member's words, in rank order.
+async fn tell(coll: &mut Collective, words: &[u64; WORDS]) -> Vec<[u64; WORDS]> {
+    let (rank, size) = (coll.rank as usize, coll.size);
+    let bytes = size_of_val(words);
+    let mut all = Scratch::new(bytes * size as usize);
+    let pieces = Pieces::equal(&all.block(0, 0), bytes, size);
+    for (word, target) in words
+        .iter()
+        .zip(all.as_mut_slice()[rank * bytes..].chunks_exact_mut(8))
+    {
+        target.copy_from_slice(&word.to_ne_bytes());
+    }
+    let own = pieces.piece(coll.rank).clone();
+    bruck(coll, &pieces, &own, bytes * size as usize).await;
+    let mut told = vec![0; WORDS * size as usize];
+    all.store_words(&mut told);
+    told.as_chunks::<WORDS>().0.to_vec()
+}
+
+/// A few ranks as text: `0..2, 5`.
+fn ranks_text(ranks: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some(run) if run.1 + 1 == rank => run.1 = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let most = 8;
+    let mut published: Vec<String> = runs
+        .iter()
+        .take(most)
+        .map(|run| match run {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}..{last}"),
+        })
+        .collect();
+    if runs.len() > most {
+        published.push("...".to_owned());
+    }
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", published.join(", "))
+}
+
+/// The error of members that said different things: who said what.
+#[cold]
+fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String>) -> Error {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for (rank, text) in said.enumerate() {
+        match groups.iter_mut().find(|group| group.0 == text) {
+            Some(group) => group.1.push(rank),
+            None => groups.push((text, vec![rank])),
+        }
+    }
+    let parts: Vec<String> = groups
+        .iter()
+        .map(|(text, ranks)| format!("{} said {text}", ranks_text(ranks)))
+        .collect();
+    let text = format!("the ranks disagree about the {what}: {}", parts.join("; "));
+    Error::new(class, text)
+}
+
+/// Has all members state what they are about to do, and compares it, also what they know of the pieces of all. The data are compared
+/// if `same_data`.
+async fn compare(
+    coll: &mut Collective,
+    statement: Statement,
+    lists: &[Data],
+    same_data: bool,
+) -> Result<Vec<[u64; WORDS]>> {
+    let statement = statement.with_lists(lists);
+    let said = tell(coll, &statement.words()).await;
+    let differ = |index: usize| said.iter().any(|words| words[index] != said[0][index]);
+    if calls_differ(&said) {
+        let texts = said.iter().map(call_text);
+        return Err(disagreement(ErrorClass::ERR_OTHER, "operation", texts));
+    }
+    if differ(1) {
+        let texts = said
+            .iter()
+            .map(|words| words[1].wrapping_sub(1).to_string());
+        return Err(disagreement(ErrorClass::ERR_ROOT, "root", texts));
+    }
+    if differ(2) {
+        let texts = said.iter().map(|words| Reduction::name_of(words[2]));
+        return Err(disagreement(
+            ErrorClass::ERR_OP,
+            "reduction operation",
+            texts,
+        ));
+    }
+    if differ(6) {
+        return Err(first_difference(coll, lists, call_name(&said[0])).await);
+    }
+    let data = |words: &[u64; WORDS]| Data::from_words(&words[3..6]);
+    if same_data {
+        let first = data(&said[0]);
+        let texts = || said.iter().map(|words| data(words).text());
+        if differ(4) {
+            return Err(disagreement(
+                ErrorClass::ERR_COUNT,
+                "amount of data",
+                texts(),
+            ));
+        }
+        let signed = said
+            .iter()
+            .map(data)
+            .find(|data| data.element != Signature::UNKNOWN);
+        let signed = signed.unwrap_or(first).signature();
+        if said
+            .iter()
+            .any(|words| data(words).signature().differs_from(signed))
+        {
+            return Err(disagreement(
+                ErrorClass::ERR_TYPE,
+                "type signature",
+                texts(),
+            ));
+        }
+    }
+    Ok(said)
+}
+
+/// Members make a communicator together.
+pub(crate) async fn creation(coll: &mut Collective) -> Result<()> {
+    if coll.checks() {
+        Box::pin(same(coll, Statement::new(Call::Create))).await?;
+    }
+    Ok(())
+}
+
+/// Members do the same with the same data.
+pub(super) async fn same(coll: &mut Collective, statement: Statement) -> Result<()> {
+    same_lists(coll, statement, &[]).await
+}
+
+/// As [`same`] of members that all know the piece of each.
+pub(super) async fn same_lists(
+    coll: &mut Collective,
+    statement: Statement,
+    lists: &[Data],
+) -> Result<()> {
+    compare(coll, statement, lists, true).await.map(drop)
+}
+
+/// The error of members that know different lengths of pieces: the first such piece.
+#[cold]
+async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&str>) -> Error {
+    let mut of_first: Vec<u64> = lists.iter().map(|data| data.bytes).collect();
+    coll.bcast_words(&mut of_first, 0).await;
+    let mut pairs = lists.iter().zip(&of_first);
+    let own = pairs.position(|(data, &bytes)| data.bytes != bytes);
+    let mut words = [0; WORDS];
+    words[0] = own.map_or(u64::MAX, |index| index as u64);
+    let told = tell(coll, &words).await;
+    let index = told.iter().map(|words| words[0]).min().unwrap_or(0) as usize;
+    if let Some(data) = lists.get(index) {
+        words[..3].copy_from_slice(&data.words());
+    }
+    let said = tell(coll, &words).await;
+    let what = match call {
+        Some(call)
+            if call.contains("scatter_block") || call.to_lowercase().ends_with("allgather") =>
+        {
+            "argument 'recvcount'".to_owned()
+        }
+        Some(_) => format!("argument 'recvcounts' at index {index}"),
+        None => format!("piece of rank {index}"),
+    };
+    let texts = said
+        .iter()
+        .map(|words| Data::from_words(&words[..3]).text());
+    disagreement(ErrorClass::ERR_COUNT, &what, texts)
+}
+
+/// What one member found wrong about another: whose data, what they are, and what was expected.
+type Finding = Option<(u32, Data, Data)>;
+
+/// Tells all members what some of them found.
+async fn report(coll: &mut Collective, finding: Finding) -> Result<()> {
+    let mut words = [0; WORDS];
+    if let Some((rank, theirs, expected)) = finding {
+        words[0] = u64::from(rank) + 1;
+        words[1..4].copy_from_slice(&theirs.words());
+        words[4..7].copy_from_slice(&expected.words());
+    }
+    let found = tell(coll, &words).await;
+    let Some(index) = found.iter().position(|words| words[0] > 0) else {
+        return Ok(());
+    };
+    let words = &found[index];
+    let (theirs, expected) = (
+        Data::from_words(&words[1..4]),
+        Data::from_words(&words[4..7]),
+    );
+    let class = theirs.class_against(expected);
+    let text = format!(
+        "the ranks disagree about the data between two of them: rank {} said {}; rank {index} said {}",
+        words[0] - 1,
+        theirs.text(),
+        expected.text()
+    );
+    Err(Error::new(class, text))
+}
+
+/// The first piece that does not agree with what its rank said.
+fn first_wrong(said: &[[u64; WORDS]], pieces: &Pieces, except: Option<u32>) -> Finding {
+    (0..)
+        .zip(said)
+        .zip(&pieces.0)
+        .find_map(|((rank, words), piece)| {
+            let (theirs, expected) = (Data::from_words(&words[3..6]), Data::of(piece));
+            let wrong = Some(rank) != except && !theirs.agrees_with(expected);
+            wrong.then_some((rank, theirs, expected))
+        })
+}
+
+/// A gather or scatter: `own` is the member's own block, `pieces` are those of the root.
+pub(super) async fn rooted(
+    coll: &mut Collective,
+    calls: (Call, Call),
+    root: u32,
+    (own, pieces): (Option<&Block>, Option<&Pieces>),
+    sizes: Sizes,
+) -> Result<()> {
+    let equal = sizes == Sizes::Equal;
+    let call = if equal { calls.0 } else { calls.1 };
+    let mut statement = Statement::new(call).with_root(root);
+    let pieces = pieces.filter(|_| coll.rank == root);
+    if let Some(block) = pieces.map(|pieces| pieces.piece(root)).or(own) {
+        statement = statement.with_data(block);
+    }
+    let said = compare(coll, statement, &[], equal).await?;
+    if equal {
+        return Ok(());
+    }
+    let finding = pieces.and_then(|pieces| first_wrong(&said, pieces, Some(root)));
+    report(coll, finding).await
+}
+
+/// An allgather: everybody knows all pieces, and what it sends.
+pub(super) async fn allgather(
+    coll: &mut Collective,
+    send: Option<&Block>,
+    pieces: &Pieces,
+) -> Result<()> {
+    let own = send.unwrap_or_else(|| pieces.piece(coll.rank));
+    let statement = Statement::new(Call::Allgather).with_data(own);
+    let lists: Vec<Data> = pieces.0.iter().map(Data::of).collect();
+    let said = compare(coll, statement, &lists, false).await?;
+    // Who knows the pieces by another type than others may be alone with what it finds.
+    report(coll, first_wrong(&said, pieces, None)).await
+}
+
+/// An all-to-all: every pair of members compares what one sends and the other receives.
+pub(super) async fn alltoall(
+    coll: &mut Collective,
+    send: &Pieces,
+    receive: &Pieces,
+    sizes: Sizes,
+) -> Result<()> {
+    let call = match sizes {
+        Sizes::Equal => Call::Alltoall,
+        Sizes::Varying => Call::Alltoallv,
+    };
+    compare(coll, Statement::new(call), &[], false).await?;
+    let size = coll.size as usize;
+    let bytes = 3 * size_of::<u64>();
+    let (mut out, mut into) = (Scratch::new(bytes * size), Scratch::new(bytes * size));
+    let words = send.0.iter().flat_map(|piece| Data::of(piece).words());
+    for (word, target) in words.zip(out.as_mut_slice().chunks_exact_mut(8)) {
+        target.copy_from_slice(&word.to_ne_bytes());
+    }
+    let blocks = |scratch: &mut Scratch| -> Vec<Block> {
+        (0..size)
+            .map(|rank| scratch.block(rank * bytes, bytes))
+            .collect()
+    };
+    let (sent, received) = (blocks(&mut out), blocks(&mut into));
+    for distance in 0..coll.size {
+        let (to, from) = (coll.above(distance), coll.below(distance));
+        let (out, into) = (&sent[to as usize], &received[from as usize]);
+        coll.exchange(out, to, into, from).await;
+    }
+    let mut told = vec![0; 3 * size];
+    into.store_words(&mut told);
+    let finding =
+        (0..)
+            .zip(told.chunks_exact(3))
+            .zip(&receive.0)
+            .find_map(|((rank, words), piece)| {
+                let (theirs, expected) = (Data::from_words(words), Data::of(piece));
+                (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
+            });
+    report(coll, finding).await
+}

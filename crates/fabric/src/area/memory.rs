@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory of a shared area, and the stamps in it.
+
+use std::ptr::NonNull;
+
+use super::Tracker;
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Most rounds without buffers that can be under way at once (two in models, which are smaller for it): as many that a member which
+/// waits for nobody, such as the root of a broadcast, is seldom stopped. Where ranks outnumber cores, a switch from one to the
+/// next costs some fifty times what such a round does.
+pub(super) const MOST_LINES: u64 = if cfg!(loom) { 2 } else { 128 };
+/// As many as there are with however many members.
+const LEAST_LINES: u64 = if cfg!(loom) { 2 } else { 32 };
+/// Bytes of all members' lines that are not exceeded for more than the least.
+const LINES_BYTES: u64 = 256 << 10;
+/// Rounds with whole buffers that can be under way at once.
+pub const BUFFERS: u64 = if cfg!(loom) { 1 } else { 4 };
+/// Rounds with parts of buffers that can be under way at once.
+pub const PART_ROUNDS: u64 = LEAST_LINES;
+/// Bytes of data beside a stamp, aligned to 16.
+pub const LINE_BYTES: usize = 48;
+/// Bytes of data that go with a line, aligned to a line.
+pub const WIDE_BYTES: usize = 128;
+/// Rounds of which one member's lines lie one after the other, before those of the next: who runs ahead and who follows go through
+/// few pages, and so does who looks at all members in one round.
+pub(super) const GROUP: u64 = if cfg!(loom) { 1 } else { 8 };
+/// Parts of an buffer.
+pub const PARTS: u64 = PART_ROUNDS / BUFFERS;
+/// What a member says it has left when it will never look into the area again.
+pub(super) const GONE: u64 = u64::MAX;
+
+/// A member's stamp in a slot, and short data. One cache line.
+#[repr(C, align(64))]
+pub(super) struct Line {
+    /// The round, and in the low bits how many rounds before it the member has not left.
+    pub(super) stamp: AtomicU64,
+    /// What the member does in this round, for the others to compare.
+    purpose: AtomicU64,
+    pub(super) data: [AtomicU64; LINE_BYTES / 8],
+}
+
+impl Line {
+    #[inline(always)]
+    pub(super) fn publish(&self, round: u64, behind: u64, purpose: u64) {
+        self.purpose.store(purpose, Ordering::Relaxed);
+        // PAIRS: area.stamp. The data, and that the publisher has left earlier rounds.
+        self.stamp
+            .store(round << BEHIND_BITS | behind, Ordering::Release);
+    }
+
+    /// Whether that was for this purpose, and by a member that has left all rounds before.
+    #[inline(always)]
+    pub(super) fn is_published_in_order(&self, round: u64, purpose: u64) -> bool {
+        // PAIRS: area.stamp
+        self.stamp.load(Ordering::Acquire) == round << BEHIND_BITS
+            && self.purpose.load(Ordering::Relaxed) == purpose
+    }
+
+    #[inline(always)]
+    pub(super) fn published(&self, round: u64) -> Option<Published> {
+        // PAIRS: area.stamp
+        let stamp = self.stamp.load(Ordering::Acquire);
+        if stamp >> BEHIND_BITS != round {
+            return None;
+        }
+        let behind = stamp & ((1 << BEHIND_BITS) - 1);
+        Some(Published {
+            purpose: self.purpose.load(Ordering::Relaxed),
+            left_before: round.saturating_sub(behind),
+        })
+    }
+}
+
+/// What all members share. One line of words that are seldom written, and one that is written when members count.
+#[repr(C, align(64))]
+pub(super) struct Head {
+    /// 1 when a member may sleep until somebody leaves a round.
+    pub(super) awaited: AtomicU32,
+}
+
+/// What a member has left. One cache line.
+#[repr(C, align(64))]
+pub(super) struct Left {
+    pub(super) before: AtomicU64,
+}
+
+/// Members that have come so far in a slot. One cache line.
+#[repr(C, align(64))]
+pub(super) struct Count {
+    members: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<Line>() == 64);
+    assert!(size_of::<Head>() == 64);
+    assert!(size_of::<Left>() == 64);
+    assert!(size_of::<Count>() == 64);
+};
+
+/// Bits of a stamp that tell how many rounds the member has not left; fewer than there are lines.
+const BEHIND_BITS: u32 = 8;
+const _: () = assert!(MOST_LINES <= 1 << BEHIND_BITS && MOST_LINES <= u128::BITS as u64);
+
+/// Rounds without buffers that can be under way at once among so many members: a power of two.
+pub const fn lines(members: u32) -> u64 {
+    let fitting = LINES_BYTES / (size_of::<Line>() as u64 * (members as u64 + 1));
+    if fitting >= MOST_LINES {
+        MOST_LINES
+    } else if fitting <= LEAST_LINES {
+        LEAST_LINES
+    } else {
+        1 << fitting.ilog2()
+    }
+}
+
+/// Where the area lie; the same for all members.
+#[derive(Clone, Copy)]
+pub struct SharedArea {
+    pub(super) head: NonNull<Head>,
+    pub(super) left: NonNull<Left>,
+    counts: NonNull<Count>,
+    pub(super) lines: NonNull<Line>,
+    wides: NonNull<[u8; WIDE_BYTES]>,
+    buffers: NonNull<u8>,
+    pub(super) members: u32,
+    /// One less than [`lines`].
+    line_mask: u32,
+    /// From the lines of all members in some rounds to those in the next.
+    pub(super) group_bytes: usize,
+    buffer_bytes: usize,
+}
+
+// SAFETY: the pointers lead into a mapping that outlives the area (SharedArea::at); all that is shared is atomic, but for the
+// buffers, which their users touch by the rules of rounds.
+unsafe impl Send for SharedArea {}
+// SAFETY: as for Send.
+unsafe impl Sync for SharedArea {}
+
+impl SharedArea {
+    /// Bytes that area of these sizes need. `buffer_bytes` is a multiple of a line.
+    pub const fn bytes(members: u32, buffer_bytes: usize) -> u64 {
+        let places = members as u64 + 1;
+        let buffers = BUFFERS * places * buffer_bytes as u64;
+        let lines = lines(members);
+        64 + 64 * members as u64 + 64 * lines + (64 + WIDE_BYTES as u64) * lines * places + buffers
+    }
+
+    /// The area that start at `base`.
+    ///
+    /// # Safety
+    /// `base` is line-aligned and starts [`SharedArea::bytes`] bytes that stay mapped while the area are used, were zero
+    /// when the first member came, and are used by members of one group only.
+    pub const unsafe fn at(base: NonNull<u8>, members: u32, buffer_bytes: usize) -> Self {
+        let rounds = lines(members) as usize;
+        let lines = rounds * (members as usize + 1);
+        // SAFETY: inside the range that the caller promises.
+        unsafe {
+            let left = base.add(64);
+            let counts = left.add(64 * members as usize);
+            let first_line = counts.add(64 * rounds);
+            let wides = first_line.add(64 * lines);
+            Self {
+                head: base.cast(),
+                left: left.cast(),
+                counts: counts.cast(),
+                lines: first_line.cast(),
+                wides: wides.cast(),
+                buffers: wides.add(WIDE_BYTES * lines),
+                members,
+                line_mask: rounds as u32 - 1,
+                group_bytes: size_of::<Line>() * GROUP as usize * (members as usize + 1),
+                buffer_bytes,
+            }
+        }
+    }
+
+    /// Rounds without buffers that can be under way at once.
+    pub(super) const fn lines(&self) -> u64 {
+        self.line_mask as u64 + 1
+    }
+
+    /// What a round is among those that share lines.
+    pub(super) const fn number(&self, round: u64) -> u64 {
+        round & self.line_mask as u64
+    }
+
+    /// Rounds with data in such places that can be under way at once.
+    pub const fn rounds_at_once(&self, place: Slot) -> u64 {
+        match place {
+            Slot::Line => self.lines(),
+            Slot::Part { .. } => PART_ROUNDS,
+            Slot::Buffer => BUFFERS,
+        }
+    }
+
+    /// Where they start.
+    pub const fn base(&self) -> *const u8 {
+        self.head.as_ptr().cast_const().cast()
+    }
+
+    /// Number of members.
+    pub const fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Bytes of an buffer.
+    pub const fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
+    }
+
+    /// The place of a member, or of nobody in particular for `members`, among those of `number`.
+    const fn place(&self, number: u64, member: u32) -> usize {
+        debug_assert!(member <= self.members);
+        number as usize * (self.members as usize + 1) + member as usize
+    }
+
+    /// Which line a member has in a round.
+    const fn line_index(&self, round: u64, member: u32) -> usize {
+        let number = self.number(round);
+        self.place(number / GROUP, member) * GROUP as usize + (number % GROUP) as usize
+    }
+
+    pub(super) fn line(&self, round: u64, member: u32) -> &Line {
+        // SAFETY: the index is below the number of lines (SharedArea::at).
+        unsafe { self.lines.add(self.line_index(round, member)).as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn left(&self, member: u32) -> &AtomicU64 {
+        assert!(member < self.members);
+        // SAFETY: there are `members` of them (SharedArea::at).
+        unsafe { &self.left.add(member as usize).as_ref().before }
+    }
+
+    fn count(&self, round: u64) -> &AtomicU64 {
+        // SAFETY: there is one for each number (SharedArea::at).
+        unsafe {
+            &self
+                .counts
+                .add(self.number(round) as usize)
+                .as_ref()
+                .members
+        }
+    }
+
+    pub(super) fn head(&self) -> &Head {
+        // SAFETY: inside the range (SharedArea::at).
+        unsafe { self.head.as_ref() }
+    }
+
+    /// The short data of a member (or of nobody in particular) in a round: [`LINE_BYTES`] bytes, aligned to 16.
+    pub fn short(&self, round: u64, member: u32) -> NonNull<u8> {
+        NonNull::from(&self.line(round, member).data).cast()
+    }
+
+    /// What goes with that: [`WIDE_BYTES`] bytes, aligned to a line.
+    pub const fn wide(&self, round: u64, member: u32) -> NonNull<u8> {
+        // SAFETY: there are as many as lines (SharedArea::at).
+        unsafe { self.wides.add(self.line_index(round, member)).cast() }
+    }
+
+    /// The buffer of a member (or of nobody in particular) in a round: [`Self::buffer_bytes`] bytes, aligned to a line.
+    pub const fn buffer(&self, round: u64, member: u32) -> NonNull<u8> {
+        // SAFETY: `place` is below the number of buffers (SharedArea::at).
+        unsafe {
+            self.buffers
+                .add(self.place(round % BUFFERS, member) * self.buffer_bytes)
+        }
+    }
+
+    /// Bytes of a part of an buffer: whole lines.
+    pub const fn part_bytes(&self) -> usize {
+        self.buffer_bytes / PARTS as usize / 64 * 64
+    }
+
+    /// The part of the buffer of a member (or of nobody in particular) that a round with little data uses:
+    /// [`Self::part_bytes`] bytes, aligned to a line.
+    pub const fn part(&self, round: u64, member: u32) -> NonNull<u8> {
+        let part = (round / BUFFERS % PARTS) as usize;
+        // SAFETY: inside the buffer.
+        unsafe { self.buffer(round, member).add(part * self.part_bytes()) }
+    }
+
+    /// Says that the data of `member` are there. `member` is the own one, or nobody in particular for who was counted in
+    /// last.
+    #[inline]
+    pub fn publish(&self, rounds: &Tracker, round: u64, member: u32, purpose: u64) {
+        self.line(round, member)
+            .publish(round, rounds.behind(round), purpose);
+    }
+
+    /// What a member has published in a round, once it has.
+    #[inline]
+    pub fn published(&self, round: u64, member: u32) -> Option<Published> {
+        self.line(round, member).published(round)
+    }
+
+    /// A word that changes when a member publishes in a round.
+    pub fn stamp(&self, round: u64, member: u32) -> &AtomicU64 {
+        &self.line(round, member).stamp
+    }
+
+    /// Counts the caller, who has published; true for the last of all members.
+    pub fn count_in(&self, round: u64) -> bool {
+        let count = self.count(round);
+        // PAIRS: area.count. The last one sees what all the others published.
+        let last = count.fetch_add(1, Ordering::AcqRel) + 1 == u64::from(self.members);
+        if last {
+            // Nobody counts in this slot before the caller has left the round.
+            count.store(0, Ordering::Relaxed);
+        }
+        last
+    }
+
+    /// Whether all members but the caller have been counted: it will be the last one, and sees what the others published.
+    pub fn comes_last(&self, round: u64) -> bool {
+        // PAIRS: area.count
+        self.count(round).load(Ordering::Acquire) + 1 == u64::from(self.members)
+    }
+
+    /// Says that this member will never use the area again.
+    pub fn retire(&self, me: u32) {
+        // PAIRS: area.left
+        self.left(me).store(GONE, Ordering::Release);
+    }
+
+    /// Says whether somebody may sleep until a member leaves a round. Members that wait at the same time may take back each
+    /// other's word; a sleep has its limit.
+    pub fn set_awaited(&self, awaited: bool) {
+        self.head()
+            .awaited
+            .store(u32::from(awaited), Ordering::Relaxed);
+    }
+
+    /// The member that is farthest behind in leaving rounds, and what its word held when that was found out: as long as it
+    /// holds that, nothing can have been gained.
+    pub fn laggard(&self) -> (u32, u64) {
+        (0..self.members)
+            .map(|member| (member, self.left(member).load(Ordering::Relaxed)))
+            .min_by_key(|&(_, left)| left)
+            .unwrap_or((0, 0))
+    }
+
+    /// The same for who waits until `reader` has left the round that had the place of `round` ([`Tracker::may_pass`],
+    /// [`Tracker::may_pass_line`]).
+    pub fn reader_or_laggard(&self, round: u64, reader: u32, place: Slot) -> (u32, u64) {
+        let left = self.left(reader).load(Ordering::Relaxed);
+        if left > round.saturating_sub(self.rounds_at_once(place)) {
+            return self.laggard();
+        }
+        (reader, left)
+    }
+
+    /// A word that changes when a member leaves a round.
+    pub fn left_word(&self, member: u32) -> &AtomicU64 {
+        self.left(member)
+    }
+
+    /// Whether all members have retired: the memory can be used for something else.
+    pub fn is_deserted(&self) -> bool {
+        // PAIRS: area.left
+        (0..self.members).all(|member| self.left(member).load(Ordering::Acquire) == GONE)
+    }
+
+    /// Makes deserted area as good as new.
+    pub fn reset(&self) {
+        for round in 0..self.lines() {
+            for member in 0..=self.members {
+                self.line(round, member).stamp.store(0, Ordering::Relaxed);
+            }
+            self.count(round).store(0, Ordering::Relaxed);
+        }
+        for member in 0..self.members {
+            self.left(member).store(0, Ordering::Relaxed);
+        }
+        self.head().awaited.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What the stamp of a member tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// What the member does in this round.
+    pub purpose: u64,
+    /// The member has left all rounds before this one.
+    pub left_before: u64,
+}
+
+/// Where the data of a round go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Beside the stamp, or into what goes with that line.
+    Line,
+    /// Into a part of the buffer. The last round before this one that used whole buffers; 0 if none did.
+    Part {
+        /// See above.
+        whole_before: u64,
+    },
+    /// Into the buffer.
+    Buffer,
+}
