@@ -136,11 +136,14 @@ pub enum Category {
     Complex,
     /// MPI_BYTE.
     Byte,
+    /// MPI_CHAR. MPI-5.0 calls it a printable character and defines no reduction for it; MPICH and
+    /// Open MPI reduce it as an integer, and programs rely on that.
+    Char,
     /// MPI_AINT, MPI_OFFSET, MPI_COUNT.
     MultiLanguage,
     /// A value and an index.
     Pair,
-    /// Characters and packed data: no reduction is defined.
+    /// Other characters and packed data: no reduction is defined.
     Opaque,
 }
 
@@ -260,7 +263,7 @@ predefined! {
     0x23c WCHAR Opaque One(I32);
     0x240 INT8_T CInteger One(I8);
     0x241 UINT8_T CInteger One(U8);
-    0x243 CHAR Opaque One(I8);
+    0x243 CHAR Char One(I8);
     0x244 SIGNED_CHAR CInteger One(I8);
     0x245 UNSIGNED_CHAR CInteger One(U8);
     0x247 BYTE Byte One(U8);

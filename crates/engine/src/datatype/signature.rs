@@ -89,7 +89,7 @@ pub(super) fn of_row(row: &Predefined) -> Signature {
         Category::Logical => 3,
         Category::Complex => 4,
         Category::Byte => 5,
-        Category::Opaque => 6,
+        Category::Char | Category::Opaque => 6,
         Category::Pair => 0,
     };
     let is_float = |number: Number| {

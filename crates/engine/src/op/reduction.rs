@@ -61,6 +61,7 @@ pub const OPERATORS: &[OperatorRow] = {
     use Category as C;
     const NUMBERS: &[Category] = &[
         C::CInteger,
+        C::Char,
         C::FortranInteger,
         C::FloatingPoint,
         C::MultiLanguage,
@@ -68,14 +69,28 @@ pub const OPERATORS: &[OperatorRow] = {
     ];
     const ORDERED: &[Category] = &[
         C::CInteger,
+        C::Char,
         C::FortranInteger,
         C::FloatingPoint,
         C::MultiLanguage,
     ];
-    const BITS: &[Category] = &[C::CInteger, C::FortranInteger, C::Byte, C::MultiLanguage];
-    const TRUTHS: &[Category] = &[C::CInteger, C::Logical, C::FortranInteger, C::MultiLanguage];
+    const BITS: &[Category] = &[
+        C::CInteger,
+        C::Char,
+        C::FortranInteger,
+        C::Byte,
+        C::MultiLanguage,
+    ];
+    const TRUTHS: &[Category] = &[
+        C::CInteger,
+        C::Char,
+        C::Logical,
+        C::FortranInteger,
+        C::MultiLanguage,
+    ];
     const ALL: &[Category] = &[
         C::CInteger,
+        C::Char,
         C::FortranInteger,
         C::FloatingPoint,
         C::Logical,
@@ -371,9 +386,10 @@ const fn category_text(category: Category) -> &'static str {
         Category::Logical => "logical",
         Category::Complex => "complex",
         Category::Byte => "MPI_BYTE",
+        Category::Char => "MPI_CHAR",
         Category::MultiLanguage => "MPI_AINT, MPI_OFFSET, MPI_COUNT",
         Category::Pair => "pairs such as MPI_DOUBLE_INT",
-        Category::Opaque => "characters and packed data",
+        Category::Opaque => "other characters and packed data",
     }
 }
 
@@ -441,6 +457,8 @@ mod tests {
         assert_eq!(apply(Sum, INTEGER16, [1i128 << 100], [1]), [(1 << 100) + 1]);
         let product = apply(Prod, C_DOUBLE_COMPLEX, [[1.0, 2.0]], [[3.0, -4.0]]);
         assert_eq!(product, [[11.0, 2.0]]);
+        assert_eq!(apply(Min, CHAR, [-3i8, 7], [2, 9]), [-3, 7]);
+        assert_eq!(apply(Lxor, CHAR, [5i8, 0], [1, 2]), [0, 1]);
         assert_eq!(apply(Replace, DOUBLE, [1.0], [2.0]), [1.0]);
         assert_eq!(apply(NoOp, DOUBLE, [1.0], [2.0]), [2.0]);
     }
@@ -489,7 +507,7 @@ mod tests {
                 valid += usize::from(found.is_ok());
             }
         }
-        assert_eq!(valid, 515);
+        assert_eq!(valid, 525);
         let error = Reduction::new(&Op::predefined(Operator::Band), &named(predefined::DOUBLE))
             .err()
             .unwrap();
