@@ -42,7 +42,8 @@ fn take(id: RequestId) -> Option<General> {
     table().as_mut()?.remove(&id.0)
 }
 
-/// The program's functions for a generalized request. They are copied out of the table: no lock is held while they run.
+/// The program's functions for a generalized request, 0 for one that does nothing, as Open MPI takes it. They are copied out
+/// of the table: no lock is held while they run.
 #[derive(Clone, Copy)]
 struct Functions {
     query: Callback,
@@ -54,6 +55,9 @@ struct Functions {
 impl Functions {
     /// The status that the program's query function makes of one; its `error` is what that returned.
     fn query(self, status: Status) -> Status {
+        if self.query == 0 {
+            return Status { error: 0, ..status };
+        }
         let mut told = MPI_Status::default();
         store(&raw mut told, status);
         // SAFETY: the user registered a function of this type (MPI_Grequest_start).
@@ -73,6 +77,9 @@ impl Functions {
 
     /// Calls the free function, the last thing that happens to a generalized request; what that returned.
     fn free(self) -> i32 {
+        if self.free == 0 {
+            return 0;
+        }
         // SAFETY: the user registered a function of this type (MPI_Grequest_start).
         unsafe {
             let free: unsafe extern "C" fn(usize) -> i32 = std::mem::transmute(self.free);
@@ -210,6 +217,9 @@ pub(crate) fn cancel(id: RequestId) -> Result<bool> {
     let Some((functions, complete)) = known else {
         return Ok(false);
     };
+    if functions.cancel == 0 {
+        return Ok(true);
+    }
     // SAFETY: the user registered a function of this type (MPI_Grequest_start). No lock is held.
     let code = unsafe {
         let cancel: unsafe extern "C" fn(usize, i32) -> i32 = std::mem::transmute(functions.cancel);

@@ -72,6 +72,27 @@ pub(crate) fn level_name() -> &'static str {
     })
 }
 
+/// The words of a command line, of which there is at least one.
+///
+/// # Safety
+/// `argv` holds `argc` addresses, each null or of a text that ends with NUL.
+unsafe fn words(argc: i32, argv: *mut *mut c_char) -> Result<Vec<String>> {
+    let word = |index| {
+        // SAFETY: `index` is below `argc`, and this function's contract.
+        let word = unsafe { *argv.add(index) };
+        if word.is_null() {
+            let expected = format!("{argc} texts, as many as 'argc' says");
+            let error = Error::argument(ErrorClass::ERR_ARG, "argv", "null", expected);
+            return Err(error.at_index(index));
+        }
+        // SAFETY: this function's contract; not null.
+        Ok(unsafe { CStr::from_ptr(word) }
+            .to_string_lossy()
+            .into_owned())
+    };
+    (0..argc as usize).map(word).collect()
+}
+
 /// A new info object that says how the program was started, as far as that is known.
 pub(crate) unsafe fn MPI_Info_create_env(
     argc: i32,
@@ -81,11 +102,8 @@ pub(crate) unsafe fn MPI_Info_create_env(
     run_any_time("MPI_Info_create_env", || {
         let mut pairs = Vec::new();
         if argc > 0 && !argv.is_null() {
-            // SAFETY: `argv` holds `argc` texts (crate head).
-            let words: Vec<String> = (0..argc as usize)
-                .map(|index| unsafe { CStr::from_ptr(*argv.add(index)) })
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
+            // SAFETY: `argv` holds `argc` addresses, each null or of a text (crate head).
+            let words = unsafe { words(argc, argv) }?;
             pairs.push(("command", words[0].clone()));
             pairs.push(("argv", words[1..].join(" ")));
         }
@@ -133,6 +151,20 @@ fn text(
         ));
     }
     Ok(text)
+}
+
+/// Refuses a null pointer where a call is to store a text; only a call that asks for the length alone may give one.
+pub(crate) fn room_for_text(argument: &'static str, text: *const c_char, room: i32) -> Result<()> {
+    if text.is_null() && room > 0 {
+        let expected = format!("the address of {room} bytes for a text");
+        return Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            argument,
+            "null",
+            expected,
+        ));
+    }
+    Ok(())
 }
 
 fn key_text(key: *const c_char) -> Result<String> {
@@ -247,9 +279,10 @@ pub(crate) unsafe fn MPI_Info_get_string(
         let found = INFOS.find(info, "info")?.get(&key_text(key)?);
         // SAFETY: the results are writable, `value` for `*buflen` bytes (crate head).
         unsafe {
+            let room = *buflen;
+            room_for_text("value", value, room)?;
             *flag = i32::from(found.is_some());
             if let Some(found) = found {
-                let room = *buflen;
                 if room > 0 {
                     store_text(&found, value, std::ptr::null_mut(), room as usize);
                 }

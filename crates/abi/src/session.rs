@@ -143,6 +143,7 @@ pub(crate) unsafe fn MPI_Session_get_nth_pset(
         })?;
         // SAFETY: the length is readable and writable, the name writable for as many bytes (crate head).
         unsafe {
+            info::room_for_text("pset_name", pset_name, *pset_len)?;
             let room = usize::try_from(*pset_len).unwrap_or(0);
             if room > 0 {
                 store_text(name, pset_name, core::ptr::null_mut(), room);

@@ -167,6 +167,7 @@ impl Function {
             ("ERROR_CODE", _) if declared == "array_of_errcodes" => false,
             ("FUNCTION_SMALL" | "POLYFUNCTION", _) => ["op", "errhan"].contains(&self.chapter),
             ("LOGICAL_VOID", _) => true,
+            ("REQUEST", "in") => true,
             (_, "in") => is_array,
             (_, "out" | "inout") => true,
             _ => false,
