@@ -3,7 +3,7 @@
 
 use engine::comm::create::{self, UNDEFINED};
 use engine::comm::resource::{self, Level};
-use engine::{Error, ErrorClass};
+use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
 
@@ -28,6 +28,20 @@ pub(crate) unsafe fn MPI_Comm_split_type(
         let value_of = |key| hints.and_then(|hints| hints.get(key));
         let parent = COMMS.share(comm, "comm")?;
         let named = || Level::named(&value_of(HW_RESOURCE_TYPE)?);
+        check_kind(split_type)?;
+        let kinds = resource::kinds_of_all(&parent, split_type, call)?;
+        if kinds.contains(&abi::MPI_COMM_TYPE_HW_UNGUIDED) {
+            check_unguided(&kinds)?;
+            let is_unguided = split_type == abi::MPI_COMM_TYPE_HW_UNGUIDED;
+            let made = resource::split_unguided(&parent, is_unguided, key, call)?;
+            let made = made.map(|(comm, level)| {
+                if let Some(hints) = hints {
+                    hints.set(HW_RESOURCE_TYPE, &level.name());
+                }
+                comm
+            });
+            return publish(made, newcomm);
+        }
         let made = match split_type {
             abi::MPI_COMM_TYPE_SHARED => {
                 resource::split_at(&parent, Some(Level::MACHINE), key, call)?
@@ -44,29 +58,41 @@ pub(crate) unsafe fn MPI_Comm_split_type(
                     create::split(&parent, color, key, call)?
                 }
             },
-            abi::MPI_COMM_TYPE_HW_UNGUIDED => {
-                let made = resource::split_unguided(&parent, key, call)?;
-                made.map(|(comm, level)| {
-                    if let Some(hints) = hints {
-                        hints.set(HW_RESOURCE_TYPE, &level.name());
-                    }
-                    comm
-                })
-            }
-            abi::MPI_UNDEFINED => create::split(&parent, UNDEFINED, key, call)?,
-            _ => {
-                let expected = "MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, \
-                                MPI_COMM_TYPE_RESOURCE_GUIDED or MPI_UNDEFINED";
-                return Err(Error::argument(
-                    ErrorClass::ERR_ARG,
-                    "split_type",
-                    split_type,
-                    expected,
-                ));
-            }
+            // MPI_UNDEFINED.
+            _ => create::split(&parent, UNDEFINED, key, call)?,
         };
         publish(made, newcomm)
     })
+}
+
+/// Checks on all members alike that each one is divided without guidance or takes no part.
+fn check_unguided(kinds: &[i32]) -> Result<()> {
+    let fits = |&kind: &i32| [abi::MPI_COMM_TYPE_HW_UNGUIDED, abi::MPI_UNDEFINED].contains(&kind);
+    let Some(rank) = kinds.iter().position(|kind| !fits(kind)) else {
+        return Ok(());
+    };
+    let value = format!("{} on rank {rank}", kinds[rank]);
+    let expected = "MPI_COMM_TYPE_HW_UNGUIDED or MPI_UNDEFINED, as on other ranks";
+    let class = ErrorClass::ERR_ARG;
+    Err(Error::argument(class, "split_type", value, expected))
+}
+
+/// Checks the kind of a split before the members talk about it.
+fn check_kind(split_type: i32) -> Result<()> {
+    let known = [
+        abi::MPI_COMM_TYPE_SHARED,
+        abi::MPI_COMM_TYPE_HW_GUIDED,
+        abi::MPI_COMM_TYPE_HW_UNGUIDED,
+        abi::MPI_COMM_TYPE_RESOURCE_GUIDED,
+        abi::MPI_UNDEFINED,
+    ];
+    if known.contains(&split_type) {
+        return Ok(());
+    }
+    let expected = "MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, \
+                    MPI_COMM_TYPE_RESOURCE_GUIDED or MPI_UNDEFINED";
+    let class = ErrorClass::ERR_ARG;
+    Err(Error::argument(class, "split_type", split_type, expected))
 }
 
 pub(crate) unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> i32 {

@@ -105,27 +105,35 @@ fn color(level: Level, machine: u32, first: u32) -> i32 {
 
 /// What a rank tells of a level of which it belongs to no single resource.
 const NO_PLACE: u64 = u64::MAX;
+/// What a rank tells of all levels that takes no part.
+const OUTSIDE: u64 = u64::MAX - 1;
 
-/// The ranks that belong to the same resource of the largest kind that divides the members, each with that kind
-/// (MPI_COMM_TYPE_HW_UNGUIDED); `None` where no kind does, and for a rank that belongs to no single one. The ranks of an
-/// intercommunicator are not divided.
+/// The ranks that belong to the same resource of the largest kind that divides the members that take part, each with that
+/// kind (MPI_COMM_TYPE_HW_UNGUIDED); `None` where no kind does, for a rank that belongs to no single one, and for a member
+/// that takes no part (MPI_UNDEFINED). The ranks of an intercommunicator are not divided.
+///
+/// Collective over all members: one that gave MPI_UNDEFINED calls this when [`kinds_of_all`] says that another one does.
 ///
 /// # Errors
 /// When no context is left.
 pub fn split_unguided(
     parent: &Arc<Comm>,
+    takes_part: bool,
     key: i32,
     call: &'static str,
 ) -> Result<Option<(Arc<Comm>, Level)>> {
     if parent.local().is_some() {
+        split(parent, UNDEFINED, key, call)?;
         return Ok(None);
     }
     let machine = u64::from(machine(parent)) << u32::BITS;
     let own = places().map(|place| match place {
+        _ if !takes_part => OUTSIDE,
         Confinement::One(first) => machine | u64::from(first),
         Confinement::Several | Confinement::Unknown => NO_PLACE,
     });
-    let all = block_on(parent.vci, call, coll::gather_words(parent.clone(), &own))?;
+    let mut all = block_on(parent.vci, call, coll::gather_words(parent.clone(), &own))?;
+    all.retain(|&place| place != OUTSIDE);
     let Some(level) = dividing_level(&all) else {
         return Ok(None);
     };
@@ -137,6 +145,20 @@ pub fn split_unguided(
     };
     let made = split(parent, color, key, call)?;
     Ok(made.map(|comm| (comm, level)))
+}
+
+/// The kinds of split that the members of an intracommunicator asked for, rank by rank: a member that takes no part
+/// (MPI_UNDEFINED) learns here which collectives the others need. Of an intercommunicator only the caller's.
+///
+/// # Errors
+/// Those of a collective.
+pub fn kinds_of_all(parent: &Arc<Comm>, kind: i32, call: &'static str) -> Result<Vec<i32>> {
+    if parent.local().is_some() {
+        return Ok(vec![kind]);
+    }
+    let own = [u64::from(kind.cast_unsigned())];
+    let all = block_on(parent.vci, call, coll::gather_words(parent.clone(), &own))?;
+    Ok(all.iter().map(|&kind| kind as u32 as i32).collect())
 }
 
 /// What the ranks tell of a level.
@@ -203,7 +225,7 @@ mod tests {
             let mine = processors[process.rank() as usize % processors.len().min(2)];
             assert!(cores::run_on(&[mine]));
             let mut group = process.world().clone();
-            while let Some((part, level)) = split_unguided(&group, 0, "test").unwrap() {
+            while let Some((part, level)) = split_unguided(&group, true, 0, "test").unwrap() {
                 assert!(part.size() < group.size());
                 let same = split_at(&group, Some(level), 0, "test").unwrap().unwrap();
                 assert_eq!(same.group().members(), part.group().members());
