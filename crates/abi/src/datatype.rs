@@ -12,7 +12,7 @@ use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::datatype::{Datatype, Typed};
 use engine::device;
 use engine::p2p::{CHECKED, Memory};
-use engine::{Error, ErrorClass, Result};
+use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
 use mpi_abi_sys::types::MPI_Datatype;
 
@@ -295,7 +295,7 @@ fn refuse_device(buf: *const c_void, found: Memory<'_>) -> Result<()> {
 
 /// The packed bytes of a memory.
 pub(crate) fn packed(memory: Memory<'_>) -> Result<Vec<u8>> {
-    let mut bytes = vec![0u8; memory.bytes];
+    let mut bytes = allocate::zeroed(memory.bytes)?;
     // SAFETY: the program's buffer is readable during the call (crate head); `bytes` is as long as the memory.
     unsafe { pack(memory, bytes.as_mut_ptr())? };
     Ok(bytes)

@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use engine::{Error, ErrorClass, Result};
+use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::datatype::{memory, pack, target_memory, unpack};
@@ -237,7 +237,6 @@ pub(crate) unsafe fn MPI_Pack_external<P: Position>(
         unsafe { check_representation(datarep)? };
         let source = memory(inbuf, count, datatype).map_err(|it| PACK.blame(it))?;
         let bytes = external_bytes("incount", count, datatype)?;
-        let mut packed = vec![0; source.bytes];
         // SAFETY: the position is readable and writable, `inbuf` readable, and `outbuf` holds `outsize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
@@ -245,6 +244,7 @@ pub(crate) unsafe fn MPI_Pack_external<P: Position>(
             if bytes == 0 {
                 return Ok(());
             }
+            let mut packed = allocate::zeroed(source.bytes)?;
             pack(source, packed.as_mut_ptr())?;
             let target = std::slice::from_raw_parts_mut(outbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
@@ -270,7 +270,6 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
         unsafe { check_representation(datarep)? };
         let target = target_memory(outbuf, count, datatype).map_err(|it| UNPACK.blame(it))?;
         let bytes = external_bytes("outcount", count, datatype)?;
-        let mut packed = vec![0; target.bytes];
         // SAFETY: the position is readable and writable, `outbuf` writable, and `inbuf` holds `insize` bytes (crate head),
         // inside which the range lies (checked).
         unsafe {
@@ -278,6 +277,7 @@ pub(crate) unsafe fn MPI_Unpack_external<P: Position>(
             if bytes == 0 {
                 return Ok(());
             }
+            let mut packed = allocate::zeroed(target.bytes)?;
             let source = std::slice::from_raw_parts(inbuf.cast::<u8>().add(start), bytes);
             let object = DATATYPES.share(datatype, "datatype")?;
             object.decode_external(count as u64, source, &mut packed)?;

@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use engine::Result;
 use engine::comm::Comm;
 use engine::completion;
-use engine::p2p::{self, Memory, Mode};
+use engine::p2p::{self, Memory, Mode, PROC_NULL};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use crate::datatype::{self, target_memory};
@@ -80,6 +80,14 @@ pub(crate) unsafe fn MPI_Sendrecv(
     })
 }
 
+/// The packed data that a call sends out of the buffer that it receives into; nothing goes to MPI_PROC_NULL.
+fn copy_for(dest: i32, buffer: Memory<'_>) -> Result<Vec<u8>> {
+    if dest == PROC_NULL {
+        return Ok(Vec::new());
+    }
+    datatype::packed(buffer)
+}
+
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Sendrecv_replace(
     buf: *mut c_void,
@@ -94,7 +102,7 @@ pub(crate) unsafe fn MPI_Sendrecv_replace(
 ) -> i32 {
     run(named!("MPI_Sendrecv_replace", count), comm, || {
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
-        let mut copy = datatype::packed(receive)?;
+        let mut copy = copy_for(dest, receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the copy outlives the exchange.
         let found = unsafe {
@@ -157,7 +165,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
 ) -> i32 {
     run(named!("MPI_Isendrecv_replace", count), comm, || {
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
-        let mut copy = datatype::packed(receive)?;
+        let mut copy = copy_for(dest, receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
         let id = unsafe {

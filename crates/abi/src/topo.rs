@@ -44,6 +44,28 @@ unsafe fn numbers<'a>(
     Ok(unsafe { std::slice::from_raw_parts(array, length) })
 }
 
+/// An array argument with an entry for each dimension of a grid.
+///
+/// # Safety
+/// As for [`numbers`].
+unsafe fn per_dimension<'a>(
+    array: *const i32,
+    ndims: i32,
+    argument: &'static str,
+) -> Result<&'a [i32]> {
+    if ndims > cart::MOST_DIMENSIONS {
+        let expected = format!("at most {} dimensions", cart::MOST_DIMENSIONS);
+        return Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            "ndims",
+            ndims,
+            expected,
+        ));
+    }
+    // SAFETY: passed on.
+    unsafe { numbers(array, ndims, "ndims", argument) }
+}
+
 /// Stores as many values as there is room for.
 ///
 /// # Safety
@@ -99,8 +121,8 @@ pub(crate) unsafe fn MPI_Cart_create(
         // SAFETY: the program's arrays have `ndims` entries (crate head).
         let (dims, periods) = unsafe {
             (
-                numbers(dims, ndims, "ndims", "dims")?,
-                numbers(periods, ndims, "ndims", "periods")?,
+                per_dimension(dims, ndims, "dims")?,
+                per_dimension(periods, ndims, "periods")?,
             )
         };
         publish(cart::create(&comm, dims, &flags(periods))?, comm_cart)
@@ -124,7 +146,7 @@ pub(crate) unsafe fn MPI_Cart_sub(
 pub(crate) unsafe fn MPI_Dims_create(nnodes: i32, ndims: i32, dims: *mut i32) -> i32 {
     run("MPI_Dims_create", 0, || {
         // SAFETY: the program's array has `ndims` entries (crate head).
-        let mut filled = unsafe { numbers(dims, ndims, "ndims", "dims") }?.to_vec();
+        let mut filled = unsafe { per_dimension(dims, ndims, "dims") }?.to_vec();
         cart::balance(nnodes, &mut filled)?;
         // SAFETY: as above.
         unsafe { store(filled, dims, ndims) };
@@ -250,13 +272,19 @@ pub(crate) unsafe fn MPI_Cart_map(
         // SAFETY: the program's arrays have `ndims` entries (crate head).
         let (dims, periods) = unsafe {
             (
-                numbers(dims, ndims, "ndims", "dims")?,
-                numbers(periods, ndims, "ndims", "periods")?,
+                per_dimension(dims, ndims, "dims")?,
+                per_dimension(periods, ndims, "periods")?,
             )
         };
-        let cart = Cart::new(dims, &flags(periods), object.size() as u32)?;
+        // MPICH and Open MPI take a dimension of 0 here, as a grid in which no rank has a place.
+        let is_empty = dims.contains(&0) && dims.iter().all(|&dim| dim >= 0);
+        let size = if is_empty {
+            0
+        } else {
+            Cart::new(dims, &flags(periods), object.size() as u32)?.size()
+        };
         // SAFETY: the result is writable (crate head).
-        unsafe { *newrank = place(object.rank(), cart.size()) };
+        unsafe { *newrank = place(object.rank(), size) };
         Ok(())
     })
 }

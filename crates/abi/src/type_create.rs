@@ -7,7 +7,8 @@ pub(crate) use engine::datatype::Argument as Address;
 use engine::datatype::array::Distribution;
 use engine::datatype::predefined::match_size;
 use engine::datatype::{Datatype, Old, Width};
-use engine::{Error, ErrorClass, Result};
+use engine::topo::cart;
+use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::MPI_Datatype;
 
@@ -58,6 +59,9 @@ fn no_type(handle: MPI_Datatype, index: usize) -> Error {
     Error::argument(ErrorClass::ERR_TYPE, "array_of_types", value, expected)
 }
 
+/// No array ends behind this address: user space has at most 2^52 bytes on any processor.
+const ADDRESSES: usize = 1 << 52;
+
 /// `count` numbers of a C array.
 ///
 /// # Safety
@@ -80,15 +84,35 @@ unsafe fn slice<'a, T: Copy>(
             format!("an array of {length} entries"),
         ));
     }
-    // SAFETY: the caller's promise; C arrays are aligned.
+    let end = length
+        .checked_mul(size_of::<T>())
+        .and_then(|bytes| bytes.checked_add(values as usize));
+    if end.is_none_or(|end| end > ADDRESSES) {
+        let expected = format!("as many as '{argument}' has entries, which cannot be so many");
+        return Err(Error::argument(
+            ErrorClass::ERR_COUNT,
+            "count",
+            count,
+            expected,
+        ));
+    }
+    // SAFETY: the caller's promise; C arrays are aligned, and this one ends inside the address space.
     Ok(unsafe { std::slice::from_raw_parts(values, length) })
 }
 
 /// The length of arrays with an entry for each dimension.
 fn dimensions_of(ndims: i32) -> Result<i64> {
-    if ndims < 1 {
-        let error = Error::argument(ErrorClass::ERR_ARG, "ndims", ndims, "1 or more dimensions");
-        return Err(error);
+    if !(1..=cart::MOST_DIMENSIONS).contains(&ndims) {
+        let expected = match ndims {
+            ..1 => "1 or more dimensions".to_owned(),
+            _ => format!("at most {} dimensions", cart::MOST_DIMENSIONS),
+        };
+        return Err(Error::argument(
+            ErrorClass::ERR_ARG,
+            "ndims",
+            ndims,
+            expected,
+        ));
     }
     Ok(ndims.into())
 }
@@ -105,7 +129,9 @@ pub(crate) unsafe fn array<T: Copy, R>(
 ) -> Result<Vec<R>> {
     // SAFETY: passed on.
     let values = unsafe { slice(argument, count, values)? };
-    Ok(values.iter().copied().map(convert).collect())
+    let mut converted = allocate::list(values.len())?;
+    converted.extend(values.iter().copied().map(convert));
+    Ok(converted)
 }
 
 pub(crate) unsafe fn MPI_Type_contiguous<C: CountIn>(
@@ -247,7 +273,7 @@ pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
                 slice("array_of_types", count, types)?,
             )
         };
-        let mut types = Vec::with_capacity(handles.len());
+        let mut types = allocate::list(handles.len())?;
         for (index, &handle) in handles.iter().enumerate() {
             let found = DATATYPES.borrow(handle, "array_of_types");
             types.push(Old::from(&*found.map_err(|_| no_type(handle, index))?));

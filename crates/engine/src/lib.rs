@@ -5,6 +5,7 @@
 //! they decode arguments, call one function here and map its error. A message starts in [`p2p`], travels by a `protocol`,
 //! belongs to a VCI ([`progress`]), and ends in [`completion`].
 
+pub mod allocate;
 pub mod attr;
 mod caches;
 pub mod call;

@@ -10,6 +10,7 @@ use fabric::board::kind as record_kind;
 use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use super::{Memory, Mode, new_send};
+use crate::allocate;
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
@@ -115,22 +116,28 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
             "no buffer is attached for buffered sends",
         ));
     };
+    let mut held = match allocate::zeroed(memory.bytes) {
+        Ok(held) => held,
+        Err(error) => {
+            used.fetch_sub(needed, Ordering::Relaxed);
+            return Err(error);
+        }
+    };
     let mut guard = comm.vci.enter();
     let state = &mut *guard;
-    let index = new_send(
-        state,
-        comm,
-        memory,
-        dest,
-        comm.match_base() | tag as u64,
-        Mode::Standard,
-    )?;
+    let word = comm.match_base() | tag as u64;
+    let index = match new_send(state, comm, memory, dest, word, Mode::Standard) {
+        Ok(index) => index,
+        Err(error) => {
+            used.fetch_sub(needed, Ordering::Relaxed);
+            return Err(error);
+        }
+    };
     if let Err(error) = protocol::load_staged(state, index) {
         used.fetch_sub(needed, Ordering::Relaxed);
         state.retire(index);
         return Err(error);
     }
-    let mut held = vec![0u8; memory.bytes];
     // SAFETY: the send's memory is readable during the call (contract of isend); `held` is as long as the message.
     unsafe { protocol::pack(state.ops.op(index), 0, held.as_mut_ptr(), memory.bytes) };
     let op = state.ops.op_mut(index);

@@ -7,6 +7,9 @@ use super::Topology;
 use crate::comm::{Comm, create};
 use crate::errors::{Error, ErrorClass, Result};
 
+/// Most dimensions that an array or a grid may have: a larger number stands for no array of the program.
+pub const MOST_DIMENSIONS: i32 = 1 << 16;
+
 /// A grid of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
@@ -197,7 +200,8 @@ pub fn balance(ranks: i32, dims: &mut [i32]) -> Result<()> {
     if free == 0 {
         return Ok(());
     }
-    let mut found = closest(rest as u32, free).into_iter().rev();
+    // A product below 2^31 has at most 30 factors above 1: all others of more dimensions are 1.
+    let mut found = closest(rest as u32, free.min(31)).into_iter().rev();
     for dim in dims.iter_mut().filter(|dim| **dim == 0) {
         *dim = found.next().unwrap_or(1) as i32;
     }
@@ -336,6 +340,9 @@ mod tests {
             assert_eq!(found.iter().product::<i32>(), 1_396_755_360, "{found:?}");
         }
         assert_eq!(balanced(1 << 30, &[0; 30]), [2; 30]);
+        let many = balanced(12, &vec![0; 60_000]);
+        assert_eq!((many[..3].iter().product::<i32>(), many[3]), (12, 1));
+        assert_eq!(balanced(1, &vec![0; 60_000]), vec![1; 60_000]);
     }
 
     #[test]
