@@ -23,6 +23,9 @@ use crate::sync::{AtomicPtr, AtomicU64};
 const BEFORE: u64 = 0;
 const ACTIVE: u64 = 1;
 const FINALIZED: u64 = 2;
+/// Of the World Model: one thread is inside MPI_Init or MPI_Finalize, and all others that call either have an error.
+const STARTING: u64 = 3;
+const ENDING: u64 = 4;
 
 /// Of the engine, which the World Model and all sessions share.
 static STATE: AtomicU64 = AtomicU64::new(BEFORE);
@@ -161,13 +164,10 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
 }
 
 fn init(call: &'static str, level: ThreadLevel) -> i32 {
-    if WORLD.load(Ordering::Relaxed) != BEFORE {
-        let text = if WORLD.load(Ordering::Relaxed) == FINALIZED {
-            "called after MPI_Finalize"
-        } else {
-            "called twice"
-        };
-        return raise(call, 0, Error::new(ErrorClass::ERR_OTHER, text));
+    // PAIRS: env.world
+    let order = (Ordering::Acquire, Ordering::Acquire);
+    if let Err(state) = WORLD.compare_exchange(BEFORE, STARTING, order.0, order.1) {
+        return refuse_init(call, state);
     }
     let process = match join_engine(call, level).and_then(|()| require_process()) {
         Ok(process) => process,
@@ -181,8 +181,28 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
         COMMS.define(handle, comm.clone());
         error::begin_with_handler(comm, process.settings().initial_errhandler);
     }
-    WORLD.store(ACTIVE, Ordering::Relaxed);
+    if !process.settings().strict_errors {
+        error::follow_world();
+    }
+    // PAIRS: env.world
+    WORLD.store(ACTIVE, Ordering::Release);
     0
+}
+
+/// The error of a second MPI_Init, whose caller may be another thread than that of the first.
+#[cold]
+fn refuse_init(call: &'static str, state: u64) -> i32 {
+    let text = match state {
+        STARTING => "called while another thread is inside MPI_Init",
+        FINALIZED => "called after MPI_Finalize",
+        _ => "called twice",
+    };
+    // The error handlers exist once the first call has returned, and a failure of that call ends the process.
+    // PAIRS: env.world
+    while WORLD.load(Ordering::Acquire) == STARTING {
+        std::thread::yield_now();
+    }
+    raise(call, 0, Error::new(ErrorClass::ERR_OTHER, text))
 }
 
 pub(crate) unsafe fn MPI_Init(argc: *mut i32, argv: *mut *mut *mut c_char) -> i32 {
@@ -211,23 +231,34 @@ pub(crate) unsafe fn MPI_Init_thread(
 pub(crate) fn MPI_Finalize() -> i32 {
     run("MPI_Finalize", 0, || {
         let process = require_process()?;
-        if WORLD.load(Ordering::Relaxed) != ACTIVE {
-            let text = "called without MPI_Init, or twice";
+        let order = Ordering::Relaxed;
+        if let Err(state) = WORLD.compare_exchange(ACTIVE, ENDING, order, order) {
+            let text = match state {
+                ENDING => "called while another thread is inside MPI_Finalize",
+                _ => "called without MPI_Init, or twice",
+            };
             return Err(Error::new(ErrorClass::ERR_OTHER, text));
         }
-        // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
-        process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
-        process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
-        process.finish()?;
-        process.resume()?;
-        WORLD.store(FINALIZED, Ordering::Relaxed);
+        let ended = end_world(process);
+        let state = if ended.is_ok() { FINALIZED } else { ACTIVE };
+        WORLD.store(state, order);
+        ended?;
         leave_engine("MPI_Finalize")
     })
 }
 
+/// What MPI_Finalize does to the World Model; the engine may have other users.
+fn end_world(process: &'static Process) -> engine::Result<()> {
+    // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
+    process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
+    process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
+    process.finish()?;
+    process.resume()
+}
+
 pub(crate) unsafe fn MPI_Initialized(flag: *mut i32) -> i32 {
     // SAFETY: the result is writable (crate head).
-    unsafe { *flag = i32::from(WORLD.load(Ordering::Relaxed) != BEFORE) };
+    unsafe { *flag = i32::from(![BEFORE, STARTING].contains(&WORLD.load(Ordering::Relaxed))) };
     0
 }
 
@@ -369,8 +400,8 @@ static ALLOCATED: std::sync::Mutex<std::collections::BTreeMap<usize, usize>> =
     std::sync::Mutex::new(std::collections::BTreeMap::new());
 
 pub(crate) unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> i32 {
-    let _ = info;
     run("MPI_Alloc_mem", 0, || {
+        crate::info::check(info)?;
         let bytes = usize::try_from(size)
             .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
         let memory = require_process()?.allocate_shared(bytes);

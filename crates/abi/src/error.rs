@@ -11,18 +11,39 @@ use engine::comm::Comm;
 use engine::errors::ERROR_CLASSES;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
-    MPI_COMM_NULL, MPI_COMM_SELF, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
-    MPI_MAX_ERROR_STRING,
+    MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL,
+    MPI_ERRORS_RETURN, MPI_MAX_ERROR_STRING,
 };
 use mpi_abi_sys::types::MPI_Comm;
 
 use crate::env::{self, process};
 use crate::errhandler::{Action, ErrorHandler};
 use crate::handle::{COMMS, HANDLERS};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU8, AtomicU64};
 
-/// The handler of calls that belong to no object, before MPI_COMM_SELF has one: MPI_ERRORS_ARE_FATAL.
+/// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; before MPI_Init it is
+/// MPI_ERRORS_ARE_FATAL.
 static SELF_HANDLER: AtomicU64 = AtomicU64::new(MPI_ERRORS_ARE_FATAL as u64);
+
+/// Whether errors of calls that belong to no object go to MPI_COMM_WORLD's handler, as in MPI-3.1: 0 from
+/// the program's first MPI_Comm_set_errhandler of MPI_COMM_SELF on, and always with `RANKPOINT_ERRORS=strict`.
+static FOLLOWS_WORLD: AtomicU8 = AtomicU8::new(0);
+
+/// Has errors of calls that belong to no object follow MPI_COMM_WORLD's handler, once that communicator exists.
+pub(crate) fn follow_world() {
+    FOLLOWS_WORLD.store(1, Ordering::Relaxed);
+}
+
+/// The handler of calls that belong to no object, and the communicator that it is told.
+fn handler_of_none() -> (usize, MPI_Comm) {
+    if FOLLOWS_WORLD.load(Ordering::Relaxed) != 0
+        && let Some(world) = COMMS.get(MPI_COMM_WORLD)
+    {
+        return (handler_of(world) as usize, MPI_COMM_WORLD);
+    }
+    let handler = SELF_HANDLER.load(Ordering::Relaxed);
+    (handler as usize, MPI_COMM_SELF)
+}
 
 /// Gives a predefined communicator, and calls that belong to none, the handler that the program was started with.
 pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
@@ -35,8 +56,9 @@ pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
     SELF_HANDLER.store(handler as u64, Ordering::Relaxed);
 }
 
-/// Sets the handler of calls that belong to no object.
+/// The program has given MPI_COMM_SELF a handler, which from now on is that of calls that belong to no object.
 pub(crate) fn set_handler_of_none(handler: u64) {
+    FOLLOWS_WORLD.store(0, Ordering::Relaxed);
     SELF_HANDLER.store(handler, Ordering::Relaxed);
 }
 
@@ -65,8 +87,8 @@ pub(crate) fn run_any_time(call: &'static str, body: impl FnOnce() -> Result<()>
     match body() {
         Ok(()) => 0,
         Err(error) => {
-            let handler = SELF_HANDLER.load(Ordering::Relaxed) as usize;
-            raise_to(call, handler, MPI_COMM_SELF, error)
+            let (handler, comm) = handler_of_none();
+            raise_to(call, handler, comm, error)
         }
     }
 }
@@ -112,8 +134,8 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
         // Its handle is stale, and a handler that used it would fail.
         return invoke(handler as usize, MPI_COMM_NULL, &error.on(context));
     }
-    let handler = SELF_HANDLER.load(Ordering::Relaxed);
-    invoke(handler as usize, MPI_COMM_SELF, &of_process(error))
+    let (handler, comm) = handler_of_none();
+    invoke(handler, comm, &of_process(error))
 }
 
 /// A communicator that was freed, of which a program may still have requests.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use algorithms::Table;
 use fabric::board::SPARE_VARIABLE;
 
+use super::table::STRICT;
 use super::{Checks, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes};
 
 /// Names with the settings' prefix that other parts of the system read.
@@ -131,6 +132,17 @@ impl Settings {
         self.virtual_nodes = nodes;
         self.virtual_nodes_text = text;
         Vec::new()
+    }
+
+    pub(super) fn read_errors(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        self.strict_errors = text.trim() == STRICT;
+        if self.strict_errors || text.trim().is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
+            "setting {} is '{text}', expected {}; it is left out",
+            row.name, row.unit
+        )]
     }
 }
 

@@ -39,6 +39,9 @@ pub struct TextRow {
     pub(super) read: fn(&mut Settings, &TextRow, String) -> Vec<String>,
 }
 
+/// The value of `RANKPOINT_ERRORS` that restores the rule of MPI-4.0.
+pub(super) const STRICT: &str = "strict";
+
 /// The settings whose value is text; all are empty by default.
 pub const TEXTS: &[TextRow] = &[
     TextRow {
@@ -59,6 +62,12 @@ pub const TEXTS: &[TextRow] = &[
         text: "for tests: number of nodes that collectives divide the ranks among, in blocks of neighbours; or the node of each rank, as a list that is repeated at its end; the same for all ranks",
         read: Settings::read_nodes,
     },
+    TextRow {
+        name: "RANKPOINT_ERRORS",
+        unit: "empty, or strict",
+        text: "error handler for errors that belong to no communicator: empty, that of MPI_COMM_WORLD until the program sets the handler of MPI_COMM_SELF; `strict`, always that of MPI_COMM_SELF, as MPI-4.0 has it (docs/errors.md)",
+        read: Settings::read_errors,
+    },
 ];
 
 macro_rules! settings {
@@ -77,6 +86,8 @@ macro_rules! settings {
             pub virtual_nodes: VirtualNodes,
             /// The value given for `virtual_nodes`.
             pub virtual_nodes_text: String,
+            /// Whether errors that belong to no communicator always go to the handler of MPI_COMM_SELF.
+            pub strict_errors: bool,
             /// Cores that no rank is bound to, if all ranks are bound.
             pub spare: Vec<u32>,
             /// The rules in force for the algorithms of collectives.
@@ -92,6 +103,7 @@ macro_rules! settings {
                     coll_table: String::new(),
                     virtual_nodes: VirtualNodes::One,
                     virtual_nodes_text: String::new(),
+                    strict_errors: false,
                     spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -126,7 +138,8 @@ macro_rules! settings {
 
             /// Current values of [`TEXTS`].
             pub fn texts(&self) -> [&str; TEXTS.len()] {
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text]
+                let errors = if self.strict_errors { STRICT } else { "" };
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, errors]
             }
         }
     };
