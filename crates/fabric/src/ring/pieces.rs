@@ -10,6 +10,10 @@ use sys::sync::Ordering;
 
 /// Longest piece that goes into the payload area while there are blocks, in bytes.
 const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
+/// Smallest payload area, in bytes: [`RingSender::reserve`] compares short chunks only with
+/// [`AREA_PIECE_BYTES`], which must not exceed [`RingSender::largest_payload`].
+pub(super) const LEAST_PAYLOAD_BYTES: u32 = if cfg!(loom) { 512 } else { 8 << 10 };
+const _: () = assert!(4 * AREA_PIECE_BYTES <= LEAST_PAYLOAD_BYTES);
 /// The same for a piece that answers one: blocks are few, but who talks in turns needs no more.
 const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
 /// Longest piece that goes into the payload area when no block is left; longer ones wait for one.

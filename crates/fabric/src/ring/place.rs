@@ -51,7 +51,7 @@ pub struct RingPlace {
     pub pool: Option<NonNull<u8>>,
     /// Number of cells, a power of two.
     pub cell_count: u32,
-    /// Bytes of the payload area, a power of two, at least eight lines.
+    /// Bytes of the payload area, a power of two, at least 8 KiB.
     pub payload_bytes: u32,
 }
 

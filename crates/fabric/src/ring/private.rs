@@ -11,7 +11,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Arrival, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
+use super::pieces::LEAST_PAYLOAD_BYTES;
+use super::{Arrival, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
 use sys::sync::Ordering;
 
 /// Zeroed memory of one ring without blocks.
@@ -45,11 +46,11 @@ impl Drop for RingMemory {
 }
 
 /// Both ends of a fresh ring in memory of this process, without blocks. `None` when a size is no
-/// power of two, the payload area has fewer than eight lines, or the process has no memory left.
+/// power of two, the payload area has less than 8 KiB, or the process has no memory left.
 pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, RingReceiver)> {
     let is_possible = cell_count.is_power_of_two()
         && payload_bytes.is_power_of_two()
-        && payload_bytes >= 8 * PAYLOAD_LINE;
+        && payload_bytes >= LEAST_PAYLOAD_BYTES;
     let memory = Arc::new(RingMemory::new(cell_count, payload_bytes).filter(|_| is_possible)?);
     // SAFETY: fresh, zeroed and aligned memory of this size (RingMemory::new), which both ends keep
     // alive; only they are made of it.
@@ -116,15 +117,15 @@ mod tests {
     #[test]
     fn impossible_sizes_make_no_ring() {
         assert!(private_ring(3, 1 << 12).is_none());
-        assert!(private_ring(4, 1000).is_none());
-        assert!(private_ring(4, 256).is_none());
-        assert!(private_ring(0, 512).is_none());
-        assert!(private_ring(4, 512).is_some());
+        assert!(private_ring(4, 10_000).is_none());
+        assert!(private_ring(4, 4096).is_none());
+        assert!(private_ring(0, 8192).is_none());
+        assert!(private_ring(4, 8192).is_some());
     }
 
     #[test]
     fn contents_travel_whole() {
-        let (mut sender, mut receiver) = private_ring(1, 512).unwrap();
+        let (mut sender, mut receiver) = private_ring(1, 8192).unwrap();
         for number in 0..5u8 {
             let contents = CellContents {
                 kind: number,
@@ -143,10 +144,10 @@ mod tests {
 
     #[test]
     fn an_end_outlives_the_other() {
-        let (mut sender, receiver) = private_ring(8, 512).unwrap();
+        let (mut sender, receiver) = private_ring(8, 8192).unwrap();
         drop(receiver);
         assert!(sender.put_words(1, 0, 0, &[1, 2]));
-        let (sender, receiver) = private_ring(8, 512).unwrap();
+        let (sender, receiver) = private_ring(8, 8192).unwrap();
         drop(sender);
         assert!(receiver.peek().is_none());
     }
@@ -178,8 +179,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_names_blocks_of_a_ring_without_them_is_refused() {
-        let (_, mut receiver) = private_ring(8, 4096).unwrap();
-        let (mut back, _) = private_ring(8, 4096).unwrap();
+        let (_, mut receiver) = private_ring(8, 8192).unwrap();
+        let (mut back, _) = private_ring(8, 8192).unwrap();
         for place in [1u64 << 32, 1 << 32 | 1 << 8, 1 << 32 | 3] {
             assert!(receiver.payload(place, 8, &back).is_none());
             receiver.release_payload(place, 8, &mut back);
