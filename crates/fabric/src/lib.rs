@@ -15,3 +15,5 @@ pub mod lock;
 pub mod observe;
 pub mod ring;
 pub mod segment;
+#[cfg(not(loom))]
+pub mod sim;

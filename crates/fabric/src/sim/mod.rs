@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A deterministic network between ranks that are threads of one process, for tests.
+//!
+//! The engine talks to it through the same [`RingSender`](crate::ring::RingSender) and
+//! [`RingReceiver`](crate::ring::RingReceiver) as to shared memory. Each directed pair of ranks
+//! that talks has two private rings and a [`wire`] between them. The wire takes cells out of the
+//! source's ring, holds each for the time that the settings say, in virtual time, and puts it into
+//! the target's ring as soon as the target has a credit.
+//!
+//! Invariant: only the rank that holds the *baton* runs, only [`Port::poll`], [`SimNet::port`] and
+//! [`SimNet::leave`] pass the baton on, and only passing it on moves virtual time. All decisions
+//! (the next rank, the next delivery) come from the seed or from a list of choices. So a program
+//! whose ranks depend on nothing but the network and their own turns runs the same way each time,
+//! and [`SimNet::trace_hash`] proves it.
+//!
+//! Computing takes no virtual time: time moves when every rank has polled in vain since the last
+//! delivery. [`SimSettings::early_percent`] lets it move before.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `settings` | [`SimSettings`] and their text form |
+//! | `wire` | one directed pair: arithmetic of time, credits, payload |
+//! | `state` | what the baton protects: wires, ranks, virtual time, who runs next |
+//! | `schedule` | who chooses: the seeded generator, a list of choices, [`for_each_schedule`] |
+//! | `net` | [`SimNet`] and [`Port`]: the baton as a mutex and condition variables |
+//! | `trace` | the record of what happened, and its hash |
+
+mod errors;
+mod net;
+mod schedule;
+mod settings;
+mod state;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod wire;
+
+pub use errors::SimError;
+pub use net::{Fate, Leave, Port, SimNet};
+pub use schedule::{Explored, for_each_schedule};
+pub use settings::{Death, Schedule, SimSettings};
+pub use wire::PlaceRule;
