@@ -14,6 +14,7 @@ mod settings;
 mod shell;
 mod suite;
 mod tools;
+mod words;
 
 use std::process::ExitCode;
 
@@ -85,6 +86,12 @@ const COMMANDS: &[Command] = &[
         "",
         "check that each memory ordering has its partner",
         |_| checks::pairs().map(drop),
+    ),
+    (
+        "words",
+        "[PATH...] [--write]",
+        "look for terms that the glossary replaces; with paths, say where",
+        words::run,
     ),
     (
         "deny",

@@ -64,7 +64,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The files below a folder whose names end so.
-fn files_of(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files_of(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -118,11 +118,11 @@ pub(crate) fn count_models() -> Result<usize, String> {
     Ok(count)
 }
 
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     let path = path.strip_prefix(shell::root()).unwrap_or(path);
     path.display().to_string()
 }

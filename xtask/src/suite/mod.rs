@@ -20,7 +20,7 @@ mod wrappers;
 
 use std::time::Instant;
 
-use crate::{checks, install, instructions, miri, shell, tools};
+use crate::{checks, install, instructions, miri, shell, tools, words};
 
 /// What a step has found.
 enum Found {
@@ -72,6 +72,9 @@ const STEPS: &[Step] = &[
     }),
     ("pairs", || {
         checks::pairs().map(|count| Found::one(format!("{count} orderings")))
+    }),
+    ("words", || {
+        words::check().map(|count| Found::one(format!("{count} files")))
     }),
     ("deny", || {
         checks::deny().map(|count| Found::one(format!("{count} packages")))
