@@ -9,9 +9,8 @@ use serde_json::Value;
 use crate::peers::PEERS;
 use crate::{install, shell};
 
-/// The page that `--write` brings up to date, between these marks.
-const PAGE: &str = "docs/performance.md";
-const PICTURE: &str = "docs/performance.svg";
+/// The folder with one page a machine, whose tables `--write` makes between these marks.
+const PAGES: &str = "docs/performance";
 const BEGIN: &str = "<!-- measured: begin -->\n";
 const END: &str = "<!-- measured: end -->";
 
@@ -64,6 +63,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     let tables = shell::target().join("performance.md");
+    let picture = tables.with_extension("svg");
+    // The picture shows what has sizes, which a choice of rows may not have.
+    let has_picture = has("--write") && !passed.iter().any(|word| word.starts_with("--only"));
     if has("--write") {
         // Both are written after each job: an interrupted run leaves what it has there.
         shell::say(&format!("Tables go to {} as they come.", tables.display()));
@@ -71,14 +73,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         if !passed.iter().any(|word| word.starts_with("--json")) {
             bench.arg("--json").arg(tables.with_extension("json"));
         }
-        // The picture shows what has sizes, which a choice of rows may not have.
-        if !passed.iter().any(|word| word.starts_with("--only")) {
-            bench.args(["--plot", PICTURE]);
+        if has_picture {
+            bench.arg("--plot").arg(&picture);
         }
     }
     shell::run(&mut bench)?;
     if has("--write") {
-        write_page(&tables)?;
+        write_page(&tables, has_picture.then_some(picture.as_path()))?;
     }
     Ok(())
 }
@@ -93,21 +94,48 @@ fn describe_peers(prefix: &Path) -> Result<std::path::PathBuf, String> {
     Ok(file)
 }
 
-/// Replaces what stands between the marks of the page.
-fn write_page(tables: &Path) -> Result<(), String> {
-    let page = shell::root().join(PAGE);
-    let told = |error: std::io::Error| format!("{PAGE}: {error}");
+/// Replaces the tables of this machine's page, and its picture; a page that does not exist is created.
+fn write_page(tables: &Path, picture: Option<&Path>) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{PAGES}: {error}");
     let tables = fs::read_to_string(tables).map_err(told)?;
-    let text = fs::read_to_string(&page).map_err(told)?;
-    fs::write(&page, replaced(&text, &tables)?).map_err(told)?;
-    shell::say(&format!("Wrote {PAGE} and {PICTURE}"));
+    let machine = machine(&tables)?;
+    let stem = stem(machine);
+    let folder = shell::root().join(PAGES);
+    let page = folder.join(format!("{stem}.md"));
+    let text = if page.exists() {
+        fs::read_to_string(&page).map_err(told)?
+    } else {
+        format!("# {machine}\n\n![Latency and bandwidth]({stem}.svg)\n\n{BEGIN}{END}\n")
+    };
+    let new = replaced(&text, &tables).map_err(|why| format!("{}: {why}", page.display()))?;
+    fs::write(&page, new).map_err(told)?;
+    if let Some(picture) = picture {
+        fs::copy(picture, folder.join(format!("{stem}.svg"))).map_err(told)?;
+    }
+    shell::say(&format!("Wrote {PAGES}/{stem}.md"));
     Ok(())
+}
+
+/// The machine that tables were taken on: the first of their conditions.
+fn machine(tables: &str) -> Result<&str, String> {
+    let mut conditions = tables.lines().filter_map(|line| line.strip_prefix("* "));
+    let first = conditions.next();
+    first.ok_or_else(|| format!("{PAGES}: the tables name no machine"))
+}
+
+/// Name of a machine's page: `AMD EPYC, 2 cores` has `amd-epyc-2-cores`.
+fn stem(machine: &str) -> String {
+    let plain = machine.replace("(R)", "").replace("(TM)", "");
+    let words = plain.split(|it: char| !it.is_ascii_alphanumeric());
+    let words = words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("processor"));
+    let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+    words.join("-")
 }
 
 fn replaced(page: &str, tables: &str) -> Result<String, String> {
     let parts = page.split_once(BEGIN);
     let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("{PAGE} lacks its marks {BEGIN}{END}"))?;
+    let (before, after) = parts.ok_or_else(|| format!("it lacks the marks {BEGIN}{END}"))?;
     Ok(format!(
         "{before}{BEGIN}\n{}\n\n{END}{after}",
         tables.trim()
@@ -125,5 +153,29 @@ mod tests {
         assert_eq!(new, format!("# Title\n{BEGIN}\n| new |\n\n{END}\nrest\n"));
         assert_eq!(replaced(&new, "| new |\n").unwrap(), new);
         assert!(replaced("# Title\n", "x").is_err());
+    }
+    #[test]
+    fn a_page_is_named_after_its_machine() {
+        let tables = "Measured by `x`:\n\n* Intel(R) Xeon(R) Processor, 2 cores\n* MPICH\n";
+        assert_eq!(stem(machine(tables).unwrap()), "intel-xeon-2-cores");
+        assert_eq!(stem("AMD EPYC, 2 cores"), "amd-epyc-2-cores");
+        assert!(machine("").is_err());
+    }
+
+    #[test]
+    fn every_page_has_marks_and_is_named_after_its_machine() {
+        let folder = shell::root().join(PAGES);
+        let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+        let pages: Vec<_> = files
+            .filter(|it| it.extension().is_some_and(|it| it == "md") && !it.ends_with("README.md"))
+            .collect();
+        assert!(!pages.is_empty());
+        for page in pages {
+            let text = fs::read_to_string(&page).unwrap();
+            let (_, tables) = text.split_once(BEGIN).unwrap();
+            assert!(tables.contains(END), "{}", page.display());
+            let name = page.file_stem().unwrap().to_str().unwrap();
+            assert_eq!(stem(machine(tables).unwrap()), name);
+        }
     }
 }
