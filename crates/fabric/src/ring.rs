@@ -71,6 +71,8 @@ struct Back {
     blocks: Stack,
     /// Whether a piece has come from the peer since the last one went there.
     answers: bool,
+    /// Whether no receiver exists and cells are overwritten ([`RingSender::forgetting`]).
+    forgets: bool,
     /// The memory of a private ring.
     _memory: Option<Arc<RingMemory>>,
 }
@@ -102,6 +104,7 @@ impl RingSender {
                 payload_consumed: 0,
                 blocks,
                 answers: false,
+                forgets: false,
                 _memory: memory,
             })),
         }
@@ -155,6 +158,11 @@ impl RingSender {
         if self.cursor == place.end() {
             self.cursor = place.cells.as_ptr();
             self.lap = u64::from((self.lap as u32).wrapping_add(1));
+        }
+        if back.forgets {
+            self.limit = place.end();
+            back.payload_consumed = back.payload_next;
+            return true;
         }
         // PAIRS: ring.consumed. The receiver's reads of a cell happen before we overwrite it.
         let consumed = place.shared().consumed.load(Ordering::Acquire);

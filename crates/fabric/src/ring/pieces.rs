@@ -64,6 +64,9 @@ impl RingSender {
         let cells = (self.limit as usize - self.cursor as usize) / size_of::<Cell>();
         self.back.as_ref().is_some_and(|back| {
             let area = back.payload_limit.wrapping_sub(back.payload_next) as usize;
+            if back.forgets {
+                return cells >= pieces && piece <= back.place.payload_bytes / 4;
+            }
             if back.place.pool.is_none() {
                 return cells >= pieces
                     && piece <= back.place.payload_bytes / 4

@@ -90,6 +90,21 @@ impl RingReceiver {
 }
 
 impl RingSender {
+    /// A sender without a receiver: it always has a credit, at the latest after [`Self::refresh`],
+    /// and overwrites what it has sent. A cell costs the same instructions as on any ring, so the
+    /// fast path has no branch for this; its stores go to lines that no other core reads. A ring
+    /// of few cells stays in the first cache. `None` as for [`private_ring`].
+    pub fn forgetting(cell_count: u32, payload_bytes: u32) -> Option<Self> {
+        let (mut sender, _) = private_ring(cell_count, payload_bytes)?;
+        sender.back.as_mut()?.forgets = true;
+        Some(sender)
+    }
+
+    /// Whether nobody receives what this sender sends: callers may skip copying payload.
+    pub fn is_forgetting(&self) -> bool {
+        self.back.as_ref().is_some_and(|back| back.forgets)
+    }
+
     /// Publishes a cell with these contents; false when there is no credit.
     #[must_use]
     pub fn put_contents(&mut self, contents: &CellContents) -> bool {
@@ -111,7 +126,7 @@ impl RingSender {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{CellContents, private_ring};
+    use super::{CellContents, RingSender, private_ring};
     use std::ptr::null;
 
     #[test]
@@ -140,6 +155,28 @@ mod tests {
             assert_eq!(receiver.contents(arrival), contents);
             receiver.advance();
         }
+    }
+
+    #[test]
+    fn a_forgetting_sender_has_room_for_ever() {
+        let mut sender = RingSender::forgetting(4, 8192).unwrap();
+        assert!(sender.is_forgetting());
+        let longest = sender.largest_payload();
+        for number in 0..10_000u32 {
+            assert!(sender.has_credit() || sender.refresh());
+            assert!(!sender.is_throttled() && sender.wishes() == 0);
+            let bytes = number * 37 % (longest + 1);
+            let (target, place) = sender.reserve(bytes, null()).unwrap();
+            // SAFETY: reserved for `bytes` bytes.
+            unsafe { target.write_bytes(1, bytes as usize) };
+            assert!(sender.put_words(1, 0, 0, &[place]));
+            assert!(sender.put_bytes(1, 0, &[0; 6], 48));
+            assert!(sender.published() == 2 * u64::from(number) + 2);
+        }
+        assert!(sender.reserve(longest + 1, null()).is_none());
+        assert!(sender.refresh() && sender.has_room_for(1, longest));
+        let (ordinary, _receiver) = private_ring(4, 8192).unwrap();
+        assert!(!ordinary.is_forgetting());
     }
 
     #[test]
