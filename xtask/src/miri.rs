@@ -7,14 +7,7 @@ use crate::shell;
 const TESTS: &[(&str, &[&str])] = &[(
     "rankpoint-layout",
     &[
-        "--no-default-features",
-        "--lib",
-        "--test",
-        "kernels",
-        "--test",
-        "direct",
-        "--test",
-        "type_map",
+        "--lib", "--test", "kernels", "--test", "direct", "--test", "type_map",
     ],
 )];
 /// Seconds that a package may take.

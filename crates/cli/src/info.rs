@@ -134,7 +134,7 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
 
 /// The GPUs that layouts can be packed on, or why there is none.
 fn gpu() -> String {
-    use layout::cuda::Driver;
+    use layout_cuda::Driver;
     let names = Driver::get().map_err(Clone::clone).and_then(|driver| {
         let names = (0..driver.devices()).map(|ordinal| driver.device_name(ordinal));
         let names = names.collect::<Result<Vec<_>, _>>()?;

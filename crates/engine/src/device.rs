@@ -12,8 +12,8 @@
 
 use std::sync::OnceLock;
 
-use layout::cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, Place, Stream};
 use layout::{Layout, SharedLayout};
+use layout_cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, Place, Stream};
 
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};

@@ -143,7 +143,7 @@ pub enum Form {
 }
 
 /// Upper limit of the dimensions around a block or around several nests, with one for the elements of a message.
-pub(crate) const MAX_DIMENSIONS: usize = 64;
+pub const MAX_DIMENSIONS: usize = 64;
 
 /// The dimensions that nearly all types stay below, with that of the elements: a position among so few is cheap to set up.
 pub(crate) const FEW: usize = 4;
@@ -238,8 +238,8 @@ impl Form {
         }
     }
 
-    /// The dimensions around all there is.
-    pub(crate) const fn dimensions(&self) -> &[Dimension] {
+    /// The dimensions around the innermost part: the block, the list or the pattern.
+    pub const fn dimensions(&self) -> &[Dimension] {
         match self {
             Self::Regular(Nest { dimensions, .. })
             | Self::List { dimensions, .. }

@@ -11,7 +11,7 @@
 //! Who wants to know more is told: [`Layout::form`] is the canonical form, a [`Builder`] tells an [`Observer`] how it came
 //! about, and [`Layout::kernels`] says by which loops it is packed.
 //!
-//! [`cuda`] does the same in the memory of GPUs, where a driver is installed.
+//! The crate `layout-cuda` does the same in the memory of GPUs.
 //!
 //! Tests: `type_map` compares layouts with a naive interpreter of the standard's type maps, `forms` descriptions of the same
 //! bytes, `kernels` every width of run, `direct` every pair of shapes, and `edges` puts unreadable pages around them.
@@ -19,8 +19,6 @@
 mod bounds;
 mod build;
 mod copy;
-#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
-pub mod cuda;
 mod dense;
 mod direct;
 mod distinct;
@@ -40,7 +38,7 @@ mod walk;
 
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
-pub use form::{Block, Dimension, Dimensions, Form, Nest};
+pub use form::{Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest};
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
 pub use long::{copy_bytes, copy_past_caches, settle};

@@ -101,8 +101,8 @@ macro_rules! with_outer {
 pub(crate) use with_outer;
 
 impl Layout {
-    /// The dimension of the elements of a message.
-    pub(crate) const fn elements(&self) -> Dimension {
+    /// The dimension that the elements of a message form: one extent apart, without end.
+    pub const fn elements(&self) -> Dimension {
         Dimension {
             count: usize::MAX,
             stride: self.extent(),

@@ -36,7 +36,7 @@ pub(super) fn assemble() -> Result<Found, String> {
             return Ok(Found::Skipped(format!("pip cannot install {PACKAGE}")));
         }
     }
-    let arguments = ["test", "-p", "rankpoint-layout", "--test", "cuda"];
+    let arguments = ["test", "-p", "rankpoint-layout-cuda", "--test", "cuda"];
     let value = assembler.display().to_string();
     cargo::counted(
         &[&arguments[..], &["assemble"]].concat(),

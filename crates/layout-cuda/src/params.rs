@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel is told, laid out as the kernels read it, and how they divide.
 
-use crate::form::MAX_DIMENSIONS;
+use layout::MAX_DIMENSIONS;
 
 /// Dimensions that a kernel takes: those around a form, the elements, and the words of a run.
 pub(super) const KERNEL_DIMENSIONS: usize = MAX_DIMENSIONS + 2;

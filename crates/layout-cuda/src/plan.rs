@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use super::emit::{BLOCK_THREADS, Direction, FEW, KernelName, Shape, WORDS};
-use super::params::{Axis, Divisor, Params};
-use crate::error::{LayoutError, Result};
-use crate::form::{Dimension, Form};
-use crate::layout::Layout;
+use crate::emit::{BLOCK_THREADS, Direction, FEW, KernelName, Shape, WORDS};
+use crate::params::{Axis, Divisor, Params};
+use layout::Layout;
+use layout::{Dimension, Form};
+use layout::{LayoutError, Result};
 
 /// What decides between one launch and several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

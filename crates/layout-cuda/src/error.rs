@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::error::LayoutError;
+use layout::LayoutError;
 
 /// Why something was not done on a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,12 +11,12 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use super::driver::{Driver, Handle};
-use super::emit::{Direction, KernelName, module_text};
-use super::error::CudaError;
-use super::memory::DeviceMemory;
-use super::plan::{Addresses, Launch, Plan, Tuning};
-use crate::layout::Layout;
+use crate::driver::{Driver, Handle};
+use crate::emit::{Direction, KernelName, module_text};
+use crate::error::CudaError;
+use crate::memory::DeviceMemory;
+use crate::plan::{Addresses, Launch, Plan, Tuning};
+use layout::Layout;
 
 /// A stream of the driver; [`Stream::default`] is the default one.
 pub type Stream = Handle;

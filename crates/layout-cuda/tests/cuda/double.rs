@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use layout::Layout;
-use layout::cuda::{CudaError, Driver, Gpu, Place, Stream};
+use layout_cuda::{CudaError, Driver, Gpu, Place, Stream};
 
 use crate::layouts::{Numbers, packed, pattern, unpack};
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use super::error::CudaError;
+use crate::error::CudaError;
 
 /// What the driver calls something of its own: a context, a module, a function, a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,14 +6,15 @@
 //! lists and patterns of unequal runs all have kernels; a thread copies words of 1 to 16 bytes, whatever divides all distances.
 //!
 //! ```no_run
-//! # fn main() -> Result<(), layout::cuda::CudaError> {
-//! use layout::{Layout, cuda::{Driver, Gpu, Stream}};
+//! # fn main() -> Result<(), layout_cuda::CudaError> {
+//! use layout::Layout;
+//! use layout_cuda::{Driver, Gpu, Stream};
 //! let driver = Driver::get().map_err(Clone::clone)?;
 //! let gpu = Gpu::primary(driver, 0)?;
 //! let column = Layout::vector(1000, 1, 1000, &Layout::named(8, 8))?;
 //! let (matrix, packed) = (gpu.allocate(8_000_000)?, gpu.allocate(8_000)?);
 //! let column = gpu.prepare(&column)?;
-//! // SAFETY: the column lies in the matrix and fits into the packed memory.
+//! // Sound, because the column lies in the matrix and fits into the packed memory.
 //! unsafe { column.pack(matrix.address(), 0..8_000, packed.address(), Stream::default())? };
 //! gpu.synchronize(Stream::default())?;
 //! # Ok(())

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use cuda_double::{Memory, Module};
 use layout::Layout;
-use layout::cuda::{Addresses, Direction, KernelName, Launch, Plan, Tuning, module_text};
+use layout_cuda::{Addresses, Direction, KernelName, Launch, Plan, Tuning, module_text};
 
 use crate::layouts::{Numbers, packed, pattern, unpack};
 

@@ -4,13 +4,13 @@
 //! A thread copies words. The number of a word in the launch is divided by the counts of the dimensions, the innermost first;
 //! each remainder is an index along that dimension, and the sum of indices times strides is where the word lies. Lists look
 //! up their run's offset with one such index, patterns of unequal runs search theirs by its packed position. Divisions are
-//! multiplications by what the host worked out ([`super::params::Divisor`]). Consecutive threads have consecutive words of
+//! multiplications by what the host worked out ([`crate::params::Divisor`]). Consecutive threads have consecutive words of
 //! the packed side.
 
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
-use super::params::{Axis, Divisor, Params};
+use crate::params::{Axis, Divisor, Params};
 
 /// Which way a kernel copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use layout::cuda::{KernelName, module_text};
+use layout_cuda::{KernelName, module_text};
 
 /// Where `cargo xtask test` puts the assembler; else it may be on the path.
 const FOLDER: &str = "RANKPOINT_PTXAS";

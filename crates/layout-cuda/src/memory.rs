@@ -3,9 +3,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::driver::{Driver, Handle};
-use super::error::CudaError;
-use super::gpu::Gpu;
+use crate::driver::{Driver, Handle};
+use crate::error::CudaError;
+use crate::gpu::Gpu;
 
 /// Whose an address is.
 #[derive(Clone, Copy, Debug)]
