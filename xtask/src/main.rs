@@ -71,9 +71,9 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "layers",
-        "",
-        "compare who uses whom with the plan in Cargo.toml",
-        |_| checks::layers().map(drop),
+        "[--cycles [CRATE...]] [--plan [CRATE...]]",
+        "compare who uses whom with the plan in Cargo.toml; tell cycles, or a plan as the code is",
+        checks::run_layers,
     ),
     (
         "lines",

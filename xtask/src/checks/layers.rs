@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who uses whom: crates by `[workspace.metadata.layers]`, folders of a crate by `[workspace.metadata.folders.CRATE]`.
+//! Who uses whom: crates by `[workspace.metadata.layers]`, modules of a crate by `[workspace.metadata.folders.CRATE]`. No crate
+//! has a cycle among its modules, but for those that `[workspace.metadata.layers-pending]` lists.
 
 use serde_json::Value;
 
-use super::{conclude, metadata, read, rust_files, shipped, shown, trees};
+use super::cycles;
+use super::modules::Modules;
+use super::{conclude, metadata, trees};
 use crate::shell;
 
 /// Compares both plans with the code.
@@ -16,7 +19,7 @@ pub(crate) fn layers() -> Result<usize, String> {
     conclude(
         "layers",
         crates + folders,
-        "crates and folders compared with the plan",
+        "crates and files compared with the plan, and no cycle",
         &wrong,
     )
 }
@@ -42,76 +45,140 @@ fn compare_crates(metadata: &Value, wrong: &mut Vec<String>) -> Result<usize, St
     Ok(packages.len())
 }
 
+/// Looks for cycles in each crate of the plan, and compares who uses whom with its plan where it has one. Gives the number of files.
 fn compare_folders(metadata: &Value, wrong: &mut Vec<String>) -> Result<usize, String> {
     let plans = metadata["metadata"]["folders"].as_object();
     let plans = plans.ok_or("no [workspace.metadata.folders] in Cargo.toml")?;
+    let pending = &metadata["metadata"]["layers-pending"];
+    let is_pending = |name: &str| {
+        let names = pending["crates"].as_array();
+        names.is_some_and(|names| names.iter().any(|one| one == name))
+    };
     let mut count = 0;
-    for (name, plan) in plans {
-        let source = shell::root().join("crates").join(name).join("src");
-        for path in rust_files(&source) {
-            let inside = path
-                .strip_prefix(&source)
-                .unwrap_or(&path)
-                .with_extension("");
-            let parts: Vec<String> = inside
-                .components()
-                .map(|part| part.as_os_str().to_string_lossy().into_owned())
-                .collect();
-            let is_test = parts.iter().any(|part| part == "tests");
-            if parts[0] == "lib" || parts[0] == "testing" || is_test {
-                continue;
-            }
-            count += 1;
-            let found = complaints(&parts, &read(&path)?, plan);
-            wrong.extend(found.iter().map(|text| format!("{}: {text}", shown(&path))));
+    for name in crates() {
+        let modules = modules_of(&name)?;
+        count += modules.files;
+        let cycles = cycles::components(&modules);
+        let told = cycles
+            .iter()
+            .map(|cycle| format!("{name} has a cycle: {}", cycles::told(&modules, cycle)));
+        if is_pending(&name) {
+            shell::say(&format!(
+                "layers: {name} IS NOT HELD TO ITS LAYERS YET: {} cycles",
+                cycles.len()
+            ));
+            told.for_each(|text| shell::say(&format!("layers:   {text}")));
+            continue;
+        }
+        wrong.extend(told);
+        if let Some(plan) = plans.get(&name) {
+            wrong.extend(complaints(&name, &modules, plan));
+        } else if modules.uses.len() > 1 && MUST_PLAN.contains(&name.as_str()) {
+            wrong.push(format!("{name} has no [workspace.metadata.folders.{name}]"));
         }
     }
     Ok(count)
 }
 
-/// What the plan has against a file at a module path, such as `coll/check/groups` or `coll/mod`.
-fn complaints(parts: &[String], text: &str, plan: &Value) -> Vec<String> {
-    let folder = parts[0].as_str();
-    let mut wrong = Vec::new();
-    let code = shipped(text);
-    match plan.get(folder).and_then(Value::as_array) {
-        Some(allowed) => {
-            for used in used_modules(&code) {
-                let planned = plan.get(&used).is_some();
-                if planned && used != folder && !allowed.iter().any(|name| *name == *used) {
-                    wrong.push(format!("{folder} may not use {used}"));
-                }
-            }
-        }
-        None => wrong.push(format!("{folder} is not in the plan")),
-    }
-    let is_mod = parts.last().is_some_and(|last| last == "mod");
-    let depth = parts.len() - usize::from(is_mod);
-    if code.contains(&"super::".repeat(depth)) {
-        wrong.push("leaves its folder by super::; say crate::".to_owned());
-    }
-    wrong
+/// Crates whose modules have a plan.
+const MUST_PLAN: &[&str] = &["engine"];
+
+/// Names of the crates' folders.
+fn crates() -> Vec<String> {
+    let entries = std::fs::read_dir(shell::root().join("crates"));
+    let mut names: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().join("src/lib.rs").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
-/// First parts of the `crate::` paths in code.
-fn used_modules(code: &str) -> Vec<String> {
-    let mut used = Vec::new();
-    for rest in code.split("crate::").skip(1) {
-        let group = rest
-            .strip_prefix('{')
-            .and_then(|rest| rest.split_once("};"));
-        let parts: Vec<&str> = match group {
-            Some((group, _)) => group.split(',').map(str::trim).collect(),
-            None => vec![rest],
-        };
-        for part in parts {
-            let end = part.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
-            used.push(part[..end.unwrap_or(part.len())].to_owned());
+fn modules_of(name: &str) -> Result<Modules, String> {
+    Modules::read(&shell::root().join("crates").join(name).join("src"))
+}
+
+/// `[--cycles [CRATE...]]` tells all cycles and who uses whom in them, `[--plan CRATE]` a plan as the code is.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let names = || match arguments.get(1..) {
+        None | Some([]) => crates(),
+        Some(names) => names.to_vec(),
+    };
+    match arguments.first().map(String::as_str) {
+        None => layers().map(drop),
+        Some("--cycles") => names().iter().try_for_each(|name| tell_cycles(name)),
+        Some("--plan") => names().iter().try_for_each(|name| tell_plan(name)),
+        Some(other) => Err(format!(
+            "{other} is not understood: layers [--cycles [CRATE...]] [--plan [CRATE...]]"
+        )),
+    }
+}
+
+fn tell_cycles(name: &str) -> Result<(), String> {
+    let modules = modules_of(name)?;
+    let cycles = cycles::components(&modules);
+    shell::say(&format!(
+        "{name}: {} modules, {} groups of modules that reach each other",
+        modules.uses.len(),
+        cycles.len()
+    ));
+    for cycle in &cycles {
+        let members: Vec<&str> = cycle.iter().map(String::as_str).collect();
+        shell::say(&format!("  {}", members.join(" ")));
+        let shortest = cycles::told(&modules, cycle);
+        shell::say(&format!("    shortest cycle: {shortest}"));
+        for text in cycles::uses_within(&modules, cycle) {
+            shell::say(&format!("    {text}"));
         }
     }
-    used.sort();
-    used.dedup();
-    used
+    Ok(())
+}
+
+/// Prints a plan with the lowest modules first.
+fn tell_plan(name: &str) -> Result<(), String> {
+    let modules = modules_of(name)?;
+    shell::say(&format!("[workspace.metadata.folders.{name}]"));
+    let mut left: Vec<&String> = modules.uses.keys().collect();
+    let mut told: Vec<&String> = Vec::new();
+    while !left.is_empty() {
+        let ready = left.iter().position(|node| {
+            let mut used = modules.uses[*node].keys();
+            used.all(|one| told.contains(&one))
+        });
+        let Some(index) = ready else {
+            return Err(format!(
+                "{name} has cycles: cargo xtask layers --cycles {name}"
+            ));
+        };
+        let node = left.remove(index);
+        let used: Vec<&String> = modules.uses[node].keys().collect();
+        shell::say(&format!("{node} = {used:?}"));
+        told.push(node);
+    }
+    Ok(())
+}
+
+/// What the plan has against the modules of a crate.
+fn complaints(name: &str, modules: &Modules, plan: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (module, uses) in &modules.uses {
+        let Some(allowed) = plan.get(module).and_then(Value::as_array) else {
+            wrong.push(format!("{name}: {module} is not in the plan"));
+            continue;
+        };
+        for (used, sites) in uses {
+            if !allowed.iter().any(|name| *name == *used) {
+                wrong.push(format!("{}: {module} may not use {used}", sites[0]));
+            }
+        }
+    }
+    let planned = plan.as_object().into_iter().flatten();
+    let gone = planned.filter(|(module, _)| !modules.uses.contains_key(*module));
+    wrong.extend(gone.map(|(module, _)| format!("{name}: {module} is planned and not there")));
+    wrong
 }
 
 #[cfg(test)]
@@ -121,41 +188,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_groups_of_paths_are_seen() {
-        let text =
-            "use crate::comm::Comm;\nuse crate::{vci, task::Task};\nfn f() { crate::op::x() }\n";
-        assert_eq!(used_modules(text), ["comm", "op", "task", "vci"]);
-    }
-
-    #[test]
-    fn folders_that_use_more_than_planned_are_named() {
-        let plan = json!({ "coll": ["p2p"], "p2p": [], "vci": [] });
-        let of = |path: &str, text: &str| -> Vec<String> {
-            let parts: Vec<String> = path.split('/').map(str::to_owned).collect();
-            complaints(&parts, text, &plan)
-        };
-        let none: [String; 0] = [];
-        assert_eq!(
-            of("coll/bcast", "use crate::p2p::send;\nuse super::ring;"),
-            none
-        );
-        assert_eq!(
-            of(
-                "coll/bcast",
-                "// crate::vci\n#[cfg(test)]\nuse crate::vci;\n"
-            ),
-            none
-        );
-        let upwards = "#[cfg(test)]\nmod tests;\nuse crate::coll::bcast;\n";
-        assert_eq!(of("p2p/mod", upwards), ["p2p may not use coll"]);
-        assert_eq!(of("new", ""), ["new is not in the plan"]);
-        let leaves = ["leaves its folder by super::; say crate::"];
-        assert_eq!(of("coll/mod", "use super::vci;"), leaves);
-        assert_eq!(
-            of("coll/check/groups", "use super::super::super::vci;"),
-            leaves
-        );
-        assert_eq!(of("coll/check/groups", "use super::super::ring;"), none);
+    fn modules_that_use_more_than_planned_are_named() {
+        let plan = json!({ "coll": ["p2p"], "p2p": [], "gone": [] });
+        let mut modules = Modules::default();
+        for (from, to) in [("coll", "p2p"), ("p2p", "coll")] {
+            let uses = modules.uses.entry(from.to_owned()).or_default();
+            uses.insert(to.to_owned(), vec![format!("{from}.rs:7")]);
+        }
+        modules.uses.entry("new".to_owned()).or_default();
+        let expected = [
+            "x: new is not in the plan",
+            "p2p.rs:7: p2p may not use coll",
+            "x: gone is planned and not there",
+        ];
+        assert_eq!(complaints("x", &modules, &plan), expected);
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! [`layers()`]: who uses whom; [`lines()`]: length of files; [`pairs()`]: partners of memory orderings; [`deny()`]: licences and
 //! versions of what we depend on.
 
+mod cycles;
 mod deny;
 mod layers;
 mod lines;
+mod modules;
 mod pairs;
 mod trees;
 
@@ -18,7 +20,7 @@ use serde_json::Value;
 use crate::shell;
 
 pub(crate) use deny::deny;
-pub(crate) use layers::layers;
+pub(crate) use layers::{layers, run as run_layers};
 pub(crate) use lines::lines;
 pub(crate) use pairs::pairs;
 
