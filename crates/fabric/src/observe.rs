@@ -10,9 +10,11 @@ use std::mem::offset_of;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 
+use sys::memory;
+
 use crate::board::{
     BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText, JobHeader,
-    NAMED, OpRecord, PAGE_BYTES, RankBoard, kind,
+    MAGIC, NAMED, OpRecord, PAGE_BYTES, RankBoard, kind,
 };
 
 /// Bytes of a board that hold something.
@@ -63,6 +65,7 @@ impl BoardSnapshot {
 pub struct NodeFile {
     file: File,
     local_ranks: u32,
+    job_ranks: u32,
     segment_bytes: u64,
 }
 
@@ -70,16 +73,45 @@ impl NodeFile {
     /// Takes over the memory file that [`crate::segment::create`] made.
     ///
     /// # Errors
-    /// When its header cannot be read.
+    /// When its header cannot be read, or it is another file.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let file = File::from(fd);
         let mut header = [0u8; offset_of!(JobHeader, directory_offset)];
-        file.read_exact_at(&mut header, 0)?;
+        let magic = match file.read_exact_at(&mut header, 0) {
+            Ok(()) => word64(&header, offset_of!(JobHeader, magic)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            Err(error) => return Err(error),
+        };
+        if magic != MAGIC {
+            return Err(io::Error::other(
+                "it does not begin as a node segment of this version does",
+            ));
+        }
         Ok(Self {
             file,
             local_ranks: word32(&header, offset_of!(JobHeader, local_ranks)),
+            job_ranks: word32(&header, offset_of!(JobHeader, job_ranks)),
             segment_bytes: word64(&header, offset_of!(JobHeader, segment_bytes)),
         })
+    }
+
+    /// The node segment that this process inherited as descriptor `fd`. Programs that it starts do not inherit it.
+    ///
+    /// # Errors
+    /// When the descriptor is not open, or is something else: then it stays as it is.
+    pub fn inherited(fd: RawFd) -> io::Result<Self> {
+        Self::new(memory::duplicate(fd)?)?;
+        Self::new(memory::inherited_file(fd)?)
+    }
+
+    /// The memory file.
+    pub fn into_file(self) -> OwnedFd {
+        self.file.into()
+    }
+
+    /// Ranks of the job.
+    pub const fn job_ranks(&self) -> u32 {
+        self.job_ranks
     }
 
     /// Sets the job's clock, in milliseconds since its start.

@@ -28,6 +28,20 @@ pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Another descriptor of the open file that `fd` stands for, which programs that this one starts do not inherit.
+///
+/// # Errors
+/// When `fd` is not open, or there can be no further descriptor.
+pub fn duplicate(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: numbers only; a closed descriptor gives EBADF.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above returned this descriptor to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
 /// Takes ownership of a descriptor that this process inherited, after checking that it is open.
 pub fn inherited_file(fd: i32) -> io::Result<OwnedFd> {
     // SAFETY: F_GETFD only asks for flags; a closed descriptor gives EBADF.

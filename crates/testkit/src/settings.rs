@@ -14,7 +14,7 @@ const TIMEOUT_VARIABLE: &str = "RANKPOINT_TEST_TIMEOUT_S";
     reason = "this is the file that may read the environment"
 )]
 pub(crate) fn is_rank() -> bool {
-    std::env::var_os(JOB_VARIABLE).is_some()
+    std::env::var_os(JOB_VARIABLE).is_some_and(|value| !value.is_empty())
 }
 
 /// The time limit that the environment asks for.

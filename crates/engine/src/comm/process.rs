@@ -4,7 +4,6 @@
 //! A [`Process`] lives until the program ends, because C programs hold handles that lead to it. Several can exist in one
 //! program (tests attach more than one rank to a segment); the C library and the Rust API use the one of [`Process::start`].
 
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use fabric::board::{JOB_VARIABLE, phase};
@@ -19,7 +18,7 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::p2p::buffered::AttachedBuffer;
 use crate::progress::Vci;
-use crate::settings::{self, Settings, VirtualNodes};
+use crate::settings::{self, Assignment, Place, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,23 +74,21 @@ struct Comms {
     freed: Vec<Arc<Comm>>,
 }
 
-/// A place in a job: the node segment and this process's rank.
-struct Place {
-    file: OwnedFd,
-    rank: u32,
-    size: u32,
-}
-
 impl Process {
     /// Joins the job that the launcher prepared, or makes one of one rank.
     ///
     /// # Errors
     /// When the environment names a job that cannot be joined, or belongs to a launcher that is not spoken.
     pub fn start(level: ThreadLevel) -> Result<(&'static Self, Vec<String>)> {
-        let (settings, warnings) = Settings::from_environment();
-        let place = match settings::job_from_environment() {
-            Some(job) => join(&job)?,
-            None => {
+        let (settings, mut warnings) = Settings::from_environment();
+        let assignment = settings::job_from_environment();
+        let place = match assignment.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))? {
+            Assignment::Rank(place) => place,
+            Assignment::StartedByRank(notice) => {
+                warnings.push(notice);
+                alone()?
+            }
+            Assignment::None => {
                 if let Some(why) = settings::refusal_to_run_alone() {
                     return Err(Error::new(ErrorClass::ERR_OTHER, why));
                 }
@@ -119,8 +116,7 @@ impl Process {
             return Err(Error::new(
                 ErrorClass::ERR_OTHER,
                 format!(
-                    "rank {} of this job is another process already; a program that a rank starts cannot join its job \
-                 (unset {JOB_VARIABLE} for it)",
+                    "rank {} of this job is another process already ({JOB_VARIABLE} says that it is this one)",
                     place.rank
                 ),
             ));
@@ -162,7 +158,7 @@ impl Process {
     /// A rank of a job whose ranks are threads of a test.
     #[cfg(test)]
     pub(crate) fn attach_in_test(
-        file: OwnedFd,
+        file: std::os::fd::OwnedFd,
         rank: u32,
         size: u32,
         settings: Settings,
@@ -417,36 +413,6 @@ impl Process {
         board.abort_code.store(code as u32, Ordering::Relaxed);
         board.phase.store(phase::ABORTED, Ordering::Relaxed);
     }
-}
-
-fn join(job: &str) -> Result<Place> {
-    let malformed = || {
-        let expected = "1:<segment>:<rank>:<size> as the launcher sets it";
-        Error::argument(
-            ErrorClass::ERR_OTHER,
-            JOB_VARIABLE,
-            job.to_owned(),
-            expected,
-        )
-    };
-    let parts: Vec<&str> = job.split(':').collect();
-    let ["1", fd, rank, size] = parts[..] else {
-        return Err(malformed());
-    };
-    let (Ok(fd), Ok(rank), Ok(size)) = (fd.parse(), rank.parse::<u32>(), size.parse::<u32>())
-    else {
-        return Err(malformed());
-    };
-    if rank >= size {
-        return Err(malformed());
-    }
-    let file = memory::inherited_file(fd).map_err(|error| {
-        Error::new(ErrorClass::ERR_OTHER, format!(
-            "{JOB_VARIABLE} names descriptor {fd}, which is not open here ({error}); something between mpiexec and this \
-             program closed it"
-        ))
-    })?;
-    Ok(Place { file, rank, size })
 }
 
 fn alone() -> Result<Place> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variables that launchers leave in the environment: ours, and those that the library does not support.
-//!
+//! Variables that launchers leave in the environment which the library does not support.
 //! A process that an unsupported launcher starts as one of several must not run as a job of its own, or there are as many
 //! jobs of one rank as processes. The only process of such a launcher runs as a singleton.
 
@@ -16,15 +16,6 @@ const MARKS: &[(&str, &str)] = &[
     ("PMI_FD", "a launcher that speaks PMI"),
     ("PMI_PORT", "a launcher that speaks PMI"),
 ];
-
-/// The value of the launcher's variable, if it started this process.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the file that may read the environment"
-)]
-pub(crate) fn job_from_environment() -> Option<String> {
-    std::env::var(fabric::board::JOB_VARIABLE).ok()
-}
 
 /// Why this process must not run as a job of its own, if another launcher started it.
 #[expect(

@@ -3,9 +3,10 @@
 //!
 //! [`table`](SETTINGS) declares name, old name, type, default, range, unit and text of each setting, and nothing else
 //! repeats them: `rankpoint info` and `docs/settings.md` are made from it (`page.rs`, which also compares them).
-//! `values.rs` holds the types of settings that are no numbers, `read.rs` reads the environment, `launchers.rs` what
-//! launchers leave there.
+//! `values.rs` holds the types of settings that are no numbers, `read.rs` reads the environment, `job.rs` the
+//! place in a job that `mpiexec` gives, `launchers.rs` what other launchers leave there.
 
+mod job;
 mod launchers;
 #[cfg(test)]
 mod page;
@@ -15,6 +16,7 @@ mod table;
 mod tests;
 mod values;
 
-pub(crate) use launchers::{job_from_environment, refusal_to_run_alone};
+pub(crate) use job::{Assignment, Place, job_from_environment};
+pub(crate) use launchers::refusal_to_run_alone;
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
 pub use values::{Checks, VirtualNodes};
