@@ -8,6 +8,7 @@ mod checks;
 mod demo;
 mod install;
 mod instructions;
+mod left;
 mod miri;
 mod peers;
 mod settings;
@@ -80,6 +81,12 @@ const COMMANDS: &[Command] = &[
         "",
         "check the length and the heads of source files",
         |_| checks::lines().map(drop),
+    ),
+    (
+        "shape",
+        "[PATH...] [--write]",
+        "check that mod.rs and lib.rs only declare, and that there is one convention for modules; with paths, say which files",
+        checks::run_shape,
     ),
     (
         "pairs",

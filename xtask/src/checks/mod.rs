@@ -10,6 +10,7 @@ mod layers;
 mod lines;
 mod modules;
 mod pairs;
+mod shape;
 mod trees;
 
 use std::fs;
@@ -23,6 +24,7 @@ pub(crate) use deny::deny;
 pub(crate) use layers::{layers, run as run_layers};
 pub(crate) use lines::lines;
 pub(crate) use pairs::pairs;
+pub(crate) use shape::{run as run_shape, shape};
 
 /// The outcome of a check: how many things it covered, or every complaint.
 fn conclude(name: &str, covered: usize, what: &str, wrong: &[String]) -> Result<usize, String> {

@@ -70,6 +70,9 @@ const STEPS: &[Step] = &[
     ("lines", || {
         checks::lines().map(|count| Found::one(format!("{count} files")))
     }),
+    ("shape", || {
+        checks::shape().map(|count| Found::one(format!("{count} files")))
+    }),
     ("pairs", || {
         checks::pairs().map(|count| Found::one(format!("{count} orderings")))
     }),
