@@ -198,7 +198,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
         }
         Ends::Planned(request) => {
             let again = move |comm| work(comm, arguments.clone());
-            (request, coll::plan(call, &comm, short, again)?)
+            (request, engine::create::plan(call, &comm, short, again)?)
         }
     };
     // SAFETY: the result is writable (crate head).

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::call::CallName;
-use engine::comm::{Comm, create};
+use engine::comm::Comm;
+use engine::create;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};

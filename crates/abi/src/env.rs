@@ -252,7 +252,7 @@ fn end_world(process: &'static Process) -> engine::Result<()> {
     // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
     process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
     process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
-    process.finish()?;
+    engine::coll::finish(process)?;
     process.resume()
 }
 

@@ -4,7 +4,8 @@
 use core::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering;
 
-use engine::comm::{Comm, create, inter};
+use engine::comm::Comm;
+use engine::create::{self, inter};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_MAX_STRINGTAG_LEN;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};

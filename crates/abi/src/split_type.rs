@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators by what ranks share, and which of that the caller has to itself (MPI-5.0, sections 7.4.2 and 10.1.3).
 
-use engine::comm::create::{self, UNDEFINED};
-use engine::comm::resource::{self, Level};
+use engine::create::resource::{self, Level};
+use engine::create::{self, UNDEFINED};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};

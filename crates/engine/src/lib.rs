@@ -12,6 +12,7 @@ pub mod call;
 pub mod coll;
 pub mod comm;
 pub mod completion;
+pub mod create;
 pub mod datatype;
 pub mod device;
 pub mod errors;

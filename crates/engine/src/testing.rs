@@ -51,7 +51,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
                         Process::attach_in_test(file, rank, size, settings.clone(), level);
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
                         let result = body(process);
-                        process.finish().unwrap();
+                        crate::coll::finish(process).unwrap();
                         result
                     }));
                     outcome.unwrap_or_else(|panic| {

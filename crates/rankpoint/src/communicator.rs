@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use engine::Result;
-use engine::comm::{Comm, create};
+use engine::comm::Comm;
+use engine::create;
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::progress::Vci;
 

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use engine::comm::{Comm, create};
+use engine::comm::Comm;
+use engine::create;
 use engine::request::RequestId;
 use engine::task::{self, Completion};
 use engine::{Error, ErrorClass, Result, completion};

@@ -2,7 +2,7 @@
 //! Groups: ordered sets of ranks (MPI-5.0, section 7.3).
 
 use engine::Result;
-use engine::comm::create;
+use engine::create;
 use engine::group::{Comparison, Group as Members};
 
 use crate::Communicator;

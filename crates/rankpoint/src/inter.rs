@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use engine::comm::{create, inter};
+use engine::create::{self, inter};
 use engine::{Error, ErrorClass, Result};
 
 use crate::communicator::number;

@@ -57,7 +57,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ) -> Result<PersistentCollective<'scope, B>> {
         let comm = self.comm.shared();
         let planned = one_group(comm).and(arguments).and_then(|arguments| {
-            coll::plan(call, comm, None, move |comm| {
+            engine::create::plan(call, comm, None, move |comm| {
                 let work = work(comm, arguments.clone());
                 async move {
                     let outcome = work.await;

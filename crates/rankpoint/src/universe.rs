@@ -5,8 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
-use engine::comm::{Comm, create};
+use engine::comm::Comm;
 use engine::comm::{Process, ThreadLevel};
+use engine::create;
 use engine::{Error, ErrorClass, Result};
 
 use crate::{Communicator, Group, attribute};
@@ -181,7 +182,7 @@ impl<T: Threads> Drop for Universe<T> {
         for comm in [self.process.itself(), self.process.world()] {
             attribute::clear(comm);
         }
-        if let Err(error) = self.process.finish() {
+        if let Err(error) = engine::coll::finish(self.process) {
             warn(self.process, &error.to_string());
         }
     }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use layout::{Layout, SharedLayout};
 
-use super::check;
 use super::scratch::Room;
 use crate::comm::Comm;
 use crate::comm::node::Node;
@@ -67,7 +66,7 @@ impl Block {
     pub unsafe fn of(base: *mut u8, count: usize, datatype: &Datatype) -> Self {
         // SAFETY: the caller's promise.
         let block = unsafe { Self::new(base, count, datatype.shared_layout().clone()) };
-        if check::is_signing() {
+        if crate::datatype::is_signing() {
             return Self {
                 signature: datatype.signature(),
                 ..block

@@ -5,15 +5,12 @@
 //! processes. [`create`] makes new ones and [`inter`] those of two groups; context ids come in pairs, the even one for
 //! point-to-point, the odd one for collectives ([`context`] says how members agree on them).
 
+mod area_slot;
 pub(crate) mod context;
-pub mod create;
 mod hints;
-pub mod inter;
 pub(crate) mod node;
 mod process;
-pub mod resource;
-#[cfg(test)]
-mod tests;
+pub(crate) mod topology;
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -22,15 +19,15 @@ use std::sync::{Arc, OnceLock};
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
-use crate::coll::Membership;
 use crate::errors::Error;
 use crate::group::{Comparison, Group};
 use crate::progress::Vci;
 use crate::request::{Owner, RankMap};
-use crate::topo::Topology;
 use crate::vci::link::Link;
 use node::Node;
+use topology::Topology;
 
+pub(crate) use area_slot::{AreaSlot, Attached, Drawn, SpareAreas};
 pub use hints::Hints;
 pub use process::{Process, ThreadLevel};
 
@@ -106,7 +103,7 @@ pub struct Comm {
     local: Option<Arc<Self>>,
     collectives: AtomicU32,
     /// What the members share for collectives.
-    pub(crate) membership: Membership,
+    pub(crate) area: AreaSlot,
     name: Mutex<String>,
     /// The C face's handle of this communicator; 0 if it has none.
     pub handle: AtomicU64,
@@ -160,7 +157,7 @@ impl Comm {
         owns_context: bool,
     ) -> Arc<Self> {
         let (remote_group, local) = remote.unzip();
-        let membership = Membership::new(process, group.size(), remote_group.is_none());
+        let area = AreaSlot::new(process, group.size(), remote_group.is_none());
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let map = RankMap::new(addressed.members());
         let comm = Arc::new(Self {
@@ -175,7 +172,7 @@ impl Comm {
             remote_group,
             local,
             collectives: AtomicU32::new(0),
-            membership,
+            area,
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),

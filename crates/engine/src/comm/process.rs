@@ -11,7 +11,6 @@ use fabric::segment::{self, Segment, SegmentPlan};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
 
-use crate::coll::SpareAreas;
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
@@ -60,7 +59,7 @@ pub struct Process {
     meeting: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
     /// Memory of freed communicators that this process gave them.
-    pub(crate) spare_areas: SpareAreas,
+    pub(crate) spare_areas: super::SpareAreas,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
 }
@@ -100,7 +99,7 @@ impl Process {
 
     fn attach(place: Place, settings: Settings, level: ThreadLevel) -> Result<&'static Self> {
         if settings.check.collectives {
-            crate::coll::check::start_signing();
+            crate::datatype::start_signing();
         }
         if settings.check.types {
             crate::datatype::start_checking();
@@ -139,7 +138,7 @@ impl Process {
             comms: Mutex::default(),
             meeting: OnceLock::new(),
             contexts: Contexts::new(place.rank, place.size),
-            spare_areas: SpareAreas::default(),
+            spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));
@@ -305,9 +304,9 @@ impl Process {
             freed.extract_if(.., |comm| comm.is_idle()).collect()
         });
         for comm in gone {
-            comm.membership.retire(&comm);
+            comm.area.retire(&comm);
             if let Some(node) = comm.known_node() {
-                node.comm.membership.retire(&node.comm);
+                node.comm.area.retire(&node.comm);
             }
             self.segment.board(self.rank).forget_context(comm.context());
             self.contexts.give_back(comm.context());
@@ -363,22 +362,6 @@ impl Process {
         }
     }
 
-    /// Pushes out everything that still waits and says goodbye (MPI_Finalize).
-    ///
-    /// # Errors
-    /// When a peer broke the protocol.
-    pub fn finish(&'static self) -> Result<()> {
-        crate::task::block_on(
-            &self.vci,
-            "MPI_Finalize",
-            crate::coll::barrier(self.world().clone()),
-        )?;
-        // All ranks have started all that they ever start. What nobody waits for ends now: others' parts may depend on this one's.
-        self.vci
-            .wait_until("MPI_Finalize", |_| self.vci.has_no_tasks())?;
-        self.rest("MPI_Finalize")
-    }
-
     /// Pushes out everything that still waits; this process may end, or go on with [`Self::resume`].
     ///
     /// # Errors
@@ -395,7 +378,7 @@ impl Process {
         Ok(())
     }
 
-    /// Goes on after [`Self::rest`] or [`Self::finish`].
+    /// Goes on after [`Self::rest`].
     ///
     /// # Errors
     /// When a progress thread is wanted and cannot be started.

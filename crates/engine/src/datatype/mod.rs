@@ -34,4 +34,4 @@ pub use sequence::Typed;
 pub(crate) use sequence::{Heading, Types};
 pub use signature::Signature;
 pub use typed::checks_types;
-pub(crate) use typed::start_checking;
+pub(crate) use typed::{is_signing, start_checking, start_signing};

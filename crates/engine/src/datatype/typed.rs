@@ -15,6 +15,19 @@ use super::signature::of_row;
 /// Whether messages say which basic types they consist of.
 static CHECKS: AtomicBool = AtomicBool::new(false);
 
+/// Whether blocks of collectives carry their signatures.
+static SIGNS: AtomicBool = AtomicBool::new(false);
+
+/// Has blocks of collectives carry their signatures from now on, in the whole program.
+pub(crate) fn start_signing() {
+    SIGNS.store(true, Ordering::Relaxed);
+}
+
+/// Whether blocks of collectives carry their signatures (`RANKPOINT_CHECK=collectives`).
+pub(crate) fn is_signing() -> bool {
+    SIGNS.load(Ordering::Relaxed)
+}
+
 /// Has messages say it from now on, in the whole program.
 pub(crate) fn start_checking() {
     CHECKS.store(true, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual topologies (MPI-5.0, chapter 8): who is whose neighbour.
+//! Virtual topologies (MPI-5.0, chapter 8): the calls that make communicators with a topology and look at it. The topologies
+//! themselves are data of a communicator ([`crate::comm::topology`]).
 //!
-//! A topology belongs to a communicator and goes with its duplicates. All ranks of a node are equally near to each other, so
-//! `reorder` changes nothing: every rank keeps its place.
+//! A topology goes with the duplicates of its communicator. `reorder` changes nothing: every rank keeps its place, because all
+//! ranks of a node are equally near to each other.
 
 pub mod cart;
 pub mod graph;
@@ -10,46 +11,11 @@ pub mod graph;
 use std::sync::Arc;
 
 use crate::comm::Comm;
+pub use crate::comm::topology::Topology;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::p2p::PROC_NULL;
 
 pub use cart::Cart;
 pub use graph::{DistGraph, Graph};
-
-/// The topology of a communicator.
-#[derive(Clone, Debug)]
-pub enum Topology {
-    /// A grid, in each dimension open or closed to a ring.
-    Cart(Arc<Cart>),
-    /// A graph that every rank knows whole.
-    Graph(Arc<Graph>),
-    /// A graph of which every rank knows its own edges.
-    DistGraph(Arc<DistGraph>),
-}
-
-impl Topology {
-    /// The ranks that `rank`, the calling one, receives from and sends to in neighbourhood collectives, in the standard's order
-    /// (MPI-5.0, section 8.6). Where a grid ends there is MPI_PROC_NULL.
-    pub fn neighbours(&self, rank: u32) -> (Vec<i32>, Vec<i32>) {
-        match self {
-            Self::Cart(cart) => {
-                let both: Vec<i32> = (0..cart.dimensions())
-                    .flat_map(|dimension| {
-                        let (before, after) = cart.shift(rank, dimension, 1);
-                        [before, after]
-                    })
-                    .map(|rank| rank.map_or(PROC_NULL, |rank| rank as i32))
-                    .collect();
-                (both.clone(), both)
-            }
-            Self::Graph(graph) => {
-                let edges = graph.neighbours(rank).to_vec();
-                (edges.clone(), edges)
-            }
-            Self::DistGraph(graph) => (graph.sources.clone(), graph.destinations.clone()),
-        }
-    }
-}
 
 #[cold]
 fn missing(comm: &Comm, kind: &str) -> Error {

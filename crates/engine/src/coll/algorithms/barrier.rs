@@ -12,8 +12,9 @@ use crate::coll::area::{Purpose, enter_area};
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Collective, Scratch};
 use crate::coll::select::{self, choose};
-use crate::comm::Comm;
+use crate::comm::{Comm, Process};
 use crate::errors::Result;
+use crate::task::block_on;
 
 /// Nobody leaves before everybody entered.
 ///
@@ -103,4 +104,18 @@ async fn linear(coll: &mut Collective) {
         }
         step.finish().await;
     }
+}
+
+/// The collective part of MPI_Finalize: waits until all ranks have started all that they will ever start, ends what the program
+/// has not waited for, and sends everything that is still queued.
+///
+/// # Errors
+/// When a peer broke the protocol.
+pub fn finish(process: &'static Process) -> Result<()> {
+    const CALL: &str = "MPI_Finalize";
+    let vci = process.vci();
+    block_on(vci, CALL, barrier(process.world().clone()))?;
+    // Other ranks' parts of an operation may depend on this rank's part.
+    vci.wait_until(CALL, |_| vci.has_no_tasks())?;
+    process.rest(CALL)
 }

@@ -33,7 +33,10 @@ fn neighbours(comm: &Comm) -> Result<(Vec<i32>, Vec<i32>)> {
 /// MPI_ERR_TOPOLOGY, or those of the messages.
 pub async fn exchange(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<()> {
     let (sources, destinations) = neighbours(&comm)?;
-    let grid = matches!(comm.topology(), Some(crate::topo::Topology::Cart(_)));
+    let grid = matches!(
+        comm.topology(),
+        Some(crate::comm::topology::Topology::Cart(_))
+    );
     let mut coll = Collective::new(comm);
     if coll.checks() {
         let statement = check::Statement::new(check::Call::Neighbor);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives in the area: everybody publishes, and takes from the others what it needs.
 //!
-//! Long data take several rounds, and a member runs ahead as far as slots are free. Operands are combined in rank order, from
-//! the right, so every member that computes a result gets the same bits.
+//! Long data take several rounds. Operands are combined in rank order, from the right: every member gets the same bits.
 #![expect(unsafe_code, reason = "operands are memory images")]
 
 use algorithms::shared::{pieces, published_of};
@@ -26,7 +25,7 @@ fn range_of(index: usize, most: usize, bytes: usize) -> (usize, usize) {
     (start, most.min(bytes - start))
 }
 
-/// Writes and publishes rounds, of at most `bytes` bytes, from `*done` on, as far ahead of round `index` as slots are free, and at least that one.
+/// Writes and publishes rounds from `*done` on, as far ahead as slots are free, and at least round `index`.
 async fn publish_ahead(
     sequence: &Sequence<'_>,
     done: &mut usize,

@@ -2,24 +2,24 @@
 //! Collectives through the shared collective area of a communicator ([`fabric::area`]), without messages.
 //!
 //! The members of a communicator whose processes run on one node get an area with their second collective
-//! ([`membership`]). An operation uses one round of the area, or several rounds if its data exceed a buffer. All members
+//! ([`shared`]). An operation uses one round of the area, or several rounds if its data exceed a buffer. All members
 //! count rounds in the order in which collectives are called, so they need not agree on round numbers.
 
 mod entering;
 pub(in crate::coll) mod fold;
 pub(in crate::coll) mod long;
-pub(in crate::coll) mod membership;
 pub(in crate::coll) mod passing;
 pub(in crate::coll) mod pending;
 pub(in crate::coll) mod persistent;
 pub(in crate::coll) mod purpose;
-pub(in crate::coll) mod reuse;
 mod round;
 mod run;
+pub(in crate::coll) mod sequence;
+mod shared;
 pub mod short;
 mod spec;
 mod stores;
 
-pub(in crate::coll) use membership::{Sequence, enter_area};
 pub(in crate::coll) use purpose::Purpose;
 pub(in crate::coll) use round::{NextRound, Round, open};
+pub(in crate::coll) use sequence::{Sequence, enter_area};

@@ -10,23 +10,21 @@
 mod pair;
 
 use std::borrow::Borrow;
-use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use fabric::board::kind as record_kind;
 
-use crate::call::CallName;
 use crate::coll::area::open;
 use crate::coll::area::pending::Planned;
+use crate::coll::area::shared::unlocked_of;
 use crate::coll::area::short::Run;
 use crate::coll::area::spec::{Driver, Spec, copy};
-use crate::comm::{Comm, create};
+use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::request::{Op, RequestId};
-use crate::task::{self, Begun, Boxed, Plan, ShortPlan, Started, go_on};
+use crate::request::Op;
+use crate::task::{Begun, ShortPlan, Started, go_on};
 
 /// What each start of a plan does, as a plan itself; nothing for `None`.
 #[derive(Default)]
@@ -133,7 +131,7 @@ unsafe fn start_first(op: NonNull<Op>) -> Started {
             &mut *(*entry).base.cast::<Kept>(),
             Comm::of_owner((*entry).owner),
         );
-        if !comm.membership.is_settled() {
+        if !is_settled(comm) {
             return start_by_task(op);
         }
         let (base, start) = match (kept.describe)(comm) {
@@ -144,6 +142,17 @@ unsafe fn start_first(op: NonNull<Op>) -> Started {
         ((*entry).base, (*entry).start) = (base, Some(start));
         start(op)
     }
+}
+
+/// Whether it is known how the members do collectives of little data: by copies of the only member, or in an area that may be
+/// used without a lock.
+fn is_settled(comm: &Comm) -> bool {
+    comm.area.is_single() || unlocked_of(comm).is_some()
+}
+
+/// A plan whose starts run the future of the plan.
+pub(crate) fn plan_by_task() -> ShortPlan {
+    ShortPlan::new(Box::new(()), start_by_task)
 }
 
 /// Runs the future of the plan.
@@ -218,30 +227,4 @@ unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Sta
             ManuallyDrop::into_inner(begun),
         )
     }
-}
-
-/// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
-/// runs a future that `again` makes for the communicator that it is given.
-///
-/// Members may start their requests in any order (MPI-5.0, section 6.13), so each request has a communicator of its own, on
-/// which nothing else is started. That one goes with the request.
-///
-/// # Errors
-/// When no operation or no context is free.
-pub fn plan<W: Future<Output = Result<()>> + 'static>(
-    call: &'static str,
-    comm: &Arc<Comm>,
-    short: Option<ShortPlan>,
-    again: impl Fn(Arc<Comm>) -> W + 'static,
-) -> Result<RequestId> {
-    let name = CallName::of_collective(call);
-    let own = create::hidden(comm, call)?;
-    let home = own.clone();
-    let again = move || -> Boxed { task::apart(&home, name, again(home.clone())) };
-    let again = Box::new(again);
-    let short = short.unwrap_or_else(|| ShortPlan::new(Box::new(()), start_by_task));
-    let request = task::plan_collective(&own, name, Plan { short, again });
-    // The request counts as pending on it.
-    own.free();
-    request
 }

@@ -9,8 +9,9 @@ use fabric::doorbell;
 use sys::spin;
 use sys::sync::{Ordering, spin_loop};
 
-use super::membership::{Sequence, Shared};
 use super::purpose::Purpose;
+use super::sequence::Sequence;
+use super::shared::{Shared, unlocked_of};
 use crate::coll::area::purpose::stamped;
 use crate::coll::area::spec::{Going, Needs};
 use crate::comm::Comm;
@@ -52,8 +53,7 @@ pub(in crate::coll) struct NextRound<'a> {
 /// The area of a communicator, if an operation may take its round in them at once.
 #[inline(always)]
 pub(in crate::coll) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<&Shared> {
-    // SAFETY: null, or the area in the same membership, which stay (found).
-    let shared = unsafe { comm.membership.open.load(Ordering::Relaxed).as_ref() }?;
+    let shared = unlocked_of(comm)?;
     (bytes < shared.short[purpose as usize]).then_some(shared)
 }
 
@@ -68,17 +68,13 @@ impl<'a> NextRound<'a> {
         bytes: usize,
         published: usize,
     ) -> Self {
-        let membership = &comm.membership;
-        let number = membership.next_round();
+        let slot = &comm.area;
+        let number = slot.next_round();
         let round = Round::new(comm, shared, number, (purpose, bytes), G::IN_ORDER);
         let (place, whole, (places, stride)) = if published <= LINE_BYTES {
             (Slot::Line, false, (round.places, round.stride))
         } else {
-            shared.long_places(
-                number,
-                published,
-                membership.last_whole.load(Ordering::Relaxed),
-            )
+            shared.long_places(number, published, slot.last_whole.load(Ordering::Relaxed))
         };
         NextRound {
             round: Round {
@@ -134,14 +130,14 @@ impl NextRound<'_> {
         } = self.round;
         let (rounds, area) = (shared.tracker_unlocked(), &shared.area);
         let above = self.round.me + 1;
-        let readers = (above, comm.membership.others_before(round));
+        let readers = (above, comm.area.others_before(round));
         let is_free = above == self.round.size
             || match self.place {
                 Slot::Line => rounds.may_pass_line(area, round, readers),
                 _ => rounds.may_enter(area, round, self.place),
             };
         self.take(call, is_free)?;
-        comm.membership.pass(round, round);
+        comm.area.pass(round, round);
         match call {
             Some(call) if !is_free => {
                 let apart = Apart { round: self.round };
@@ -161,10 +157,10 @@ impl NextRound<'_> {
             return None;
         }
         let Round { comm, round, .. } = self.round;
-        let membership = &comm.membership;
-        membership.set_drawn(round);
+        let slot = &comm.area;
+        slot.set_drawn(round);
         if self.whole {
-            membership.last_whole.store(round, Ordering::Relaxed);
+            slot.last_whole.store(round, Ordering::Relaxed);
         }
         comm.count_collective();
         comm.vci.enter_unlocked().count(Counter::SharedTurns);
@@ -178,7 +174,7 @@ impl Shared {
     #[expect(clippy::mut_from_ref, reason = "one thread at a time, for a moment")]
     pub(in crate::coll) fn tracker_unlocked(&self) -> &mut Tracker {
         // SAFETY: no other thread is inside MPI (`Membership::open`), and nobody keeps what this gives.
-        unsafe { &mut *self.rounds.get() }
+        unsafe { &mut *self.tracker.get() }
     }
 
     /// Whether the place of a round becomes free within so many looks: who runs ahead of the others goes on at their pace then, as who may
@@ -252,9 +248,9 @@ impl<'a> Round<'a> {
     /// The round that was drawn last on a communicator whose members have area, of which this member has left all before; with its data
     /// beside the stamps.
     pub(in crate::coll) fn last(comm: &'a Comm, what: (Purpose, usize)) -> Self {
-        let round = comm.membership.drawn.load(Ordering::Relaxed);
+        let round = comm.area.drawn.load(Ordering::Relaxed);
         // SAFETY: they stay (`open`).
-        let shared = unsafe { &*comm.membership.open.load(Ordering::Relaxed) };
+        let shared = unsafe { &*comm.area.unlocked.load(Ordering::Relaxed).cast::<Shared>() };
         Self::new(comm, shared, round, what, true)
     }
 }

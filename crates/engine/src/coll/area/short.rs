@@ -28,7 +28,7 @@ const NOTHING: Then<&Reduction> = Then::Nothing;
 /// Nobody leaves before everybody entered.
 #[inline(always)]
 fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Gives>> {
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         return Some(Ok(E::Gives::default()));
     }
     let spec = Spec {
@@ -55,7 +55,7 @@ unsafe fn bcast<'a, E: Driver<'a>>(
     data: Run,
     root: u32,
 ) -> Option<Result<E::Gives>> {
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         return Some(Ok(E::Gives::default()));
     }
     let (base, bytes) = (data.base(), data.bytes);
@@ -107,7 +107,7 @@ unsafe fn reduce<'a, E: Driver<'a>>(
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
     let (base, bytes) = (send.base(), send.bytes);
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         // SAFETY: the caller's promise.
         return Some(unsafe { driver.copy_alone(send, receive?.base()) });
     }
@@ -213,7 +213,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
     if takes && into.is_none() {
         return None;
     }
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         // SAFETY: the caller's promise.
         return unsafe { alone(driver, send, into) };
     }
@@ -303,7 +303,7 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
     if receive.bytes != all {
         return None;
     }
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         // SAFETY: the caller's promise.
         return Some(unsafe { driver.copy_alone(send, receive.base()) });
     }
@@ -351,7 +351,7 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     if me == root && from.is_none() {
         return None;
     }
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         // SAFETY: the caller's promise.
         return unsafe { alone(driver, from, receive) };
     }
@@ -424,7 +424,7 @@ unsafe fn prefix<'a, E: Driver<'a>>(
     inclusive: bool,
 ) -> Option<Result<E::Gives>> {
     let (own, bytes, target) = (send.base().cast_const(), send.bytes, receive.base());
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         if !inclusive {
             return Some(Ok(E::Gives::default()));
         }
@@ -498,7 +498,7 @@ unsafe fn reduce_scatter<'a, E: Driver<'a>>(
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
     let (bytes, part) = (send.bytes, receive.bytes);
-    if comm.membership.is_alone() {
+    if comm.area.is_single() {
         // SAFETY: the caller's promise.
         return unsafe { alone(driver, Some(send), Some(receive)) };
     }

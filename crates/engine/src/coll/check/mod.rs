@@ -10,8 +10,6 @@
 mod groups;
 mod statement;
 
-use sys::sync::{AtomicBool, Ordering};
-
 use crate::coll::algorithms::allgather::bruck;
 use crate::coll::algorithms::gather::{Pieces, Sizes};
 use crate::coll::primitives::{Block, Collective, Scratch};
@@ -22,19 +20,6 @@ use crate::op::Reduction;
 pub(super) use groups::{Content, Flow, between};
 pub(super) use statement::{Call, Data, Statement};
 use statement::{WORDS, call_name, call_text, calls_differ};
-
-/// Whether some process of this program checks: only then datatypes are asked for their signatures.
-static SIGNS: AtomicBool = AtomicBool::new(false);
-
-/// Has blocks carry signatures from now on.
-pub(crate) fn start_signing() {
-    SIGNS.store(true, Ordering::Relaxed);
-}
-
-/// Whether blocks carry signatures.
-pub(super) fn is_signing() -> bool {
-    SIGNS.load(Ordering::Relaxed)
-}
 
 impl Collective {
     /// Whether the members compare what they are about to do.

@@ -213,7 +213,7 @@ fn the_thread_rests_between_sessions() {
     on_ranks_with(&settings, 3, |process| {
         for _ in 0..5 {
             now(process, barrier(world(process)));
-            process.finish().unwrap();
+            finish(process).unwrap();
             assert!(!process.vci().has_background());
             process.resume().unwrap();
             assert!(process.vci().has_background());

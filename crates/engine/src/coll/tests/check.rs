@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::call::CallName;
-use crate::comm::create;
 use crate::completion;
+use crate::create;
 use crate::errors::Error;
 
 fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
@@ -271,21 +271,21 @@ fn makers_of_communicators_are_compared() {
         let error = if process.rank() == 2 {
             attempt(process, barrier(comm.clone()))
         } else {
-            crate::comm::create::dup(comm, "test").err().unwrap()
+            crate::create::dup(comm, "test").err().unwrap()
         };
         let words = [
             "ranks 0..1 said a call that makes a communicator",
             "rank 2 said MPI_Barrier",
         ];
         tells(&error, ErrorClass::ERR_OTHER, &words);
-        let made = crate::comm::create::dup(comm, "test").unwrap();
+        let made = crate::create::dup(comm, "test").unwrap();
         now(process, barrier(made));
     });
 }
 
 /// The lower and the upper half of the world.
 fn two_groups(process: &'static Process) -> Arc<Comm> {
-    use crate::comm::{create, inter};
+    use crate::create::{self, inter};
     let (rank, size) = (process.rank(), process.size());
     let comm = process.world();
     let upper = rank >= size / 2;

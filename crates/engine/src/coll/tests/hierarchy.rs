@@ -161,7 +161,7 @@ fn machines_of_any_size_and_order_give_the_same_results() {
 /// Members of communicators that lie across machines in another way.
 #[test]
 fn parts_of_the_job_have_their_own_machines() {
-    use crate::comm::create::split;
+    use crate::create::split;
     let settings = settings(VirtualNodes::Blocks(3), 1);
     on_ranks_with(&settings, 9, |process| {
         let rank = process.rank();

@@ -8,7 +8,7 @@ use ::algorithms::{Algorithm, Operation, Table};
 use sys::sync::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::comm::create::{dup, split};
+use crate::create::{dup, split};
 use crate::p2p::Memory;
 use crate::request::RequestId;
 use crate::settings::VirtualNodes;

@@ -309,7 +309,7 @@ fn commons_are_used_again() {
         let comm = world(process);
         let mut used = Vec::new();
         for _ in 0..200 {
-            let twin = crate::comm::create::dup(&comm, "test").unwrap();
+            let twin = crate::create::dup(&comm, "test").unwrap();
             for _ in 0..3 {
                 now(process, barrier(twin.clone()));
             }

@@ -15,9 +15,9 @@ use sys::sync::AtomicU32;
 
 use super::{Lent, end_or_go_on, plan_of, set_kind, start_round};
 use crate::coll::area::Round;
-use crate::coll::area::membership::Shared;
 use crate::coll::area::pending::AtOnce;
 use crate::coll::area::purpose::stamped;
+use crate::coll::area::shared::Shared;
 use crate::coll::area::spec::{Going, Needs, Publish, Spec, Then, Wakes, copy};
 use crate::op::{Kernel, Reduction};
 use crate::request::Op;
@@ -377,12 +377,12 @@ unsafe fn start<S: Shows, A: Does>(op: NonNull<Op>) -> Started {
     let (pair, comm) = unsafe { plan_of::<Pair<S, A>>(op) };
     // SAFETY: they stay as long as it does.
     let shared = unsafe { pair.shared.as_ref() };
-    let round = comm.membership.next_round();
+    let round = comm.area.next_round();
     if S::ANYTHING && !pair.lane.is_free(shared.tracker_unlocked(), round) {
         // SAFETY: the plan begins with a step.
         return unsafe { start_round(op) };
     }
-    comm.membership.set_drawn(round);
+    comm.area.set_drawn(round);
     comm.count_collective();
     comm.vci.enter_unlocked().count(Counter::SharedTurns);
     let spot = pair.lane.at(round);

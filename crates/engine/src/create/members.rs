@@ -2,17 +2,18 @@
 //! Making communicators out of one communicator or group (MPI-5.0, section 7.4.2).
 //!
 //! Members learn the new context id from the new communicator's first member, who takes it from its own stock
-//! ([`super::context`]).
+//! ([`crate::comm::context`]).
 
 use std::sync::Arc;
 
 use sys::sync::Ordering;
 
-use super::context::PENDING;
-use super::{Comm, inter};
+use super::inter;
 use crate::call::CallName;
 use crate::coll::{self, Collective};
+use crate::comm::Comm;
 use crate::comm::Process;
+use crate::comm::context::PENDING;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::request::RequestId;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use sys::topology::{self, Confinement};
 
-use super::Comm;
-use super::create::{UNDEFINED, split};
+use super::members::{UNDEFINED, split};
 use crate::coll;
+use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
 

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use super::create::{
+use super::members as create;
+use super::members::{
     NONE_LEFT, agree_context, color_word, full_elsewhere, members_at, ranks_of_color,
 };
-use super::{Comm, create};
 use crate::coll::{self, Collective};
+use crate::comm::Comm;
 use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;

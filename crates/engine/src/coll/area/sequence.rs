@@ -1,175 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives through memory that the members of a communicator share.
-//!
-//! From the second collective on, the members of a communicator whose processes run on one node have [`fabric::area`] of
-//! their own: its first rank takes memory of the node segment and tells the others where. An operation takes one round of
-//! the area, or several if its data exceed an buffer ([`super::shared`] has the operations). Everybody counts rounds in the
-//! order in which collectives are called, so nothing needs to be said about that.
-//!
-//! What a member does in a round is part of its stamp: who reads it sees when another member called something else.
+//! The rounds that one operation takes, for futures.
 #![expect(unsafe_code, reason = "data in the area are reached through addresses")]
 
-use std::cell::UnsafeCell;
 use std::future::poll_fn;
 use std::slice;
-use std::sync::OnceLock;
 use std::task::Poll;
 
 use algorithms::shared::buffer_bytes;
-use fabric::area::{LINE_BYTES, Lane, PARTS, SharedArea, Slot, Tracker, WIDE_BYTES};
-use fabric::board::{JobHeader, RankBoard};
+use fabric::area::{LINE_BYTES, PARTS, Slot, Tracker, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
-use sys::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use sys::sync::{AtomicU64, Ordering};
 
-use crate::coll::area::purpose::Purpose;
-use crate::coll::area::purpose::{short_limits, stamped};
-use crate::coll::area::reuse::make;
+use super::purpose::{Purpose, stamped};
+use super::shared::{FIRST, Shared, found, shared_of};
 use crate::coll::primitives::{Block, Collective};
 use crate::coll::select::is_eligible;
-use crate::comm::Process;
-use crate::comm::{COLLECTIVE, Comm};
-use crate::errors::{Error, ErrorClass, Result};
+use crate::comm::{COLLECTIVE, Comm, Drawn};
+use crate::errors::Result;
 use crate::task;
 use crate::vci::Watch;
-
-/// The first collective of a communicator, counted from 0, that may use area, which the first one that could makes:
-/// communicators that are used once do without.
-const FIRST: u32 = 1;
-/// The area of a communicator.
-#[derive(Default)]
-pub(crate) struct Membership {
-    /// `shared` where it may be used without a guard, else null.
-    pub(super) open: AtomicPtr<Shared>,
-    /// Whether there is one member, who needs nobody.
-    alone: bool,
-    /// `None` inside: the members have none and will have none.
-    pub(super) shared: OnceLock<Option<Shared>>,
-    /// Rounds that were given to operations so far.
-    pub(super) drawn: AtomicU64,
-    /// The last of them that uses whole buffers.
-    pub(super) last_whole: AtomicU64,
-    /// The last of them in which each member publishes its data to the one above alone, and the last one before it that is another's.
-    last_passed: AtomicU64,
-    others_before: AtomicU64,
-}
-
-pub(in crate::coll) struct Shared {
-    pub(super) area: SharedArea,
-    /// Touched under the guard of the communicator's VCI only.
-    pub(super) rounds: UnsafeCell<Tracker>,
-    /// What went wrong in operations that are under way, by their first rounds; and how many these are.
-    pub(super) failures: Mutex<Vec<(u64, Error)>>,
-    pub(super) failed: AtomicUsize,
-    /// For each purpose, fewer bytes than this go along the straight line.
-    pub(super) short: [usize; Purpose::ALL.len() + 1],
-    /// This member.
-    pub(super) me: u32,
-    /// What tells of each member whether it sleeps, and where it runs.
-    pub(super) boards: Box<[&'static RankBoard]>,
-    pub(super) job: &'static JobHeader,
-}
-
-// SAFETY: `rounds` is touched under the guard only; `SharedArea` is Sync.
-unsafe impl Sync for Shared {}
-// SAFETY: as for Sync.
-unsafe impl Send for Shared {}
-
-impl Membership {
-    /// Of a communicator with so many members, in one group or two.
-    pub(crate) fn new(process: &Process, members: u32, of_one_group: bool) -> Self {
-        Self {
-            // What is checked is compared on a single rank, too.
-            alone: members == 1 && of_one_group && !process.settings().check.collectives,
-            ..Self::default()
-        }
-    }
-
-    /// Whether there is one member, for whom collectives are copies.
-    #[inline(always)]
-    pub(in crate::coll) const fn is_alone(&self) -> bool {
-        self.alone
-    }
-
-    /// Whether it is known how the members do collectives of little data: by one's own copies, or in area that may be used without a guard.
-    pub(in crate::coll) fn is_settled(&self) -> bool {
-        self.alone || !self.open.load(Ordering::Relaxed).is_null()
-    }
-
-    /// The round that the next operation gets, below MPI_THREAD_MULTIPLE.
-    #[inline(always)]
-    pub(in crate::coll) fn next_round(&self) -> u64 {
-        self.drawn.load(Ordering::Relaxed) + 1
-    }
-
-    /// Gives it that round, which uses no whole buffers.
-    #[inline(always)]
-    pub(in crate::coll) fn set_drawn(&self, round: u64) {
-        self.drawn.store(round, Ordering::Relaxed);
-    }
-
-    /// Gives rounds to an operation: the first of them, and the last round before it that uses whole buffers. Collectives of a
-    /// communicator are called one after the other.
-    fn draw(&self, rounds: u64, whole: bool) -> (u64, u64) {
-        let drawn = self.drawn.load(Ordering::Relaxed);
-        self.drawn.store(drawn + rounds, Ordering::Relaxed);
-        let whole_before = self.last_whole.load(Ordering::Relaxed);
-        if whole {
-            self.last_whole.store(drawn + rounds, Ordering::Relaxed);
-        }
-        (drawn + 1, whole_before)
-    }
-
-    /// The last round before `round` in which others than the member above may look at what a member publishes, if that is not so in `round`.
-    pub(super) fn others_before(&self, round: u64) -> u64 {
-        if self.last_passed.load(Ordering::Relaxed) + 1 == round {
-            self.others_before.load(Ordering::Relaxed)
-        } else {
-            round - 1
-        }
-    }
-
-    /// Notes that in these rounds that is not so.
-    pub(super) fn pass(&self, first: u64, last: u64) {
-        let others_before = self.others_before(first);
-        self.others_before.store(others_before, Ordering::Relaxed);
-        self.last_passed.store(last, Ordering::Relaxed);
-    }
-
-    /// This member will not use the area again. The first rank keeps them for another communicator.
-    pub(crate) fn retire(&self, comm: &Comm) {
-        if let Some(Some(shared)) = self.shared.get() {
-            shared.area.retire(comm.rank() as u32);
-            if comm.rank() == 0 {
-                comm.process.spare_areas.keep(shared.area);
-            }
-        }
-    }
-}
-
-impl Shared {
-    fn attach(comm: &Comm, offset: u64, members: u32) -> Option<Self> {
-        let (process, buffer_bytes) = (comm.process, buffer_bytes(members));
-        let segment = process.segment();
-        let base = segment
-            .address(offset, SharedArea::bytes(members, buffer_bytes))
-            .filter(|_| offset != 0)?;
-        // SAFETY: the first member took the range for these area, fresh or reset (`make`); the segment stays mapped.
-        let area = unsafe { SharedArea::at(base, members, buffer_bytes) };
-        Some(Self {
-            area,
-            rounds: UnsafeCell::new(Tracker::new()),
-            failures: Mutex::default(),
-            failed: AtomicUsize::new(0),
-            short: short_limits(process, members),
-            me: comm.rank() as u32,
-            boards: (0..members)
-                .map(|member| segment.board(comm.peer(member)))
-                .collect(),
-            job: segment.header(),
-        })
-    }
-}
 
 /// Bytes of a part of an buffer of this size.
 const fn part_of(buffer_bytes: usize) -> usize {
@@ -189,15 +39,6 @@ pub(in crate::coll) struct Sequence<'a> {
     pub(in crate::coll) size: u32,
 }
 
-/// Rounds that were given to an operation.
-#[derive(Clone, Copy)]
-pub(in crate::coll) struct Drawn {
-    pub(super) first: u64,
-    count: usize,
-    whole: bool,
-    whole_before: u64,
-}
-
 /// The rounds of an operation in which every member has `bytes` bytes and publishes at most `published` a round, if the members have
 /// area.
 pub(in crate::coll) async fn enter_area(
@@ -209,7 +50,7 @@ pub(in crate::coll) async fn enter_area(
     let round = draw(coll, rounds)?;
     if purpose == Purpose::ScanChain {
         let last = round.first + round.count as u64 - 1;
-        coll.comm.membership.pass(round.first, last);
+        coll.comm.area.pass(round.first, last);
     }
     take(coll, round, purpose, bytes).await
 }
@@ -222,18 +63,12 @@ pub(in crate::coll) fn draw(
     if !is_eligible(coll) {
         return None;
     }
-    let membership = &coll.comm.membership;
-    if membership.shared.get().is_none() && coll.number() < FIRST {
+    let slot = &coll.comm.area;
+    if slot.attached.get().is_none() && coll.number() < FIRST {
         return None;
     }
     let whole = published > part_of(buffer_bytes(coll.size));
-    let (first, whole_before) = membership.draw(rounds as u64, whole);
-    Some(Drawn {
-        first,
-        count: rounds,
-        whole,
-        whole_before,
-    })
+    Some(slot.draw(rounds, whole))
 }
 
 /// Begins the rounds that were drawn, if the members have area.
@@ -244,14 +79,14 @@ pub(in crate::coll) async fn take(
     bytes: usize,
 ) -> Option<Sequence<'_>> {
     let first = round.first;
-    let membership = &coll.comm.membership;
-    if membership.shared.get().is_none() {
+    let slot = &coll.comm.area;
+    if slot.attached.get().is_none() {
         if first == 1 {
             Box::pin(found(coll)).await;
         } else {
             // Another operation is about to agree on them.
             let comm = coll.comm.clone();
-            poll_fn(|_| match comm.membership.shared.get() {
+            poll_fn(|_| match comm.area.attached.get() {
                 Some(_) => Poll::Ready(()),
                 None => Poll::Pending,
             })
@@ -259,7 +94,7 @@ pub(in crate::coll) async fn take(
         }
     }
     let coll = &*coll;
-    let shared = coll.comm.membership.shared.get()?.as_ref()?;
+    let shared = shared_of(&coll.comm)?;
     let mut guard = coll.comm.vci.enter();
     guard.count_many(Counter::SharedTurns, round.count as u64);
     drop(guard);
@@ -280,28 +115,6 @@ pub(in crate::coll) async fn take(
     })
 }
 
-/// Agrees on the area of a communicator.
-async fn found(coll: &mut Collective) {
-    let process = coll.comm.process;
-    let mut words = [0];
-    if coll.rank == 0 {
-        words[0] = make(process, coll.size);
-    }
-    coll.bcast_words(&mut words, 0).await;
-    let shared = Shared::attach(&coll.comm, words[0], coll.size);
-    let membership = &coll.comm.membership;
-    // Only this operation sets it.
-    let _ = membership.shared.set(shared);
-    if let Some(Some(shared)) = membership.shared.get()
-        && !coll.comm.vci.is_threaded()
-    {
-        let address = std::ptr::from_ref(shared).cast_mut();
-        membership.open.store(address, Ordering::Relaxed);
-    }
-    // Who waits for it looks again.
-    coll.comm.vci.enter().events += 1;
-}
-
 impl Sequence<'_> {
     pub(super) const fn round(&self, index: usize) -> u64 {
         self.first + index as u64
@@ -310,7 +123,7 @@ impl Sequence<'_> {
     pub(super) fn with_tracker<R>(&self, action: impl FnOnce(&mut Tracker) -> R) -> R {
         let _guard = self.comm.vci.enter();
         // SAFETY: under the guard.
-        action(unsafe { &mut *self.shared.rounds.get() })
+        action(unsafe { &mut *self.shared.tracker.get() })
     }
 
     /// Waits until `ready` gives something. `look`, which is called before it, says whose word has to change for that, and
@@ -520,80 +333,5 @@ impl Sequence<'_> {
     /// How it went.
     pub(in crate::coll) fn outcome(&self) -> Result<()> {
         self.shared.outcome(self.first)
-    }
-}
-
-impl Shared {
-    /// Where this member finds the lines of two.
-    pub(in crate::coll) fn lane(&self) -> Option<Lane> {
-        Lane::new(&self.area, self.me)
-    }
-
-    /// This member.
-    pub(in crate::coll) const fn rank(&self) -> u32 {
-        self.me
-    }
-
-    /// The word that says whether a member sleeps.
-    pub(in crate::coll) fn asleep(&self, member: u32) -> &'static AtomicU32 {
-        &self.boards[member as usize].asleep
-    }
-
-    #[inline(always)]
-    pub(in crate::coll) fn senders_fence(&self) -> bool {
-        self.job.sender_fences.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether anybody may have to be woken.
-    #[inline(always)]
-    pub(super) fn any_asleep(&self) -> bool {
-        doorbell::any_asleep(&self.job.sleepers, self.senders_fence())
-    }
-
-    /// Notes that a member does something else in an operation than this one, by what both say.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn note_mismatch(&self, first: u64, own: u64, member: u32, word: u64) {
-        let bytes = |word: u64| word & ((1 << 56) - 1);
-        let (mine, theirs) = (Purpose::of(own), Purpose::of(word));
-        let (class, text) = if mine == theirs {
-            let text = format!(
-                "rank {member} takes part with {} bytes, this rank with {}",
-                bytes(word),
-                bytes(own)
-            );
-            (ErrorClass::ERR_TRUNCATE, text)
-        } else {
-            let which = theirs.map_or(String::new(), |theirs| format!(" ({theirs:?})"));
-            let text = format!("rank {member} is in another collective{which} than this rank");
-            (ErrorClass::ERR_OTHER, text)
-        };
-        if let Ok(mut failures) = self.failures.lock() {
-            // The first one is told.
-            if failures.iter().all(|(noted, _)| *noted != first) {
-                failures.push((first, Error::new(class, text)));
-                self.failed.store(failures.len(), Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// How the operation went whose first round this was.
-    #[inline(always)]
-    pub(super) fn outcome(&self, first: u64) -> Result<()> {
-        if self.failed.load(Ordering::Relaxed) == 0 {
-            return Ok(());
-        }
-        self.failure(first)
-    }
-
-    #[cold]
-    fn failure(&self, first: u64) -> Result<()> {
-        let Ok(mut failures) = self.failures.lock() else {
-            return Ok(());
-        };
-        let mine = failures.iter().position(|(noted, _)| *noted == first);
-        let outcome = mine.map_or(Ok(()), |index| Err(failures.swap_remove(index).1));
-        self.failed.store(failures.len(), Ordering::Relaxed);
-        outcome
     }
 }

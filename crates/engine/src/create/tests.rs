@@ -6,9 +6,11 @@ use std::sync::Arc;
 use fabric::board::{ContextText, NAMED};
 use sys::sync::Ordering;
 
-use super::create::{UNDEFINED, create_from_group, create_group, dup, idup, split};
-use super::{Comm, create, inter};
+use super::inter;
+use super::members as create;
+use super::members::{UNDEFINED, create_from_group, create_group, dup, idup, split};
 use crate::coll;
+use crate::comm::Comm;
 use crate::comm::Process;
 use crate::completion;
 use crate::errors::ErrorClass;

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The shared area of a communicator as one member sees it: attached with the second collective, kept for another communicator
+//! when its own is gone.
+#![expect(
+    unsafe_code,
+    reason = "addresses of areas are kept without their types"
+)]
+
+use std::cell::UnsafeCell;
+
+use algorithms::shared::buffer_bytes;
+use fabric::area::{Lane, SharedArea, Tracker};
+use fabric::board::{JobHeader, RankBoard};
+use fabric::doorbell;
+use sys::sync::{AtomicU32, AtomicUsize, Mutex, Ordering};
+
+use crate::coll::area::purpose::{Purpose, short_limits};
+use crate::coll::primitives::Collective;
+use crate::comm::{Attached, Comm, Process};
+use crate::errors::{Error, ErrorClass, Result};
+
+/// The first collective of a communicator, counted from 0, that may use an area; the first one that can makes it.
+/// Communicators that are used once do without.
+pub(super) const FIRST: u32 = 1;
+
+/// The area of a communicator, and what one member knows about it.
+pub(in crate::coll) struct Shared {
+    pub(super) area: SharedArea,
+    /// Touched under the guard of the communicator's VCI only.
+    pub(super) tracker: UnsafeCell<Tracker>,
+    /// What went wrong in operations that are under way, by their first rounds; and how many these are.
+    pub(super) failures: Mutex<Vec<(u64, Error)>>,
+    pub(super) failed: AtomicUsize,
+    /// For each purpose, fewer bytes than this go along the straight line.
+    pub(super) short: [usize; Purpose::ALL.len() + 1],
+    /// This member.
+    pub(super) me: u32,
+    /// What tells of each member whether it sleeps, and where it runs.
+    pub(super) boards: Box<[&'static RankBoard]>,
+    pub(super) job: &'static JobHeader,
+}
+
+// SAFETY: `tracker` is touched under the guard only; `SharedArea` is Sync.
+unsafe impl Sync for Shared {}
+// SAFETY: as for Sync.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    pub(super) fn attach(comm: &Comm, offset: u64, members: u32) -> Option<Self> {
+        let process = comm.process;
+        let segment = process.segment();
+        Some(Self {
+            area: at(process, offset, members)?,
+            tracker: UnsafeCell::new(Tracker::new()),
+            failures: Mutex::default(),
+            failed: AtomicUsize::new(0),
+            short: short_limits(process, members),
+            me: comm.rank() as u32,
+            boards: (0..members)
+                .map(|member| segment.board(comm.peer(member)))
+                .collect(),
+            job: segment.header(),
+        })
+    }
+}
+
+impl Attached for Shared {
+    /// The first rank keeps the memory for another communicator.
+    fn retire(&self, comm: &Comm) {
+        self.area.retire(comm.rank() as u32);
+        let members = self.area.members();
+        let bytes = SharedArea::bytes(members, self.area.buffer_bytes());
+        let offset = comm
+            .process
+            .segment()
+            .offset_of(self.area.base(), bytes as usize);
+        if comm.rank() == 0
+            && let (Some(offset), Ok(mut spare)) = (offset, comm.process.spare_areas.lock())
+        {
+            spare.push((members, offset));
+        }
+    }
+}
+
+/// The area of a communicator, if its members have one.
+#[inline(always)]
+pub(super) fn shared_of(comm: &Comm) -> Option<&Shared> {
+    // SAFETY: null, or the area that the communicator owns (`found`).
+    unsafe {
+        comm.area
+            .address
+            .load(Ordering::Acquire)
+            .cast::<Shared>()
+            .as_ref()
+    }
+}
+
+/// The same where it may be used without the VCI's lock.
+#[inline(always)]
+pub(super) fn unlocked_of(comm: &Comm) -> Option<&Shared> {
+    // SAFETY: as above.
+    unsafe {
+        comm.area
+            .unlocked
+            .load(Ordering::Relaxed)
+            .cast::<Shared>()
+            .as_ref()
+    }
+}
+
+/// Agrees on the area of a communicator.
+pub(super) async fn found(coll: &mut Collective) {
+    let process = coll.comm.process;
+    let mut words = [0];
+    if coll.rank == 0 {
+        words[0] = make(process, coll.size);
+    }
+    coll.bcast_words(&mut words, 0).await;
+    let shared = Shared::attach(&coll.comm, words[0], coll.size).map(Box::new);
+    let address = shared
+        .as_deref()
+        .map_or(std::ptr::null(), std::ptr::from_ref)
+        .cast_mut()
+        .cast();
+    let slot = &coll.comm.area;
+    // This operation alone sets both.
+    // The address comes first: operations that find something attached use it.
+    slot.address.store(address, Ordering::Release);
+    let _ = slot
+        .attached
+        .set(shared.map(|shared| -> Box<dyn Attached> { shared }));
+    if !coll.comm.vci.is_threaded() {
+        slot.unlocked.store(address, Ordering::Relaxed);
+    }
+    // Operations that wait for the area poll again.
+    coll.comm.vci.enter().events += 1;
+}
+
+/// Memory for an area of so many members that all former members have retired from.
+fn used(process: &Process, members: u32) -> Option<u64> {
+    let mut spare = process.spare_areas.lock().ok()?;
+    for index in 0..spare.len() {
+        let (former, offset) = spare[index];
+        let area = (former == members).then(|| at(process, offset, members));
+        if let Some(area) = area.flatten().filter(SharedArea::is_deserted) {
+            spare.swap_remove(index);
+            area.reset();
+            return Some(offset);
+        }
+    }
+    None
+}
+
+/// The area at an offset of the node segment.
+fn at(process: &Process, offset: u64, members: u32) -> Option<SharedArea> {
+    let buffer_bytes = buffer_bytes(members);
+    let base = process
+        .segment()
+        .address(offset, SharedArea::bytes(members, buffer_bytes))
+        .filter(|_| offset != 0)?;
+    // SAFETY: the first member took the range for this area, fresh or reset (`make`); the segment stays mapped.
+    Some(unsafe { SharedArea::at(base, members, buffer_bytes) })
+}
+
+/// The offset of an area for so many members in the node segment; 0 if there is no room.
+fn make(process: &Process, members: u32) -> u64 {
+    let bytes = SharedArea::bytes(members, buffer_bytes(members));
+    used(process, members)
+        .or_else(|| process.segment().allocate_spare(bytes).ok())
+        .unwrap_or(0)
+}
+
+impl Shared {
+    /// Where this member finds the lines of two.
+    pub(in crate::coll) fn lane(&self) -> Option<Lane> {
+        Lane::new(&self.area, self.me)
+    }
+
+    /// This member.
+    pub(in crate::coll) const fn rank(&self) -> u32 {
+        self.me
+    }
+
+    /// The word that says whether a member sleeps.
+    pub(in crate::coll) fn asleep(&self, member: u32) -> &'static AtomicU32 {
+        &self.boards[member as usize].asleep
+    }
+
+    #[inline(always)]
+    pub(in crate::coll) fn senders_fence(&self) -> bool {
+        self.job.sender_fences.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether anybody may have to be woken.
+    #[inline(always)]
+    pub(super) fn any_asleep(&self) -> bool {
+        doorbell::any_asleep(&self.job.sleepers, self.senders_fence())
+    }
+
+    /// Notes that a member does something else in an operation than this one, by what both say.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_mismatch(&self, first: u64, own: u64, member: u32, word: u64) {
+        let bytes = |word: u64| word & ((1 << 56) - 1);
+        let (mine, theirs) = (Purpose::of(own), Purpose::of(word));
+        let (class, text) = if mine == theirs {
+            let text = format!(
+                "rank {member} takes part with {} bytes, this rank with {}",
+                bytes(word),
+                bytes(own)
+            );
+            (ErrorClass::ERR_TRUNCATE, text)
+        } else {
+            let which = theirs.map_or(String::new(), |theirs| format!(" ({theirs:?})"));
+            let text = format!("rank {member} is in another collective{which} than this rank");
+            (ErrorClass::ERR_OTHER, text)
+        };
+        if let Ok(mut failures) = self.failures.lock() {
+            // The first one is told.
+            if failures.iter().all(|(noted, _)| *noted != first) {
+                failures.push((first, Error::new(class, text)));
+                self.failed.store(failures.len(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How the operation went whose first round this was.
+    #[inline(always)]
+    pub(super) fn outcome(&self, first: u64) -> Result<()> {
+        if self.failed.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        self.failure(first)
+    }
+
+    #[cold]
+    fn failure(&self, first: u64) -> Result<()> {
+        let Ok(mut failures) = self.failures.lock() else {
+            return Ok(());
+        };
+        let mine = failures.iter().position(|(noted, _)| *noted == first);
+        let outcome = mine.map_or(Ok(()), |index| Err(failures.swap_remove(index).1));
+        self.failed.store(failures.len(), Ordering::Relaxed);
+        outcome
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making communicators (MPI-5.0, sections 7.4 and 7.6): the calls in which ranks agree by messages. Communicators as data are in
+//! [`crate::comm`].
+//!
+//! [`inter`] makes and merges intercommunicators, [`resource`] splits by the hardware that ranks share.
+
+pub mod inter;
+mod members;
+mod persistent;
+pub mod resource;
+#[cfg(test)]
+mod tests;
+
+pub use members::{
+    UNDEFINED, create, create_from_group, create_group, dup, idup, idup_announced, split,
+};
+pub use persistent::plan;
