@@ -28,7 +28,7 @@ pub(crate) fn detach_from(
     buffer_addr: *mut c_void,
 ) -> Result<i64> {
     buffered::flush(require_process()?, place, call)?;
-    let (address, bytes) = place.detach()?;
+    let (address, bytes) = place.detach();
     // SAFETY: `buffer_addr` is the address of a pointer (MPI-5.0, section 3.6.1).
     unsafe { *buffer_addr.cast::<usize>() = address };
     Ok(bytes.unwrap_or(0) as i64)

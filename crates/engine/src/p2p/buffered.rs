@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Buffered sends (MPI-5.0, section 3.6): complete at once, the data copied if they cannot leave at once.
 //!
-//! The attached buffer is accounted for, so that a program that overflows it gets MPI_ERR_BUFFER as on any MPI; the copies
-//! themselves live on the library's heap. A message that leaves at once takes no buffer space.
+//! The space of the attached buffer is accounted for, so that a program that overflows the buffer gets MPI_ERR_BUFFER as
+//! on any MPI; the copies themselves live on the library's heap. Where no buffer is attached, MPI behaves as with a buffer of
+//! no bytes (MPI-5.0, section 3.6): sends do not fit, flushing has nothing to wait for, detaching gives null and 0.
 
 use std::sync::Arc;
 
@@ -71,18 +72,16 @@ impl AttachedBuffer {
         })
     }
 
-    /// Takes the buffer away: its address and size (`None` if automatic).
-    ///
-    /// # Errors
-    /// MPI_ERR_BUFFER when none is attached.
-    pub fn detach(&self) -> Result<(usize, Option<usize>)> {
-        let buffer = self.with(Option::take);
-        let buffer =
-            buffer.ok_or_else(|| Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"))?;
-        Ok((
-            buffer.address,
-            (buffer.bytes != usize::MAX).then_some(buffer.bytes),
-        ))
+    /// Takes the buffer away: its address and size (`None` if automatic). Without an attached buffer it is a null
+    /// address and no bytes.
+    pub fn detach(&self) -> (usize, Option<usize>) {
+        match self.with(Option::take) {
+            Some(buffer) => {
+                let bytes = (buffer.bytes != usize::MAX).then_some(buffer.bytes);
+                (buffer.address, bytes)
+            }
+            None => (0, Some(0)),
+        }
     }
 
     /// Takes `bytes` of the buffer; the result gives them back. `None` without a buffer.
@@ -157,26 +156,22 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
 /// Waits until no byte of an attached buffer is in use (MPI_Buffer_flush).
 ///
 /// # Errors
-/// MPI_ERR_BUFFER when no buffer is attached.
+/// Those of progress.
 pub fn flush(
     process: &'static crate::comm::Process,
     buffer: &AttachedBuffer,
     call: &'static str,
 ) -> Result<()> {
-    if buffer.used().is_none() {
-        return Err(Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"));
-    }
-    process.vci().wait_until(call, |_| buffer.used() == Some(0))
+    process
+        .vci()
+        .wait_until(call, |_| buffer.used().unwrap_or(0) == 0)
 }
 
 /// Starts waiting until no byte of an attached buffer is in use (MPI_Buffer_iflush).
 ///
 /// # Errors
-/// MPI_ERR_BUFFER when no buffer is attached, MPI_ERR_NO_MEM.
+/// MPI_ERR_NO_MEM.
 pub fn iflush(comm: &Comm, buffer: &'static AttachedBuffer) -> Result<RequestId> {
-    if buffer.used().is_none() {
-        return Err(Error::new(ErrorClass::ERR_BUFFER, "no buffer is attached"));
-    }
     crate::task::spawn_collective(
         comm,
         CallName::UNKNOWN,
