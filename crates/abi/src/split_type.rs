@@ -43,9 +43,7 @@ pub(crate) unsafe fn MPI_Comm_split_type(
             return publish(made, newcomm);
         }
         let made = match split_type {
-            abi::MPI_COMM_TYPE_SHARED => {
-                resource::split_at(&parent, Some(Level::MACHINE), key, call)?
-            }
+            abi::MPI_COMM_TYPE_SHARED => resource::split_at(&parent, Some(Level::NODE), key, call)?,
             abi::MPI_COMM_TYPE_HW_GUIDED => resource::split_at(&parent, named(), key, call)?,
             abi::MPI_COMM_TYPE_RESOURCE_GUIDED => match named() {
                 Some(level) => resource::split_at(&parent, Some(level), key, call)?,

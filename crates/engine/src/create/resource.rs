@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Communicators of the ranks that share a resource of the machine (MPI-5.0, section 7.4.2, MPI_Comm_split_type).
+//! Communicators of the ranks that share a resource of the node (MPI-5.0, section 7.4.2, MPI_Comm_split_type).
 //!
-//! A rank belongs to a resource when all processors that it may run on do, at the time of the call. Levels go from the machine,
+//! A rank belongs to a resource when all processors that it may run on do, at the time of the call. Levels go from the node,
 //! whose ranks share memory, over what processors share ([`sys::topology`]) to single hardware threads.
 
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::errors::Result;
 use crate::task::block_on;
 
 /// Names of the levels, from the largest to the smallest, as programs write them after `hwloc://` or without that: the first is the
-/// machine, the others those of [`topology::Resource::ALL`].
+/// node, the others those of [`topology::Resource::ALL`].
 const NAMES: [&str; LEVELS] = [
     "Machine", "Package", "NUMANode", "L3Cache", "L2Cache", "Core", "PU",
 ];
 const LEVELS: usize = topology::Resource::ALL.len() + 1;
 /// What comes before a name where it is said which vocabulary it is of.
 const VOCABULARY: &str = "hwloc://";
-/// The standard's own name for the ranks of a machine.
+/// The standard's own name for the ranks of a node.
 const SHARED_MEMORY: &str = "mpi_shared_memory";
 
 /// A kind of resource: its place in [`NAMES`].
@@ -30,13 +30,13 @@ const SHARED_MEMORY: &str = "mpi_shared_memory";
 pub struct Level(usize);
 
 impl Level {
-    /// The machine, whose ranks can share memory (MPI_COMM_TYPE_SHARED).
-    pub const MACHINE: Self = Self(0);
+    /// The node, whose ranks can share memory (MPI_COMM_TYPE_SHARED).
+    pub const NODE: Self = Self(0);
 
     /// The level that a value of `mpi_hw_resource_type` names, if it is one.
     pub fn named(value: &str) -> Option<Self> {
         if value == SHARED_MEMORY {
-            return Some(Self::MACHINE);
+            return Some(Self::NODE);
         }
         let name = value.strip_prefix(VOCABULARY).unwrap_or(value);
         NAMES.iter().position(|known| *known == name).map(Self)
@@ -45,20 +45,20 @@ impl Level {
     /// The value of `mpi_hw_resource_type` that names it.
     pub fn name(self) -> String {
         match self {
-            Self::MACHINE => SHARED_MEMORY.to_owned(),
+            Self::NODE => SHARED_MEMORY.to_owned(),
             Self(level) => format!("{VOCABULARY}{}", NAMES[level]),
         }
     }
 }
 
-/// The resources that the calling thread belongs to, by level, as the number of the first processor; that of the machine is 0.
+/// The resources that the calling thread belongs to, by level, as the number of the first processor; that of the node is 0.
 fn places() -> [Confinement; LEVELS] {
     let mut places = [Confinement::One(0); LEVELS];
     places[1..].copy_from_slice(&topology::confinement());
     places
 }
 
-/// Each level that the machine tells of, and whether the calling thread belongs to a single resource of it
+/// Each level that the node tells of, and whether the calling thread belongs to a single resource of it
 /// (MPI_Get_hw_resource_info).
 pub fn report() -> Vec<(String, bool)> {
     let known = |(place, name): (Confinement, &&str)| {
@@ -84,22 +84,22 @@ pub fn split_at(
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
     let color = level.and_then(|level| match places()[level.0] {
-        Confinement::One(first) => Some(color(level, machine(parent), first)),
+        Confinement::One(first) => Some(color(level, node(parent), first)),
         Confinement::Several | Confinement::Unknown => None,
     });
     split(parent, color.unwrap_or(UNDEFINED), key, call)
 }
 
-fn machine(comm: &Comm) -> u32 {
+fn node(comm: &Comm) -> u32 {
     comm.process.node_of(comm.process.rank())
 }
 
 /// A colour that ranks have in common which name the same level and belong to the same resource.
-fn color(level: Level, machine: u32, first: u32) -> i32 {
+fn color(level: Level, node: u32, first: u32) -> i32 {
     const FIRST_BITS: u32 = (sys::cores::MOST_PROCESSORS - 1).count_ones();
     const LEVEL_SHIFT: u32 = 28;
     const _: () = assert!(LEVELS <= 1 << (31 - LEVEL_SHIFT));
-    let number = (level.0 as u32) << LEVEL_SHIFT | machine << FIRST_BITS | first;
+    let number = (level.0 as u32) << LEVEL_SHIFT | node << FIRST_BITS | first;
     number.cast_signed()
 }
 
@@ -126,10 +126,10 @@ pub fn split_unguided(
         split(parent, UNDEFINED, key, call)?;
         return Ok(None);
     }
-    let machine = u64::from(machine(parent)) << u32::BITS;
+    let node = u64::from(node(parent)) << u32::BITS;
     let own = places().map(|place| match place {
         _ if !takes_part => OUTSIDE,
-        Confinement::One(first) => machine | u64::from(first),
+        Confinement::One(first) => node | u64::from(first),
         Confinement::Several | Confinement::Unknown => NO_PLACE,
     });
     let mut all = block_on(parent.vci, call, coll::gather_words(parent.clone(), &own))?;
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(level(&[&free, &free]), None);
         assert_eq!(level(&[&same, &other]), Some(Level(4)));
         assert_eq!(level(&[&same, &same, &free]), Some(Level(4)));
-        assert_eq!(level(&[&same, &away, &other]), Some(Level::MACHINE));
+        assert_eq!(level(&[&same, &away, &other]), Some(Level::NODE));
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(Level::named(&Level(index).name()), Some(Level(index)));
             assert_eq!(Level::named(&format!("hwloc://{name}")), Some(Level(index)));
         }
-        assert_eq!(Level::named("mpi_shared_memory"), Some(Level::MACHINE));
+        assert_eq!(Level::named("mpi_shared_memory"), Some(Level::NODE));
         for unknown in ["", "hwloc://", "core", "org.example://Core"] {
             assert_eq!(Level::named(unknown), None);
         }
@@ -248,8 +248,8 @@ mod tests {
             let part = split_at(process.world(), thread, 0, "test").unwrap();
             assert_eq!(part.is_none(), many);
             assert!(report().contains(&("hwloc://PU".to_owned(), !many)));
-            let machine = split_at(process.world(), Some(Level::MACHINE), -1, "test").unwrap();
-            assert_eq!(machine.unwrap().size(), 3);
+            let node = split_at(process.world(), Some(Level::NODE), -1, "test").unwrap();
+            assert_eq!(node.unwrap().size(), 3);
             assert!(
                 split_at(process.world(), None, 0, "test")
                     .unwrap()

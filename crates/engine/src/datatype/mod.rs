@@ -31,7 +31,7 @@ pub use memory::Memory;
 pub use object::Datatype;
 pub use predefined::{Category, Number, Predefined, Shape};
 pub use sequence::Typed;
-pub(crate) use sequence::{Heading, Types};
+pub(crate) use sequence::{SentSignature, Types};
 pub use signature::Signature;
 pub use typed::checks_types;
 pub(crate) use typed::{is_signing, start_checking, start_signing};

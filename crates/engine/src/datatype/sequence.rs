@@ -5,7 +5,7 @@
 //! parts with their [`Signature`]s, so that the signature of a message, and of any beginning of one, follows from those of its
 //! parts.
 //!
-//! A message's [`Heading`] travels right before it: hash, number of basic elements, and how the sender calls its type.
+//! A message's [`SentSignature`] travels right before it: hash, number of basic elements, and how the sender calls its type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -164,7 +164,7 @@ impl Typed {
 pub(crate) struct Types {
     typed: Typed,
     count: u64,
-    /// Whether the heading of the message that is being sent is on its way.
+    /// Whether the signature of the message that is being sent is on its way.
     pub(crate) is_announced: bool,
 }
 
@@ -183,7 +183,7 @@ impl Types {
     }
 
     /// What travels before the message.
-    pub(crate) fn heading(&self) -> Heading {
+    pub(crate) fn signature(&self) -> SentSignature {
         let sequence = &self.typed.sequence;
         let mut name = [0u8; NAME_WORDS * 8];
         let bytes = self.typed.name.as_bytes();
@@ -199,24 +199,24 @@ impl Types {
                 .rev()
                 .fold(0, |word, &byte| word << 8 | u64::from(byte));
         }
-        Heading {
+        SentSignature {
             count: self.count,
             words,
         }
     }
 
     /// What is wrong with a message from `peer` for this receive; `None` if it matches.
-    pub(crate) fn mismatch(&self, heading: &Heading, peer: u32) -> Option<String> {
-        let (mine, elements) = (&self.typed.sequence, heading.words[1]);
-        if mine.is_opaque || heading.words[0] >> 63 == 1 || elements == 0 {
+    pub(crate) fn mismatch(&self, signature: &SentSignature, peer: u32) -> Option<String> {
+        let (mine, elements) = (&self.typed.sequence, signature.words[1]);
+        if mine.is_opaque || signature.words[0] >> 63 == 1 || elements == 0 {
             return None;
         }
         let fits = elements <= mine.elements.saturating_mul(self.count);
-        if fits && mine.beginning(elements).to_word() == heading.words[0] {
+        if fits && mine.beginning(elements).to_word() == signature.words[0] {
             return None;
         }
         Some(format!(
-            "rank {peer} of MPI_COMM_WORLD sent {heading}, which does not match the receive's {} x {}: {}",
+            "rank {peer} of MPI_COMM_WORLD sent {signature}, which does not match the receive's {} x {}: {}",
             self.count,
             self.typed.name,
             if fits {
@@ -232,14 +232,14 @@ const NAME_WORDS: usize = 4;
 
 /// What travels before a message whose types are checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heading {
+pub(crate) struct SentSignature {
     /// Elements of the sender's datatype.
     pub(crate) count: u64,
     /// Signature (the top bit says that there is MPI_PACKED), basic elements, name.
     pub(crate) words: [u64; 6],
 }
 
-impl fmt::Display for Heading {
+impl fmt::Display for SentSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.words[2..].iter().flat_map(|word| word.to_le_bytes());
         let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_name_the_sender_s_type_and_count() {
+    fn signatures_name_the_sender_s_type_and_count() {
         let typed = |code, name: &'static str| Typed {
             sequence: Sequence::basic(letter(code), name),
             name: name.into(),
@@ -328,7 +328,7 @@ mod tests {
         let int = typed(predefined::INT, "MPI_INT");
         let double = typed(predefined::DOUBLE, "MPI_DOUBLE");
         let packed = typed(predefined::PACKED, "MPI_PACKED");
-        let sent = |typed: &Typed, count| Types::new((typed, count)).heading();
+        let sent = |typed: &Typed, count| Types::new((typed, count)).signature();
         let receive = Types::new((&double, 10));
         assert_eq!(receive.mismatch(&sent(&double, 10), 3), None);
         assert_eq!(receive.mismatch(&sent(&double, 4), 3), None);

@@ -113,9 +113,9 @@ mod tests {
 
     /// Whether a message of `sent` elements may be received as `received` ones.
     fn matches(sent: (&Arc<Datatype>, usize), received: (&Arc<Datatype>, usize)) -> bool {
-        let heading = Types::new((sent.0.typed(), sent.1)).heading();
+        let signature = Types::new((sent.0.typed(), sent.1)).signature();
         let receive = Types::new((received.0.typed(), received.1));
-        receive.mismatch(&heading, 0).is_none()
+        receive.mismatch(&signature, 0).is_none()
     }
 
     #[test]

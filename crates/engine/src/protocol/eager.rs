@@ -233,9 +233,9 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
     let record = state.ops.record_mut(index);
     record.bytes = bytes;
     record.stamp_ms = stamp;
-    if let Some(heading) = state.heading.take() {
+    if let Some(signature) = state.signature.take() {
         let extra = &mut state.ops.op_mut(index).extra;
-        extra.get_or_insert_default().heading = Some(heading);
+        extra.get_or_insert_default().signature = Some(signature);
     }
     state.ops.op_mut(index).owner = std::ptr::null();
     state.unexpected.push(&mut state.ops, index, key);
@@ -503,7 +503,7 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
     let op = state.ops.op(message);
     let (role, sender, inline) = (op.role(), op.remote, op.inline);
     if let Some(extra) = state.ops.op_mut(message).extra.as_mut() {
-        state.heading = extra.heading.take();
+        state.signature = extra.signature.take();
     }
     match role {
         Role::Short => deliver(state, receive, key, inline.as_ptr().cast(), bytes),

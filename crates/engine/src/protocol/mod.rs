@@ -5,7 +5,7 @@
 //! |---|---|
 //! | up to 48 bytes | SHORT: header and data in one cache line |
 //! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
-//! | with types to be checked | HEADING first, then as longer ones, however short |
+//! | with types to be checked | SIGNATURE first, then as longer ones, however short |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
 //! | the same where the way is idle | BEGUN and EARLY bring the first pieces unasked, CONTINUE asks for the others ([`early`]) |
 //!
@@ -31,7 +31,7 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
 
-use crate::datatype::Heading;
+use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::request::{Op, OpIndex, RequestId, flag};
 use crate::vci::link::Queued;
@@ -63,8 +63,8 @@ pub(crate) mod cell {
     pub(crate) const DONE: u8 = 5;
     /// The next piece of an EAGER message: words = position, bytes, ticks.
     pub(crate) const MORE: u8 = 6;
-    /// What the next EAGER or REQUEST consists of, where that is checked: words of a `Heading`, its count in the match word.
-    pub(crate) const HEADING: u8 = 7;
+    /// What the next EAGER or REQUEST consists of, where that is checked: words of a `SentSignature`, its count in the match word.
+    pub(crate) const SIGNATURE: u8 = 7;
     /// The sender wants to cancel a message: words = sender's id.
     pub(crate) const RECALL: u8 = 8;
     /// The receiver has forgotten a message that nobody had taken: words = sender's id.
@@ -78,7 +78,7 @@ pub(crate) mod cell {
     pub(crate) const CONTINUE: u8 = 12;
 }
 
-/// Auxiliary bits of a cell whose message has a heading.
+/// Auxiliary bits of a cell whose message has a signature.
 const TYPED: u16 = 1;
 
 /// The auxiliary bits of a send's first cell.
@@ -138,7 +138,7 @@ fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handl
     arrived_other(state, index, arrival)
 }
 
-/// Whether a cell may hold a whole message without a heading.
+/// Whether a cell may hold a whole message without a signature.
 #[inline(always)]
 fn is_plain(arrival: Arrival) -> bool {
     arrival.kind() == cell::EAGER && arrival.aux() == 0
@@ -157,7 +157,7 @@ fn consume(state: &mut VciState, index: usize) {
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     let is_typed = arrival.aux() == TYPED;
     if is_typed {
-        state.heading = state.incoming[index].heading.take();
+        state.signature = state.incoming[index].signature.take();
     }
     let handled = match arrival.kind() {
         cell::EAGER => eager::arrived_eager(state, index),
@@ -169,7 +169,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         cell::EARLY => early::arrived_early(state, index),
         cell::PIECE => rendezvous::arrived_piece(state, index),
         cell::DONE => rendezvous::arrived_done(state, index),
-        cell::HEADING => arrived_heading(state, index),
+        cell::SIGNATURE => arrived_signature(state, index),
         cell::RECALL => cancel::arrived_recall(state, index),
         cell::RECALLED => cancel::arrived_recalled(state, index),
         other => {
@@ -180,8 +180,8 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     };
     if is_typed {
         // Whoever took the message took it; a message that has to wait comes again.
-        let heading = state.heading.take();
-        state.incoming[index].heading = heading.filter(|_| !handled);
+        let signature = state.signature.take();
+        state.incoming[index].signature = signature.filter(|_| !handled);
     }
     if handled {
         consume(state, index);
@@ -197,10 +197,10 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     }
 }
 
-/// Handles a HEADING cell.
-fn arrived_heading(state: &mut VciState, index: usize) -> bool {
+/// Handles a SIGNATURE cell.
+fn arrived_signature(state: &mut VciState, index: usize) -> bool {
     let incoming = &mut state.incoming[index];
-    incoming.heading = Some(Box::new(Heading {
+    incoming.signature = Some(Box::new(SentSignature {
         count: incoming.ring.match_word(),
         words: std::array::from_fn(|word| incoming.ring.word(word)),
     }));
@@ -215,13 +215,13 @@ fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
             .as_mut()?
             .types
             .as_mut()
-            .map(|types| (types.heading(), types.is_announced))
+            .map(|types| (types.signature(), types.is_announced))
     };
-    let Some((heading, false)) = types(state.ops.op_mut(index)) else {
+    let Some((signature, false)) = types(state.ops.op_mut(index)) else {
         return true;
     };
     let sender = &mut state.links[peer as usize].sender;
-    if !sender.put_words(cell::HEADING, 0, heading.count, &heading.words) {
+    if !sender.put_words(cell::SIGNATURE, 0, signature.count, &signature.words) {
         return false;
     }
     state.count_other_cell_sent();
@@ -229,7 +229,7 @@ fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
     true
 }
 
-/// Notes whether the heading of a send is on its way.
+/// Notes whether the signature of a send is on its way.
 fn mark_announced(op: &mut Op, is_announced: bool) {
     if let Some(types) = op.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
         types.is_announced = is_announced;
@@ -240,10 +240,10 @@ fn mark_announced(op: &mut Op, is_announced: bool) {
 #[cold]
 #[inline(never)]
 fn check_types(state: &mut VciState, receive: OpIndex, peer: u32) {
-    let heading = state.heading.take();
+    let signature = state.signature.take();
     let op = state.ops.op_mut(receive);
     let extra = op.extra.get_or_insert_default();
-    let mismatch = heading.and_then(|heading| extra.types.as_ref()?.mismatch(&heading, peer));
+    let mismatch = signature.and_then(|signature| extra.types.as_ref()?.mismatch(&signature, peer));
     if let Some(text) = mismatch
         && op.error == 0
     {
@@ -266,7 +266,7 @@ pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, byt
             format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
     }
     let fitting = op.record.bytes as usize;
-    if state.heading.is_some() {
+    if state.signature.is_some() {
         check_types(state, receive, key.peer);
     }
     fitting

@@ -22,7 +22,7 @@ use super::owner::Owner;
 use super::plan::{Boxed, ShortPlan, Start};
 use super::status::Status;
 use crate::call::CallName;
-use crate::datatype::{Heading, Types};
+use crate::datatype::{SentSignature, Types};
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -139,7 +139,7 @@ pub(crate) mod flag {
     pub(crate) const WILD: u8 = 32;
     /// A buffered send: its bytes are a copy that the operation owns.
     pub(crate) const BUFFERED: u8 = 64;
-    /// Its basic types are checked: a heading travels before the message.
+    /// Its basic types are checked: a signature travels before the message.
     pub(crate) const TYPED: u8 = 128;
 }
 
@@ -192,7 +192,7 @@ pub(crate) struct Extra {
     /// What a send or a receive consists of, where that is checked.
     pub(crate) types: Option<Types>,
     /// What an unexpected message consists of, where that is checked.
-    pub(crate) heading: Option<Box<Heading>>,
+    pub(crate) signature: Option<Box<SentSignature>>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
     /// What a persistent receive was created with: match word and peer, wildcards included, and capacity.

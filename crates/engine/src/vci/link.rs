@@ -15,7 +15,7 @@ use fabric::segment::Segment;
 use sys::memory;
 use sys::sync::{AtomicU32, Ordering};
 
-use crate::datatype::Heading;
+use crate::datatype::SentSignature;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::request::OpIndex;
 
@@ -191,7 +191,7 @@ pub(crate) struct Incoming {
     /// The message whose pieces are arriving.
     pub(crate) arriving: Option<Arriving>,
     /// What the next message consists of, where that is checked.
-    pub(crate) heading: Option<Box<Heading>>,
+    pub(crate) signature: Option<Box<SentSignature>>,
 }
 
 /// A message of which some pieces have arrived.
@@ -239,7 +239,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             short_bytes: 0,
             early: 0,
             arriving: None,
-            heading: None,
+            signature: None,
         });
     }
     Ok(count)

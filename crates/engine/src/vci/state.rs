@@ -12,7 +12,7 @@ use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::{PostedQueue, UnexpectedQueue};
 use super::spare::Spare;
 use super::ways::Ways;
-use crate::datatype::Heading;
+use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::request::{OpIndex, Operations, RequestId, flag};
 use crate::settings::Settings;
@@ -48,7 +48,7 @@ pub(crate) struct VciState {
     /// What happened, counter by counter, but for what links and rings know.
     pub(super) counts: Counts,
     /// What the message that is being handled consists of, where that is checked.
-    pub(crate) heading: Option<Box<Heading>>,
+    pub(crate) signature: Option<Box<SentSignature>>,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
@@ -105,7 +105,7 @@ impl VciState {
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),
-            heading: None,
+            signature: None,
             fault: None,
             node,
         })
