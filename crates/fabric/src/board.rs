@@ -89,30 +89,33 @@ pub mod kind {
 }
 
 /// The job as all its processes on this node see it. One page at offset 0.
+///
+/// The fields that are not atomic are written when the segment is created and read once, by
+/// [`Segment::attach`](crate::segment::Segment::attach), which keeps a checked copy of them.
 #[repr(C, align(4096))]
 pub struct JobHeader {
     /// [`MAGIC`].
-    pub magic: u64,
+    pub(crate) magic: u64,
     /// Ranks on this node, and so boards.
-    pub local_ranks: u32,
+    pub(crate) local_ranks: u32,
     /// Ranks in the job.
-    pub job_ranks: u32,
+    pub(crate) job_ranks: u32,
     /// Process id of the launcher; 0 for a singleton.
-    pub launcher_pid: u32,
+    pub(crate) launcher_pid: u32,
     /// Processor cores that the ranks may use on this node.
-    pub cores: u32,
+    pub(crate) cores: u32,
     /// Bytes of the memory file (sparse: untouched pages cost nothing).
-    pub segment_bytes: u64,
+    pub(crate) segment_bytes: u64,
     /// Offset of the ring directory.
-    pub directory_offset: u64,
+    pub(crate) directory_offset: u64,
     /// Offset of the first heap byte.
-    pub heap_offset: u64,
+    pub(crate) heap_offset: u64,
     /// Identity of the job, random.
-    pub job_id: u64,
+    pub(crate) job_id: u64,
     /// Cells of a ring (power of two).
-    pub ring_cells: u32,
+    pub(crate) ring_cells: u32,
     /// Bytes of a ring's payload area (power of two).
-    pub ring_payload_bytes: u32,
+    pub(crate) ring_payload_bytes: u32,
     /// 1 when a sender must fence between publishing a cell and reading `asleep` (no membarrier on this kernel).
     pub sender_fences: AtomicU32,
     /// Threads of all ranks that sleep on their doorbells or are about to.

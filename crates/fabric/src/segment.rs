@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node segment: one sparse memory file that all ranks of a node map whole.
+//! The node segment: one sparse memory file that all ranks of a node map.
 //!
 //! The launcher creates it before it starts the ranks, so that a local job needs no exchange: a rank maps the file and is
 //! ready. The file is as large as the machine's memory but holds only the pages that were touched, so there is no
 //! growing, no second file and no dependence on the size of `/dev/shm`; it has no name, so nothing is left behind. Where address
 //! space is limited (`ulimit -v`), it takes a quarter of that; where files are (`ulimit -f`), it is as long as they may be.
+//!
+//! Each rank reserves addresses for the whole file, and gives itself access to the parts that it uses.
+//! All words in the segment are writable for every rank, so no rank relies on any of them: the
+//! header is checked once and copied ([`Job`]), and offsets become addresses in [`Segment::address`].
 //!
 //! Invariant: offsets below `heap_top` are owned by whoever allocated them; `heap_top` only grows. A process that dies
 //! between an allocation and its use leaks pages it never touched, which cost nothing.
@@ -12,11 +16,14 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use crate::board::{BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard};
+use sys::reservation::Reservation;
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 use sys::{limits, memory, random};
 
@@ -26,6 +33,14 @@ const MIN_SEGMENT_BYTES: u64 = 1 << 30;
 const LEAST_SEGMENT_BYTES: u64 = 32 << 20;
 /// Payload areas of all rings of a node together stay below this many bytes.
 const ALL_RINGS_BYTES: u64 = 64 << 20;
+/// Ranks of one node at most.
+const MOST_LOCAL_RANKS: u32 = 1 << 16;
+/// Cells that a ring may have.
+const RING_CELLS: RangeInclusive<u32> = 8..=1 << 16;
+/// Bytes that the payload area of a ring may have.
+const RING_PAYLOAD_BYTES: RangeInclusive<u32> = 4 << 10..=16 << 20;
+/// A rank makes this much of the segment accessible at once.
+const PART_BYTES: usize = 16 << 20;
 const SEGMENT_NAME: &CStr = c"rankpoint-node";
 
 /// What the creator of a segment knows about the job.
@@ -79,51 +94,42 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let mut header = vec![0u8; PAGE_BYTES];
     let mut put =
         |offset: usize, bytes: &[u8]| header[offset..offset + bytes.len()].copy_from_slice(bytes);
-    put(std::mem::offset_of!(JobHeader, magic), &MAGIC.to_ne_bytes());
+    put(offset_of!(JobHeader, magic), &MAGIC.to_ne_bytes());
     put(
-        std::mem::offset_of!(JobHeader, local_ranks),
+        offset_of!(JobHeader, local_ranks),
         &plan.local_ranks.to_ne_bytes(),
     );
     put(
-        std::mem::offset_of!(JobHeader, job_ranks),
+        offset_of!(JobHeader, job_ranks),
         &plan.job_ranks.to_ne_bytes(),
     );
     put(
-        std::mem::offset_of!(JobHeader, launcher_pid),
+        offset_of!(JobHeader, launcher_pid),
         &plan.launcher_pid.to_ne_bytes(),
     );
+    put(offset_of!(JobHeader, cores), &plan.cores.to_ne_bytes());
     put(
-        std::mem::offset_of!(JobHeader, cores),
-        &plan.cores.to_ne_bytes(),
-    );
-    put(
-        std::mem::offset_of!(JobHeader, segment_bytes),
+        offset_of!(JobHeader, segment_bytes),
         &segment_bytes.to_ne_bytes(),
     );
     put(
-        std::mem::offset_of!(JobHeader, directory_offset),
+        offset_of!(JobHeader, directory_offset),
         &directory_offset.to_ne_bytes(),
     );
     put(
-        std::mem::offset_of!(JobHeader, heap_offset),
+        offset_of!(JobHeader, heap_offset),
         &heap_offset.to_ne_bytes(),
     );
     put(
-        std::mem::offset_of!(JobHeader, job_id),
+        offset_of!(JobHeader, job_id),
         &random::random_word()?.to_ne_bytes(),
     );
+    put(offset_of!(JobHeader, ring_cells), &ring_cells.to_ne_bytes());
     put(
-        std::mem::offset_of!(JobHeader, ring_cells),
-        &ring_cells.to_ne_bytes(),
-    );
-    put(
-        std::mem::offset_of!(JobHeader, ring_payload_bytes),
+        offset_of!(JobHeader, ring_payload_bytes),
         &ring_payload_bytes.to_ne_bytes(),
     );
-    put(
-        std::mem::offset_of!(JobHeader, heap_top),
-        &heap_offset.to_ne_bytes(),
-    );
+    put(offset_of!(JobHeader, heap_top), &heap_offset.to_ne_bytes());
     file.write_all_at(&header, 0)?;
     Ok(file.into())
 }
@@ -136,10 +142,78 @@ fn heap_of(plan: &SegmentPlan) -> (u64, u64) {
     (heap_offset, directory_offset)
 }
 
+/// What the creator of a segment wrote into its header, checked and copied when the segment was
+/// attached: the header itself is writable for every rank of the node.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Ranks on this node, and so boards.
+    pub local_ranks: u32,
+    /// Ranks in the job.
+    pub job_ranks: u32,
+    /// Process id of the launcher; 0 for a singleton.
+    pub launcher_pid: u32,
+    /// Processor cores that the ranks may use on this node.
+    pub cores: u32,
+    /// Identity of the job, random.
+    pub id: u64,
+    /// Cells of a ring (power of two).
+    pub ring_cells: u32,
+    /// Bytes of a ring's payload area (power of two).
+    pub ring_payload_bytes: u32,
+    /// Offset of the first heap byte.
+    pub heap_offset: u64,
+    directory_offset: u64,
+}
+
+impl Job {
+    /// Reads the header of a segment of `bytes` bytes; `None` when it contradicts itself.
+    fn read(file: &File, bytes: usize) -> io::Result<Option<Self>> {
+        let mut header = [0u8; PAGE_BYTES];
+        file.read_exact_at(&mut header, 0)?;
+        let word32 = |offset: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&header[offset..offset + 4]);
+            u32::from_ne_bytes(word)
+        };
+        let word64 = |offset: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&header[offset..offset + 8]);
+            u64::from_ne_bytes(word)
+        };
+        let job = Self {
+            local_ranks: word32(offset_of!(JobHeader, local_ranks)),
+            job_ranks: word32(offset_of!(JobHeader, job_ranks)),
+            launcher_pid: word32(offset_of!(JobHeader, launcher_pid)),
+            cores: word32(offset_of!(JobHeader, cores)),
+            id: word64(offset_of!(JobHeader, job_id)),
+            ring_cells: word32(offset_of!(JobHeader, ring_cells)),
+            ring_payload_bytes: word32(offset_of!(JobHeader, ring_payload_bytes)),
+            heap_offset: word64(offset_of!(JobHeader, heap_offset)),
+            directory_offset: word64(offset_of!(JobHeader, directory_offset)),
+        };
+        let plan = SegmentPlan {
+            local_ranks: job.local_ranks,
+            job_ranks: job.job_ranks,
+            cores: job.cores,
+            launcher_pid: job.launcher_pid,
+        };
+        let is_consistent = (1..=MOST_LOCAL_RANKS).contains(&job.local_ranks)
+            && job.job_ranks >= job.local_ranks
+            && word64(offset_of!(JobHeader, segment_bytes)) == bytes as u64
+            && heap_of(&plan) == (job.heap_offset, job.directory_offset)
+            && job.heap_offset <= bytes as u64
+            && job.ring_cells.is_power_of_two()
+            && RING_CELLS.contains(&job.ring_cells)
+            && job.ring_payload_bytes.is_power_of_two()
+            && RING_PAYLOAD_BYTES.contains(&job.ring_payload_bytes);
+        Ok(is_consistent.then_some(job))
+    }
+}
+
 /// A node segment mapped into this process.
 pub struct Segment {
-    base: NonNull<u8>,
-    bytes: usize,
+    memory: Reservation,
+    job: Job,
     header: NonNull<JobHeader>,
     _file: OwnedFd,
 }
@@ -150,7 +224,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Maps a segment that [`create`] made.
+    /// Maps a segment that [`create`] made. Only its header and boards are accessible at first;
+    /// [`Self::address`] opens the rest where it is used.
     ///
     /// # Errors
     /// When the file is no segment of this version, is truncated, or cannot be mapped.
@@ -158,41 +233,40 @@ impl Segment {
         let file = File::from(fd);
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         let mut magic = [0u8; 8];
-        file.read_exact_at(&mut magic, 0)?;
-        if u64::from_ne_bytes(magic) != MAGIC || bytes < 2 * PAGE_BYTES {
+        if bytes >= 2 * PAGE_BYTES {
+            file.read_exact_at(&mut magic, 0)?;
+        }
+        if u64::from_ne_bytes(magic) != MAGIC {
             return Err(io::Error::other(
                 "the inherited descriptor is no Rankpoint node segment of this version",
             ));
         }
+        let job = Job::read(&file, bytes)?
+            .ok_or_else(|| io::Error::other("the node segment's header contradicts itself"))?;
         let fd = OwnedFd::from(file);
-        let base = memory::map_shared(fd.as_fd(), bytes)?;
-        let segment = Self {
-            base,
-            bytes,
-            header: base.cast(),
+        let memory = Reservation::of_file(fd.as_fd(), bytes, PART_BYTES)?;
+        let header = usize::try_from(job.heap_offset)
+            .ok()
+            .and_then(|bytes| memory.open(0, bytes))
+            .ok_or_else(|| io::Error::other("the node segment's header cannot be mapped"))?;
+        Ok(Self {
+            memory,
+            job,
+            header: header.cast(),
             _file: fd,
-        };
-        let header = segment.header();
-        let ranks = u64::from(header.local_ranks);
-        let fits = header.segment_bytes == bytes as u64
-            && header.directory_offset == BOARDS_OFFSET + ranks * PAGE_BYTES as u64
-            && header.heap_offset >= header.directory_offset + ranks * ranks * 8
-            && header.heap_offset <= header.segment_bytes
-            && header.ring_cells.is_power_of_two()
-            && header.ring_payload_bytes.is_power_of_two();
-        if fits {
-            Ok(segment)
-        } else {
-            Err(io::Error::other(
-                "the node segment's header contradicts itself",
-            ))
-        }
+        })
     }
 
-    /// The job's header.
+    /// The job, as the creator of the segment described it.
+    pub const fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The words of the header that change while the job runs. Any rank may have written anything
+    /// there.
     pub fn header(&self) -> &JobHeader {
-        // SAFETY: the mapping is at least two pages long (attach) and lives as long as `self`; the header's plain fields
-        // were written before any rank started, the others are atomics.
+        // SAFETY: `attach` opened the header, which lives as long as `self`; nothing reads its
+        // fields but the atomic ones.
         unsafe { self.header.as_ref() }
     }
 
@@ -202,13 +276,14 @@ impl Segment {
     /// When `rank` is not below the number of local ranks.
     pub fn board(&self, rank: u32) -> &RankBoard {
         assert!(
-            rank < self.header().local_ranks,
+            rank < self.job.local_ranks,
             "board {rank} of {}",
-            self.header().local_ranks
+            self.job.local_ranks
         );
         let offset = BOARDS_OFFSET as usize + rank as usize * PAGE_BYTES;
-        // SAFETY: inside the mapping by the assertion and attach's check of the header; page-aligned; all atomics.
-        unsafe { self.base.add(offset).cast().as_ref() }
+        // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
+        // page-aligned; all atomics.
+        unsafe { self.memory.base().add(offset).cast().as_ref() }
     }
 
     /// The directory entry of the ring from local rank `source` to local rank `target`: its offset, or 0.
@@ -216,15 +291,16 @@ impl Segment {
     /// # Panics
     /// When a rank is not below the number of local ranks.
     pub fn directory(&self, source: u32, target: u32) -> &AtomicU64 {
-        let ranks = self.header().local_ranks;
+        let ranks = self.job.local_ranks;
         assert!(
             source < ranks && target < ranks,
             "ring {source} -> {target} of {ranks} ranks"
         );
         let index = target as usize * ranks as usize + source as usize;
-        let offset = self.header().directory_offset as usize + index * 8;
-        // SAFETY: inside the mapping by the assertion and attach's check of the header; 8-aligned; atomic.
-        unsafe { self.base.add(offset).cast().as_ref() }
+        let offset = self.job.directory_offset as usize + index * 8;
+        // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
+        // 8-aligned; atomic.
+        unsafe { self.memory.base().add(offset).cast().as_ref() }
     }
 
     /// Takes `bytes` of never-used, zeroed heap, page-aligned.
@@ -232,28 +308,34 @@ impl Segment {
     /// # Errors
     /// When the segment is full.
     pub fn allocate(&self, bytes: u64) -> io::Result<u64> {
-        let bytes = bytes.next_multiple_of(PAGE_BYTES as u64);
-        let top = &self.header().heap_top;
-        let limit = self.bytes as u64;
+        let page = PAGE_BYTES as u64;
+        let limit = self.memory.len() as u64;
         // Relaxed: the range becomes visible to others only through a later release store of its offset.
-        top.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |t| {
-            t.checked_add(bytes).filter(|&end| end <= limit)
-        })
-        .map_err(|used| {
+        let taken =
+            self.header()
+                .heap_top
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |top| {
+                    let bytes = bytes.checked_next_multiple_of(page)?;
+                    let end = top.checked_add(bytes)?;
+                    let is_heap = top >= self.job.heap_offset && top.is_multiple_of(page);
+                    (is_heap && end <= limit).then_some(end)
+                });
+        taken.map_err(|used| {
             io::Error::other(format!(
-                "the node segment is full ({used} of {limit} bytes used)"
+                "the node segment has no {bytes} bytes left ({used} of {limit} used)"
             ))
         })
     }
 
-    /// As [`Self::allocate`], for what makes things faster but is not necessary: at least half of the segment is left for the rest.
+    /// As [`Self::allocate`], for memory that makes things faster but is not necessary: at least half
+    /// of the segment is left for the rest.
     ///
     /// # Errors
     /// When more than half of the segment would be used.
     pub fn allocate_spare(&self, bytes: u64) -> io::Result<u64> {
-        // Relaxed: what others take meanwhile matters little.
+        // Relaxed: concurrent allocations may exceed the half a little.
         let used = self.header().heap_top.load(Ordering::Relaxed);
-        if used.saturating_add(bytes) > self.bytes as u64 / 2 {
+        if used.saturating_add(bytes) > self.memory.len() as u64 / 2 {
             return Err(io::Error::other(
                 "half of the node segment is left for what is necessary",
             ));
@@ -261,17 +343,22 @@ impl Segment {
         self.allocate(bytes)
     }
 
-    /// The address of `bytes` bytes at `offset`, if they lie inside the segment.
+    /// The address of `bytes` bytes at `offset`, made accessible; `None` when they do not lie inside
+    /// the part of the segment that has been allocated.
     pub fn address(&self, offset: u64, bytes: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(bytes)?;
-        // SAFETY: `offset` is inside the mapping by the comparison.
-        (end <= self.bytes as u64).then(|| unsafe { self.base.add(offset as usize) })
+        // Relaxed: whoever learnt the offset from a release store also sees the allocation before it.
+        if end > self.header().heap_top.load(Ordering::Relaxed) {
+            return None;
+        }
+        let offset = usize::try_from(offset).ok()?;
+        self.memory.open(offset, usize::try_from(bytes).ok()?)
     }
 
     /// The offset of `address` when the `bytes` bytes there lie inside the segment.
     pub fn offset_of(&self, address: *const u8, bytes: usize) -> Option<u64> {
-        let offset = (address as usize).checked_sub(self.base.as_ptr() as usize)?;
-        (offset.checked_add(bytes)? <= self.bytes).then_some(offset as u64)
+        let offset = (address as usize).checked_sub(self.memory.base().as_ptr() as usize)?;
+        (offset.checked_add(bytes)? <= self.memory.len()).then_some(offset as u64)
     }
 
     /// Whether senders must fence before they look at a doorbell, because some rank cannot use membarrier.
@@ -280,9 +367,92 @@ impl Segment {
     }
 }
 
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: `base` and `bytes` come from `map_shared`; borrows of the segment have ended.
-        unsafe { memory::unmap(self.base, self.bytes) };
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: SegmentPlan = SegmentPlan {
+        local_ranks: 3,
+        job_ranks: 5,
+        cores: 2,
+        launcher_pid: 7,
+    };
+
+    fn create_small() -> File {
+        File::from(create_with(&PLAN, 1 << 20).unwrap())
+    }
+
+    fn attach(file: &File) -> io::Result<Segment> {
+        Segment::attach(file.try_clone().unwrap().into())
+    }
+
+    #[test]
+    fn no_rank_can_change_the_length_of_the_file() {
+        let file = create_small();
+        let bytes = file.metadata().unwrap().len();
+        for length in [0, 4096, bytes - 1, bytes + 1] {
+            assert!(file.set_len(length).is_err(), "{length}");
+        }
+        assert_eq!(file.metadata().unwrap().len(), bytes);
+    }
+
+    #[test]
+    fn a_garbled_header_is_refused_or_harmless() {
+        let mut seed = random::random_word().unwrap() | 1;
+        println!("seed {seed}");
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let mut accepted = 0;
+        for round in 0..500 {
+            let file = create_small();
+            for _ in 0..1 + round % 3 {
+                let (value, offset) = (next(), next() % 256);
+                let bytes = value.to_ne_bytes();
+                let count = [1, 2, 4, 8][(next() % 4) as usize];
+                file.write_all_at(&bytes[..count], offset).unwrap();
+            }
+            let Ok(segment) = attach(&file) else { continue };
+            accepted += 1;
+            for rank in 0..segment.job().local_ranks {
+                segment.board(rank).asleep.load(Ordering::Relaxed);
+            }
+            for bytes in [1, 1 << 16, u64::MAX, next()] {
+                if let Ok(offset) = segment.allocate(bytes) {
+                    assert!(offset >= segment.job().heap_offset);
+                    assert!(segment.address(offset, bytes).is_some());
+                }
+                let _ = segment.allocate_spare(bytes);
+                let _ = segment.address(next(), bytes);
+            }
+        }
+        assert!(accepted > 0);
+    }
+
+    #[test]
+    fn a_running_job_keeps_the_sizes_of_its_start() {
+        let file = create_small();
+        let segment = attach(&file).unwrap();
+        file.write_all_at(&[0xff; PAGE_BYTES], 0).unwrap();
+        let job = segment.job();
+        assert_eq!((job.local_ranks, job.job_ranks, job.cores), (3, 5, 2));
+        assert_eq!(segment.board(2).pid.load(Ordering::Relaxed), 0);
+        assert!(segment.allocate(1).is_err() && segment.allocate_spare(1).is_err());
+        assert!(segment.address(u64::MAX, 1).is_none());
+    }
+
+    #[test]
+    fn addresses_lead_to_allocated_memory_only() {
+        let segment = attach(&create_small()).unwrap();
+        let offset = segment.allocate(5000).unwrap();
+        assert!(segment.address(offset, 8192).is_some());
+        assert!(segment.address(offset, 8193).is_none());
+        assert!(segment.address(offset + 8192, 1).is_none());
+        let base = segment.address(offset, 5000).unwrap();
+        assert_eq!(segment.offset_of(base.as_ptr(), 5000), Some(offset));
+        assert!(segment.allocate(1 << 20).is_err());
     }
 }

@@ -5,6 +5,8 @@
 //! | module | what it wraps |
 //! |---|---|
 //! | [`memory`] | anonymous memory files, mappings, sizes of memory and caches |
+//! | [`reservation`] | memory files of which only the parts in use are accessible |
+//! | [`leaks`] | mappings that leak checkers should search for pointers |
 //! | [`limits`] | `ulimit` |
 //! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
 //! | [`topology`] | which processors share caches, NUMA nodes and packages |
@@ -23,9 +25,11 @@ pub mod clock;
 pub mod cma;
 pub mod cores;
 pub mod futex;
+pub mod leaks;
 pub mod limits;
 pub mod memory;
 pub mod random;
+pub mod reservation;
 pub mod signals;
 pub mod spawn;
 pub mod spin;

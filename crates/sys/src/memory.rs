@@ -9,7 +9,8 @@ use std::ptr::NonNull;
 
 use crate::limits::file_size_limit;
 
-/// A new anonymous memory file of so many bytes that is closed on exec.
+/// A new anonymous memory file of so many bytes that is closed on exec. Its length is sealed: a
+/// process that could shorten it would end all others that map it (SIGBUS).
 pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     // A file that is too long does not only fail: the kernel sends SIGXFSZ.
     if let Some(limit) = file_size_limit().filter(|&limit| limit < bytes) {
@@ -18,13 +19,19 @@ pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
         )));
     }
     // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    let fd =
+        unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call above returned this descriptor to us alone.
     let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     file.set_len(bytes)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: the call takes numbers only.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(file.into())
 }
 
@@ -56,18 +63,55 @@ pub fn inherited_file(fd: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Maps `bytes` of a file shared, readable and writable, without reserving memory.
-pub fn map_shared(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
-    map(bytes, libc::MAP_SHARED, fd.as_raw_fd())
+/// Maps `bytes` of a file shared, without access rights and memory, and keeps them out of core dumps.
+pub(crate) fn reserve_shared(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    let base = map(bytes, libc::PROT_NONE, libc::MAP_SHARED, fd.as_raw_fd())?;
+    // SAFETY: the range is the mapping made above. Kernels that refuse only write longer core dumps.
+    let _ = unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
+    Ok(base)
+}
+
+/// Makes pages of a mapping readable and writable.
+///
+/// # Safety
+/// The range is page-aligned and inside one mapping of the caller, who alone decides about its
+/// access rights.
+pub(crate) unsafe fn make_accessible(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the range belongs to the caller (`# Safety`), and more rights invalidate no reference.
+    match unsafe { libc::mprotect(base.as_ptr().cast(), bytes, protection) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Includes pages of a mapping in core dumps, or leaves them out. A kernel that refuses changes
+/// nothing.
+///
+/// # Safety
+/// The range is page-aligned and inside one mapping of the caller.
+pub unsafe fn set_dumped(base: NonNull<u8>, bytes: usize, dumped: bool) {
+    let advice = if dumped {
+        libc::MADV_DODUMP
+    } else {
+        libc::MADV_DONTDUMP
+    };
+    // SAFETY: the range belongs to the caller (`# Safety`); the advice changes no contents.
+    let _ = unsafe { libc::madvise(base.as_ptr().cast(), bytes, advice) };
 }
 
 /// Reserves `bytes` of zeroed private memory; pages cost nothing until they are touched.
 pub fn map_private(bytes: usize) -> io::Result<NonNull<u8>> {
-    map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    map(
+        bytes,
+        protection,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        -1,
+    )
 }
 
-fn map(bytes: usize, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
+fn map(bytes: usize, protection: i32, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no existing memory.
     let base = unsafe {
         libc::mmap(
@@ -90,10 +134,10 @@ fn map(bytes: usize, flags: i32, fd: i32) -> io::Result<NonNull<u8>> {
     NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
 }
 
-/// Undoes [`map_shared`] or [`map_private`].
+/// Undoes a mapping.
 ///
 /// # Safety
-/// `base` and `bytes` come from one of them, and nothing refers to the memory any more.
+/// `base` and `bytes` come from a function of this module that maps, and nothing refers to the memory any more.
 pub unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise. The result can only tell of bad arguments, which the promise excludes.
     let _ = unsafe { libc::munmap(base.as_ptr().cast(), bytes) };

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::board::{JOB_VARIABLE, phase};
+use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
 use fabric::segment::{self, Segment, SegmentPlan};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
@@ -210,7 +210,7 @@ impl Process {
 
     /// Ranks on this node.
     pub fn local_ranks(&self) -> u32 {
-        self.segment.header().local_ranks
+        self.segment.job().local_ranks
     }
 
     /// The machine of a rank of the job, as collectives see it.
@@ -340,10 +340,13 @@ impl Process {
 
     /// Memory that every rank of the node can read directly; `None` when the segment is full.
     pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
-        let offset = self.segment.allocate(bytes.max(1) as u64).ok()?;
-        self.segment
-            .address(offset, bytes as u64)
-            .map(std::ptr::NonNull::as_ptr)
+        let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
+        let offset = self.segment.allocate(rounded as u64).ok()?;
+        let base = self.segment.address(offset, rounded as u64)?;
+        // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
+        // dumps, but the program's own data belong into them.
+        unsafe { memory::set_dumped(base, rounded, true) };
+        Some(base.as_ptr())
     }
 
     /// Gives back memory of [`Self::allocate_shared`]; false when it is none.
@@ -351,13 +354,16 @@ impl Process {
     /// # Safety
     /// `address` comes from `allocate_shared(bytes)` and nobody uses the memory any more.
     pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
-        let rounded = bytes.max(1).next_multiple_of(fabric::board::PAGE_BYTES);
+        let rounded = bytes.max(1).next_multiple_of(PAGE_BYTES);
         match (
             self.segment.offset_of(address, rounded),
             std::ptr::NonNull::new(address),
         ) {
             // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
-            (Some(_), Some(base)) => unsafe { memory::discard_shared(base, rounded) }.is_ok(),
+            (Some(_), Some(base)) => unsafe {
+                memory::set_dumped(base, rounded, false);
+                memory::discard_shared(base, rounded).is_ok()
+            },
             _ => false,
         }
     }

@@ -56,8 +56,8 @@ pub(super) struct Patience {
 
 impl WaitPolicy {
     pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Self {
-        let header = segment.header();
-        let crowded = header.local_ranks > header.cores;
+        let job = segment.job();
+        let crowded = job.local_ranks > job.cores;
         if !doorbell::prepare() {
             segment.sender_fences().store(1, Ordering::Relaxed);
         }
@@ -74,7 +74,7 @@ impl WaitPolicy {
             me,
             alone: if crowded { among_many } else { alone },
             crowded: among_many,
-            crowd: Crowd::new(header.cores, header.local_ranks),
+            crowd: Crowd::new(job.cores, job.local_ranks),
             short_polls: if crowded { 1 } else { polls::SHORT_POLLS },
             is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),

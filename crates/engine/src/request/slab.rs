@@ -15,6 +15,8 @@ use std::ptr::NonNull;
 
 use fabric::board::{OpRecord, RankBoard, kind};
 use layout::SharedLayout;
+use sys::leaks::Root;
+use sys::reservation::Reservation;
 use sys::sync::Ordering;
 use sys::{limits, memory};
 
@@ -41,6 +43,9 @@ pub(crate) const FIRST_INDEX: u32 = 4096;
 
 /// Entries that a rank has at least.
 const LEAST_CAPACITY: u32 = 1024;
+/// The slab becomes accessible in parts of this size, the first of which also covers the entries that
+/// are never used.
+const PART_BYTES: usize = 1 << 20;
 /// Top byte of a request id: tells requests from other handles.
 const REQUEST_TAG: u64 = 0x52 << 56;
 /// The same of requests whose operations were complete when they were made, and a byte of zeros, which the handles of communicators have
@@ -292,6 +297,10 @@ pub(crate) struct Operations {
     /// Entries that were ever used, which are the first ones.
     used: u32,
     board: NonNull<RankBoard>,
+    /// The entries point to boxes on the heap.
+    _root: Root,
+    /// The memory of all entries; those in use are accessible.
+    memory: Reservation,
     _file: OwnedFd,
 }
 
@@ -308,7 +317,8 @@ impl Operations {
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<Op>();
         let file = memory::memory_file(c"rankpoint-operations", bytes as u64)?;
-        let ops = memory::map_shared(file.as_fd(), bytes)?.cast::<Op>();
+        let memory = Reservation::of_file(file.as_fd(), bytes, PART_BYTES)?;
+        let ops = memory.base().cast::<Op>();
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
         let first = FIRST_INDEX as usize * size_of::<Op>();
@@ -327,6 +337,8 @@ impl Operations {
             capacity,
             used: 0,
             board,
+            _root: Root::new(memory.base(), bytes),
+            memory,
             _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
@@ -373,6 +385,11 @@ impl Operations {
             ));
         }
         let index = OpIndex(FIRST_INDEX + self.used);
+        let place = index.0 as usize * size_of::<Op>();
+        if self.memory.open(place, size_of::<Op>()).is_none() {
+            let text = format!("the system gives no memory for operation {}", self.used);
+            return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+        }
         self.used += 1;
         let op = self.op_mut(index);
         op.id = RequestId::new(index, 0);
@@ -511,9 +528,6 @@ impl Drop for Operations {
         for index in self.indices() {
             clean(self.op_mut(index));
         }
-        let entries = self.capacity as usize + FIRST_INDEX as usize;
-        // SAFETY: mapped by `new` with this size; all boxes inside are dropped and no reference remains.
-        unsafe { memory::unmap(self.ops.cast(), entries * size_of::<Op>()) };
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use fabric::doorbell;
 use fabric::ring::{RingPlace, RingReceiver, RingSender};
 use fabric::segment::Segment;
+use sys::leaks::Root;
 use sys::memory;
 use sys::sync::{AtomicU32, Ordering};
 
@@ -57,8 +58,8 @@ impl Link {
     /// Makes the ring to local rank `target` and announces it.
     #[cold]
     pub(crate) fn connect(&mut self, segment: &Segment, me: u32, target: u32) -> Result<()> {
-        let header = segment.header();
-        let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
+        let job = segment.job();
+        let bytes = RingPlace::bytes(job.ring_cells, job.ring_payload_bytes);
         let offset = segment
             .allocate(bytes)
             .map_err(|e| Error::new(ErrorClass::ERR_NO_MEM, e.to_string()))?;
@@ -69,7 +70,7 @@ impl Link {
             )
         })?;
         // SAFETY: fresh zeroed bytes of the segment, which outlives the VCI; only the directory's entry leads here.
-        let place = unsafe { RingPlace::at(base, header.ring_cells, header.ring_payload_bytes) };
+        let place = unsafe { RingPlace::at(base, job.ring_cells, job.ring_payload_bytes) };
         self.sender = RingSender::new(place);
         self.asleep = &raw const segment.board(target).asleep;
         let sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
@@ -127,15 +128,20 @@ impl Link {
 pub(crate) struct Links {
     first: NonNull<Link>,
     len: usize,
+    /// Connected links point to the heap.
+    root: Option<Root>,
 }
 
 impl Links {
     /// Links to `ranks` ranks, none of them connected.
     pub(crate) fn new(ranks: u32) -> Result<Self> {
         let len = ranks as usize;
+        let bytes = len * size_of::<Link>();
+        let base = memory::map_private(bytes)?;
         Ok(Self {
-            first: memory::map_private(len * size_of::<Link>())?.cast(),
+            first: base.cast(),
             len,
+            root: Some(Root::new(base, bytes)),
         })
     }
 
@@ -168,6 +174,7 @@ impl Drop for Links {
         for link in self.iter_mut().filter(|link| link.sender.is_connected()) {
             link.sender = RingSender::unconnected();
         }
+        self.root = None;
         // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.
         unsafe { memory::unmap(self.first.cast(), self.len * size_of::<Link>()) };
     }
@@ -207,8 +214,8 @@ pub(crate) struct Arriving {
 pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incoming>) -> Result<u32> {
     // PAIRS: link.connections
     let count = segment.board(me).connections.load(Ordering::Acquire);
-    let header = segment.header();
-    for peer in 0..header.local_ranks {
+    let job = segment.job();
+    for peer in 0..job.local_ranks {
         if incoming.iter().any(|known| known.peer == peer) {
             continue;
         }
@@ -217,7 +224,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
         if offset == 0 {
             continue;
         }
-        let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
+        let bytes = RingPlace::bytes(job.ring_cells, job.ring_payload_bytes);
         let base = segment
             .address(offset, bytes)
             .filter(|_| offset.is_multiple_of(64))
@@ -228,7 +235,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
                 )
             })?;
         // SAFETY: inside the segment and aligned (checked); its sender made it for us alone.
-        let place = unsafe { RingPlace::at(base, header.ring_cells, header.ring_payload_bytes) };
+        let place = unsafe { RingPlace::at(base, job.ring_cells, job.ring_payload_bytes) };
         incoming.push(Incoming {
             ring: RingReceiver::new(place),
             peer,

@@ -65,16 +65,16 @@ impl VciState {
         // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
         let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
-        let header = segment.header();
-        let is_crowded = header.local_ranks > header.cores;
+        let job = segment.job();
+        let is_crowded = job.local_ranks > job.cores;
         let eager_bytes = settings.eager_bytes << u32::from(is_crowded);
         let mut node = Node {
             segment: segment.clone(),
             me,
-            clock: NonNull::from(&header.clock_ms),
+            clock: NonNull::from(&segment.header().clock_ms),
             connections: NonNull::from(&board.connections),
-            eager_bytes: (eager_bytes as usize).min(header.ring_payload_bytes as usize),
-            fragment_bytes: (settings.chunk_bytes as u32).min(header.ring_payload_bytes / 4),
+            eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
+            fragment_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cross_copy_bytes: settings.cma_min_bytes,
             shared_copy_bytes: settings.direct_max_bytes,
@@ -83,7 +83,7 @@ impl VciState {
                 1 => Reading::Measured,
                 _ => Reading::Always,
             },
-            proof: Box::new(header.job_id),
+            proof: Box::new(job.id),
         };
         if is_crowded || settings.progress_thread != 0 {
             node.prefer_one_copy();
@@ -92,7 +92,7 @@ impl VciState {
             ops,
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
-            links: Links::new(header.local_ranks)?,
+            links: Links::new(job.local_ranks)?,
             incoming: Vec::new(),
             accepted: 0,
             backlogs: Vec::new(),

@@ -66,7 +66,7 @@ pub(crate) fn play() {
 
 /// The ring between two ranks, made by `from`.
 fn place(segment: &Segment, from: u32, to: u32) -> RingPlace {
-    let header = segment.header();
+    let header = segment.job();
     let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
     let start = Instant::now();
     let offset = loop {
@@ -83,7 +83,7 @@ fn place(segment: &Segment, from: u32, to: u32) -> RingPlace {
 
 impl<'a> Player<'a> {
     fn new(segment: &'a Segment, me: u32, case: Case) -> Self {
-        let header = segment.header();
+        let header = segment.job();
         let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
         let offset = segment.allocate(bytes).unwrap();
         segment

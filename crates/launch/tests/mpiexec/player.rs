@@ -151,7 +151,7 @@ impl Player {
         const STRIDE: u64 = 64;
         let board = self.segment.board(self.rank);
         // Each rank's records lie in a part of the heap that nobody allocates from here.
-        let first = self.segment.header().heap_offset + u64::from(self.rank) * 65536;
+        let first = self.segment.job().heap_offset + u64::from(self.rank) * 65536;
         let mut record = [0u8; size_of::<OpRecord>()];
         record[std::mem::offset_of!(OpRecord, match_word)..][..8]
             .copy_from_slice(&match_word.to_ne_bytes());
