@@ -50,13 +50,30 @@ pub struct BoardSnapshot {
 }
 
 impl BoardSnapshot {
-    /// The rank's own file of operation records, opened through the kernel's view of its descriptors; `None` when they lie
-    /// in the node segment.
-    fn open_records(&self) -> io::Result<Option<File>> {
-        match self.ops_file.checked_sub(1) {
-            Some(fd) => File::open(format!("/proc/{}/fd/{fd}", self.pid)).map(Some),
-            None => Ok(None),
+    /// The file of operation records that process `owner` has, opened through the kernel's view of its descriptors; `None`
+    /// when they lie in the node segment.
+    fn open_records(&self, owner: Option<u32>) -> io::Result<Option<File>> {
+        let Some(fd) = self.ops_file.checked_sub(1) else {
+            return Ok(None);
+        };
+        let Some(owner) = owner else {
+            return Err(io::Error::other(format!(
+                "its board names process {}, which is not its own",
+                self.pid
+            )));
+        };
+        let path = format!("/proc/{owner}/fd/{fd}");
+        // A board may name any descriptor; only memory files are opened, for that waits for nobody.
+        if !std::fs::read_link(&path)?
+            .as_os_str()
+            .as_encoded_bytes()
+            .starts_with(b"/memfd:")
+        {
+            return Err(io::Error::other(
+                "its board names a descriptor that is no memory file",
+            ));
         }
+        File::open(path).map(Some)
     }
 }
 
@@ -221,7 +238,8 @@ impl NodeFile {
             .collect())
     }
 
-    /// Calls `visit` with each operation record in use of the rank whose board was read.
+    /// Calls `visit` with each operation record in use of the rank whose board was read. `owner` is the rank's process as the
+    /// caller knows it: what the board says is the rank's to write.
     ///
     /// # Errors
     /// When the board describes records outside their file, or the file cannot be read: a rank that has ended takes its
@@ -229,6 +247,7 @@ impl NodeFile {
     pub fn for_each_operation(
         &self,
         board: &BoardSnapshot,
+        owner: Option<u32>,
         mut visit: impl FnMut(OpRecord),
     ) -> io::Result<()> {
         if board.ops_offset == 0 || board.ops_len == 0 {
@@ -238,7 +257,7 @@ impl NodeFile {
         let end = u64::from(board.ops_stride)
             .checked_mul(u64::from(board.ops_len))
             .and_then(|bytes| bytes.checked_add(board.ops_offset));
-        let own = board.open_records()?;
+        let own = board.open_records(owner)?;
         let file_bytes = match &own {
             Some(file) => file.metadata()?.len(),
             None => self.segment_bytes,
@@ -415,8 +434,10 @@ mod tests {
             &count.to_ne_bytes(),
         );
         let mut peers = Vec::new();
-        node.for_each_operation(&node.board(0).unwrap(), |record| peers.push(record.peer))
-            .unwrap();
+        node.for_each_operation(&node.board(0).unwrap(), None, |record| {
+            peers.push(record.peer)
+        })
+        .unwrap();
         assert_eq!(peers, (0..count).step_by(2).collect::<Vec<_>>());
         put(
             &node,
@@ -425,7 +446,7 @@ mod tests {
             &(u64::MAX - 5).to_ne_bytes(),
         );
         assert!(
-            node.for_each_operation(&node.board(0).unwrap(), |_| ())
+            node.for_each_operation(&node.board(0).unwrap(), None, |_| ())
                 .is_err()
         );
         put(
@@ -435,7 +456,7 @@ mod tests {
             &1u32.to_ne_bytes(),
         );
         assert!(
-            node.for_each_operation(&node.board(0).unwrap(), |_| ())
+            node.for_each_operation(&node.board(0).unwrap(), None, |_| ())
                 .is_err()
         );
     }

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::processes::{family, is_runnable, threads};
+
 /// Part of the time that a core must have idled, and the most that another one may have.
 const IDLE: f64 = 0.25;
 const BUSY: f64 = 0.05;
@@ -94,7 +96,7 @@ impl Balance {
             .iter()
             .flatten()
             .flat_map(|&pid| family(pid))
-            .flat_map(tasks)
+            .flat_map(threads)
         {
             // A task that has ended meanwhile needs no processors.
             let _ = sched_setaffinity(Pid::from_raw(task.cast_signed()), &set);
@@ -149,46 +151,6 @@ pub(crate) fn parse_times(text: &str) -> BTreeMap<u32, Times> {
     text.lines().filter_map(line).collect()
 }
 
-/// Whether a process or one that it has started runs or could run.
-fn is_runnable(pid: u32) -> bool {
-    family(pid).into_iter().any(|pid| {
-        tasks(pid).into_iter().any(|task| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/task/{task}/stat"));
-            // The name, in parentheses, may contain anything.
-            stat.is_ok_and(|stat| {
-                stat.rsplit_once(") ")
-                    .is_some_and(|(_, rest)| rest.starts_with('R'))
-            })
-        })
-    })
-}
-
-/// A process and all that descend from it.
-fn family(pid: u32) -> Vec<u32> {
-    let mut all = vec![pid];
-    let mut next = 0;
-    while let Some(&pid) = all.get(next) {
-        next += 1;
-        for task in tasks(pid) {
-            let children = fs::read_to_string(format!("/proc/{pid}/task/{task}/children"));
-            let text = children.unwrap_or_default();
-            all.extend(
-                text.split_ascii_whitespace()
-                    .filter_map(|word| word.parse::<u32>().ok()),
-            );
-        }
-    }
-    all
-}
-
-fn tasks(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    let name = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-    entries.flatten().filter_map(name).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,13 +183,5 @@ mod tests {
         assert_eq!(balance.cores.len(), 2);
         assert_eq!(balance.cores[0].1, [0, 2]);
         assert_eq!(balance.processors, [0, 4, 1, 5]);
-    }
-
-    #[test]
-    fn this_process_is_runnable_and_its_own_family() {
-        let me = std::process::id();
-        assert!(is_runnable(me));
-        assert!(family(me).contains(&me));
-        assert!(!is_runnable(u32::MAX));
     }
 }

@@ -4,11 +4,12 @@
 //! The process group gets a signal through one `kill`. A sandbox may forbid that call (seccomp); then each process of
 //! the group gets the signal through a process descriptor (`pidfd_send_signal`).
 
-use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+use crate::processes;
 use sys::spawn::Guard;
 
 /// Sends a signal to every process of the job; `ranks` are process descriptors of the ranks that run.
@@ -27,7 +28,7 @@ pub(crate) fn signal_job<'a>(
         return Err(refusal);
     };
     // Processes that ranks have started. The guard ends by itself when its launcher lets go of it.
-    for pid in members(guard.group()) {
+    for pid in processes::members(guard.group()).filter_map(Pid::from_raw) {
         let _ = signal_by_descriptor(pid, signal);
     }
     for rank in ranks {
@@ -48,33 +49,4 @@ pub(crate) fn kill_child(pid: Pid) -> bool {
 fn signal_by_descriptor(pid: Pid, signal: Signal) -> bool {
     let opened = pidfd_open(pid, PidfdFlags::empty());
     opened.is_ok_and(|process| pidfd_send_signal(process, signal).is_ok())
-}
-
-/// The processes of a group, without its leader.
-fn members(group: i32) -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let members = pids.filter(move |&pid| pid != group && group_of(pid) == Some(group));
-    members.filter_map(Pid::from_raw)
-}
-
-fn group_of(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain anything. State and parent stand before the group.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split_ascii_whitespace().nth(2)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_process_is_in_its_group() {
-        let me = rustix::process::getpid();
-        let group = rustix::process::getpgrp().as_raw_nonzero().get();
-        assert_eq!(group_of(me.as_raw_nonzero().get()), Some(group));
-        assert!(me.as_raw_nonzero().get() == group || members(group).any(|pid| pid == me));
-        assert_eq!(group_of(i32::MAX), None);
-    }
 }

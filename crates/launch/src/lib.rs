@@ -44,6 +44,7 @@ mod outputs;
 mod pattern;
 mod placement;
 pub mod plan;
+mod processes;
 mod program;
 mod report;
 pub mod settings;

@@ -10,7 +10,7 @@ use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, activity, kind, phase};
 use fabric::observe::{BoardSnapshot, NodeFile};
 
 use crate::start::RankProcess;
-use crate::waits;
+use crate::{processes, waits};
 
 /// Operations of one rank that are listed one by one.
 const MAX_LISTED: usize = 12;
@@ -20,6 +20,8 @@ const MAX_LISTED: usize = 12;
 pub(crate) struct RankState {
     pub(crate) pid: u32,
     pub(crate) alive: bool,
+    /// How it is kept from running.
+    pub(crate) stopped: Option<&'static str>,
     pub(crate) board: Option<BoardSnapshot>,
     /// Sends and receives that are not complete, oldest first.
     pub(crate) pending: Vec<OpRecord>,
@@ -57,11 +59,19 @@ impl RankState {
         self.board.as_ref().map_or("", |board| board.call.as_str())
     }
 
+    /// Whether it waits in MPI_Finalize: it sends nothing more.
+    pub(crate) fn finalizes(&self) -> bool {
+        self.waits() && self.call() == "MPI_Finalize"
+    }
+
     /// Why it does nothing for ranks that wait for it; `None` while it waits itself.
     pub(crate) fn absence(&self) -> Option<&'static str> {
         let board = self.board.as_ref()?;
         match (self.alive, board.phase) {
             (false, _) => Some("has ended"),
+            _ if self.stopped == Some("stopped") => Some("is stopped"),
+            _ if self.stopped.is_some() => Some("is stopped by a debugger"),
+            _ if self.finalizes() => Some("waits in MPI_Finalize"),
             (_, phase::STARTED) => Some("has not called MPI_Init yet"),
             (_, phase::FINALIZED) => Some("has called MPI_Finalize"),
             _ => (!self.waits()).then_some("is outside MPI"),
@@ -103,6 +113,7 @@ impl RankState {
         match (self.alive, board.phase, board.activity) {
             (false, phase::FINALIZED, _) => "ended, finalized",
             (false, ..) => "ended",
+            _ if self.stopped.is_some() => self.stopped.unwrap_or_default(),
             (_, phase::STARTED, _) => "before MPI_Init",
             (_, phase::FINALIZED, _) => "after MPI_Finalize",
             (_, phase::ABORTED, _) => "in MPI_Abort",
@@ -137,9 +148,14 @@ fn read(node: &NodeFile, index: usize, process: &RankProcess) -> RankState {
     let Ok(board) = node.board(u32::try_from(index).unwrap_or(u32::MAX)) else {
         return state;
     };
+    if state.alive {
+        let pid = process.mpi_process(&board).unwrap_or(process.pid);
+        state.stopped = processes::status(pid).and_then(processes::Status::stopped);
+    }
     // Records of a rank that has ended or finalized mean nothing any more.
     if board.phase == phase::INITIALIZED {
-        let read = node.for_each_operation(&board, |record| state.take(record));
+        let pid = process.mpi_process(&board);
+        let read = node.for_each_operation(&board, pid, |record| state.take(record));
         state.unreadable = read.err().map(|error| error.to_string());
         let rank = u32::try_from(index).unwrap_or(u32::MAX);
         state.contexts = node
@@ -299,12 +315,17 @@ pub(crate) fn peer_text(peer: u32) -> String {
 
 pub(crate) fn tag_text(match_word: u64) -> String {
     let tag = (match_word & u64::from(u32::MAX)) as u32;
-    match (tag, (match_word >> 32) % 2) {
+    match (tag, belongs_to_collective(match_word)) {
         (ANY_TAG, _) => "any".to_owned(),
         // Tags of collectives are the engine's own.
-        (_, 1) => "-".to_owned(),
+        (_, true) => "-".to_owned(),
         _ => tag.to_string(),
     }
+}
+
+/// Whether a match word is of the engine's own messages for collectives.
+pub(crate) const fn belongs_to_collective(match_word: u64) -> bool {
+    (match_word >> 32) % 2 == 1
 }
 
 /// The communicator of a match word, as its rank calls it. Contexts come in pairs: the odd one is for the communicator's

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use fabric::board::{JOB_VARIABLE, SPARE_VARIABLE};
-use fabric::observe::NodeFile;
+use fabric::observe::{BoardSnapshot, NodeFile};
 use fabric::segment::{self, SegmentPlan};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 use sys::spawn::{self, Guard, RankStart};
@@ -22,7 +22,7 @@ use crate::input::InputPump;
 use crate::outcome::Exit;
 use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
-use crate::{program, settings, topology, variables};
+use crate::{processes, program, settings, topology, variables};
 
 /// Files that are open beside those of ranks.
 const OWN_FILES: u64 = 11;
@@ -43,6 +43,15 @@ pub(crate) struct RankProcess {
     pub(crate) life: Option<OwnedFd>,
     pub(crate) child: Child,
     pub(crate) exit: Option<Exit>,
+}
+
+impl RankProcess {
+    /// The process that calls MPI, if its board names this rank's process or one that descends from it: ranks may be started
+    /// by scripts. A board is the rank's to write, so a process that it names is not believed to be the rank's.
+    pub(crate) fn mpi_process(&self, board: &BoardSnapshot) -> Option<u32> {
+        let is_own = self.exit.is_none() && processes::descends(board.pid, self.pid);
+        is_own.then_some(board.pid)
+    }
 }
 
 /// Where the output of a job comes from and goes to.

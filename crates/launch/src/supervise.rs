@@ -471,7 +471,11 @@ impl Supervisor<'_> {
             return;
         };
         let node = &self.job.node;
-        let spent = |rank| sys::cores::processor_time(node.board(rank).ok()?.pid);
+        let ranks = &self.job.ranks;
+        let spent = |rank| {
+            let process = ranks.get(rank as usize)?;
+            sys::cores::processor_time(process.mpi_process(&node.board(rank).ok()?)?)
+        };
         for (rank, are_here) in strangers.look(spent) {
             // A rank that does not learn it waits as it did.
             let _ = node.set_strangers(rank, are_here);

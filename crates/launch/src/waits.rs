@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, kind, phase};
 
-use crate::report::{RankState, communicator_text, tag_text};
+use crate::report::{RankState, belongs_to_collective, communicator_text, tag_text};
 
 /// Sentences of each kind that are told.
 const MAX_TOLD: usize = 4;
@@ -13,12 +13,18 @@ const MAX_TOLD: usize = 4;
 /// What follows from the ranks' states, one sentence each.
 pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
     let mut sentences = Vec::new();
+    let cycles = cycles(states);
     sentences.extend(
-        cycles(states)
+        cycles
             .iter()
             .take(MAX_TOLD)
             .map(|cycle| cycle_text(states, cycle)),
     );
+    if cycles.iter().any(|cycle| is_collective(states, cycle)) {
+        sentences.push(
+            "RANKPOINT_CHECK=collectives names ranks whose collectives do not match".to_owned(),
+        );
+    }
     sentences.extend(waits_for_the_absent(states).take(MAX_TOLD));
     sentences.extend(mismatches(states).take(MAX_TOLD));
     let in_mpi = |state: &&RankState| {
@@ -45,7 +51,16 @@ fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &OpRecord)> {
     pending.map(|record| (record.peer as usize, record))
 }
 
-/// Cycles of waiting ranks, each found once, starting at its lowest rank.
+/// Whether a rank of a cycle waits in a collective.
+fn is_collective(states: &[RankState], cycle: &[usize]) -> bool {
+    cycle.iter().any(|&rank| {
+        awaited(&states[rank])
+            .any(|(peer, record)| cycle.contains(&peer) && belongs_to_collective(record.match_word))
+    })
+}
+
+/// Cycles of waiting ranks, each found once, starting at its lowest rank. A rank in MPI_Finalize is in none: for whoever waits
+/// for it, it is gone.
 fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
     let mut cycles = Vec::new();
     let mut seen = vec![false; states.len()];
@@ -54,8 +69,13 @@ fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
             continue;
         }
         // Depth-first, without recursion: the path, and for each of its ranks the peers still to look at.
+        let active = |rank: usize| {
+            let mut peers = peers(states, rank);
+            peers.retain(|_| !states[rank].finalizes());
+            peers
+        };
         let mut path = vec![start];
-        let mut todo = vec![peers(states, start)];
+        let mut todo = vec![active(start)];
         seen[start] = true;
         while let Some(next) = todo.last_mut().map(Vec::pop) {
             let Some(peer) = next else {
@@ -77,7 +97,7 @@ fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
             } else if !seen[peer] {
                 seen[peer] = true;
                 path.push(peer);
-                todo.push(peers(states, peer));
+                todo.push(active(peer));
             }
         }
     }
@@ -137,7 +157,9 @@ fn waits_for_the_absent(states: &[RankState]) -> impl Iterator<Item = String> {
     let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (rank, state) in states.iter().enumerate() {
         for peer in peers(states, rank) {
-            if states[peer].absence().is_some() && state.waits() {
+            // Ranks in MPI_Finalize wait for each other until the last one comes.
+            let both_finalize = state.finalizes() && states[peer].finalizes();
+            if states[peer].absence().is_some() && state.waits() && !both_finalize {
                 waiting.entry(peer).or_default().push(rank);
             }
         }
@@ -169,27 +191,39 @@ fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
     states.iter().enumerate().filter_map(|(rank, state)| {
         let receives = awaited(state).filter(|(_, record)| {
             matches!(record.kind, kind::RECEIVE_POSTED | kind::PROBE)
+                && !belongs_to_collective(record.match_word)
         });
         let mut with_messages = receives.filter_map(|(peer, record)| {
             let sender = u32::try_from(peer).ok()?;
-            state.unexpected.get(&sender).map(|messages| (peer, record, messages))
+            state
+                .unexpected
+                .get(&sender)
+                .map(|messages| (peer, record, messages))
         });
         with_messages.find_map(|(peer, record, messages)| {
             let matches = |&word: &u64| {
                 word >> 32 == record.match_word >> 32
-                    && (record.match_word as u32 == ANY_TAG || word as u32 == record.match_word as u32)
+                    && (record.match_word as u32 == ANY_TAG
+                        || word as u32 == record.match_word as u32)
             };
             if messages.match_words.iter().any(matches) {
                 return None;
             }
-            let arrived = messages.match_words.first()?;
-            Some(format!(
-                "rank {rank} wants tag {} in {} from rank {peer}, but what has arrived from there has tag {} in {}",
+            let of_program = |word: &&u64| !belongs_to_collective(**word);
+            let wanted = format!(
+                "rank {rank} wants tag {} in {} from rank {peer}",
                 tag_text(record.match_word),
                 communicator_text(state, record.match_word),
-                tag_text(*arrived),
-                communicator_text(state, *arrived),
-            ))
+            );
+            match messages.match_words.iter().find(of_program) {
+                Some(&arrived) => Some(format!(
+                    "{wanted}, but what has arrived from there has tag {} in {}",
+                    tag_text(arrived),
+                    communicator_text(state, arrived),
+                )),
+                // A message of MPI_Finalize or of a collective is told by what its sender waits for.
+                None => None,
+            }
         })
     })
 }

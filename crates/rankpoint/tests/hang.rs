@@ -34,6 +34,31 @@ fn ranks_that_probe_for_each_other_are_a_cycle() {
     assert!(failed.reason.contains(cycle), "{failed}");
 }
 
+fn receive_from_a_rank_that_has_nothing_to_say() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    if world.rank() == 0 {
+        world.probe(Source::Rank(1), 5)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn rank_that_waits_in_finalize_is_said_to() {
+    const TEST: RankTest = RankTest::new(
+        concat!(module_path!(), "::rank_that_waits_in_finalize_is_said_to"),
+        &[2],
+    )
+    .timeout(Duration::from_secs(4));
+    if is_rank() {
+        return run(&TEST, receive_from_a_rank_that_has_nothing_to_say);
+    }
+    let failed = start(&TEST).expect_err("rank 1 sends nothing");
+    let told = "rank 0 waits in MPI_Probe for rank 1, which waits in MPI_Finalize";
+    assert!(failed.reason.contains(told), "{failed}");
+    assert!(!failed.reason.contains("cycle"), "{failed}");
+}
+
 fn reduce_without_the_last() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();

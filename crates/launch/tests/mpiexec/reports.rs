@@ -92,6 +92,73 @@ fn waiting_for_someone_who_has_gone_is_said() {
 }
 
 #[test]
+fn stopped_rank_is_shown_as_stopped() {
+    let scripts = [
+        "init call:MPI_Recv:poll receive:1:0:1:4 park",
+        "init stop park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    for part in [
+        "stopped",
+        "rank 0 waits in MPI_Recv for rank 1, which is stopped",
+    ] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+    assert!(!done.err.contains("outside MPI"), "{}", done.err);
+}
+
+#[test]
+fn rank_that_waits_in_finalize_is_said_to() {
+    let scripts = [
+        "init call:MPI_Recv:poll receive:1:0:5:4 unexpected:1:1:3:0 park",
+        "init call:MPI_Finalize:poll receive:0:1:3:0 receive:2:1:3:0 park",
+        "init call:MPI_Finalize:poll receive:1:1:3:0 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    let sentences: Vec<_> = done
+        .err
+        .lines()
+        .filter(|line| line.contains("wait"))
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        sentences,
+        ["rank 0 waits in MPI_Recv for rank 1, which waits in MPI_Finalize"],
+        "{}",
+        done.err
+    );
+    assert!(!done.err.contains("has tag -"), "{}", done.err);
+}
+
+#[test]
+fn cycle_through_collectives_points_to_their_check() {
+    let scripts = [
+        "init call:MPI_Barrier:poll receive:1:1:3:0 park",
+        "init call:MPI_Bcast:poll receive:0:1:4:0 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    for part in ["in a cycle", "RANKPOINT_CHECK=collectives"] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+}
+
+#[test]
+fn process_that_a_board_names_is_not_believed() {
+    // Process 1 is no descendant of the rank, and the standard input of the rank is no memory file.
+    let scripts = [
+        "init call:MPI_Recv:poll receive:1:0:1:4 pid:1 records_in:0 park",
+        "init call:MPI_Recv:poll receive:0:0:1:4 records_in:0 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    for part in [
+        "its board names process 1, which is not its own",
+        "its board names a descriptor that is no memory file",
+    ] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+}
+
+#[test]
 fn ranks_that_others_wait_for_are_named() {
     let waits = "init call:MPI_Barrier:poll receive:1:1:3:0 park";
     let done = mpiexec(&players(&["--timeout", "1"], &[waits, "init park", waits]));
