@@ -44,6 +44,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     all_return();
+    /* Null arguments of a communicator with a fatal handler, too, as on MPICH. */
+    MPI_Comm twin;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    MPI_Comm_set_errhandler(twin, MPI_ERRORS_ARE_FATAL);
+    CHECK(MPI_Comm_dup(twin, NULL) == MPI_ERR_ARG && MPI_Comm_rank(twin, NULL) == MPI_ERR_ARG);
+    MPI_Comm_free(&twin);
     MPI_Comm_get_errhandler(MPI_COMM_SELF, &handler);
     CHECK(handler == MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);

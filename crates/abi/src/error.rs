@@ -184,12 +184,29 @@ impl Null {
     }
 }
 
+/// The communicator whose handler gets the error of a null pointer: `comm`, or none (0) where `comm` would end the job and
+/// errors follow MPI_COMM_WORLD's handler. MPICH finds null pointers before it knows the communicator, and programs for
+/// MPI-3.1 rely on that.
+fn owner_of_null(comm: MPI_Comm) -> MPI_Comm {
+    let follows = FOLLOWS_WORLD.load(Ordering::Relaxed) != 0;
+    match COMMS.get(comm) {
+        Some(found) if follows => {
+            let handler = HANDLERS.get(handler_of(found) as usize);
+            match handler.map(ErrorHandler::action) {
+                Some(Action::Fatal) => 0,
+                _ => comm,
+            }
+        }
+        _ => comm,
+    }
+}
+
 /// Refuses a null pointer through a communicator's error handler.
 #[cold]
 #[inline(never)]
 pub(crate) fn refuse_null(null: &'static Null, comm: MPI_Comm) -> i32 {
     if env::is_active() {
-        raise(null.call, comm, null.error())
+        raise(null.call, owner_of_null(comm), null.error())
     } else {
         // Some calls may be made at any time, and the others say the more useful thing first.
         run_any_time(null.call, || Err(null.error()))
