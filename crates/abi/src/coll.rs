@@ -12,8 +12,8 @@ use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_RO
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll_buffers::{
-    Elements, Names, ONLY, RECEIVED, RECEIVED_PIECES, SENT, SENT_PIECES, block, check_target,
-    in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_piece, pieces_apart,
+    Elements, Names, ONLY, RECEIVED, RECEIVED_BLOCKS, SENT, SENT_BLOCKS, block, blocks_apart,
+    check_target, in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_block,
     run_of, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
@@ -115,11 +115,11 @@ pub(crate) unsafe fn varying_target(
     datatype: MPI_Datatype,
 ) -> Result<Pieces> {
     // SAFETY: passed on.
-    let pieces = unsafe { varying(ranks, names, buf, counts, displacements, datatype) }?;
+    let blocks = unsafe { varying(ranks, names, buf, counts, displacements, datatype) }?;
     // SAFETY: the array has one entry per rank (crate head), which are counts (checked).
     let most = (0..ranks).map(|rank| unsafe { (*counts.add(rank)).to_i64() });
     check_target(Elements::new(names, buf, most.max().unwrap_or(0), datatype))?;
-    Ok(pieces)
+    Ok(blocks)
 }
 
 /// One block for each of so many ranks from C arrays of counts and displacements in elements.
@@ -140,7 +140,7 @@ pub(crate) unsafe fn varying(
             ("displacements", displacements.is_null()),
         ],
     )?;
-    let mut pieces = Vec::new();
+    let mut blocks = Vec::new();
     for rank in 0..ranks {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at) = unsafe {
@@ -154,11 +154,11 @@ pub(crate) unsafe fn varying(
             let error = Error::argument(ErrorClass::ERR_COUNT, "count", count, expected);
             names.blame_entry(error, rank)
         })?;
-        let piece = base.part(at, count);
-        refuse_no_memory(names, buf, rank, &piece)?;
-        pieces.push(piece);
+        let block = base.part(at, count);
+        refuse_no_memory(names, buf, rank, &block)?;
+        blocks.push(block);
     }
-    Ok(Pieces(pieces))
+    Ok(Pieces(blocks))
 }
 
 /// The addresses below this one are nobody's.
@@ -170,15 +170,15 @@ pub(crate) fn refuse_no_memory(
     names: &'static Names,
     buf: *const c_void,
     rank: usize,
-    piece: &Block,
+    block: &Block,
 ) -> Result<()> {
-    if buf as usize > MPI_IN_PLACE || piece.bytes() == 0 {
+    if buf as usize > MPI_IN_PLACE || block.bytes() == 0 {
         return Ok(());
     }
     if in_place(buf) {
         return Err(misplaced(names.buf()));
     }
-    let first = piece.memory().first_byte();
+    let first = block.memory().first_byte();
     if first >= FIRST_PAGE {
         return Ok(());
     }
@@ -292,7 +292,7 @@ unsafe fn gather(
             let all = Elements::new(&RECEIVED, recvbuf, count, recvtype);
             own_and_all(found, own, all, true)?.map(|(own, all)| (own, Some(all)))
         } else {
-            own_piece(false, own)?.map(|own| (own, None))
+            own_block(false, own)?.map(|own| (own, None))
         };
         if let Some((from, into)) = runs {
             short = attempt!(call, found, ending, gather(from, into, Some(rank)));
@@ -305,7 +305,7 @@ unsafe fn gather(
         let receive = is_root(&comm, root)
             .then(|| target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype)))
             .transpose()?
-            .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
+            .map(|block| Pieces::equal(&block, count as usize, partners(&comm)));
         finish(
             call,
             comm,
@@ -344,14 +344,14 @@ unsafe fn gatherv(
     let receive = if is_root(&comm, root) {
         // SAFETY: passed on.
         Some(unsafe {
-            let names = &RECEIVED_PIECES;
+            let names = &RECEIVED_BLOCKS;
             varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
         })
     } else {
         None
     };
     if let (Some(send), Some(receive)) = (&send, &receive) {
-        pieces_apart(slice::from_ref(send), &receive.0)?;
+        blocks_apart(slice::from_ref(send), &receive.0)?;
     }
     finish(
         call,
@@ -393,7 +393,7 @@ unsafe fn scatter(
             let all = Elements::new(&SENT, sendbuf, count, sendtype);
             own_and_all(found, own, all, false)?.map(|(own, all)| (own, Some(all)))
         } else {
-            own_piece(false, own)?.map(|own| (own, None))
+            own_block(false, own)?.map(|own| (own, None))
         };
         if let Some((into, from)) = runs {
             short = attempt!(call, found, ending, scatter(from, into, rank));
@@ -406,7 +406,7 @@ unsafe fn scatter(
         let send = is_root(&comm, root)
             .then(|| block(Elements::new(&SENT, sendbuf, count, sendtype)))
             .transpose()?
-            .map(|piece| Pieces::equal(&piece, count as usize, partners(&comm)));
+            .map(|block| Pieces::equal(&block, count as usize, partners(&comm)));
         finish(
             call,
             comm,
@@ -444,12 +444,12 @@ unsafe fn scatterv(
     let receive = members_block(&comm, root, own, target_block)?;
     let send = if is_root(&comm, root) {
         // SAFETY: passed on.
-        Some(unsafe { varying(ranks, &SENT_PIECES, sendbuf, sendcounts, displs, sendtype) }?)
+        Some(unsafe { varying(ranks, &SENT_BLOCKS, sendbuf, sendcounts, displs, sendtype) }?)
     } else {
         None
     };
     if let (Some(send), Some(receive)) = (&send, &receive) {
-        pieces_apart(&send.0, slice::from_ref(receive))?;
+        blocks_apart(&send.0, slice::from_ref(receive))?;
     }
     finish(
         call,

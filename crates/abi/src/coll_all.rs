@@ -10,8 +10,8 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::coll::{partners, refuse_no_memory, refuse_null_arrays, varying, varying_target};
 use crate::coll_buffers::{
-    ENTRY, Elements, Names, RECEIVED, RECEIVED_PIECES, SENT, all_and_all, block, in_place,
-    in_place_if, one_group, own_and_all, pieces_apart, target_block,
+    ENTRY, Elements, Names, RECEIVED, RECEIVED_BLOCKS, SENT, all_and_all, block, blocks_apart,
+    in_place, in_place_if, one_group, own_and_all, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
@@ -47,21 +47,21 @@ unsafe fn allgather(
         } else {
             Some(block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?)
         };
-        let pieces = Pieces::equal(
+        let blocks = Pieces::equal(
             &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
             count as usize,
             partners(&comm),
         );
         if let Some(send) = &send {
-            pieces_apart(slice::from_ref(send), &pieces.0)?;
+            blocks_apart(slice::from_ref(send), &blocks.0)?;
         }
         finish(
             call,
             comm,
             ending,
             short,
-            (send, pieces),
-            |comm, (send, pieces)| coll::allgather(comm, send, pieces),
+            (send, blocks),
+            |comm, (send, blocks)| coll::allgather(comm, send, blocks),
         )
     })
 }
@@ -93,20 +93,20 @@ unsafe fn allgatherv(
         Some(block(Elements::new(&SENT, sendbuf, count, sendtype))?)
     };
     // SAFETY: passed on.
-    let pieces = unsafe {
-        let names = &RECEIVED_PIECES;
+    let blocks = unsafe {
+        let names = &RECEIVED_BLOCKS;
         varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
     };
     if let Some(send) = &send {
-        pieces_apart(slice::from_ref(send), &pieces.0)?;
+        blocks_apart(slice::from_ref(send), &blocks.0)?;
     }
     finish(
         call,
         comm,
         ending,
         None,
-        (send, pieces),
-        |comm, (send, pieces)| coll::allgather(comm, send, pieces),
+        (send, blocks),
+        |comm, (send, blocks)| coll::allgather(comm, send, blocks),
     )
 }
 
@@ -158,7 +158,7 @@ unsafe fn alltoall(
             ))
         };
         if let Some(send) = &send {
-            pieces_apart(&send.0, &receive.0)?;
+            blocks_apart(&send.0, &receive.0)?;
         }
         finish(
             call,
@@ -202,7 +202,7 @@ unsafe fn alltoallv(
         Some(unsafe { varying(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
     if let Some(send) = &send {
-        pieces_apart(&send.0, &receive.0)?;
+        blocks_apart(&send.0, &receive.0)?;
     }
     finish(
         call,
@@ -219,7 +219,7 @@ forms! {
     MPI_Alltoallv MPI_Ialltoallv MPI_Alltoallv_init;
 }
 
-/// One block, made by `piece`, for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
+/// One block, made by `block`, for each of so many ranks from C arrays of counts, displacements in bytes and datatypes.
 pub(crate) unsafe fn mixed(
     ranks: usize,
     names: &'static Names,
@@ -237,11 +237,11 @@ pub(crate) unsafe fn mixed(
             ("datatypes", datatypes.is_null()),
         ],
     )?;
-    let piece = match names.are_received() {
+    let block = match names.are_received() {
         true => target_block,
         false => block,
     };
-    let pieces = (0..ranks).map(|rank| {
+    let blocks = (0..ranks).map(|rank| {
         // SAFETY: the arrays have one entry per rank (crate head).
         let (count, at, datatype) = unsafe {
             (
@@ -251,15 +251,15 @@ pub(crate) unsafe fn mixed(
             )
         };
         let first = buf.wrapping_byte_offset(at as isize);
-        let piece = piece(Elements::new(&ENTRY, first, count, datatype));
-        let piece = piece.map_err(|error| match error.class() {
+        let block = block(Elements::new(&ENTRY, first, count, datatype));
+        let block = block.map_err(|error| match error.class() {
             ErrorClass::ERR_BUFFER => names.blame(error),
             _ => names.blame_entry(error, rank),
         })?;
-        refuse_no_memory(names, buf, rank, &piece)?;
-        Ok(piece)
+        refuse_no_memory(names, buf, rank, &block)?;
+        Ok(block)
     });
-    Ok(Pieces(pieces.collect::<Result<_>>()?))
+    Ok(Pieces(blocks.collect::<Result<_>>()?))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -287,7 +287,7 @@ unsafe fn alltoallw(
         Some(unsafe { mixed(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
     if let Some(send) = &send {
-        pieces_apart(&send.0, &receive.0)?;
+        blocks_apart(&send.0, &receive.0)?;
     }
     finish(
         call,

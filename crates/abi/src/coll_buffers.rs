@@ -12,7 +12,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::{host_memory as memory, plain_run};
+use crate::datatype::{contiguous_run, host_memory as memory};
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
 /// What a call calls the arguments that describe elements.
@@ -44,13 +44,13 @@ pub(crate) const RECEIVED: Names = Names {
     displacements: "rdispls",
     datatypes: "recvtypes",
 };
-/// Of what is given where one side only has pieces of each rank.
-pub(crate) const SENT_PIECES: Names = Names {
+/// Of what is given where one side only has blocks of each rank.
+pub(crate) const SENT_BLOCKS: Names = Names {
     displacements: "displs",
     ..SENT
 };
 /// Of what is got there.
-pub(crate) const RECEIVED_PIECES: Names = Names {
+pub(crate) const RECEIVED_BLOCKS: Names = Names {
     displacements: "displs",
     ..RECEIVED
 };
@@ -159,8 +159,8 @@ impl Elements {
 
     /// The run of bytes that they are, if that is seen at once.
     #[inline(always)]
-    pub(crate) fn plain(self) -> Option<Run> {
-        plain_run(self.buf, self.count, self.datatype)
+    pub(crate) fn contiguous(self) -> Option<Run> {
+        contiguous_run(self.buf, self.count, self.datatype)
     }
 
     /// Their memory, checked.
@@ -212,7 +212,7 @@ pub(crate) fn one_group(comm: &Comm) -> bool {
 /// A buffer that was checked: the run of bytes that it is, if it is one.
 #[inline(always)]
 pub(crate) fn run_of(elements: Elements) -> Result<Option<Run>> {
-    match elements.plain() {
+    match elements.contiguous() {
         Some(run) => Ok(Some(run)),
         None => general_run(elements),
     }
@@ -223,44 +223,44 @@ fn general_run(elements: Elements) -> Result<Option<Run>> {
     Ok(elements.memory()?.run())
 }
 
-/// As [`run_of`] for a piece of each rank of an intracommunicator, one after the other.
+/// As [`run_of`] for a block of each rank of an intracommunicator, one after the other.
 #[inline(always)]
-pub(crate) fn all_run(comm: &Comm, piece: Elements) -> Result<Option<Run>> {
-    match plain_all(comm, piece) {
+pub(crate) fn all_run(comm: &Comm, block: Elements) -> Result<Option<Run>> {
+    match contiguous_all(comm, block) {
         Some(all) => Ok(Some(all)),
-        None => general_all(comm, piece),
+        None => general_all(comm, block),
     }
 }
 
 #[inline(always)]
-fn plain_all(comm: &Comm, piece: Elements) -> Option<Run> {
-    piece.plain()?.times(comm.partners())
+fn contiguous_all(comm: &Comm, block: Elements) -> Option<Run> {
+    block.contiguous()?.times(comm.partners())
 }
 
 #[inline(never)]
-fn general_all(comm: &Comm, piece: Elements) -> Result<Option<Run>> {
-    piece.memory()?;
-    general_run(piece.of_all(comm))
+fn general_all(comm: &Comm, block: Elements) -> Result<Option<Run>> {
+    block.memory()?;
+    general_run(block.of_all(comm))
 }
 
-/// The piece that a rank gives or gets as a run of bytes, checked; `None` inside if it is in place, and outside if it is no run.
+/// The block that a rank gives or gets as a run of bytes, checked; `None` inside if it is in place, and outside if it is no run.
 #[inline(always)]
-pub(crate) fn own_piece(allowed: bool, piece: Elements) -> Result<Option<Option<Run>>> {
-    match piece.plain() {
+pub(crate) fn own_block(allowed: bool, block: Elements) -> Result<Option<Option<Run>>> {
+    match block.contiguous() {
         Some(run) => Ok(Some(Some(run))),
-        None => general_piece(allowed, piece),
+        None => general_block(allowed, block),
     }
 }
 
 #[inline(never)]
-fn general_piece(allowed: bool, piece: Elements) -> Result<Option<Option<Run>>> {
-    if in_place_if(allowed, piece.names.buf, piece.buf)? {
+fn general_block(allowed: bool, block: Elements) -> Result<Option<Option<Run>>> {
+    if in_place_if(allowed, block.names.buf, block.buf)? {
         return Ok(Some(None));
     }
-    Ok(general_run(piece)?.map(Some))
+    Ok(general_run(block)?.map(Some))
 }
 
-/// The own piece ([`own_piece`]), which may be in place, and one of each rank, which `all` describes with the elements of one; `None` if
+/// The own block ([`own_block`]), which may be in place, and one of each rank, which `all` describes with the elements of one; `None` if
 /// they are not two runs of bytes. They lie apart. `own_first` says which comes first in the call.
 #[inline(always)]
 pub(crate) fn own_and_all(
@@ -269,7 +269,7 @@ pub(crate) fn own_and_all(
     all: Elements,
     own_first: bool,
 ) -> Result<Option<(Option<Run>, Run)>> {
-    let (Some(one), Some(every)) = (own.plain(), plain_all(comm, all)) else {
+    let (Some(one), Some(every)) = (own.contiguous(), contiguous_all(comm, all)) else {
         return general_own_and_all(comm, own, all, own_first);
     };
     match own_first {
@@ -286,7 +286,7 @@ fn general_own_and_all(
     all: Elements,
     own_first: bool,
 ) -> Result<Option<(Option<Run>, Run)>> {
-    let piece = general_piece(true, own)?;
+    let block = general_block(true, own)?;
     let every = general_all(comm, all)?;
     if !in_place(own.buf) {
         let all = all.of_all(comm);
@@ -295,10 +295,10 @@ fn general_own_and_all(
             false => elements_apart(all, own)?,
         }
     }
-    Ok(piece.zip(every))
+    Ok(block.zip(every))
 }
 
-/// A piece of each rank that is given, and one that is got, each described with the elements of one; `None` if they are not two runs of
+/// A block of each rank that is given, and one that is got, each described with the elements of one; `None` if they are not two runs of
 /// bytes. They lie apart.
 #[inline(always)]
 pub(crate) fn all_and_all(
@@ -306,7 +306,7 @@ pub(crate) fn all_and_all(
     from: Elements,
     into: Elements,
 ) -> Result<Option<(Run, Run)>> {
-    let (Some(given), Some(got)) = (plain_all(comm, from), plain_all(comm, into)) else {
+    let (Some(given), Some(got)) = (contiguous_all(comm, from), contiguous_all(comm, into)) else {
         return general_all_and_all(comm, from, into);
     };
     runs_apart(given, got)?;
@@ -389,11 +389,11 @@ pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
     apart(&from.memory()?, &into.memory()?)
 }
 
-/// As [`apart`], for pieces of several ranks.
-pub(crate) fn pieces_apart(from: &[Block], into: &[Block]) -> Result<()> {
+/// As [`apart`], for blocks of several ranks.
+pub(crate) fn blocks_apart(from: &[Block], into: &[Block]) -> Result<()> {
     // Most programs have one array for each.
-    let reach = |pieces: &[Block]| {
-        let reaches = pieces.iter().filter_map(Block::reach);
+    let reach = |blocks: &[Block]| {
+        let reaches = blocks.iter().filter_map(Block::reach);
         reaches.fold((usize::MAX, 0), |all, one| {
             (all.0.min(one.0), all.1.max(one.1))
         })
@@ -402,13 +402,13 @@ pub(crate) fn pieces_apart(from: &[Block], into: &[Block]) -> Result<()> {
     if given.1 <= got.0 || got.1 <= given.0 {
         return Ok(());
     }
-    pieces_apart_closely(from, into)
+    blocks_apart_closely(from, into)
 }
 
-/// Looks at the pieces by their first bytes: one that begins within a dense piece of the other side, or where one of these begins, shares
+/// Looks at the blocks by their first bytes: one that begins within a dense block of the other side, or where one of these begins, shares
 /// that byte.
 #[inline(never)]
-fn pieces_apart_closely(from: &[Block], into: &[Block]) -> Result<()> {
+fn blocks_apart_closely(from: &[Block], into: &[Block]) -> Result<()> {
     let sides = [(0, from), (1, into)];
     let blocks = sides.iter().flat_map(|&(side, blocks)| {
         let starts = blocks
@@ -418,7 +418,7 @@ fn pieces_apart_closely(from: &[Block], into: &[Block]) -> Result<()> {
     });
     let mut blocks: Vec<(usize, usize, &Block)> = blocks.collect();
     blocks.sort_unstable_by_key(|&(start, side, _)| (start, side));
-    // Of each side, the first byte behind what is known to be its memory, and the piece that this is.
+    // Of each side, the first byte behind what is known to be its memory, and the block that this is.
     let mut ends: [(usize, Option<&Block>); 2] = [(0, None); 2];
     for (start, side, block) in blocks {
         let (end, other) = ends[1 - side];

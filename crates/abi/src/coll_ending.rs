@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the calls of a collective end: blocking, nonblocking or persistent, on the straight line or as a future.
+//! How the calls of a collective end: blocking, nonblocking or persistent, on the fast path or as a future.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ macro_rules! forms {
 }
 pub(crate) use forms;
 
-/// Does a collective of little data on the straight line, or starts it there, if that is possible, and returns from the function
+/// Does a collective of little data on the fast path, or starts it there, if that is possible, and returns from the function
 /// around it. Else the collective is to go on as [`finish`] does, with what this gives: the plan that a persistent one has for later
 /// starts. All its data are dense, else plans could outlive layouts. The operation of a reduction is lent to a blocking call, and copied for
 /// another.
@@ -155,7 +155,7 @@ macro_rules! attempt {
 }
 pub(crate) use attempt;
 
-/// Changes the request of a collective that was started on the straight line if it is not complete.
+/// Changes the request of a collective that was started on the fast path if it is not complete.
 #[inline(always)]
 pub(crate) fn started(
     comm: &Comm,
@@ -163,15 +163,15 @@ pub(crate) fn started(
     begun: Result<Begun<'_>>,
     request: *mut MPI_Request,
 ) -> Result<()> {
-    if let Some(shown) = begun? {
-        let id = coll::keep(comm, call, *shown)?;
+    if let Some(published) = begun? {
+        let id = coll::keep(comm, call, *published)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
     }
     Ok(())
 }
 
-/// What a collective does that does not end on the straight line, apart from that.
+/// What a collective does that does not end on the fast path, apart from that.
 #[cold]
 #[inline(never)]
 pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {
@@ -179,7 +179,7 @@ pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 /// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy, and the
-/// straight line that starts try first.
+/// fast path that starts try first.
 pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
     comm: Arc<Comm>,

@@ -13,7 +13,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 use crate::coll::{intra, varying, varying_target};
 use crate::coll_all::mixed;
 use crate::coll_buffers::{
-    Elements, RECEIVED, RECEIVED_PIECES, SENT, block, in_place_if, pieces_apart, target_block,
+    Elements, RECEIVED, RECEIVED_BLOCKS, SENT, block, blocks_apart, in_place_if, target_block,
 };
 use crate::coll_ending::{Ending, finish, forms};
 use crate::type_create::Address;
@@ -28,9 +28,9 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
     Ok((comm, sources, destinations))
 }
 
-/// As many equal pieces, one after the other.
-fn equal(pieces: usize, first: &Block, count: i64) -> Pieces {
-    Pieces::equal(first, count as usize, pieces as u32)
+/// As many equal blocks, one after the other.
+fn equal(blocks: usize, first: &Block, count: i64) -> Pieces {
+    Pieces::equal(first, count as usize, blocks as u32)
 }
 
 fn spread(
@@ -40,7 +40,7 @@ fn spread(
     send: Block,
     receive: Pieces,
 ) -> Result<()> {
-    pieces_apart(slice::from_ref(&send), &receive.0)?;
+    blocks_apart(slice::from_ref(&send), &receive.0)?;
     finish(
         call,
         comm,
@@ -66,8 +66,8 @@ unsafe fn allgather(
     let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
     let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
     let count = recvcount.into();
-    let piece = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
-    let receive = equal(sources, &piece, count);
+    let block = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let receive = equal(sources, &block, count);
     spread(call, ending, comm, send, receive)
 }
 
@@ -93,7 +93,7 @@ unsafe fn allgatherv(
     let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
     // SAFETY: the arrays have one entry per source (crate head).
     let receive = unsafe {
-        let names = &RECEIVED_PIECES;
+        let names = &RECEIVED_BLOCKS;
         varying_target(sources, names, recvbuf, recvcounts, displs, recvtype)?
     };
     spread(call, ending, comm, send, receive)
@@ -111,7 +111,7 @@ fn exchange(
     send: Pieces,
     receive: Pieces,
 ) -> Result<()> {
-    pieces_apart(&send.0, &receive.0)?;
+    blocks_apart(&send.0, &receive.0)?;
     finish(
         call,
         comm,
@@ -136,11 +136,11 @@ unsafe fn alltoall(
 ) -> Result<()> {
     let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
     let count = sendcount.into();
-    let piece = block(Elements::new(&SENT, sendbuf, count, sendtype))?;
-    let send = equal(destinations, &piece, count);
+    let block = block(Elements::new(&SENT, sendbuf, count, sendtype))?;
+    let send = equal(destinations, &block, count);
     let count = recvcount.into();
-    let piece = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
-    let receive = equal(sources, &piece, count);
+    let block = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let receive = equal(sources, &block, count);
     exchange(call, ending, comm, send, receive)
 }
 

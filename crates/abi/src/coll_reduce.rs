@@ -18,7 +18,7 @@ use crate::coll_buffers::{
     elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
-use crate::datatype::plain_alike;
+use crate::datatype::contiguous_alike;
 use crate::handle::COMMS;
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
@@ -120,13 +120,13 @@ impl Vectors {
         Elements::new(&RECEIVED_VECTOR, self.recvbuf, self.count, self.datatype)
     }
 
-    /// Both as the straight line takes them, checked; `None` if they are no runs of bytes.
+    /// Both as the fast path takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
     fn runs(&self) -> Result<Option<(Run, Run)>> {
-        let Some(into) = self.got().plain() else {
+        let Some(into) = self.got().contiguous() else {
             return (*self).general_runs();
         };
-        let Some(from) = plain_alike(self.sendbuf, into) else {
+        let Some(from) = contiguous_alike(self.sendbuf, into) else {
             return (*self).general_runs();
         };
         runs_apart(from, into)?;

@@ -67,7 +67,7 @@ fn knows_devices() -> bool {
     KNOWS_DEVICES.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the memory of messages says which basic types it consists of. Then no communicator has a short path.
+/// Whether the memory of messages says which basic types it consists of. Then no communicator has a fast path.
 #[inline(always)]
 pub(crate) fn checks_types() -> bool {
     CHECKS_TYPES.load(Ordering::Relaxed) != 0
@@ -102,7 +102,7 @@ pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
 /// Bytes of `count` elements of a predefined type without holes; `None` for anything that needs a closer look.
 // TIER: short
 #[inline(always)]
-pub(crate) fn plain_bytes(
+pub(crate) fn contiguous_bytes(
     buf: *const c_void,
     count: impl Count,
     datatype: MPI_Datatype,
@@ -241,7 +241,11 @@ fn general_memory(
 
 /// The run of bytes that so many elements of a predefined type are; `None` where more has to be found out.
 #[inline(always)]
-pub(crate) fn plain_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Run> {
+pub(crate) fn contiguous_run(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Option<Run> {
     if datatype >= 1024 || buf as usize <= MPI_IN_PLACE || count as u64 >= 1 << 54 {
         cold_path();
         return None;
@@ -257,7 +261,7 @@ pub(crate) fn plain_run(buf: *const c_void, count: i64, datatype: MPI_Datatype) 
 
 /// The same as a run, as many elements of the same type in another buffer.
 #[inline(always)]
-pub(crate) fn plain_alike(buf: *const c_void, run: Run) -> Option<Run> {
+pub(crate) fn contiguous_alike(buf: *const c_void, run: Run) -> Option<Run> {
     if buf as usize <= MPI_IN_PLACE {
         cold_path();
         return None;

@@ -38,13 +38,13 @@ static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
 static LAST_USED_CODE: AtomicU64 = AtomicU64::new(16384);
 
 /// The VCI of a process that is active and in which one thread at a time is inside MPI, else null.
-static ALONE: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
+static UNLOCKED: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The VCI between MPI_Init and MPI_Finalize, or inside a session, if one thread at a time is inside MPI.
 #[inline(always)]
-pub(crate) fn vci_alone() -> Option<&'static Vci> {
+pub(crate) fn vci_unlocked() -> Option<&'static Vci> {
     // SAFETY: null, or that of the process, which lives until the program ends.
-    unsafe { ALONE.load(Ordering::Relaxed).as_ref() }
+    unsafe { UNLOCKED.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Between MPI_Init and MPI_Finalize, or inside a session.
@@ -116,7 +116,7 @@ pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Res
     STATE.store(ACTIVE, Ordering::Relaxed);
     let vci = process().map(Process::vci).filter(|vci| !vci.is_threaded());
     let vci = vci.map_or(std::ptr::null(), std::ptr::from_ref);
-    ALONE.store(vci.cast_mut(), Ordering::Relaxed);
+    UNLOCKED.store(vci.cast_mut(), Ordering::Relaxed);
     Ok(())
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     if *users == 1 {
         process.rest(call)?;
         STATE.store(FINALIZED, Ordering::Relaxed);
-        ALONE.store(std::ptr::null_mut(), Ordering::Relaxed);
+        UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
         crate::persistent::forget_recent();
     }
     *users -= 1;

@@ -259,7 +259,7 @@ pub(crate) fn fatal(error: &Error) -> i32 {
     env::end_job(error.class().0.clamp(1, 255))
 }
 
-/// Writes a line to standard error in one piece, for ranks may share it.
+/// Writes a line to standard error at once, because ranks may share it.
 pub(crate) fn tell(text: impl std::fmt::Display) {
     let line = format!("Rankpoint: {text}\n");
     // Nobody is left to tell if standard error is closed.

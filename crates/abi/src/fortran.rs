@@ -250,10 +250,10 @@ pub(crate) unsafe fn MPI_Abi_get_fortran_booleans(
         let bytes = usize::try_from(logical_size).unwrap_or(0);
         // The low bytes of a number are the number in fewer bytes.
         let low = |value: i128| {
-            let mut shown = [0; 16];
-            let known = bytes.min(shown.len());
-            shown[..known].copy_from_slice(&value.to_le_bytes()[..known]);
-            shown
+            let mut digits = [0; 16];
+            let known = bytes.min(digits.len());
+            digits[..known].copy_from_slice(&value.to_le_bytes()[..known]);
+            digits
         };
         let literals = logical::told().unwrap_or(Literals { yes: 0, no: 0 });
         let (yes, no) = (low(literals.yes), low(literals.no));

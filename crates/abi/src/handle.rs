@@ -99,17 +99,17 @@ impl<T> Deref for Borrowed<T> {
 
 /// Whether no two threads are in the library at once; 0 if they may be. Set once, before a program has objects other than those
 /// that may be made at any time.
-static ALONE: AtomicU8 = AtomicU8::new(0);
+static UNLOCKED: AtomicU8 = AtomicU8::new(0);
 
 /// From now on no two threads are.
 pub(crate) fn expect_one_thread() {
-    ALONE.store(1, Ordering::Relaxed);
+    UNLOCKED.store(1, Ordering::Relaxed);
 }
 
 /// Slots of freed handles with their next generation, and the number of slots that were ever used.
 pub(crate) struct FreeList {
     /// The slots that were freed last, which programs that make and free in turn use again: (generation, index), 0 for none.
-    /// Whoever swaps one out owns it.
+    /// The thread that swaps one out owns it.
     spares: [AtomicU64; 4],
     rest: Mutex<Rest>,
     /// Whether threads use it before MPI_Init, too.
@@ -135,14 +135,14 @@ impl FreeList {
 
     /// Whether one thread only uses it: then plain words do what exchanges do.
     #[inline(always)]
-    fn is_alone(&self) -> bool {
-        !self.at_any_time && ALONE.load(Ordering::Relaxed) != 0
+    fn is_unlocked(&self) -> bool {
+        !self.at_any_time && UNLOCKED.load(Ordering::Relaxed) != 0
     }
 
     /// Takes what a spare holds and leaves something else there.
     #[inline(always)]
     fn exchange(&self, spare: &AtomicU64, slot: u64) -> u64 {
-        if self.is_alone() {
+        if self.is_unlocked() {
             let before = spare.load(Ordering::Relaxed);
             spare.store(slot, Ordering::Relaxed);
             return before;
@@ -196,7 +196,7 @@ impl FreeList {
     /// Takes a handle out of its slot; whether it was there.
     #[inline(always)]
     fn take_out(&self, handle: &AtomicU64, word: u64) -> bool {
-        if self.is_alone() {
+        if self.is_unlocked() {
             handle.store(0, Ordering::Relaxed);
             return true;
         }
@@ -301,7 +301,7 @@ impl<T: Object> Table<T> {
         T::free_list().has_room()
     }
 
-    /// Shows all objects whose handles were made at run time, which takes as long as there are slots.
+    /// Visits all objects whose handles were made at run time, which takes as long as there are slots.
     pub(crate) fn each(&'static self, mut action: impl FnMut(usize, &T)) {
         for slot in &self.handles[FIRST_DYNAMIC as usize..] {
             // PAIRS: handle.published
@@ -369,7 +369,7 @@ impl<T: Object> Table<T> {
         }
         let raw = self.objects[index].load(Ordering::Relaxed);
         self.objects[index].store(std::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the slot's own count, from Arc::into_raw in `place`; whoever takes the handle out takes it.
+        // SAFETY: the slot's own count, from Arc::into_raw in `place`; the thread that takes the handle out takes the count.
         let object = unsafe { Arc::from_raw(raw) };
         if index as u32 >= FIRST_DYNAMIC {
             let generation = ((word >> INDEX_BITS) as u32 + 1) & 0xff_ffff;

@@ -69,7 +69,7 @@ mod entries {
         ($name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;) => {
             const _: () = {
                 #[unsafe(export_name = stringify!($name))]
-                extern "C" fn plain($($argument: $kind),*) -> $result {
+                extern "C" fn exported($($argument: $kind),*) -> $result {
                     // SAFETY: the C caller promises what the standard demands of the arguments (crate head).
                     #[allow(unused_unsafe, clippy::allow_attributes, reason = "some bodies are safe functions")]
                     unsafe { $body }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends and receives of one message (MPI-5.0, sections 3.2, 3.4 and 3.7): the short path of the standard send and of the
+//! Sends and receives of one message (MPI-5.0, sections 3.2, 3.4 and 3.7): the fast path of the standard send and of the
 //! receive, and the other modes of sending. Beside it: [`crate::persistent`], [`crate::probe`], [`crate::sendrecv`].
 
 use core::ffi::c_void;
@@ -44,7 +44,7 @@ pub(crate) fn decode_target(
     Ok((comm, target_memory(buf, count.into(), datatype)?))
 }
 
-/// Rank and tag in one register: with them the calls that leave the short path are jumps.
+/// Rank and tag in one register: with them the calls that leave the fast path are jumps.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Envelope(u64);
@@ -67,13 +67,13 @@ impl Envelope {
 /// [`decode`] for what can be done without a closer look.
 // TIER: short
 #[inline(always)]
-fn decode_plain(
+fn decode_contiguous(
     buf: *const c_void,
     count: impl Count,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Option<(usize, &'static Comm)> {
-    let bytes = datatype::plain_bytes(buf, count, datatype)?;
+    let bytes = datatype::contiguous_bytes(buf, count, datatype)?;
     Some((bytes, COMMS.get_trusted(comm)?))
 }
 
@@ -89,7 +89,7 @@ pub(crate) unsafe fn MPI_Isend<C: Count>(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe {
             isend_any::<C>(
@@ -145,7 +145,7 @@ unsafe extern "C" fn isend_any<C: Wide>(
 ) -> i32 {
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        if let Some((bytes, object)) = decode_plain(buf, count, datatype, comm)
+        if let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm)
             && p2p::send_plain(object, buf.cast(), bytes, envelope.rank(), envelope.tag())
         {
             *request = RequestId::SENT.0 as usize;
@@ -175,7 +175,7 @@ pub(crate) unsafe fn MPI_Send<C: Count>(
     tag: i32,
     comm: MPI_Comm,
 ) -> i32 {
-    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe { send_any::<C>(buf, count.into(), datatype, dest, tag, comm) };
     };
@@ -264,7 +264,7 @@ pub(crate) unsafe fn MPI_Irecv<C: Count>(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe {
             irecv_any::<C>(
@@ -333,7 +333,7 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> i32 {
-    let Some((bytes, object)) = decode_plain(buf, count, datatype, comm) else {
+    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
         // SAFETY: passed on.
         return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
     };

@@ -10,7 +10,7 @@ use engine::p2p::{Mode, persistent};
 use engine::request::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
-use crate::env::{is_active, require_process, vci_alone};
+use crate::env::{is_active, require_process, vci_unlocked};
 use crate::error::{inactive, raise, run};
 use crate::naming::{Number, named};
 use crate::p2p::{decode, decode_target};
@@ -87,7 +87,7 @@ pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
     if let Some(entry) = unsafe { Entry::inactive_at(RECENT.load(Ordering::Relaxed), id) } {
         return entry.start().code();
     }
-    if let Some(vci) = vci_alone()
+    if let Some(vci) = vci_unlocked()
         && let Some(entry) = Entry::inactive(vci, id)
     {
         RECENT.store(entry.address(), Ordering::Relaxed);

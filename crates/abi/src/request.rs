@@ -13,7 +13,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::env::{process, require_process, vci_alone};
+use crate::env::{process, require_process, vci_unlocked};
 use crate::error::run;
 use crate::generalized;
 use crate::handle::COMMS;
@@ -99,7 +99,7 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
         }
         true
     } else {
-        vci_alone().is_some_and(|vci| end_at_once(vci, *id))
+        vci_unlocked().is_some_and(|vci| end_at_once(vci, *id))
     };
     if !is_done {
         return wait_longer(id, status);
@@ -129,7 +129,7 @@ fn store_empty(status: *mut MPI_Status) {
 /// A wait for what is not complete, or needs more to end.
 #[inline(never)]
 fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
-    if let Some(vci) = vci_alone()
+    if let Some(vci) = vci_unlocked()
         && let Some(found) = completion::wait_received(vci, id, "MPI_Wait")
     {
         store_single(status, found);
