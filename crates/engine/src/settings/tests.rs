@@ -107,3 +107,11 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     assert_eq!(choice.algorithm, Bcast::Shared);
     assert!(warnings[0].contains("cannot be read"), "{warnings:?}");
 }
+
+#[test]
+fn a_table_without_an_end_is_refused() {
+    let (settings, warnings) = read(&[("RANKPOINT_COLL_TABLE", "/dev/zero")]);
+    assert_eq!(settings.coll_table, "");
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].contains("more than 1 MiB"), "{warnings:?}");
+}
