@@ -30,23 +30,23 @@ macro_rules! counters {
 }
 
 counters! {
-    SendsShort, "sends_short", "messages", "injected: header and data in one cell of a ring";
+    SendsShort, "sends_inject", "messages", "injected: header and data in one cell of a ring";
     SendsEager, "sends_eager", "messages", "sent eagerly through the payload area of a ring";
     SendsRendezvous, "sends_rendezvous", "messages", "sent by rendezvous";
-    SendsBegun, "sends_begun", "messages", "sent by rendezvous whose first chunks went with the RTS";
-    SendsBegunInVain, "sends_begun_in_vain", "messages", "of those whose chunks the receiver dropped, because the receive was posted late";
+    SendsBegun, "sends_rts_data", "messages", "sent by rendezvous whose first chunks went with the RTS";
+    SendsBegunInVain, "sends_rts_data_dropped", "messages", "of those whose chunks the receiver dropped, because the receive was posted late";
     SendsQueued, "sends_queued", "messages", "that waited, in order, for room in a ring";
     BytesSent, "bytes_sent", "bytes", "of message data sent";
     ReceivesPosted, "receives_posted", "messages", "that found their receive posted";
     ReceivesUnexpected, "receives_unexpected", "messages", "that arrived before their receive";
     MatchesWildcard, "matches_wildcard", "matches", "by a receive from any source or with any tag";
     BytesReceived, "bytes_received", "bytes", "of message data received";
-    CrossCopies, "cross_copies", "copies", "of messages by cross-memory attach";
+    CrossCopies, "cma_copies", "copies", "of messages by cross-memory attach";
     Sleeps, "sleeps", "sleeps", "of a waiting rank";
     Wakes, "wakes", "wake-ups", "of other ranks by this one";
     Yields, "yields", "yields", "of the core by a waiting rank";
     PollsFruitless, "polls_fruitless", "polls", "in long waits that found no arrival";
-    SharedTurns, "shared_turns", "rounds", "of collectives in the shared collective area";
+    SharedTurns, "shared_rounds", "rounds", "of collectives in the shared collective area";
     RingsConnected, "rings_connected", "rings", "to or from this rank that were created";
 }
 

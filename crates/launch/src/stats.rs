@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(
             rows[2],
             [
-                "sends_short",
+                "sends_inject",
                 "messages",
                 "0",
                 "1",
@@ -108,7 +108,7 @@ mod tests {
                 "7"
             ]
         );
-        assert_eq!(rows[4], ["sends_short", "messages", "8", "9", "45"]);
+        assert_eq!(rows[4], ["sends_inject", "messages", "8", "9", "45"]);
         assert_eq!(rows.len(), 5);
         assert_eq!(render(&[[0; 64]]), "counters: all are zero");
     }

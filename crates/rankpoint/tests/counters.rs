@@ -47,7 +47,7 @@ fn messages_and_bytes_are_counted_by_their_way() {
     assert_eq!(of(0, "sends_eager"), 2);
     assert_eq!(of(0, "sends_rendezvous"), 1);
     // The barrier of MPI_Finalize is one empty short message each way.
-    assert_eq!(of(0, "sends_short"), 1001);
+    assert_eq!(of(0, "sends_inject"), 1001);
     assert_eq!(of(0, "bytes_sent"), 8000 + 10_000 + 300_000 + 4);
     assert_eq!(of(1, "bytes_received"), of(0, "bytes_sent"));
     let arrived = of(1, "receives_posted") + of(1, "receives_unexpected");

@@ -32,8 +32,8 @@ fn collectives_take_turns_and_send_no_messages() {
     let passed = start(&TEST).unwrap();
     for rank in &passed.jobs[0].ranks {
         // The first collective is one of messages; the last one is the barrier of MPI_Finalize.
-        assert_eq!(rank.counter("shared_turns"), Some(100));
-        let messages = rank.counter("sends_short").unwrap_or(0);
+        assert_eq!(rank.counter("shared_rounds"), Some(100));
+        let messages = rank.counter("sends_inject").unwrap_or(0);
         assert!(messages <= 4, "{messages} messages");
     }
 }

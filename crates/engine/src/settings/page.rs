@@ -62,6 +62,13 @@ fn the_page_of_settings_holds_every_row_and_no_other() {
     let mut made = with_table(&page, "settings", &settings());
     made = with_table(&made, "old names", &old_names());
     made = with_table(&made, "counters", &counters());
+    let old = SETTINGS.iter().filter(|row| !row.old_name.is_empty());
+    let rows = SETTINGS.len() + TEXTS.len() + old.count() + fabric::counters::COUNTERS.len();
+    assert_eq!(
+        made.matches("\n| `").count(),
+        rows,
+        "rows outside the tables"
+    );
     if std::env::var_os("RANKPOINT_TEST_WRITE").is_some() {
         std::fs::write(PAGE, &made).unwrap();
     } else {

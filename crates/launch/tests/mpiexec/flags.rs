@@ -227,7 +227,7 @@ fn counters_are_printed_at_the_end() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    assert_eq!(row("sends_short"), ["5", "7", "12"]);
+    assert_eq!(row("sends_inject"), ["5", "7", "12"]);
     assert_eq!(row("bytes_sent"), ["1000", "0", "1000"]);
     assert!(!done.err.contains("sleeps"), "{done:?}");
 }
