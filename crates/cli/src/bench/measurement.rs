@@ -66,7 +66,7 @@ macro_rules! measurements {
                 name: $name, title: $title, text: $text, unit: Unit::$unit, better: Better::$better, axis: Axis::$axis,
                 ranks: &$ranks, clock: Clock::$clock, on_request: false,
             },)*
-            $(collective($collective, $call, "time of the blocking call; bytes of one rank's vector or piece"),)*
+            $(collective($collective, $call, "time of the blocking call; bytes of one rank's vector or block"),)*
             $(Measurement {
                 on_request: true,
                 ..collective(concat!("i", $collective), concat!("I", $call), "time of the nonblocking call and its wait")

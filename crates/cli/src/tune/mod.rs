@@ -31,7 +31,7 @@ pub(crate) struct TuneOptions {
     /// Numbers of ranks, ascending (default: powers of two from 2 to twice the number of cores)
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=4096))]
     ranks: Vec<u32>,
-    /// Bytes of one rank's vector or piece, multiples of 8; takes K, M, G
+    /// Bytes of one rank's vector or block, multiples of 8; takes K, M, G
     #[arg(long, value_delimiter = ',', default_value = "8,64,512,4K,32K,256K,2M", value_parser = bytes)]
     sizes: Vec<usize>,
     /// Largest number of bytes of all pieces of a rank
