@@ -55,6 +55,7 @@ mod supervise;
 mod topology;
 mod variables;
 mod waits;
+mod whole_lines;
 
 pub use command_line::run_command_line;
 pub use fabric::counters::{COUNTERS, CounterRow};

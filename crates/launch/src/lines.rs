@@ -18,12 +18,21 @@ const MAX_QUEUE_BYTES: usize = 1 << 20;
 const PIPE_PIECE_BYTES: usize = 4096;
 
 /// Collects one rank's output on one stream until a line is complete.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LineBuffer {
     partial: Vec<u8>,
+    /// Whether a line that lacks its end gets one; without, the bytes pass as they are.
+    completes: bool,
 }
 
 impl LineBuffer {
+    pub(crate) const fn new(completes: bool) -> Self {
+        Self {
+            partial: Vec::new(),
+            completes,
+        }
+    }
+
     /// Takes bytes of the rank and gives the lines that they complete, each behind `label`.
     pub(crate) fn push(&mut self, bytes: &[u8], label: &[u8], lines: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -41,7 +50,7 @@ impl LineBuffer {
         }
         lines.extend_from_slice(label);
         lines.append(&mut self.partial);
-        if !lines.ends_with(b"\n") {
+        if self.completes && !lines.ends_with(b"\n") {
             lines.push(b'\n');
         }
     }
@@ -123,7 +132,7 @@ impl Sink {
     pub(crate) fn write(&mut self) {
         while !self.is_empty() {
             let rest = &self.queue[self.written..];
-            let piece = &rest[..rest.len().min(PIPE_PIECE_BYTES)];
+            let piece = &rest[..piece_length(rest)];
             let (out, error) = (io::stdout(), io::stderr());
             let stream = self.target.descriptor(&out, &error);
             if !takes_more(stream) {
@@ -145,6 +154,14 @@ impl Sink {
     }
 }
 
+/// Bytes of a queue to be written at once. A pipe takes so few whole (PIPE_BUF), so that lines stay whole which others write
+/// to the same pipe: the launcher's other stream, or another job.
+fn piece_length(queue: &[u8]) -> usize {
+    let most = queue.len().min(PIPE_PIECE_BYTES);
+    let end = queue[..most].iter().rposition(|&byte| byte == b'\n');
+    end.map_or(most, |end| end + 1)
+}
+
 fn takes_more(stream: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(stream, PollFlags::OUT)];
     let now = Timespec {
@@ -162,7 +179,7 @@ mod tests {
     #[test]
     fn lines_are_whole_however_they_arrive() {
         let mut lines = Vec::new();
-        let (mut a, mut b) = (LineBuffer::default(), LineBuffer::default());
+        let (mut a, mut b) = (LineBuffer::new(true), LineBuffer::new(true));
         let (zero, eleven) = (b"[0] ", b"[11] ");
         a.push(b"hel", zero, &mut lines);
         b.push(b"one\ntwo\nthr", eleven, &mut lines);
@@ -173,9 +190,28 @@ mod tests {
     }
 
     #[test]
+    fn bytes_without_labels_pass_as_they_are() {
+        let mut lines = Vec::new();
+        let mut buffer = LineBuffer::new(false);
+        buffer.push(b"one\ntwo", b"", &mut lines);
+        assert_eq!(lines, b"one\n");
+        buffer.finish(b"", &mut lines);
+        assert_eq!(lines, b"one\ntwo");
+    }
+
+    #[test]
+    fn pieces_end_with_a_line_where_one_ends() {
+        let long = vec![b'x'; PIPE_PIECE_BYTES];
+        assert_eq!(piece_length(b"one\ntwo\nthr"), 8);
+        assert_eq!(piece_length(b"one"), 3);
+        assert_eq!(piece_length(&[&long[..], b"\n"].concat()), PIPE_PIECE_BYTES);
+        assert_eq!(piece_length(&[b"a\n", &long[..], b"\n"].concat()), 2);
+    }
+
+    #[test]
     fn endless_lines_are_broken() {
         let mut lines = Vec::new();
-        let mut buffer = LineBuffer::default();
+        let mut buffer = LineBuffer::new(true);
         for _ in 0..3 {
             buffer.push(&vec![b'x'; MAX_LINE_BYTES], b"", &mut lines);
         }

@@ -46,7 +46,6 @@ pub(crate) struct Outputs {
 }
 
 /// One stream of one rank.
-#[derive(Default)]
 struct Source {
     stream: Option<PipeReader>,
     buffer: LineBuffer,
@@ -81,10 +80,12 @@ impl Outputs {
                     ways.push(which);
                 }
                 which += 1;
+                let labelled = routes(&output).is_some_and(|routes| routes.label.is_some());
                 Source {
                     stream,
                     ways,
-                    ..Source::default()
+                    buffer: LineBuffer::new(labelled || file.is_some()),
+                    tail: Vec::new(),
                 }
             }));
         }

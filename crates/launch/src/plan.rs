@@ -108,8 +108,8 @@ impl Default for Output {
     }
 }
 
-/// Ways for the ranks' output. By default the ranks write to the launcher's own descriptors and nothing is copied; a rank
-/// with a file of its own writes to that. What has a label, or goes to two places, passes through the launcher.
+/// Routes of the ranks' output. A rank with a file of its own writes to that, and to the launcher's own stream where that is
+/// a terminal or the job has one rank. All other output passes through the launcher, which keeps lines whole.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Routes {
     /// What stands before each line.

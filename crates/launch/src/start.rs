@@ -22,6 +22,7 @@ use crate::input::InputPump;
 use crate::outcome::Exit;
 use crate::outputs::Streams;
 use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
+use crate::whole_lines::WholeLines;
 use crate::{processes, program, settings, topology, variables};
 
 /// Files that are open beside those of ranks.
@@ -73,15 +74,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
         programs.push(program::locate(program, first)?);
         first += program.ranks;
     }
-    let output_files = match &plan.output {
-        Output::Routed(routes) => {
-            let pipes = routes.label.is_some() || routes.copy;
-            let own = routes.files.iter().flatten().count() as u64;
-            (if pipes { 3 } else { 1 }) + own
-        }
-        Output::Capture => 3,
-    };
-    let open_files = raise_open_files(size, output_files)?;
+    let (whole_lines, open_files) = files_for_output(&plan.output, size)?;
     let files = match &plan.output {
         Output::Routed(routes) => Files::open(routes, size)?,
         Output::Capture => Files::default(),
@@ -102,6 +95,7 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
         places,
         size,
         open_files,
+        whole_lines,
         job: Started {
             node,
             ranks: Vec::new(),
@@ -142,6 +136,7 @@ struct Starter<'a> {
     places: &'a Places,
     size: u32,
     open_files: Option<(u64, u64)>,
+    whole_lines: WholeLines,
     job: Started,
     pump: InputPump,
     wires: Wires,
@@ -214,7 +209,8 @@ impl Starter<'_> {
             }
         };
         let (out, out_writer) = self.make_stream(routes, rank, 0)?;
-        let (error, error_writer) = match (routes.merge, &out_writer) {
+        let merge = routes.merge || self.whole_lines.together;
+        let (error, error_writer) = match (merge, &out_writer) {
             (false, _) => self.make_stream(routes, rank, 1)?,
             (true, Some(writer)) => (None, Some(writer.try_clone()?)),
             (true, None) => (None, Some(io::stdout().as_fd().try_clone_to_owned()?)),
@@ -233,7 +229,8 @@ impl Starter<'_> {
     ) -> io::Result<(Option<PipeReader>, Option<OwnedFd>)> {
         let file = self.wires.files.get(rank, which);
         let copied = file.is_some_and(|file| file.shared || routes.copy);
-        if routes.label.is_some() || copied {
+        let whole = file.is_none() && self.whole_lines.passes(which);
+        if routes.label.is_some() || copied || whole {
             let (reader, writer) = reader_that_never_waits()?;
             return Ok((Some(reader), Some(writer.into())));
         }
@@ -277,6 +274,28 @@ fn set_environment(command: &mut Command, environment: &Environment) {
         }
     }
     command.envs(environment.set.iter().map(|(name, value)| (name, value)));
+}
+
+/// Which streams pass through the launcher for the sake of whole lines, and the ranks' limit of open files where the
+/// launcher's was raised.
+fn files_for_output(
+    output: &Output,
+    ranks: u32,
+) -> Result<(WholeLines, Option<(u64, u64)>), LaunchError> {
+    let Output::Routed(routes) = output else {
+        return Ok((WholeLines::default(), raise_open_files(ranks, 3)?));
+    };
+    let pipes = routes.label.is_some() || routes.copy;
+    let own = routes.files.iter().flatten().count() as u64;
+    let whole_lines = WholeLines::of(routes, ranks);
+    if whole_lines.is_wanted()
+        && let Ok(limit) = raise_open_files(ranks, 3 + own)
+    {
+        return Ok((whole_lines, limit));
+    }
+    // Where so many pipes may not be open, lines may be torn.
+    let limit = raise_open_files(ranks, if pipes { 3 } else { 1 } + own)?;
+    Ok((WholeLines::default(), limit))
 }
 
 /// Lets this process open as many files as the job needs, `each` for a rank; returns the ranks' limit where it was changed.

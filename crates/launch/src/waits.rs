@@ -215,15 +215,13 @@ fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
                 tag_text(record.match_word),
                 communicator_text(state, record.match_word),
             );
-            match messages.match_words.iter().find(of_program) {
-                Some(&arrived) => Some(format!(
-                    "{wanted}, but what has arrived from there has tag {} in {}",
-                    tag_text(arrived),
-                    communicator_text(state, arrived),
-                )),
-                // A message of MPI_Finalize or of a collective is told by what its sender waits for.
-                None => None,
-            }
+            // A message of MPI_Finalize or of a collective is told by what its sender waits for.
+            let arrived = messages.match_words.iter().find(of_program)?;
+            Some(format!(
+                "{wanted}, but what has arrived from there has tag {} in {}",
+                tag_text(*arrived),
+                communicator_text(state, *arrived),
+            ))
         })
     })
 }

@@ -37,6 +37,51 @@ fn labelled_lines_are_never_torn() {
 }
 
 #[test]
+fn lines_without_labels_leave_whole_into_a_pipe() {
+    // A block of the C library ends within a line.
+    let script = "awk -v rank=$RANKPOINT_LAUNCH_RANK \
+                  'BEGIN { for (i = 0; i < 3000; i++) print \"rank \" rank \" line \" i \" to its end\" }'";
+    let done = shell("-n 16", script);
+    assert_eq!(done.code(), 0);
+    let mut expected = Vec::new();
+    for rank in 0..16 {
+        expected.extend((0..3000).map(|line| format!("rank {rank} line {line} to its end")));
+    }
+    expected.sort_unstable();
+    assert!(done.sorted() == expected, "lines are torn");
+}
+
+#[test]
+fn both_streams_keep_their_order_in_the_same_pipe() {
+    let script = "i=0; while [ $i -lt 100 ]; do echo out $i; echo error $i >&2; i=$((i+1)); done";
+    let mut command = Command::new("sh");
+    let arguments = "exec 2>&1; exec \"$0\" \"$@\"";
+    command.args(["-c", arguments, env!("CARGO_BIN_EXE_mpiexec")]);
+    let done = start(command.args(shell_arguments("-n 2", script))).finish();
+    let lines: Vec<_> = done.out.lines().collect();
+    for i in 0..100 {
+        for (first, second) in [("out", "error"), ("error", "out")] {
+            let next = if first == "out" { i } else { i + 1 };
+            if next == 100 {
+                continue;
+            }
+            let last = lines
+                .iter()
+                .rposition(|line| *line == format!("{first} {i}"));
+            let after = lines
+                .iter()
+                .rposition(|line| *line == format!("{second} {next}"));
+            assert!(last.unwrap() < after.unwrap(), "{first} {i}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn bytes_without_labels_are_not_changed() {
+    assert_eq!(shell("-n 3", "printf x").out, "xxx");
+}
+
+#[test]
 fn lines_of_one_rank_keep_their_order() {
     let done = shell("--label -n 2", "seq 2000");
     let own: Vec<_> = done
