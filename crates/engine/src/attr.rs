@@ -10,25 +10,25 @@ use sys::sync::Mutex;
 
 use crate::errors::{Error, ErrorClass, Result};
 
-/// Asks whether and with which value a copy of the object has the attribute: (old object, value) to a value or an MPI error.
+/// Copy callback: (old object, value) to the copy's value, to none, or to an MPI error.
 pub type CopyFunction = dyn Fn(u64, usize) -> std::result::Result<Option<usize>, i32> + Send + Sync;
-/// Tells that an attribute goes away: (object, value) to an MPI error code or 0.
+/// Delete callback: (object, value) to an MPI error code or 0.
 pub type DeleteFunction = dyn Fn(u64, usize) -> i32 + Send + Sync;
 
 /// A key under which values are cached.
 pub struct Keyval {
-    /// The number that C programs know.
+    /// The keyval of C programs.
     pub number: i32,
     /// Called when the object is duplicated; `None` copies nothing.
     pub copy: Option<Box<CopyFunction>>,
-    /// Called when the attribute goes away.
+    /// Called when the attribute is deleted.
     pub delete: Option<Box<DeleteFunction>>,
 }
 
 /// The attributes of one object, in the order in which they were set.
 #[derive(Default)]
 pub struct Attributes {
-    /// Most objects never have one.
+    /// Allocated with the first attribute, because most objects have none.
     entries: OnceLock<Box<Mutex<Entries>>>,
 }
 
@@ -60,7 +60,7 @@ impl Attributes {
         })
     }
 
-    /// Sets a value; one that was there goes away first. `object` is the face's handle, for callbacks.
+    /// Sets a value; an old value is deleted first. `object` is the face's handle, for callbacks.
     ///
     /// # Errors
     /// When the delete callback of the old value fails; nothing is changed then.
@@ -104,7 +104,7 @@ impl Attributes {
     /// Deletes all values, latest first.
     ///
     /// # Errors
-    /// The first callback's error; the rest stays.
+    /// The first callback's error; the remaining values stay.
     pub fn clear(&self, object: u64) -> Result<()> {
         if self.entries.get().is_none() {
             return Ok(());
@@ -115,7 +115,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// What a duplicate of the object inherits, by the copy callbacks.
+    /// The values that a duplicate of the object inherits, by the copy callbacks.
     ///
     /// # Errors
     /// The first callback's error.
@@ -135,7 +135,7 @@ impl Attributes {
         Ok(copies)
     }
 
-    /// Takes over what [`Self::copies`] of another object gave.
+    /// Takes over the result of [`Self::copies`] of another object.
     pub fn adopt(&self, copies: Vec<(Arc<Keyval>, usize)>) {
         if copies.is_empty() {
             return;

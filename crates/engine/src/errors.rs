@@ -150,7 +150,7 @@ impl Error {
         self
     }
 
-    /// Gives the argument at fault the name that it has in the call, by the one that it has where it was looked at.
+    /// Renames the argument at fault: from its name in the function that checked it to its name in the call.
     #[must_use]
     #[cold]
     pub fn renamed(mut self, name: impl FnOnce(&'static str) -> &'static str) -> Self {
@@ -211,13 +211,13 @@ impl fmt::Display for Error {
     }
 }
 
-/// The sentence, because it is what `main` and `unwrap` show; with `{:#?}` the parts.
+/// The sentence, because `main` and `unwrap` print it; with `{:#?}` the parts.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
             return fmt::Debug::fmt(&*self.0, f);
         }
-        // In one piece: ranks may write to the same file.
+        // One write: ranks may write to the same file.
         f.write_str(&self.to_string())
     }
 }

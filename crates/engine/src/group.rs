@@ -180,7 +180,7 @@ impl Group {
         Ok(())
     }
 
-    /// What lists of ranks have to be, for error texts.
+    /// The rule for lists of ranks, for error texts.
     fn distinct_ranks(&self) -> String {
         match self.size() {
             0 => "no rank, because the group is empty".to_owned(),

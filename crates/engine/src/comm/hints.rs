@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program promises not to do on a communicator (MPI-5.0, section 7.4.4), one bit each. The promises are kept: a call that
-//! breaks one is an error, which is found where wildcards have left the short path anyway.
+//! The assertions of a program about a communicator (MPI-5.0, section 7.4.4), one bit each. A call that breaks an assertion is an
+//! error; the check costs the fast path nothing, because wildcards leave the fast path anyway.
 
 use sys::sync::{AtomicU32, Ordering};
 
@@ -12,7 +12,7 @@ const NO_ANY_SOURCE: u32 = 1;
 /// Receives and probes name their tag.
 const NO_ANY_TAG: u32 = 2;
 
-/// The hints that have a meaning here, by their keys.
+/// The supported hints and their keys.
 const KEYS: [(&str, u32); 2] = [
     ("mpi_assert_no_any_source", NO_ANY_SOURCE),
     ("mpi_assert_no_any_tag", NO_ANY_TAG),
@@ -23,7 +23,7 @@ const KEYS: [(&str, u32); 2] = [
 pub struct Hints(AtomicU32);
 
 impl Hints {
-    /// Takes over those hints that `value_of` has a value for, `true` or `false`; what is something else is no hint.
+    /// Takes over the hints for which `value_of` returns `true` or `false`; other values are ignored.
     pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
         for (key, bit) in KEYS {
             match value_of(key).as_deref() {
@@ -34,7 +34,7 @@ impl Hints {
         }
     }
 
-    /// All hints that have a meaning here, and their values.
+    /// All supported hints and their values.
     pub fn pairs(&self) -> [(&'static str, &'static str); KEYS.len()] {
         let bits = self.0.load(Ordering::Relaxed);
         KEYS.map(|(key, bit)| (key, if bits & bit == 0 { "false" } else { "true" }))
@@ -46,14 +46,14 @@ impl Hints {
             .store(other.0.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// No promises.
+    /// No assertions.
     pub fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
 impl Comm {
-    /// Refuses wildcards that the program promised not to use.
+    /// Refuses wildcards that the program asserted not to use.
     ///
     /// # Errors
     /// MPI_ERR_RANK, MPI_ERR_TAG.

@@ -58,7 +58,7 @@ fn places() -> [Confinement; LEVELS] {
     places
 }
 
-/// Each level that the node tells of, and whether the calling thread belongs to a single resource of it
+/// Each level that the kernel describes, and whether the calling thread belongs to a single resource of it
 /// (MPI_Get_hw_resource_info).
 pub fn report() -> Vec<(String, bool)> {
     let known = |(place, name): (Confinement, &&str)| {

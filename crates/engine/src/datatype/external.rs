@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The data representation `external32` (MPI-5.0, section 15.5.2): big-endian, with sizes that are the same everywhere.
 //!
-//! Data are packed as this machine has them and converted number by number. Numbers have the size they have here, but for
+//! Data are packed in the processor's representation and converted number by number. Numbers have the size they have here, but for
 //! C's `long` (4 bytes) and `wchar_t` (2 bytes); the x87 format becomes IEEE binary128.
 
 use std::sync::Arc;

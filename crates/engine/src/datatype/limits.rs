@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which argument made a type too large: sizes, extents and offsets have 63 bits. Looked for only when a constructor has failed.
+//! Finds the argument that makes a type too large (sizes, extents and offsets have 63 bits), after a constructor has failed.
 
 use layout::{ArrayOrder, Layout, LayoutError};
 
 use super::{Argument, Datatype};
 use crate::errors::{Error, ErrorClass};
 
-/// What is expected of the argument that is to blame.
+/// The expected value of the argument at fault.
 const EXPECTED: &str = "a type whose size, extent and offsets are below 2^63 bytes";
 
-/// The error of a constructor that fails with `error`, as far as no argument is to blame.
+/// The error of a constructor that failed with `error`, unless a particular argument is at fault.
 fn unblamed(error: LayoutError) -> Error {
     let class = match error {
         LayoutError::Overflow => ErrorClass::ERR_ARG,
@@ -35,7 +35,7 @@ pub(super) fn too_many_elements() -> Error {
     )
 }
 
-/// Only one argument can have done it.
+/// The error where only one argument can be at fault.
 #[cold]
 pub(super) fn of_argument(error: LayoutError, name: &'static str, value: i64) -> Error {
     match error {
@@ -62,10 +62,10 @@ pub(super) fn of_blocks(
     }
 }
 
-/// A piece of a type: its block length and displacement as given, the bytes of the displacement's unit, and the old type.
+/// A block of a type: its block length and displacement as given, the bytes of the displacement's unit, and the old type.
 pub(super) type Piece<'a> = (usize, i64, i64, &'a Layout);
 
-/// Pieces at displacements. `length` is the block length if all have the same.
+/// Blocks at displacements. `length` is the block length if all have the same.
 #[cold]
 pub(super) fn of_pieces<'a>(
     error: LayoutError,

@@ -17,11 +17,11 @@ use crate::errors::{Error, ErrorClass, Result};
 /// A datatype. Shared by reference: types made of it and operations under way keep it alive after MPI_Type_free.
 pub struct Datatype {
     layout: Layout,
-    /// The layout with owners of its own, once an operation has asked for it; as long as the program for predefined types.
+    /// The layout as a shared object, made when the first operation needs it; predefined types keep it for ever.
     shared: OnceLock<SharedLayout>,
     /// The row of a predefined type.
     row: Option<&'static Predefined>,
-    /// The predefined type that reductions treat it as.
+    /// The predefined type whose reductions work on this type.
     reduces_as: Option<&'static Predefined>,
     /// Basic elements of one element.
     elements: u64,
@@ -29,9 +29,9 @@ pub struct Datatype {
     element_bytes: Option<usize>,
     contents: Contents,
     committed: AtomicBool,
-    /// So many elements are known to hold no byte twice.
+    /// The largest count of elements that is known to contain no byte twice.
     distinct: AtomicU64,
-    /// Which basic types it consists of, once that has been asked for.
+    /// The sequence of basic types, made on first use.
     pub(super) typed: OnceLock<Typed>,
     name: Mutex<String>,
     /// The C face's handle of this object; 0 if it has none.
@@ -49,7 +49,7 @@ impl Datatype {
             parts.len() as u64,
             (parts[0] == parts[parts.len() - 1]).then_some(parts[0]),
         );
-        // One for each row of the table, for ever.
+        // One layout for each row of the table, kept for ever.
         let forever: &'static Layout = Box::leak(Box::new(row.shape.layout()));
         datatype.shared = OnceLock::from(SharedLayout::Forever(forever));
         datatype.row = Some(row);
@@ -60,7 +60,7 @@ impl Datatype {
         Arc::new(datatype)
     }
 
-    /// Inlined, so that it is made in its place.
+    /// Inlined, so that the object is built in its final place.
     #[inline(always)]
     pub(super) fn new(
         layout: Layout,
@@ -97,7 +97,7 @@ impl Datatype {
         &self.layout
     }
 
-    /// The same for operations, which may outlive the type.
+    /// The layout for operations, which may outlive the type.
     pub fn shared_layout(&self) -> &SharedLayout {
         self.shared.get_or_init(|| self.layout.clone().into())
     }
@@ -193,7 +193,7 @@ impl Datatype {
         Ok(())
     }
 
-    /// What to call the type in an error text.
+    /// The type's description in error texts.
     #[cold]
     pub fn describe(&self) -> String {
         let name = self.name();
@@ -251,7 +251,7 @@ impl fmt::Debug for Datatype {
 }
 
 impl Drop for Datatype {
-    /// Lets go of the types it was made of one by one: a chain of constructions may be longer than the stack is deep.
+    /// Releases the old types iteratively: recursion over a long chain of constructors would overflow the stack.
     fn drop(&mut self) {
         let mut chain = match std::mem::take(&mut self.contents.types) {
             Olds::None | Olds::One(Old::Predefined(_)) => return,
@@ -263,7 +263,7 @@ impl Drop for Datatype {
                 return let_go(parts);
             }
         };
-        // What one type is made of goes without a list of what is left.
+        // A single old type needs no list.
         while let Some(mut part) = chain.take() {
             match last_types(&mut part) {
                 Olds::None | Olds::One(Old::Predefined(_)) => {}
@@ -274,7 +274,7 @@ impl Drop for Datatype {
     }
 }
 
-/// Lets go of types, and of all that they are made of.
+/// Releases types and all their old types.
 fn let_go(parts: Vec<Old>) {
     let derived = |part| match part {
         Old::Predefined(_) => None,
@@ -290,8 +290,8 @@ fn let_go(parts: Vec<Old>) {
     }
 }
 
-/// Takes the types that a type is made of from its last owner. Where two owners let go at once, it may be neither: then the one
-/// that comes later drops it with all that it is made of.
+/// Takes the old types out of a type if the caller is its last owner. Of two owners that release the type at once possibly
+/// neither is the last here: then the later release drops the type with all its old types.
 fn last_types(datatype: &mut Arc<Datatype>) -> Olds {
     let taken = Arc::get_mut(datatype).map(|last| std::mem::take(&mut last.contents.types));
     taken.unwrap_or_default()

@@ -11,7 +11,7 @@ use crate::errors::{Error, ErrorClass, Result};
 /// MPI_DATATYPE_NULL.
 pub const NULL_CODE: u32 = 0x200;
 
-/// A machine number.
+/// A representation of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// Signed, 1 byte.
@@ -186,7 +186,7 @@ impl Predefined {
     }
 }
 
-/// The names that are no identifiers without their prefix, and the rule for the others.
+/// C names: those that are no identifiers without their prefix, and the rule for all others.
 macro_rules! c_name {
     (TWO_INT) => {
         "MPI_2INT"

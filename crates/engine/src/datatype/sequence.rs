@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which basic types a message consists of, in order (MPI-5.0, section 3.3.1).
+//! The sequence of basic types of a message (MPI-5.0, section 3.3.1).
 //!
 //! Used only where `RANKPOINT_CHECK=types` asks for it. A sequence is never written out: it is a tree of repetitions and
 //! parts with their [`Signature`]s, so that the signature of a message, and of any beginning of one, follows from those of its
 //! parts.
 //!
-//! A message's [`SentSignature`] travels right before it: hash, number of basic elements, and how the sender calls its type.
+//! A message's [`SentSignature`] travels right before it: hash, number of basic elements, and the sender's name of the type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::Signature;
 pub(crate) struct Sequence {
     signature: Signature,
     elements: u64,
-    /// Whether there is MPI_PACKED in it, which may be anything.
+    /// Whether it contains MPI_PACKED, which matches anything.
     is_opaque: bool,
     /// The name of the basic type, if there is only one.
     basic: Option<&'static str>,
@@ -120,7 +120,7 @@ impl Sequence {
 }
 
 impl Drop for Sequence {
-    /// Lets go of the parts one by one: structs inside structs may be deeper than the stack.
+    /// Releases the parts iteratively: recursion over deeply nested structs would overflow the stack.
     fn drop(&mut self) {
         let take = |parts: &mut Parts| match std::mem::replace(parts, Parts::Basic) {
             Parts::Basic => Vec::new(),
@@ -136,7 +136,7 @@ impl Drop for Sequence {
     }
 }
 
-/// A datatype's basic types, and what it is called.
+/// A datatype's basic types and its name.
 #[derive(Clone, Debug)]
 pub struct Typed {
     /// Of one element.
@@ -146,7 +146,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// What the type is called.
+    /// The type's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -160,7 +160,7 @@ impl Typed {
     }
 }
 
-/// What a send or a receive consists of.
+/// The elements of a send or a receive.
 pub(crate) struct Types {
     typed: Typed,
     count: u64,
@@ -182,7 +182,7 @@ impl Types {
         (self.typed.clone(), self.count as usize)
     }
 
-    /// What travels before the message.
+    /// The signature that travels before the message.
     pub(crate) fn signature(&self) -> SentSignature {
         let sequence = &self.typed.sequence;
         let mut name = [0u8; NAME_WORDS * 8];
@@ -205,7 +205,7 @@ impl Types {
         }
     }
 
-    /// What is wrong with a message from `peer` for this receive; `None` if it matches.
+    /// The mismatch between a message from `peer` and this receive; `None` if they match.
     pub(crate) fn mismatch(&self, signature: &SentSignature, peer: u32) -> Option<String> {
         let (mine, elements) = (&self.typed.sequence, signature.words[1]);
         if mine.is_opaque || signature.words[0] >> 63 == 1 || elements == 0 {
@@ -230,12 +230,12 @@ impl Types {
 
 const NAME_WORDS: usize = 4;
 
-/// What travels before a message whose types are checked.
+/// The type signature that travels before a message whose types are checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentSignature {
     /// Elements of the sender's datatype.
     pub(crate) count: u64,
-    /// Signature (the top bit says that there is MPI_PACKED), basic elements, name.
+    /// Signature (the top bit is set if it contains MPI_PACKED), basic elements, name.
     pub(crate) words: [u64; 6],
 }
 

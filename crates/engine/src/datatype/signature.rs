@@ -21,7 +21,7 @@ const PRIME: u64 = 0x7fff_ffff;
 pub struct Signature(u64);
 
 impl Signature {
-    /// Not known: of MPI_PACKED, or of whoever did not say.
+    /// Unknown: of MPI_PACKED, or where the caller declares no types.
     pub const UNKNOWN: Self = Self(0);
     /// No basic types.
     pub const EMPTY: Self = Self(1 << 32);
@@ -31,13 +31,13 @@ impl Signature {
         Self(word)
     }
 
-    /// A number that tells it apart from others.
+    /// The signature as a number, different for different signatures.
     pub const fn to_word(self) -> u64 {
         self.0
     }
 
     fn letter(number: u64) -> Self {
-        // Any constants do that spread small numbers.
+        // Any constants that spread small numbers will do.
         let mixed = |factor: u64| (number + 1).wrapping_mul(factor) >> 16;
         let slope = mixed(0x9e37_79b9_7f4a_7c15) % (PRIME - 2) + 2;
         let offset = mixed(0xc2b2_ae3d_27d4_eb4f) % PRIME;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The basic types of datatypes, made when they are first asked for.
+//! The basic types of datatypes, made on first use.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::predefined::Predefined;
 use super::sequence::{Sequence, Typed};
 use super::signature::of_row;
 
-/// Whether messages say which basic types they consist of.
+/// Whether messages carry their type signatures.
 static CHECKS: AtomicBool = AtomicBool::new(false);
 
 /// Whether blocks of collectives carry their signatures.
 static SIGNS: AtomicBool = AtomicBool::new(false);
 
-/// Has blocks of collectives carry their signatures from now on, in the whole program.
+/// From now on blocks of collectives carry their signatures, in the whole program.
 pub(crate) fn start_signing() {
     SIGNS.store(true, Ordering::Relaxed);
 }
@@ -28,20 +28,20 @@ pub(crate) fn is_signing() -> bool {
     SIGNS.load(Ordering::Relaxed)
 }
 
-/// Has messages say it from now on, in the whole program.
+/// From now on messages carry their type signatures, in the whole program.
 pub(crate) fn start_checking() {
     CHECKS.store(true, Ordering::Relaxed);
 }
 
-/// Whether messages say which basic types they consist of (`RANKPOINT_CHECK=types`): then faces give them with the memory.
+/// Whether messages carry their type signatures (`RANKPOINT_CHECK=types`): faces then pass the signature with the memory.
 #[inline]
 pub fn checks_types() -> bool {
     CHECKS.load(Ordering::Relaxed)
 }
 
 impl Datatype {
-    /// Which basic types an element consists of, and what the type is called. Takes time in proportion to the types that it is
-    /// made of, once.
+    /// The sequence of basic types of an element, and the type's name. The first call takes time in proportion to the number
+    /// of old types.
     pub fn typed(&self) -> &Typed {
         let mut stack = vec![self];
         while let Some(&last) = stack.last() {
@@ -59,7 +59,7 @@ impl Datatype {
         self.typed.get_or_init(|| self.make_typed())
     }
 
-    /// From the sequences of the types that it is made of, which exist.
+    /// Joins the sequences of the old types, which exist.
     fn make_typed(&self) -> Typed {
         let contents = self.contents();
         let part = |part: &Arc<Self>| part.typed.get().map(|typed| typed.sequence.clone());

@@ -12,7 +12,7 @@ use super::kernel::Real;
 pub(super) struct Extended(pub(super) [u8; 16]);
 
 #[cfg(not(target_arch = "x86_64"))]
-compile_error!("long double is an x87 number here; this machine needs its own kernel");
+compile_error!("long double is an x87 number here; this architecture needs its own kernel");
 
 macro_rules! instruction {
     ($operation:literal, $left:expr, $right:expr) => {{

@@ -34,7 +34,7 @@ impl Half {
                 let odd = magnitude >> 13 & 1;
                 ((magnitude - (112 << 23) + 0xfff + odd) >> 13) as u16
             }
-            // Below 2^-14: adding 0.5 aligns the last bit of a subnormal with the last bit of the sum, which the machine
+            // Below 2^-14: adding 0.5 aligns the last bit of a subnormal with the last bit of the sum, which the processor
             // rounds.
             _ => (f32::from_bits(magnitude) + 0.5)
                 .to_bits()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernels of the predefined operations: `result[i] = left[i] op right[i]` for every valid operation and number.
 //!
-//! Programs may pass addresses that are not aligned, so all accesses are unaligned; on the machines we know that costs
+//! Programs may pass addresses that are not aligned, so all accesses are unaligned; on x86-64 that costs
 //! nothing, and the loops vectorise.
 #![expect(unsafe_code, reason = "operands are addresses that programs gave")]
 
@@ -17,7 +17,7 @@ use crate::datatype::{Number, Shape};
 ///
 /// # Safety
 /// `left` and `right` are readable and `result` is writable for `count` elements of the type that the kernel was chosen
-/// for. `result` may be `left` or `right`, and overlaps them no other way.
+/// for. `result` may be `left` or `right`, and does not overlap them otherwise.
 pub(crate) type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
 /// What an operation does with two elements.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Booleans of Fortran, as a program's compiler stores them (MPI-5.0, section 20.4.1): .TRUE. is 1 for some and -1 for others.
 //!
-//! As long as nobody has said what they are, they are C's: 0 is false, all else is true, and true is 1.
+//! Until the program declares them, the literals are C's: 0 is false, everything else is true, and true is stored as 1.
 #![expect(unsafe_code, reason = "operands are addresses that programs gave")]
 
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use super::kernel::Kernel;
 use crate::datatype::{Category, Number, Predefined, Shape};
 use crate::errors::{Error, ErrorClass, Result};
 
-/// What .TRUE. and .FALSE. are, as numbers: those of other sizes have the same value.
+/// The values of .TRUE. and .FALSE.; booleans of all sizes have the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literals {
     /// .TRUE.
@@ -25,7 +25,7 @@ const USUAL: Literals = Literals { yes: 1, no: 0 };
 
 static TOLD: OnceLock<Literals> = OnceLock::new();
 
-/// What the program has said.
+/// The literals that the program declared.
 pub fn told() -> Option<Literals> {
     TOLD.get().copied()
 }
@@ -33,10 +33,10 @@ pub fn told() -> Option<Literals> {
 /// Operations that are joined with types from now on use these literals.
 ///
 /// # Errors
-/// MPI_ERR_ABI when they were told before.
+/// MPI_ERR_ABI when they were declared before.
 pub fn tell(literals: Literals) -> Result<()> {
     TOLD.set(literals).map_err(|_| {
-        let text = "what .TRUE. and .FALSE. are was told before";
+        let text = "the values of .TRUE. and .FALSE. were declared before";
         Error::new(ErrorClass::ERR_ABI, text)
     })
 }

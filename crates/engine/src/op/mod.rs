@@ -3,8 +3,8 @@
 //!
 //! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory as often as an
 //! algorithm likes. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
-//! vectorises; numbers that the machine lacks are done by [`half`], [`extended`] and [`quad`], Fortran's booleans of a compiler with
-//! literals of its own by [`logical`]. User functions belong to the
+//! vectorises; [`half`], [`extended`] and [`quad`] compute with numbers that the processor lacks, [`logical`] with the booleans of
+//! Fortran compilers that have literals of their own. User functions belong to the
 //! face that created them (they take its handles) and are never called with a lock held.
 
 mod extended;

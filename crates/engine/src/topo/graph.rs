@@ -55,11 +55,11 @@ pub fn create_adjacent(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<
     create_checked(comm, graph)
 }
 
-/// Has all ranks show their edges to all: who sends to another rank is one that this one receives from.
+/// Compares the edges of all ranks: each outgoing edge must be an incoming edge at its other end.
 fn check_edges(comm: &Arc<Comm>, graph: &DistGraph) -> Result<()> {
     let call = "MPI_Dist_graph_create_adjacent";
     let me = comm.rank() as u64;
-    // An edge as its ends; those that arrive have the bit.
+    // An edge as its two ends; the bit marks incoming edges.
     const ARRIVES: u64 = 1 << 63;
     let edge = |from: u64, to: u64| from << 32 | to;
     let leave = graph.destinations.iter().map(|&to| edge(me, to as u64));
@@ -91,19 +91,19 @@ fn check_edges(comm: &Arc<Comm>, graph: &DistGraph) -> Result<()> {
     Err(comm.annotate(Error::new(ErrorClass::ERR_TOPOLOGY, text)))
 }
 
-/// The words of all ranks, each of which may have another number of them.
+/// The words of all ranks, of which each may contribute another number.
 fn show_all(comm: &Arc<Comm>, call: &'static str, mut words: Vec<u64>) -> Result<Vec<u64>> {
     const NONE: u64 = u64::MAX;
     let own = [words.len() as u64];
     let lengths = block_on(comm.vci, call, coll::gather_words(comm.clone(), &own))?;
-    // Equal pieces are simple to gather.
+    // Allgather needs blocks of one size.
     words.resize(lengths.iter().copied().max().unwrap_or(0) as usize, NONE);
     let mut all = block_on(comm.vci, call, coll::gather_words(comm.clone(), &words))?;
     all.retain(|&word| word != NONE);
     Ok(all)
 }
 
-/// As [`create_adjacent`], of edges that are known to be right.
+/// As [`create_adjacent`], with edges that were checked.
 fn create_checked(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create_adjacent";
     let made = create::split(comm, 0, comm.rank(), call)?;

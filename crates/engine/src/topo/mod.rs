@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual topologies (MPI-5.0, chapter 8): the calls that make communicators with a topology and look at it. The topologies
+//! Virtual topologies (MPI-5.0, chapter 8): the calls that make communicators with a topology and query it. The topologies
 //! themselves are data of a communicator ([`crate::comm::topology`]).
 //!
 //! A topology goes with the duplicates of its communicator. `reorder` changes nothing: every rank keeps its place, because all

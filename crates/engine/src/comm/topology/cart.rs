@@ -189,17 +189,17 @@ fn closest(product: u32, count: usize) -> Vec<u32> {
     search.best
 }
 
-/// All ways to write a number as a product of factors that do not decrease, smallest factors first and largest of those first.
+/// Searches all products of non-decreasing factors, depth first, trying large smallest factors first.
 struct Search<'a> {
     /// Of the whole product, in order.
     divisors: &'a [u32],
     taken: Vec<u32>,
-    /// The way whose largest and smallest factors are closest, of those the first that was found.
+    /// The factors with the smallest distance between largest and smallest; of equals the first that was found.
     best: Vec<u32>,
 }
 
 impl Search<'_> {
-    /// The distance between the largest and the smallest factor of the best way.
+    /// The distance between the largest and the smallest of the best factors.
     fn spread(&self) -> u32 {
         self.best[self.best.len() - 1] - self.best[0]
     }
@@ -216,7 +216,7 @@ impl Search<'_> {
             }
             return;
         }
-        // No factor is larger than the root of what is left, or those behind it could not be as large.
+        // The factors do not decrease, so the next one is at most the root of the rest.
         let fits = |factor: u32| {
             let power = (0..count).try_fold(1u32, |power, _| power.checked_mul(factor));
             power.is_some_and(|power| power <= rest)
@@ -230,7 +230,7 @@ impl Search<'_> {
                 continue;
             }
             let smallest = smallest.unwrap_or(factor);
-            // The others are below this, or the way is not better than the best.
+            // All other factors must be below this limit to improve on the best.
             let limit = u64::from(smallest) + u64::from(self.spread());
             if !reaches(rest / factor, count - 1, limit) {
                 continue;
