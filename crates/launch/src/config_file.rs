@@ -11,7 +11,7 @@ use crate::LaunchError;
 /// # Errors
 /// When the file cannot be read, names no program, or a quote has no end.
 pub(crate) fn read(file: &OsStr) -> Result<Vec<Vec<OsString>>, LaunchError> {
-    let text = std::fs::read_to_string(file)
+    let text = sys::files::read_text(file)
         .map_err(|error| LaunchError::usage(format!("cannot read {}: {error}", file.display())))?;
     let mut lines = Vec::new();
     for line in text.replace("\\\n", " ").lines() {

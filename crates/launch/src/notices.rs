@@ -85,7 +85,7 @@ pub(crate) fn require_this_host<'a>(
 
 /// The same for the hosts in a file: one a line, the first word, `#` for comments; `slots=4` may stand behind it.
 pub(crate) fn require_this_host_in(file: &OsStr) -> Result<u32, LaunchError> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = sys::files::read_text(file).map_err(|error| {
         LaunchError::usage(format!(
             "cannot read the host file {}: {error}",
             file.display()

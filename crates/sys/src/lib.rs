@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`memory`] | anonymous memory files, mappings, sizes of memory and caches |
 //! | [`reservation`] | memory files of which only the parts in use are accessible |
+//! | [`files`] | reading files that a user names |
 //! | [`leaks`] | mappings that leak checkers should search for pointers |
 //! | [`limits`] | `ulimit` |
 //! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
@@ -24,6 +25,7 @@ pub mod barrier;
 pub mod clock;
 pub mod cma;
 pub mod cores;
+pub mod files;
 pub mod futex;
 pub mod leaks;
 pub mod limits;

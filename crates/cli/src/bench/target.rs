@@ -56,8 +56,8 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
     )?];
     if let Some(file) = &options.peers {
         let shown = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let text =
+            sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let peers: Vec<Target> =
             serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
         targets.extend(peers);

@@ -77,7 +77,7 @@ pub(crate) fn run(options: &CollOptions) -> Result<(), String> {
         None => (Table::builtin().clone(), Vec::new()),
         Some(file) => {
             let name = file.to_string_lossy();
-            let text = std::fs::read_to_string(file)
+            let text = sys::files::read_text(file)
                 .map_err(|error| format!("cannot read {name}: {error}"))?;
             let (table, problems) = Table::with(&name, &text);
             let told = problems.iter().map(|problem| {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the settings from the environment, and says what is wrong with them.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
 use algorithms::Table;
@@ -100,7 +99,7 @@ impl Settings {
         if file.is_empty() {
             return Vec::new();
         }
-        let text = match read_bounded(&file) {
+        let text = match sys::files::read_text(&file) {
             Ok(text) => text,
             Err(error) => {
                 return vec![format!(
@@ -145,20 +144,6 @@ impl Settings {
             row.name, row.unit
         )]
     }
-}
-
-/// Longest file of rules, in bytes.
-const LONGEST_TABLE: u64 = 1 << 20;
-
-/// The text of a file that may also be a device without an end.
-fn read_bounded(file: &str) -> std::io::Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(file)?;
-    file.take(LONGEST_TABLE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST_TABLE {
-        return Err(std::io::Error::other("it holds more than 1 MiB"));
-    }
-    Ok(text)
 }
 
 fn is_foreign(name: &str) -> bool {

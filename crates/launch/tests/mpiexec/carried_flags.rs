@@ -54,6 +54,13 @@ fn files_name_programs() {
     let own = folder.file("own", "-configfile own\n");
     let done = mpiexec(&["-wdir", "/tmp", "-configfile", &own]);
     assert!(done.sentence().contains("names another one"), "{done:?}");
+    for flag in ["-configfile", "-hostfile"] {
+        let done = mpiexec(&[flag, "/dev/zero", "true"]);
+        assert!(
+            done.sentence().contains("/dev/zero: it has more than"),
+            "{done:?}"
+        );
+    }
     let empty = folder.file("empty", "# nothing\n");
     assert!(
         mpiexec(&["-configfile", &empty])
