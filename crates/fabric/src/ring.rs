@@ -5,7 +5,7 @@
 //! short message lies whole in its cell, so that one cache line carries header and data; a longer one puts its bytes
 //! into the payload area, or into a block ([`blocks`]) if it is long, and only describes them in the cell.
 //!
-//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle`, `wishes` and
+//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle`, `preferences` and
 //! `returned`.
 //! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
 //! `p` only when it has consumed position `p - payload_bytes`. The receiver recognises a new cell by the number of the lap
@@ -22,7 +22,7 @@ mod blocks;
 mod data;
 #[cfg(all(test, loom))]
 mod models;
-mod pieces;
+mod chunks;
 mod place;
 mod private;
 #[cfg(all(test, not(loom)))]
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use blocks::Stack;
 pub use data::hand_over;
 use data::{load_data, store_data};
-pub use place::{Cell, PiecePlace, RingPlace, RingShared};
+pub use place::{Cell, ChunkPlace, RingPlace, RingShared};
 use private::RingMemory;
 pub use private::{CellContents, private_ring};
 use sys::sync::Ordering;
@@ -44,7 +44,7 @@ pub const SHORT_BYTES: usize = 48;
 pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 /// Granularity of the payload area: one cache line.
 pub const PAYLOAD_LINE: u32 = 64;
-/// Bytes of a block beyond the longest piece, so that pieces can be shifted.
+/// Bytes of a block beyond the longest chunk, so that chunks can be shifted.
 const BLOCK_SLACK: u32 = 128;
 /// Blocks that are as large as a payload area.
 const BLOCKS_AN_AREA: u32 = 8;
@@ -64,12 +64,12 @@ pub struct RingSender {
 /// What the sender needs now and then.
 struct Back {
     place: RingPlace,
-    /// Position in the payload area of the next piece, and up to where the area is known to be free from there on without a break.
+    /// Position in the payload area of the next chunk, and up to where the area is known to be free from there on without a break.
     payload_next: u32,
     payload_limit: u32,
     payload_consumed: u32,
     blocks: Stack,
-    /// Whether a piece has come from the peer since the last one went there.
+    /// Whether a chunk has come from the peer since the last one went there.
     answers: bool,
     /// Whether no receiver exists and cells are overwritten ([`RingSender::forgetting`]).
     forgets: bool,
@@ -188,11 +188,11 @@ impl RingSender {
             .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
-    /// What the receiver said last by [`RingReceiver::set_wishes`].
-    pub fn wishes(&self) -> u32 {
+    /// What the receiver said last by [`RingReceiver::set_preferences`].
+    pub fn preferences(&self) -> u32 {
         self.back
             .as_ref()
-            .map_or(0, |back| back.place.shared().wishes.load(Ordering::Relaxed))
+            .map_or(0, |back| back.place.shared().preferences.load(Ordering::Relaxed))
     }
 
     /// Publishes `bytes` bytes at `source` inside one cell.
@@ -410,8 +410,8 @@ impl RingReceiver {
     }
 
     /// Tells the sender which messages the receiver would rather read itself.
-    pub fn set_wishes(&self, wishes: u32) {
-        self.place.shared().wishes.store(wishes, Ordering::Relaxed);
+    pub fn set_preferences(&self, preferences: u32) {
+        self.place.shared().preferences.store(preferences, Ordering::Relaxed);
     }
 
     #[cold]

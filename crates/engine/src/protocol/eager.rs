@@ -8,7 +8,7 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES, hand_over};
+use fabric::ring::{Arrival, ChunkPlace, SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use super::{
@@ -279,7 +279,7 @@ pub(super) fn deliver(
 /// A whole message that an EAGER cell describes.
 struct Whole {
     piece: NonNull<u8>,
-    place: PiecePlace,
+    place: ChunkPlace,
     bytes: u64,
 }
 

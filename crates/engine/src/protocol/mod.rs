@@ -29,7 +29,7 @@ use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, PiecePlace, SHORT_BYTES};
+use fabric::ring::{Arrival, ChunkPlace, SHORT_BYTES};
 
 use crate::datatype::SentSignature;
 use crate::errors::Result;
@@ -385,7 +385,7 @@ pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64
 }
 
 /// The address of an arrived piece, if its description is possible.
-fn piece_at(state: &VciState, ring: usize, place: PiecePlace, bytes: u64) -> Option<NonNull<u8>> {
+fn piece_at(state: &VciState, ring: usize, place: ChunkPlace, bytes: u64) -> Option<NonNull<u8>> {
     let incoming = &state.incoming[ring];
     let way_back = &state.links[incoming.peer as usize].sender;
     let bytes = u32::try_from(bytes).ok()?;
@@ -394,7 +394,7 @@ fn piece_at(state: &VciState, ring: usize, place: PiecePlace, bytes: u64) -> Opt
 
 /// Notes that an arrived piece has been copied out.
 #[inline]
-fn release_piece(state: &mut VciState, ring: usize, place: PiecePlace, bytes: u64) {
+fn release_piece(state: &mut VciState, ring: usize, place: ChunkPlace, bytes: u64) {
     state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
     let way_back = &mut state.links[incoming.peer as usize].sender;
@@ -417,7 +417,7 @@ fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
         Reading::Never => false,
         Reading::Always => bytes > node.eager_bytes as u64,
         Reading::Measured => Ways::class(bytes).is_some_and(|class| {
-            let wishes = state.links[peer as usize].sender.wishes();
+            let wishes = state.links[peer as usize].sender.preferences();
             wishes >> class & 1 != 0 && (bytes > node.eager_bytes as u64 || wishes & PROMPT != 0)
         }),
     }
@@ -428,7 +428,7 @@ pub(crate) fn publish_wishes(state: &VciState) {
     let wishes = u32::from(state.ways.wishes());
     for incoming in &state.incoming {
         let prompt = if incoming.prompt { PROMPT } else { 0 };
-        incoming.ring.set_wishes(wishes | prompt);
+        incoming.ring.set_preferences(wishes | prompt);
     }
 }
 

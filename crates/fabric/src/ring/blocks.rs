@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocks: memory for long pieces that changes hands with the data, so that an answer is written where the question lay.
+//! Blocks: memory for long chunks that changes hands with the data, so that an answer is written where the question lay.
 //!
-//! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that carries a piece belongs to the
-//! receiver of the piece from then on: it may carry a piece the other way, or go home through the word `returned` of the
+//! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that carries a chunk belongs to the
+//! receiver of the chunk from then on: it may carry a chunk the other way, or go home through the word `returned` of the
 //! ring's line. So two ranks that talk in turns use the same few blocks, which lie in the caches of both, and none of
 //! them asks the other for room.
 //!
@@ -23,7 +23,7 @@ pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 2 };
 // When the receiver keeps all that it may, the rest is enough for the last block under way to take the others home.
 const _: () = assert!(BLOCKS - KEPT >= RETURNED_TOGETHER);
 
-/// A piece's place that is a block: this bit, and one that tells whose pool it is from the sender's view.
+/// A chunk's place that is a block: this bit, and one that tells whose pool it is from the sender's view.
 const IS_BLOCK: u64 = 1 << 32;
 const FROM_PEER: u64 = 1 << 8;
 
@@ -41,7 +41,7 @@ impl Block {
         IS_BLOCK | if self.own { 0 } else { FROM_PEER } | self.index as u64 | (shift as u64) << 16
     }
 
-    /// How far from the start of its block an arrived piece begins, in bytes.
+    /// How far from the start of its block an arrived chunk begins, in bytes.
     pub(super) const fn shift(place: u64) -> usize {
         (place >> 16) as u16 as usize
     }
@@ -124,7 +124,7 @@ impl Stack {
         }
     }
 
-    /// Takes a block that came with a piece; false when there are enough of its kind, and it should go home.
+    /// Takes a block that came with a chunk; false when there are enough of its kind, and it should go home.
     pub(super) fn adopt(&mut self, block: Block, peer_pool: NonNull<u8>) -> bool {
         let borrowed = (self.members >> BLOCKS).count_ones();
         if !block.own {

@@ -59,15 +59,15 @@ pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8
     unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
 }
 
-/// Copies up to [`super::SHORT_BYTES`] bytes without a call or a loop: two overlapping pieces cover any length of their class.
+/// Copies up to [`super::SHORT_BYTES`] bytes without a call or a loop: two overlapping parts cover any length of their class.
 ///
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
 #[inline(always)]
 unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
-    /// Copies one piece at `offset`.
+    /// Copies one part at `offset`.
     #[inline(always)]
-    unsafe fn piece<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
+    unsafe fn part<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
         // SAFETY: the caller chose an offset at which a `T` lies inside both.
         unsafe {
             target
@@ -76,35 +76,35 @@ unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
                 .write_unaligned(source.add(offset).cast::<T>().read_unaligned());
         }
     }
-    // SAFETY: each piece lies inside the `bytes` bytes by the arm or branch it stands in.
+    // SAFETY: each part lies inside the `bytes` bytes by the arm or branch it stands in.
     unsafe {
         // Compares, not a match: a jump table costs more than the commonest lengths need.
         if bytes == 8 {
-            piece::<u64>(source, target, 0);
+            part::<u64>(source, target, 0);
         } else if bytes == 1 {
-            piece::<u8>(source, target, 0);
+            part::<u8>(source, target, 0);
         } else if bytes == 4 {
-            piece::<u32>(source, target, 0);
+            part::<u32>(source, target, 0);
         } else if bytes >= 16 {
-            piece::<[u64; 2]>(source, target, 0);
+            part::<[u64; 2]>(source, target, 0);
             if bytes > 32 {
-                piece::<[u64; 2]>(source, target, 16);
+                part::<[u64; 2]>(source, target, 16);
             }
-            piece::<[u64; 2]>(source, target, bytes - 16);
+            part::<[u64; 2]>(source, target, bytes - 16);
         } else if bytes > 8 {
-            piece::<u64>(source, target, 0);
-            piece::<u64>(source, target, bytes - 8);
+            part::<u64>(source, target, 0);
+            part::<u64>(source, target, bytes - 8);
         } else if bytes > 4 {
-            piece::<u32>(source, target, 0);
-            piece::<u32>(source, target, bytes - 4);
+            part::<u32>(source, target, 0);
+            part::<u32>(source, target, bytes - 4);
         } else if bytes != 0 {
-            piece::<u16>(source, target, 0);
-            piece::<u8>(source, target, bytes - 1);
+            part::<u16>(source, target, 0);
+            part::<u8>(source, target, bytes - 1);
         }
     }
 }
 
-/// Longest piece that is handed over, in bytes: each line costs the sender 12 ns where the processor has such an instruction.
+/// Longest chunk that is handed over, in bytes: each line costs the sender 12 ns where the processor has such an instruction.
 const HANDED_OVER: usize = 512;
 
 /// Tells the processor that another core reads the `bytes` bytes at `target` next. It moves their lines to the cache that the cores

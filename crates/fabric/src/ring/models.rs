@@ -15,7 +15,7 @@ use loom::thread;
 
 use super::blocks::{BLOCKS, Block};
 use super::{
-    Cell, PAYLOAD_LINE, PiecePlace, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
+    Cell, PAYLOAD_LINE, ChunkPlace, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
 };
 use sys::sync::{AtomicU32, AtomicU64};
 
@@ -50,7 +50,7 @@ impl Memory {
             shared: RingShared {
                 consumed: AtomicU64::new(0),
                 throttle: AtomicU32::new(0),
-                wishes: AtomicU32::new(0),
+                preferences: AtomicU32::new(0),
                 returned: AtomicU64::new(0),
             },
             cells: (0..cells).map(cell).collect(),
@@ -156,30 +156,30 @@ fn payload_messages(messages: u64) {
         })
     };
     let mut receiver = RingReceiver::new(memory.place());
-    let mut way_back = RingSender::unconnected();
+    let mut reverse = RingSender::unconnected();
     for number in 0..messages {
         while receiver.peek().is_none() {
             thread::yield_now();
         }
         let position = receiver.word(1) as u32;
-        let place = PiecePlace::from(position);
-        let payload = receiver.payload(place, 2 * PAYLOAD_LINE, &way_back);
+        let place = ChunkPlace::from(position);
+        let payload = receiver.payload(place, 2 * PAYLOAD_LINE, &reverse);
         assert!(payload.is_some());
         for line in 0..2 {
             let shadow = memory.shadow(position + line * PAYLOAD_LINE);
             // SAFETY: published and not released; the checker reports it if the sender writes.
             assert_eq!(shadow.with(|value| unsafe { *value }), number);
         }
-        receiver.release_payload(place, 2 * PAYLOAD_LINE, &mut way_back);
+        receiver.release_payload(place, 2 * PAYLOAD_LINE, &mut reverse);
         receiver.advance();
     }
     sender.join().unwrap();
 }
 
-/// Bytes of a piece that fits into a block.
-const PIECE: u32 = PAYLOAD_LINE;
+/// Bytes of a chunk that fits into a block.
+const CHUNK: u32 = PAYLOAD_LINE;
 
-/// One side of a pair of rings whose pieces travel in blocks.
+/// One side of a pair of rings whose chunks travel in blocks.
 struct Side {
     towards: Arc<Memory>,
     from: Arc<Memory>,
@@ -198,7 +198,7 @@ impl Side {
     }
 
     /// The shadow of a block that one of this side's cells names (`sent`), or one of the peer's.
-    fn shadow(&self, place: PiecePlace, sent: bool) -> &UnsafeCell<u64> {
+    fn shadow(&self, place: ChunkPlace, sent: bool) -> &UnsafeCell<u64> {
         let block = Block::arrived(place).unwrap();
         // `own` is the receiver's view.
         let memory = if block.own == sent {
@@ -214,31 +214,31 @@ impl Side {
         let Some((_, place)) = self.sender.reserve_block(std::ptr::null()) else {
             return false;
         };
-        // SAFETY: reserved for this piece; the checker reports it if the other side uses it.
+        // SAFETY: reserved for this chunk; the checker reports it if the other side uses it.
         self.shadow(place, true)
             .with_mut(|value| unsafe { *value = number });
         assert!(self.sender.put_words(2, 0, 0, &[number, place]));
         true
     }
 
-    /// Takes a piece, if one is there, and checks that it is `number`.
+    /// Takes a chunk, if one is there, and checks that it is `number`.
     fn try_receive(&mut self, number: u64) -> bool {
         if self.receiver.peek().is_none() {
             return false;
         }
         let (said, place) = (self.receiver.word(0), self.receiver.word(1));
         assert_eq!(said, number);
-        assert!(self.receiver.payload(place, PIECE, &self.sender).is_some());
+        assert!(self.receiver.payload(place, CHUNK, &self.sender).is_some());
         // SAFETY: published and not released.
         let value = self.shadow(place, false).with(|value| unsafe { *value });
         assert_eq!(value, number);
         self.receiver
-            .release_payload(place, PIECE, &mut self.sender);
+            .release_payload(place, CHUNK, &mut self.sender);
         self.receiver.advance();
         true
     }
 
-    /// Sends and receives so many pieces, whichever is possible first.
+    /// Sends and receives so many chunks, whichever is possible first.
     fn exchange(&mut self, sends: u64, receives: u64) {
         let (mut sent, mut received) = (0, 0);
         while sent < sends || received < receives {
@@ -258,7 +258,7 @@ impl Side {
     }
 }
 
-/// Two sides that exchange pieces in blocks of one pair of rings.
+/// Two sides that exchange chunks in blocks of one pair of rings.
 fn block_exchange(first: u64, second: u64) {
     let (there, back) = (Memory::new(4), Memory::new(4));
     let other = {

@@ -27,7 +27,7 @@ pub struct RingShared {
     /// 1 while the receiver holds too many unexpected bytes of this sender.
     pub(super) throttle: AtomicU32,
     /// Which messages the receiver would rather read itself; the engine defines the bits.
-    pub(super) wishes: AtomicU32,
+    pub(super) preferences: AtomicU32,
     /// One bit for each block, flipped when the block goes back to the sender.
     pub(super) returned: AtomicU64,
 }
@@ -55,8 +55,8 @@ pub struct RingPlace {
     pub payload_bytes: u32,
 }
 
-/// Where a piece lies: what a cell says of it.
-pub type PiecePlace = u64;
+/// Where a chunk lies: what a cell says of it.
+pub type ChunkPlace = u64;
 
 impl RingPlace {
     /// Bytes that a ring of these sizes needs.

@@ -11,7 +11,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::pieces::LEAST_PAYLOAD_BYTES;
+use super::chunks::LEAST_PAYLOAD_BYTES;
 use super::{Arrival, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
 use sys::sync::Ordering;
 
@@ -164,7 +164,7 @@ mod tests {
         let longest = sender.largest_payload();
         for number in 0..10_000u32 {
             assert!(sender.has_credit() || sender.refresh());
-            assert!(!sender.is_throttled() && sender.wishes() == 0);
+            assert!(!sender.is_throttled() && sender.preferences() == 0);
             let bytes = number * 37 % (longest + 1);
             let (target, place) = sender.reserve(bytes, null()).unwrap();
             // SAFETY: reserved for `bytes` bytes.

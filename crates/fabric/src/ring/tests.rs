@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rings of all sizes: whatever a piece's length, a receiver that drains makes room for it.
+//! Rings of all sizes: whatever a chunk's length, a receiver that drains makes room for it.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -25,7 +25,7 @@ fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
         let mut memory = Vec::new();
         let place = place(&mut memory, payload_bytes);
         let (mut sender, mut receiver) = (RingSender::new(place), RingReceiver::new(place));
-        let mut way_back = RingSender::unconnected();
+        let mut reverse = RingSender::unconnected();
         let most = sender.largest_payload();
         let lengths = (4..=18).map(|power| 1u32 << power);
         let lengths = lengths.flat_map(|length| [length - 1, length, length + 1]);
@@ -44,12 +44,12 @@ fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
                 for _ in 0..under_way {
                     assert!(receiver.peek().is_some());
                     let (place, value) = (receiver.word(0), receiver.word(1));
-                    let data = receiver.payload(place, length, &way_back).unwrap();
+                    let data = receiver.payload(place, length, &reverse).unwrap();
                     // SAFETY: the sender wrote `length` bytes there.
                     let data =
                         unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
                     assert!(data.iter().all(|&byte| u64::from(byte) == value));
-                    receiver.release_payload(place, length, &mut way_back);
+                    receiver.release_payload(place, length, &mut reverse);
                     receiver.advance();
                 }
             }
@@ -101,7 +101,7 @@ fn rings_without_blocks_keep_the_same_promises() {
     }
 }
 
-/// Two ranks that send each other messages of all lengths, some in several pieces, in bursts that
+/// Two ranks that send each other messages of all lengths, some in several chunks, in bursts that
 /// their receivers take in partly. `None` when a receiver refuses a chunk.
 fn send_in_bursts(pair: Pair) -> Option<()> {
     let Pair {
@@ -119,18 +119,18 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
     for _ in 0..20_000 {
         let way = random(2) as usize;
         if random(3) != 0 {
-            let (pieces, most) = (
+            let (chunks, most) = (
                 1 + random(4) as usize,
                 [48, 500, 3000, 8192][random(4) as usize],
             );
-            let promised = senders[way].has_room_for(pieces, most);
+            let promised = senders[way].has_room_for(chunks, most);
             granted += usize::from(promised);
-            for _ in 0..pieces {
+            for _ in 0..chunks {
                 let length = 1 + random(most);
                 let Some((target, place)) = senders[way].reserve(length, std::ptr::null()) else {
                     assert!(
                         !promised,
-                        "{length} of at most {most} bytes, {pieces} times"
+                        "{length} of at most {most} bytes, {chunks} times"
                     );
                     break;
                 };
@@ -147,12 +147,12 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
                 };
                 assert!(receivers[way].peek().is_some());
                 let place = receivers[way].word(0);
-                let way_back = &mut senders[1 - way];
-                let data = receivers[way].payload(place, length, way_back)?;
+                let reverse = &mut senders[1 - way];
+                let data = receivers[way].payload(place, length, reverse)?;
                 // SAFETY: the sender wrote `length` bytes there.
                 let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
                 assert!(data.iter().all(|&byte| byte == stamp));
-                receivers[way].release_payload(place, length, way_back);
+                receivers[way].release_payload(place, length, reverse);
                 receivers[way].advance();
             }
         }

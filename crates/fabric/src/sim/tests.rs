@@ -40,14 +40,14 @@ fn send_chunk(sender: &mut RingSender, number: u64, bytes: usize) -> bool {
 }
 
 /// Takes the next message, checks its payload, and returns its number.
-fn take(ring: &mut RingReceiver, way_back: &mut RingSender) -> Option<u64> {
+fn take(ring: &mut RingReceiver, reverse: &mut RingSender) -> Option<u64> {
     let arrival = ring.peek()?;
     let number = ring.word(0);
     assert_eq!(ring.match_word(), !number);
     if arrival.kind() == CHUNK {
         assert_eq!((arrival.aux(), arrival.bytes()), (9, 24));
         let (place, bytes) = (ring.word(1), ring.word(2) as usize);
-        let data = ring.payload(place, bytes as u32, way_back).unwrap();
+        let data = ring.payload(place, bytes as u32, reverse).unwrap();
         // SAFETY: the sender wrote so many bytes there.
         let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), bytes) };
         let is_whole = data.iter().enumerate();
@@ -56,7 +56,7 @@ fn take(ring: &mut RingReceiver, way_back: &mut RingSender) -> Option<u64> {
                 .clone()
                 .all(|(index, &byte)| byte == pattern(number, index))
         );
-        ring.release_payload(place, bytes as u32, way_back);
+        ring.release_payload(place, bytes as u32, reverse);
     }
     ring.advance();
     Some(number)
@@ -269,17 +269,17 @@ fn what_the_receiver_says_takes_the_latency() {
     let (_, ring) = port.accept().unwrap();
     poll(&port);
     ring.set_throttle(true);
-    ring.set_wishes(5);
-    assert_eq!((sender.is_throttled(), sender.wishes()), (false, 0));
+    ring.set_preferences(5);
+    assert_eq!((sender.is_throttled(), sender.preferences()), (false, 0));
     while !sender.is_throttled() {
         poll(&port);
     }
-    assert_eq!((port.now_ns(), sender.wishes()), (700, 5));
+    assert_eq!((port.now_ns(), sender.preferences()), (700, 5));
     ring.set_throttle(false);
     while sender.is_throttled() {
         poll(&port);
     }
-    assert_eq!((port.now_ns(), sender.wishes()), (1400, 5));
+    assert_eq!((port.now_ns(), sender.preferences()), (1400, 5));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!
 //! Invariant: the wire holds at most as many cells as a ring; the other cells stay in the source's
 //! ring, whose credits end the source's haste. The way back carries the receiver's throttle and
-//! wishes, each with the latency.
+//! preferences, each with the latency.
 #![expect(unsafe_code, reason = "payload lies at addresses of rings")]
 
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ struct Parcel {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Feedback {
     is_throttled: bool,
-    wishes: u32,
+    preferences: u32,
 }
 
 /// Where a wire's cells go.
@@ -70,7 +70,7 @@ pub(super) struct Wire {
     /// What the target said last, and what is on its way back with its times.
     said: Feedback,
     feedback: VecDeque<(u64, Feedback)>,
-    no_way_back: RingSender,
+    no_reverse: RingSender,
 }
 
 /// What a wire took over or delivered, for the trace.
@@ -101,7 +101,7 @@ impl Wire {
             ends: Ends::Open,
             said: Feedback::default(),
             feedback: VecDeque::new(),
-            no_way_back: RingSender::unconnected(),
+            no_reverse: RingSender::unconnected(),
         };
         Ok((wire, outgoing, incoming))
     }
@@ -162,7 +162,7 @@ impl Wire {
         let (place, bytes) = (word(rule.place_word), word(rule.bytes_word));
         let (place, bytes) = (place.unwrap_or(u64::MAX), bytes.unwrap_or(u64::MAX));
         let found = u32::try_from(bytes).ok().and_then(|bytes| {
-            let start = self.from_source.payload(place, bytes, &self.no_way_back)?;
+            let start = self.from_source.payload(place, bytes, &self.no_reverse)?;
             Some((start, bytes))
         });
         let Some((start, length)) = found else {
@@ -180,7 +180,7 @@ impl Wire {
         let payload = unsafe { std::slice::from_raw_parts(start.as_ptr(), length as usize) };
         let payload = payload.to_vec();
         self.from_source
-            .release_payload(place, length, &mut self.no_way_back);
+            .release_payload(place, length, &mut self.no_reverse);
         Ok(payload)
     }
 
@@ -236,7 +236,7 @@ impl Wire {
     pub(super) fn note_feedback(&mut self, now_ns: u64, settings: &SimSettings) {
         let said = Feedback {
             is_throttled: self.to_target.is_throttled(),
-            wishes: self.to_target.wishes(),
+            preferences: self.to_target.preferences(),
         };
         if said != self.said {
             self.said = said;
@@ -250,7 +250,7 @@ impl Wire {
         let mut has_passed = false;
         while let Some((_, said)) = self.feedback.pop_front_if(|(due, _)| *due <= now_ns) {
             self.from_source.set_throttle(said.is_throttled);
-            self.from_source.set_wishes(said.wishes);
+            self.from_source.set_preferences(said.preferences);
             has_passed = true;
         }
         has_passed

@@ -15,7 +15,7 @@ struct Way {
     sender: RingSender,
     receiver: RingReceiver,
     /// The ring for the other direction.
-    way_back: RingSender,
+    reverse: RingSender,
     port: Option<Port>,
     _memory: Vec<u128>,
 }
@@ -36,7 +36,7 @@ impl Way {
             name: format!("shared memory, {cells} cells, {payload_bytes} bytes"),
             sender: RingSender::new(there),
             receiver: RingReceiver::new(there),
-            way_back: RingSender::new(back),
+            reverse: RingSender::new(back),
             port: None,
             _memory: memory,
         }
@@ -45,12 +45,12 @@ impl Way {
     /// Rings of one process, without blocks.
     fn private(cells: u32, payload_bytes: u32) -> Self {
         let (sender, receiver) = private_ring(cells, payload_bytes).unwrap();
-        let (way_back, _) = private_ring(cells, payload_bytes).unwrap();
+        let (reverse, _) = private_ring(cells, payload_bytes).unwrap();
         Self {
             name: format!("private rings, {cells} cells, {payload_bytes} bytes"),
             sender,
             receiver,
-            way_back,
+            reverse,
             port: None,
             _memory: Vec::new(),
         }
@@ -66,7 +66,7 @@ impl Way {
             name: format!("simulated network, {text}"),
             sender,
             receiver,
-            way_back: RingSender::unconnected(),
+            reverse: RingSender::unconnected(),
             port: Some(port),
             _memory: Vec::new(),
         }
@@ -80,7 +80,7 @@ impl Way {
     }
 
     fn take(&mut self) -> Option<u64> {
-        take(&mut self.receiver, &mut self.way_back)
+        take(&mut self.receiver, &mut self.reverse)
     }
 }
 
@@ -202,14 +202,14 @@ fn a_sender_without_credit_is_told_so() {
 #[test]
 fn the_receivers_word_comes_back() {
     for_each_way(|way| {
-        assert!(!way.sender.is_throttled() && way.sender.wishes() == 0);
+        assert!(!way.sender.is_throttled() && way.sender.preferences() == 0);
         way.receiver.set_throttle(true);
-        way.receiver.set_wishes(77);
+        way.receiver.set_preferences(77);
         for _ in 0..5 {
             way.pump();
         }
         assert!(
-            way.sender.is_throttled() && way.sender.wishes() == 77,
+            way.sender.is_throttled() && way.sender.preferences() == 77,
             "{}",
             way.name
         );

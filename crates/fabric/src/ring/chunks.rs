@@ -5,18 +5,18 @@
 use std::ptr::NonNull;
 
 use super::blocks::{Block, RETURNED_TOGETHER};
-use super::{BLOCK_SLACK, Back, Cell, PAYLOAD_LINE, PiecePlace, RingReceiver, RingSender};
+use super::{BLOCK_SLACK, Back, Cell, PAYLOAD_LINE, ChunkPlace, RingReceiver, RingSender};
 use sys::sync::Ordering;
 
-/// Longest piece that goes into the payload area while there are blocks, in bytes.
-const AREA_PIECE_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
+/// Longest chunk that goes into the payload area while there are blocks, in bytes.
+const AREA_CHUNK_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
 /// Smallest payload area, in bytes: [`RingSender::reserve`] compares short chunks only with
-/// [`AREA_PIECE_BYTES`], which must not exceed [`RingSender::largest_payload`].
+/// [`AREA_CHUNK_BYTES`], which must not exceed [`RingSender::largest_payload`].
 pub(super) const LEAST_PAYLOAD_BYTES: u32 = if cfg!(loom) { 512 } else { 8 << 10 };
-const _: () = assert!(4 * AREA_PIECE_BYTES <= LEAST_PAYLOAD_BYTES);
-/// The same for a piece that answers one: blocks are few, but who talks in turns needs no more.
+const _: () = assert!(4 * AREA_CHUNK_BYTES <= LEAST_PAYLOAD_BYTES);
+/// The same for a chunk that answers one: blocks are few, but who talks in turns needs no more.
 const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
-/// Longest piece that goes into the payload area when no block is left; longer ones wait for one.
+/// Longest chunk that goes into the payload area when no block is left; longer ones wait for one.
 const FALLBACK_BYTES: u32 = 8 << 10;
 
 /// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
@@ -40,7 +40,7 @@ impl RingSender {
     /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
     /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
     #[inline(always)]
-    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
+    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, ChunkPlace)> {
         if !self.has_credit() && !self.refresh() {
             return None;
         }
@@ -48,7 +48,7 @@ impl RingSender {
         let in_area = if std::mem::take(&mut back.answers) {
             AREA_ANSWER_BYTES
         } else {
-            AREA_PIECE_BYTES
+            AREA_CHUNK_BYTES
         };
         if bytes <= in_area
             && back.payload_limit.wrapping_sub(back.payload_next) >= line_bytes(bytes)
@@ -59,23 +59,23 @@ impl RingSender {
         self.reserve_elsewhere(bytes, source, in_area)
     }
 
-    /// Whether [`Self::reserve`] will have room so many times for up to `piece` bytes, without looking at the receiver's line.
-    pub fn has_room_for(&self, pieces: usize, piece: u32) -> bool {
+    /// Whether [`Self::reserve`] will have room so many times for up to `chunk` bytes, without looking at the receiver's line.
+    pub fn has_room_for(&self, chunks: usize, chunk: u32) -> bool {
         let cells = (self.limit as usize - self.cursor as usize) / size_of::<Cell>();
         self.back.as_ref().is_some_and(|back| {
             let area = back.payload_limit.wrapping_sub(back.payload_next) as usize;
             if back.forgets {
-                return cells >= pieces && piece <= back.place.payload_bytes / 4;
+                return cells >= chunks && chunk <= back.place.payload_bytes / 4;
             }
             if back.place.pool.is_none() {
-                return cells >= pieces
-                    && piece <= back.place.payload_bytes / 4
-                    && area >= pieces * line_bytes(piece) as usize;
+                return cells >= chunks
+                    && chunk <= back.place.payload_bytes / 4
+                    && area >= chunks * line_bytes(chunk) as usize;
             }
-            cells >= pieces
-                && back.blocks.len() >= pieces
-                && piece <= back.place.block_bytes()
-                && area >= pieces * AREA_PIECE_BYTES as usize
+            cells >= chunks
+                && back.blocks.len() >= chunks
+                && chunk <= back.place.block_bytes()
+                && area >= chunks * AREA_CHUNK_BYTES as usize
         })
     }
 
@@ -86,7 +86,7 @@ impl RingSender {
         bytes: u32,
         source: *const u8,
         in_area: u32,
-    ) -> Option<(NonNull<u8>, PiecePlace)> {
+    ) -> Option<(NonNull<u8>, ChunkPlace)> {
         if bytes > self.largest_payload() {
             return None;
         }
@@ -108,14 +108,14 @@ impl RingSender {
         Some(reserved)
     }
 
-    /// Whether a piece is not longer than blocks; in small rings some are, and go into the payload area.
+    /// Whether a chunk is not longer than blocks; in small rings some are, and go into the payload area.
     fn fits_a_block(&self, bytes: u32) -> bool {
         let back = self.back.as_ref();
         back.is_some_and(|back| bytes <= back.place.block_bytes())
     }
 
     /// A block, if one is left or has come back.
-    pub(super) fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, PiecePlace)> {
+    pub(super) fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, ChunkPlace)> {
         let place = self.back.as_ref()?.place;
         let block = match self.back.as_mut()?.blocks.pop() {
             Some(block) => block,
@@ -129,18 +129,18 @@ impl RingSender {
         };
         let start = place.block(pool, block);
         let shift = shift_for(start, source);
-        // SAFETY: a block is longer by more than the largest shift than the longest piece (BLOCK_SLACK).
+        // SAFETY: a block is longer by more than the largest shift than the longest chunk (BLOCK_SLACK).
         Some((unsafe { start.add(shift) }, block.place(shift)))
     }
 
-    /// Notes that a piece has come from the peer.
-    fn note_piece(&mut self) {
+    /// Notes that a chunk has come from the peer.
+    fn note_chunk(&mut self) {
         if let Some(back) = self.back.as_mut() {
             back.answers = true;
         }
     }
 
-    /// Takes over the block of a piece that `from` brought and that has been copied out; false when it should go home.
+    /// Takes over the block of a chunk that `from` brought and that has been copied out; false when it should go home.
     fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
         // Blocks change hands only where both rings of the pair have them.
         let Some(pool) = from.place.pool else {
@@ -151,7 +151,7 @@ impl RingSender {
             .is_some_and(|back| back.place.pool.is_some() && back.blocks.adopt(block, pool))
     }
 
-    /// The block of this side's pool that comes home with a piece.
+    /// The block of this side's pool that comes home with a chunk.
     fn home(&self, block: Block) -> Option<NonNull<u8>> {
         let place = self.back.as_ref()?.place;
         Some(place.block(place.pool?, block))
@@ -161,12 +161,12 @@ impl RingSender {
 impl Back {
     /// Gives away the payload area from `position` to `end`, which lie in one lap of it and are free.
     #[inline(always)]
-    const fn take_area(&mut self, position: u32, end: u32) -> (NonNull<u8>, PiecePlace) {
+    const fn take_area(&mut self, position: u32, end: u32) -> (NonNull<u8>, ChunkPlace) {
         self.payload_next = end;
         let offset = position & (self.place.payload_bytes - 1);
         // SAFETY: masked, so inside the payload area.
         let target = unsafe { self.place.payload.add(offset as usize) };
-        (target, position as PiecePlace)
+        (target, position as ChunkPlace)
     }
 
     /// Bytes that are free from `position` on and lie together.
@@ -192,18 +192,18 @@ impl Back {
 }
 
 impl RingReceiver {
-    /// The payload at `place` that the peeked cell describes, where `way_back` is the ring to the same peer; `None` when the
+    /// The payload at `place` that the peeked cell describes, where `reverse` is the ring to the same peer; `None` when the
     /// sender's numbers are impossible.
     #[inline]
     pub fn payload(
         &self,
-        place: PiecePlace,
+        place: ChunkPlace,
         bytes: u32,
-        way_back: &RingSender,
+        reverse: &RingSender,
     ) -> Option<NonNull<u8>> {
         self.expect_next();
         let Ok(position) = u32::try_from(place) else {
-            return self.payload_of_block(place, bytes, way_back);
+            return self.payload_of_block(place, bytes, reverse);
         };
         let area = self.place.payload_bytes;
         let offset = position & (area - 1);
@@ -216,13 +216,13 @@ impl RingReceiver {
     #[inline(never)]
     fn payload_of_block(
         &self,
-        place: PiecePlace,
+        place: ChunkPlace,
         bytes: u32,
-        way_back: &RingSender,
+        reverse: &RingSender,
     ) -> Option<NonNull<u8>> {
         let block = Block::arrived(place)?;
         let start = if block.own {
-            way_back.home(block)
+            reverse.home(block)
         } else {
             self.place.pool.map(|pool| self.place.block(pool, block))
         };
@@ -246,12 +246,12 @@ impl RingReceiver {
     }
 
     /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
-    /// a block is kept for `way_back`, the ring to the same peer, or goes home.
+    /// a block is kept for `reverse`, the ring to the same peer, or goes home.
     #[inline]
-    pub fn release_payload(&mut self, place: PiecePlace, bytes: u32, way_back: &mut RingSender) {
-        way_back.note_piece();
+    pub fn release_payload(&mut self, place: ChunkPlace, bytes: u32, reverse: &mut RingSender) {
+        reverse.note_chunk();
         let Ok(position) = u32::try_from(place) else {
-            return self.release_block(place, way_back);
+            return self.release_block(place, reverse);
         };
         self.payload_next = position.wrapping_add(line_bytes(bytes));
         if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
@@ -261,11 +261,11 @@ impl RingReceiver {
 
     /// [`Self::release_payload`] where it is a block.
     #[inline(never)]
-    fn release_block(&mut self, place: PiecePlace, way_back: &mut RingSender) {
+    fn release_block(&mut self, place: ChunkPlace, reverse: &mut RingSender) {
         let Some(block) = Block::arrived(place) else {
             return;
         };
-        if way_back.adopt(block, self) || block.own || self.place.pool.is_none() {
+        if reverse.adopt(block, self) || block.own || self.place.pool.is_none() {
             return;
         }
         self.returned ^= 1 << block.index;
