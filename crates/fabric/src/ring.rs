@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A ring: messages from one rank to one other, in order, without locks.
+//! A ring: messages from one rank to another one, in order, without locks.
 //!
-//! A ring has one sender and one receiver. It is a power-of-two array of one-line cells beside a payload area. A
-//! short message lies whole in its cell, so that one cache line carries header and data; a longer one puts its bytes
-//! into the payload area, or into a block ([`blocks`]) if it is long, and only describes them in the cell.
+//! A ring has one sender and one receiver. It is a power-of-two array of one-line cells beside a
+//! payload area. A message of up to [`SHORT_BYTES`] lies in its cell, so that one cache line
+//! carries header and data. The bytes of a longer one lie in the payload area, or in a block
+//! ([`blocks`]), and its cell describes them.
 //!
-//! Who writes what: the sender alone writes cells and payload; the receiver alone writes `consumed`, `throttle`, `preferences` and
-//! `returned`.
-//! Invariant: a cell may be written in lap `n` only when the receiver has consumed it in lap `n - 1`, and payload position
-//! `p` only when it has consumed position `p - payload_bytes`. The receiver recognises a new cell by the number of the lap
-//! in the low half of its head word (laps count from 1, fresh memory holds 0), so no shared index moves with a message; a
-//! lap earlier the same cell held one less, so the 32-bit wrap-around cannot be mistaken. Consumed indices return
-//! lazily, a quarter of a ring at a time. Each side walks with a pointer up to a limit where it has to think: the sender
-//! where its credits or the ring end, the receiver where it returns credits or the ring ends.
-//! A sender that dies between two steps leaves a cell of an old lap: the message never existed. A receiver that dies
-//! leaves a ring that fills up.
+//! Writers: the sender alone writes cells and payload; the receiver alone writes `consumed`,
+//! `throttle`, `preferences` and `returned`.
 //!
-//! The receiver trusts nothing it reads here: lengths and positions are checked before they become addresses.
+//! Invariant: the sender writes a cell in lap `n` only after the receiver has consumed it in lap
+//! `n - 1`, and payload position `p` only after the receiver has consumed position
+//! `p - payload_bytes`.
+//!
+//! A new cell has the number of the present lap in the low half of its head word, so no shared
+//! index moves with a message. Laps count from 1 and fresh memory holds 0. The same cell held one
+//! less a lap before, so the wrap-around at 2^32 is harmless.
+//!
+//! Credits return lazily, a quarter of a ring at a time. Each side walks with a pointer up to a
+//! limit: the sender to the end of its credits or of the ring, the receiver to the cell where it
+//! returns credits or to the end of the ring.
+//!
+//! A sender that dies between two steps leaves a cell of an old lap: the message never existed. A
+//! receiver that dies leaves a ring that fills up.
+//!
+//! Cells are untrusted: the receiver checks lengths and positions before they become addresses.
 
 mod blocks;
+mod chunks;
 mod data;
 #[cfg(all(test, loom))]
 mod models;
-mod chunks;
 mod place;
 mod private;
 #[cfg(all(test, not(loom)))]
@@ -44,32 +52,33 @@ pub const SHORT_BYTES: usize = 48;
 pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
 /// Granularity of the payload area: one cache line.
 pub const PAYLOAD_LINE: u32 = 64;
-/// Bytes of a block beyond the longest chunk, so that chunks can be shifted.
+/// Bytes of a block beyond the longest chunk: room to align chunks.
 const BLOCK_SLACK: u32 = 128;
 /// Blocks that are as large as a payload area.
 const BLOCKS_AN_AREA: u32 = 8;
 
-/// The sending side of a ring: what every message touches. All-zero is a sender without a ring.
+/// The sending side of a ring: the fields of the fast path. All-zero is a sender without a ring.
 #[repr(C)]
 pub struct RingSender {
     /// The cell to write next.
     cursor: *mut Cell,
-    /// Where to stop and think: the credits or the ring end here. Equal to `cursor`: no credit.
+    /// The end of the credits or of the ring. Equal to `cursor`: no credit.
     limit: *mut Cell,
     /// The present lap, 1 or more; below 2^32.
     lap: u64,
     back: Option<Box<Back>>,
 }
 
-/// What the sender needs now and then.
+/// The fields of a sender's slow path.
 struct Back {
     place: RingPlace,
-    /// Position in the payload area of the next chunk, and up to where the area is known to be free from there on without a break.
+    /// Position of the next chunk in the payload area. The area is known to be free from there up
+    /// to `payload_limit`, without a break.
     payload_next: u32,
     payload_limit: u32,
     payload_consumed: u32,
     blocks: Stack,
-    /// Whether a chunk has come from the peer since the last one went there.
+    /// Whether a chunk has come from the peer since this rank sent the last one.
     answers: bool,
     /// Whether no receiver exists and cells are overwritten ([`RingSender::forgetting`]).
     forgets: bool,
@@ -133,22 +142,23 @@ impl RingSender {
             .map_or(0, |back| back.place.cells_before(self.lap, self.cursor))
     }
 
-    /// Largest message that the payload area takes at once, in bytes. A quarter: what is skipped at the end, the message,
-    /// and what the receiver has not returned yet (each up to a quarter) always fit together.
+    /// Largest chunk that the payload area takes, in bytes. A quarter of the area: the bytes skipped
+    /// at its end, the chunk, and the room not yet returned (a quarter each) always fit together.
     pub fn largest_payload(&self) -> u32 {
         self.back
             .as_ref()
             .map_or(0, |back| back.place.payload_bytes / 4)
     }
 
-    /// Whether a cell may be written without looking at the receiver's line.
+    /// Whether a cell may be written without reading the receiver's line.
     // TIER: short
     #[inline(always)]
     pub fn has_credit(&self) -> bool {
         self.cursor != self.limit
     }
 
-    /// Starts a new lap if the ring ends here, and reads the receiver's line; true when a cell may be written now.
+    /// Starts a new lap at the end of the ring and reads the receiver's line; true when a cell may be
+    /// written now.
     #[cold]
     pub fn refresh(&mut self) -> bool {
         let Some(back) = self.back.as_mut() else {
@@ -169,7 +179,7 @@ impl RingSender {
         let in_flight = place
             .index_of(self.lap as u32, self.cursor)
             .wrapping_sub(consumed as u32);
-        // A receiver that claims to have consumed what was never sent gets no credit.
+        // A receiver that claims to have consumed cells which were never sent gets no credit.
         let credits = place.cell_count.saturating_sub(in_flight);
         let to_end = place.cell_count - place.offset_of(self.cursor);
         // SAFETY: at most the end of the cells, by `to_end`.
@@ -181,18 +191,18 @@ impl RingSender {
         credits != 0
     }
 
-    /// Whether the receiver asks for descriptions instead of data.
+    /// Whether the receiver asks for rendezvous instead of eager messages.
     pub fn is_throttled(&self) -> bool {
         self.back
             .as_ref()
             .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
-    /// What the receiver said last by [`RingReceiver::set_preferences`].
+    /// The last value of [`RingReceiver::set_preferences`].
     pub fn preferences(&self) -> u32 {
-        self.back
-            .as_ref()
-            .map_or(0, |back| back.place.shared().preferences.load(Ordering::Relaxed))
+        self.back.as_ref().map_or(0, |back| {
+            back.place.shared().preferences.load(Ordering::Relaxed)
+        })
     }
 
     /// Publishes `bytes` bytes at `source` inside one cell.
@@ -206,7 +216,8 @@ impl RingSender {
         // SAFETY: a credit means that the cell at the cursor is ours to write, inside the ring.
         let cell = unsafe { &*self.cursor };
         cell.match_word.store(match_word, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `source`; the cell's data are ours until published.
+        // SAFETY: the caller makes `source` readable for `bytes` bytes, `bytes <= SHORT_BYTES`; the
+        // cell's data belong to this sender until it publishes them.
         unsafe { store_data(&cell.words, source, bytes) };
         self.publish(cell, kind, bytes as u8, 0);
     }
@@ -235,7 +246,8 @@ impl RingSender {
         true
     }
 
-    /// Gives up all credits until the next [`Self::refresh`]: what waits in order must not be overtaken.
+    /// Gives up all credits until the next [`Self::refresh`], so that no message overtakes a queued
+    /// one.
     pub const fn withhold(&mut self) {
         self.limit = self.cursor;
     }
@@ -281,13 +293,13 @@ impl RingSender {
 pub struct Arrival(u64);
 
 impl Arrival {
-    /// What the cell holds; the engine defines the kinds.
+    /// The cell's kind; the engine defines the kinds.
     #[inline(always)]
     pub const fn kind(self) -> u8 {
         (self.0 >> 32) as u8
     }
 
-    /// Bytes of data in the cell, at most [`SHORT_BYTES`] whatever the sender wrote.
+    /// Bytes of data in the cell, clamped to [`SHORT_BYTES`]: the sender is not trusted.
     #[inline(always)]
     pub const fn bytes(self) -> usize {
         let bytes = (self.0 >> 40) as u8 as usize;
@@ -309,16 +321,17 @@ impl Arrival {
 pub struct RingReceiver {
     /// The cell to read next.
     cursor: *const Cell,
-    /// Where credits are returned, at the latest at the end of the ring.
+    /// The cell at which credits return, at the latest the end of the ring.
     pause: *const Cell,
     /// The present lap.
     lap: u32,
     payload_next: u32,
     payload_returned: u32,
-    /// What `returned` is to be, and how many of its flips have not been written yet.
+    /// The next value of the shared word `returned`, and how many of its flips are not written yet.
     returned: u64,
     unsaid: u32,
-    /// Whether room has gone back that the sender may sleep for.
+    /// Whether credits or blocks have gone back since [`Self::take_credited`]; the sender may sleep
+    /// until they do.
     credited: bool,
     place: RingPlace,
     /// The memory of a private ring.
@@ -386,7 +399,8 @@ impl RingReceiver {
     // TIER: short
     #[inline(always)]
     pub unsafe fn copy_short(&self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller makes `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`; the
+        // peeked cell is published and not consumed.
         unsafe { load_data(&self.cell().words, target, bytes) };
     }
 
@@ -401,7 +415,7 @@ impl RingReceiver {
         }
     }
 
-    /// Tells the sender to describe messages instead of sending data, or to stop doing so.
+    /// Asks the sender for rendezvous instead of eager messages, or ends that.
     pub fn set_throttle(&self, on: bool) {
         self.place
             .shared()
@@ -409,9 +423,13 @@ impl RingReceiver {
             .store(u32::from(on), Ordering::Relaxed);
     }
 
-    /// Tells the sender which messages the receiver would rather read itself.
+    /// Tells the sender which messages this rank would rather copy itself; the engine defines the
+    /// bits.
     pub fn set_preferences(&self, preferences: u32) {
-        self.place.shared().preferences.store(preferences, Ordering::Relaxed);
+        self.place
+            .shared()
+            .preferences
+            .store(preferences, Ordering::Relaxed);
     }
 
     #[cold]
@@ -433,7 +451,8 @@ impl RingReceiver {
         self.credited = true;
     }
 
-    /// Whether room has gone back since this was asked last: the sender needs its doorbell if it sleeps for that.
+    /// Whether credits or blocks have gone back since the last call: the sender's doorbell must ring,
+    /// because the sender may sleep until they do.
     #[inline(always)]
     pub const fn take_credited(&mut self) -> bool {
         std::mem::replace(&mut self.credited, false)

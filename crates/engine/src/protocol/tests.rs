@@ -239,7 +239,9 @@ fn short_messages_that_receivers_read_do_not_wait_for_receives() {
             let sends = process.rank() == 0;
             exchange(process, sends, 8, 1);
             if !sends {
-                process.vci().enter().incoming[0].ring.set_preferences(u32::MAX);
+                process.vci().enter().incoming[0]
+                    .ring
+                    .set_preferences(u32::MAX);
             }
             exchange(process, !sends, 8, 2);
             // The other rank asks for what comes second first.

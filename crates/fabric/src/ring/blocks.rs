@@ -1,52 +1,56 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocks: memory for long chunks that changes hands with the data, so that an answer is written where the question lay.
+//! Blocks: memory for long chunks whose owner changes with the data, so that an answer is written
+//! where the question lay.
 //!
-//! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that carries a chunk belongs to the
-//! receiver of the chunk from then on: it may carry a chunk the other way, or go home through the word `returned` of the
-//! ring's line. So two ranks that talk in turns use the same few blocks, which lie in the caches of both, and none of
-//! them asks the other for room.
+//! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that
+//! carries a chunk belongs to the chunk's receiver from then on: the block may carry a chunk in the
+//! other direction, or go home through the word `returned` of the ring's line. So two ranks that
+//! answer each other in turns use the same few blocks, which stay in the caches of both, and neither
+//! asks the other for room.
 //!
-//! Invariants: a block belongs to one side, or is under way in one cell. `returned` holds one bit for each block of the
-//! ring's pool, which the receiver flips to give the block back; it cannot flip it again before the sender has seen the
-//! first time, because only then the block can come to it again. Who gets a block that it owns already was lied to by
-//! its peer, and ignores it.
+//! Invariants: a block belongs to one side, or is under way in one cell. `returned` holds one bit for
+//! each block of the ring's pool, and the receiver flips the bit to return the block. The receiver
+//! cannot flip it again before the sender has seen the first flip, because only then can the block
+//! come to the receiver again. A side that gets a block which it owns already ignores the block: the
+//! peer broke the protocol.
 
 use std::ptr::NonNull;
 
-/// Blocks in the pool of one ring. What a peer that answers does not keep of them is how far a sender runs ahead of its
-/// receiver: with too few of them each waits for the other in turns.
+/// Blocks in the pool of one ring. Those that a peer does not keep ([`KEPT`]) are how far a sender
+/// runs ahead of its receiver: with too few of them each side waits for the other.
 pub(super) const BLOCKS: u32 = if cfg!(loom) { 2 } else { 24 };
-/// Blocks of the peer's pool that a side keeps at most; the rest of them stays with the one who can send more.
+/// Most blocks of the peer's pool that a side keeps; the others go home.
 pub(super) const KEPT: u32 = if cfg!(loom) { 1 } else { 8 };
 /// Blocks that go home with one write.
 pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 2 };
-// When the receiver keeps all that it may, the rest is enough for the last block under way to take the others home.
+// When the receiver keeps all that it may, the other blocks are enough to fill one write of
+// `returned`, so none of them stays with the receiver for good.
 const _: () = assert!(BLOCKS - KEPT >= RETURNED_TOGETHER);
 
-/// A chunk's place that is a block: this bit, and one that tells whose pool it is from the sender's view.
+/// The place of a chunk in a block has this bit, and one for blocks of the pool of the sender's peer.
 const IS_BLOCK: u64 = 1 << 32;
 const FROM_PEER: u64 = 1 << 8;
 
 /// A block, seen from one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Whether it belongs to the pool of the ring towards the peer, not of the one from it.
+    /// Whether the block belongs to the pool of the ring to the peer, not of the ring from it.
     pub(super) own: bool,
     pub(super) index: u8,
 }
 
 impl Block {
-    /// The number in a cell that names a block of the sender, and how far from its start the data begin.
+    /// The number for a cell that names this block and the offset of the data in it.
     pub(super) const fn place(self, shift: usize) -> u64 {
         IS_BLOCK | if self.own { 0 } else { FROM_PEER } | self.index as u64 | (shift as u64) << 16
     }
 
-    /// How far from the start of its block an arrived chunk begins, in bytes.
+    /// Offset of an arrived chunk in its block, in bytes.
     pub(super) const fn shift(place: u64) -> usize {
         (place >> 16) as u16 as usize
     }
 
-    /// The block that an arrived number names, from the receiver's view; `None` when it names none.
+    /// The block that an arrived number names, seen from the receiver; `None` when it names none.
     pub(super) const fn arrived(place: u64) -> Option<Self> {
         let index = place & 0xff;
         if place & IS_BLOCK == 0 || index >= BLOCKS as u64 {
@@ -64,17 +68,18 @@ impl Block {
     }
 }
 
-/// The blocks that one side owns: last in, first out, because what was used last is nearest.
+/// The blocks that one side owns: last in, first out, because the last used block is in the cache.
 pub(super) struct Stack {
     blocks: [Block; 2 * BLOCKS as usize],
     len: usize,
     /// One bit for each block on the stack.
     members: u64,
-    /// Blocks of the peer that may be kept: one for each that was used, so that who only receives keeps none.
+    /// How many blocks of the peer may be kept: one for each block used, so that a rank which only
+    /// receives keeps none.
     wanted: u32,
-    /// The pool of the ring from the peer, once a block of it has come.
+    /// The pool of the ring from the peer, once one of its blocks has come.
     pub(super) peer_pool: Option<NonNull<u8>>,
-    /// The word `returned` as it was seen last.
+    /// The last seen value of the word `returned`.
     seen: u64,
 }
 
@@ -124,7 +129,8 @@ impl Stack {
         }
     }
 
-    /// Takes a block that came with a chunk; false when there are enough of its kind, and it should go home.
+    /// Takes a block that came with a chunk; false when there are enough of its kind and the block
+    /// should go home.
     pub(super) fn adopt(&mut self, block: Block, peer_pool: NonNull<u8>) -> bool {
         let borrowed = (self.members >> BLOCKS).count_ones();
         if !block.own {
@@ -138,7 +144,7 @@ impl Stack {
         true
     }
 
-    /// Takes back the blocks that the receiver has returned, given its word.
+    /// Takes back the blocks that the receiver has returned, given its word `returned`.
     pub(super) fn take_returned(&mut self, word: u64) {
         let mut back = (word ^ self.seen) & ((1 << BLOCKS) - 1);
         self.seen = word;
@@ -156,7 +162,7 @@ mod tests {
     use std::ptr::NonNull;
 
     #[test]
-    fn what_was_used_last_is_used_first_and_nothing_twice() {
+    fn the_last_used_block_is_used_first_and_none_twice() {
         let mut stack = Stack::full();
         let first = stack.pop().unwrap();
         let second = stack.pop().unwrap();
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peers_blocks_are_kept_up_to_a_limit_by_who_sends_too() {
+    fn a_rank_that_sends_keeps_the_peers_blocks_up_to_a_limit() {
         let mut stack = Stack::full();
         for _ in 0..BLOCKS {
             stack.pop();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the bytes of longer messages go: into the payload area, or into blocks ([`super::blocks`]).
+//! Where the bytes of longer messages lie: in the payload area, or in blocks ([`super::blocks`]).
 #![expect(unsafe_code, reason = "a ring is memory of the node segment")]
 
 use std::ptr::NonNull;
 
 use super::blocks::{Block, RETURNED_TOGETHER};
-use super::{BLOCK_SLACK, Back, Cell, PAYLOAD_LINE, ChunkPlace, RingReceiver, RingSender};
+use super::{BLOCK_SLACK, Back, Cell, ChunkPlace, PAYLOAD_LINE, RingReceiver, RingSender};
 use sys::sync::Ordering;
 
 /// Longest chunk that goes into the payload area while there are blocks, in bytes.
@@ -14,13 +14,14 @@ const AREA_CHUNK_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
 /// [`AREA_CHUNK_BYTES`], which must not exceed [`RingSender::largest_payload`].
 pub(super) const LEAST_PAYLOAD_BYTES: u32 = if cfg!(loom) { 512 } else { 8 << 10 };
 const _: () = assert!(4 * AREA_CHUNK_BYTES <= LEAST_PAYLOAD_BYTES);
-/// The same for a chunk that answers one: blocks are few, but who talks in turns needs no more.
+/// The same for a chunk that answers one: ranks that answer each other in turns use few blocks.
 const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
-/// Longest chunk that goes into the payload area when no block is left; longer ones wait for one.
+/// Longest chunk that goes into the payload area when no block is left; a longer one waits for a
+/// block.
 const FALLBACK_BYTES: u32 = 8 << 10;
 
-/// Where in a block that begins at `start` the bytes from `source` go: copies run fastest when both sides have the same
-/// place in a cache line, but not the same in a page.
+/// Offset in a block at `start` for the bytes at `source`: a copy is fastest between addresses that
+/// agree in their place in a cache line and differ in their place in a page.
 fn shift_for(start: NonNull<u8>, source: *const u8) -> usize {
     let shift = source as usize % 64;
     let target = start.as_ptr() as usize + shift;
@@ -37,8 +38,9 @@ const fn line_bytes(bytes: u32) -> u32 {
 }
 
 impl RingSender {
-    /// Room for `bytes` bytes of payload and for the cell that will describe them: where they go, and the place to put into
-    /// the cell. `None` while the ring is too full, or when `bytes` exceeds [`Self::largest_payload`].
+    /// Room for `bytes` bytes of payload and for the cell that will describe them: the address, and
+    /// the place to put into the cell. `None` while the ring is too full, or when `bytes` exceeds
+    /// [`Self::largest_payload`].
     #[inline(always)]
     pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, ChunkPlace)> {
         if !self.has_credit() && !self.refresh() {
@@ -59,7 +61,8 @@ impl RingSender {
         self.reserve_elsewhere(bytes, source, in_area)
     }
 
-    /// Whether [`Self::reserve`] will have room so many times for up to `chunk` bytes, without looking at the receiver's line.
+    /// Whether [`Self::reserve`] will succeed `chunks` times for up to `chunk` bytes each, as far as
+    /// this side knows without reading the receiver's line.
     pub fn has_room_for(&self, chunks: usize, chunk: u32) -> bool {
         let cells = (self.limit as usize - self.cursor as usize) / size_of::<Cell>();
         self.back.as_ref().is_some_and(|back| {
@@ -79,7 +82,8 @@ impl RingSender {
         })
     }
 
-    /// A block for what is longer than `in_area` bytes, if there is one, else room in the payload area.
+    /// A block for a chunk of more than `in_area` bytes, if there is one, else room in the payload
+    /// area.
     #[inline(never)]
     fn reserve_elsewhere(
         &mut self,
@@ -108,7 +112,8 @@ impl RingSender {
         Some(reserved)
     }
 
-    /// Whether a chunk is not longer than blocks; in small rings some are, and go into the payload area.
+    /// Whether a chunk fits into a block. In small rings, and in rings without blocks, some chunks do
+    /// not, and lie in the payload area.
     fn fits_a_block(&self, bytes: u32) -> bool {
         let back = self.back.as_ref();
         back.is_some_and(|back| bytes <= back.place.block_bytes())
@@ -140,7 +145,8 @@ impl RingSender {
         }
     }
 
-    /// Takes over the block of a chunk that `from` brought and that has been copied out; false when it should go home.
+    /// Takes over the block of a chunk that `from` brought and the receiver has copied out; false when
+    /// the block should go home.
     fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
         // Blocks change hands only where both rings of the pair have them.
         let Some(pool) = from.place.pool else {
@@ -176,8 +182,8 @@ impl Back {
         to_end.min(area - position.wrapping_sub(self.payload_consumed))
     }
 
-    /// Where the next `bytes` bytes of payload start, and the position behind them: what does not fit before the end of the
-    /// area starts over.
+    /// Where the next `bytes` bytes of payload start, and the position behind them: a chunk that does
+    /// not fit before the end of the area starts at its beginning.
     const fn room(&self, bytes: u32) -> (u32, u32) {
         let needed = line_bytes(bytes);
         let offset = self.payload_next & (self.place.payload_bytes - 1);
@@ -192,8 +198,8 @@ impl Back {
 }
 
 impl RingReceiver {
-    /// The payload at `place` that the peeked cell describes, where `reverse` is the ring to the same peer; `None` when the
-    /// sender's numbers are impossible.
+    /// The payload at `place` that the peeked cell describes, where `reverse` is the ring to the same
+    /// peer; `None` when the sender's numbers are impossible.
     #[inline]
     pub fn payload(
         &self,
@@ -212,7 +218,7 @@ impl RingReceiver {
         fits.then(|| unsafe { self.place.payload.add(offset as usize) })
     }
 
-    /// [`Self::payload`] where it is a block.
+    /// [`Self::payload`] for a chunk in a block.
     #[inline(never)]
     fn payload_of_block(
         &self,
@@ -234,8 +240,8 @@ impl RingReceiver {
             .map(|start| unsafe { start.add(shift) })
     }
 
-    /// Asks for the line of the next cell, so that it comes while the payload of this one is copied: a sender that runs ahead
-    /// has written it, and to fetch it afterwards costs as much as to copy 2 KiB.
+    /// Prefetches the line of the next cell, so that it arrives while the caller copies the payload of
+    /// this one.
     fn expect_next(&self) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a hint; it never faults, wherever the cells end.
@@ -245,8 +251,8 @@ impl RingReceiver {
         }
     }
 
-    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return room of the payload area;
-    /// a block is kept for `reverse`, the ring to the same peer, or goes home.
+    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return
+    /// room of the payload area; a block moves to `reverse`, the ring to the same peer, or goes home.
     #[inline]
     pub fn release_payload(&mut self, place: ChunkPlace, bytes: u32, reverse: &mut RingSender) {
         reverse.note_chunk();
@@ -259,7 +265,7 @@ impl RingReceiver {
         }
     }
 
-    /// [`Self::release_payload`] where it is a block.
+    /// [`Self::release_payload`] for a chunk in a block.
     #[inline(never)]
     fn release_block(&mut self, place: ChunkPlace, reverse: &mut RingSender) {
         let Some(block) = Block::arrived(place) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The data of a short message on their way into a cell and out of it, without a call or a loop.
+//! Copies between a cell and memory, without a call or a loop.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::ptr::NonNull;
@@ -16,7 +16,8 @@ use sys::sync::Ordering;
 #[cfg(not(loom))]
 #[inline(always)]
 pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise; atomics may be written through a shared reference, and here without a race.
+    // SAFETY: the caller makes `source` readable for `bytes <= SHORT_BYTES` bytes; atomics may be
+    // written through a shared reference, and the caller excludes races.
     unsafe { copy_small(source, words.as_ptr().cast_mut().cast(), bytes) };
 }
 
@@ -27,7 +28,8 @@ pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const
 #[cfg(not(loom))]
 #[inline(always)]
 pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller makes `target` writable for `bytes <= SHORT_BYTES` bytes, and the cell is
+    // published and not consumed, so nobody writes it.
     unsafe { copy_small(words.as_ptr().cast(), target, bytes) };
 }
 
@@ -38,7 +40,7 @@ pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8
 #[cfg(loom)]
 pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
     let mut data = [0u64; SHORT_WORDS];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller makes `source` readable for `bytes <= SHORT_BYTES` bytes; `data` holds them.
     unsafe { copy_small(source, data.as_mut_ptr().cast(), bytes) };
     for (word, &value) in words.iter().zip(&data).take(bytes.div_ceil(8)) {
         word.store(value, Ordering::Relaxed);
@@ -55,7 +57,7 @@ pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8
     for (value, word) in data.iter_mut().zip(words).take(bytes.div_ceil(8)) {
         *value = word.load(Ordering::Relaxed);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller makes `target` writable for `bytes <= SHORT_BYTES` bytes; `data` holds them.
     unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
 }
 
@@ -68,7 +70,7 @@ unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
     /// Copies one part at `offset`.
     #[inline(always)]
     unsafe fn part<T: Copy>(source: *const u8, target: *mut u8, offset: usize) {
-        // SAFETY: the caller chose an offset at which a `T` lies inside both.
+        // SAFETY: the caller chooses an offset at which a `T` lies inside both memories.
         unsafe {
             target
                 .add(offset)
@@ -76,9 +78,9 @@ unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
                 .write_unaligned(source.add(offset).cast::<T>().read_unaligned());
         }
     }
-    // SAFETY: each part lies inside the `bytes` bytes by the arm or branch it stands in.
+    // SAFETY: each part lies inside the `bytes` bytes by the branch in which it stands.
     unsafe {
-        // Compares, not a match: a jump table costs more than the commonest lengths need.
+        // Comparisons, not a match: a jump table costs more than the most frequent lengths need.
         if bytes == 8 {
             part::<u64>(source, target, 0);
         } else if bytes == 1 {
@@ -104,12 +106,12 @@ unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
     }
 }
 
-/// Longest chunk that is handed over, in bytes: each line costs the sender 12 ns where the processor has such an instruction.
+/// Longest chunk whose lines are demoted, in bytes: each line costs the sender time.
 const HANDED_OVER: usize = 512;
 
-/// Tells the processor that another core reads the `bytes` bytes at `target` next. It moves their lines to the cache that the cores
-/// share, where it has an instruction for that, and the other core finds them sooner (256 bytes: 0.31 -> 0.25 us); elsewhere the
-/// instruction does nothing.
+/// Tells the processor that another core reads the `bytes` bytes at `target` next. A processor with
+/// `cldemote` moves their lines to the cache that the cores share, where the other core finds them
+/// sooner; on others the instruction does nothing.
 #[inline]
 pub fn hand_over(target: NonNull<u8>, bytes: usize) {
     if bytes > HANDED_OVER {

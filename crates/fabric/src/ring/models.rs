@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Models of the ring: a sender and a receiver on a ring of two or four cells, which goes round more than once.
+//! Models of the ring: a sender and a receiver on a ring of two or four cells, for several laps.
 //!
-//! The payload area and the blocks are shadowed by cells of the model checker, so that it sees who touches what when.
-//! Mutations that these models catch: `Relaxed` instead of `Release` in `publish` or of `Acquire` in `peek` (a message with old
-//! data, a race on the payload), `Relaxed` for `consumed` on either side (a race on the payload), credits for one cell more
-//! than there are (a message overwritten before it was read), `Relaxed` for `returned` on either side, and a block that is kept
-//! and returned (races on a block).
+//! Cells of the model checker shadow the payload area and the blocks, so that the checker sees each
+//! access. Mutations that these models catch:
+//!
+//! | mutation | finding |
+//! |---|---|
+//! | `Relaxed` for `Release` in `publish`, or for `Acquire` in `peek` | a message with old data, a race on the payload |
+//! | `Relaxed` for `consumed` on either side | a race on the payload |
+//! | one credit more than there are cells | a message overwritten before it was read |
+//! | `Relaxed` for `returned` on either side | a race on a block |
+//! | a block both kept and returned | a race on a block |
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,7 +20,7 @@ use loom::thread;
 
 use super::blocks::{BLOCKS, Block};
 use super::{
-    Cell, PAYLOAD_LINE, ChunkPlace, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
+    Cell, ChunkPlace, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
 };
 use sys::sync::{AtomicU32, AtomicU64};
 
@@ -270,7 +275,7 @@ fn block_exchange(first: u64, second: u64) {
 }
 
 #[test]
-fn model_blocks_come_home_from_one_who_only_receives() {
+fn model_blocks_come_home_from_a_rank_that_only_receives() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| block_exchange(4, 0));

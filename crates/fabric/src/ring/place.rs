@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the parts of a ring lie, and what they hold.
+//! Where the parts of a ring lie, and their layout.
 #![expect(unsafe_code, reason = "a ring is memory of the node segment")]
 
 use std::ptr::NonNull;
@@ -19,14 +19,14 @@ pub struct Cell {
     pub(super) words: [AtomicU64; SHORT_WORDS],
 }
 
-/// What the receiver tells the sender. One cache line, seldom written.
+/// The receiver's line: what it tells the sender. One cache line, seldom written.
 #[repr(C, align(64))]
 pub struct RingShared {
     /// Cells consumed (low half) and payload position consumed (high half), both wrapping.
     pub(super) consumed: AtomicU64,
     /// 1 while the receiver holds too many unexpected bytes of this sender.
     pub(super) throttle: AtomicU32,
-    /// Which messages the receiver would rather read itself; the engine defines the bits.
+    /// Which messages the receiver would rather copy itself; the engine defines the bits.
     pub(super) preferences: AtomicU32,
     /// One bit for each block, flipped when the block goes back to the sender.
     pub(super) returned: AtomicU64,
@@ -55,7 +55,7 @@ pub struct RingPlace {
     pub payload_bytes: u32,
 }
 
-/// Where a chunk lies: what a cell says of it.
+/// Where a chunk lies, as a cell describes it.
 pub type ChunkPlace = u64;
 
 impl RingPlace {
@@ -141,15 +141,15 @@ impl RingPlace {
         ((cursor as usize - self.cells.as_ptr() as usize) / size_of::<Cell>()) as u32
     }
 
-    /// Index, counted from the ring's first cell on and wrapping, of the cell at `cursor` in a lap.
+    /// Index of the cell at `cursor` in a lap, counted from the ring's first cell on and wrapping.
     pub(super) fn index_of(&self, lap: u32, cursor: *const Cell) -> u32 {
         lap.wrapping_sub(1)
             .wrapping_mul(self.cell_count)
             .wrapping_add(self.offset_of(cursor))
     }
 
-    /// Cells before the one at `cursor` in a lap, from the ring's first one on; for counters, which may start anew after
-    /// 2^32 laps.
+    /// Cells before the one at `cursor` in a lap, from the ring's first one on; for counters, which may
+    /// start anew after 2^32 laps.
     pub(super) fn cells_before(&self, lap: u64, cursor: *const Cell) -> u64 {
         lap.wrapping_sub(1)
             .wrapping_mul(u64::from(self.cell_count))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rings of all sizes: whatever a chunk's length, a receiver that drains makes room for it.
+//! Rings of all sizes: a receiver that drains makes room for chunks of every length.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -87,7 +87,7 @@ impl Pair {
 }
 
 #[test]
-fn what_has_room_is_not_refused_and_nothing_is_overwritten() {
+fn promised_room_is_there_and_nothing_is_overwritten() {
     for payload_bytes in [16 << 10, 64 << 10] {
         assert_eq!(send_in_bursts(Pair::with_blocks(payload_bytes)), Some(()));
     }
