@@ -6,18 +6,19 @@
 //! its base's body, whose count parameters are generic. The compiler checks that body and table agree. All others raise
 //! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions.
 //!
-//! Before the body the entry point refuses null pointers where the table says that there is something to read or to store
-//! ([`Function::not_null`]). The tests call all of them with each of these pointers null.
+//! `mpi_abi_sys::generate` writes the text; bodies, refusals of null pointers and the list of missing functions are decided here. The
+//! tests call every function with each pointer null that it refuses.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use mpi_abi_sys::table::{self, Function, NotNull};
+use mpi_abi_sys::generate::{self, Body, EntryPoints, NullCheck};
+use mpi_abi_sys::table::{self, Function};
 
-/// The calls, with their large-count forms, of which each instruction counts. A build that checks no arguments checks no addresses of
-/// theirs.
-const SHORT: [&str; 6] = [
+/// The calls with a fast path, and their large-count forms. A build without argument checks leaves out the null checks of these
+/// calls only.
+const FAST_PATH: [&str; 6] = [
     "MPI_Isend",
     "MPI_Irecv",
     "MPI_Wait",
@@ -26,12 +27,12 @@ const SHORT: [&str; 6] = [
     "MPI_Testall",
 ];
 
-fn is_short(function: &Function) -> bool {
-    SHORT.contains(&function.name) || SHORT.contains(&function.base)
+fn is_fast_path(function: &Function) -> bool {
+    FAST_PATH.contains(&function.name) || FAST_PATH.contains(&function.base)
 }
 
-/// What implements a function.
-struct Body {
+/// The code that implements a function.
+struct Implementation {
     /// The file in `src/` that has it.
     module: String,
     /// Whether it is a nonblocking collective: one of three forms in a row of a macro's table.
@@ -52,8 +53,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let module = &body.module;
         return Err(format!("{name} in src/{module}.rs is not in the table of the ABI").into());
     }
-    let mut text = String::new();
-    let mut missing = String::new();
+    let mut entries = EntryPoints::of_library(
+        "the C caller keeps the standard's rules for the arguments (crate head)",
+    );
+    let mut missing_names = String::new();
     let (mut nulls, mut missing_calls) = (String::new(), String::new());
     for function in &functions {
         let same_shape = |name: &&str| {
@@ -66,26 +69,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .find(|name| bodies.contains_key(*name));
         match body {
             Some(body) => {
-                implemented(&mut text, function, (body, &bodies[body]))?;
+                entries.add(function, &implemented(function, (body, &bodies[body])));
                 null_calls(&mut nulls, function)?;
             }
             None => {
-                stub(&mut text, function)?;
+                entries.add(function, &missing(function));
                 let passed = passed(function, None);
                 writeln!(
                     missing_calls,
                     "{}({}) = ({passed});",
                     function.name,
-                    declared(function)
+                    generate::declared(function)
                 )?;
-                missing.push_str(function.name);
-                missing.push('\n');
+                missing_names.push_str(function.name);
+                missing_names.push('\n');
             }
         }
     }
+    let mut text = entries.into_text();
     writeln!(
         text,
-        "/// Names of the functions that are not written yet, one a line.\npub const MISSING: &str = {missing:?};"
+        "/// Names of the functions that are not written yet, one a line.\npub const MISSING: &str = {missing_names:?};"
     )?;
     #[expect(
         clippy::disallowed_methods,
@@ -123,7 +127,7 @@ fn is_name_or_space(c: char) -> bool {
 /// Finds `fn MPI_X(` in all source files and remembers the module.
 fn scan(
     folder: &Path,
-    bodies: &mut BTreeMap<String, Body>,
+    bodies: &mut BTreeMap<String, Implementation>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -144,7 +148,7 @@ fn scan(
                     .filter(|word| word.starts_with("MPI_"))
                     .collect();
                 for (position, name) in names.iter().enumerate() {
-                    let body = Body {
+                    let body = Implementation {
                         module: module.clone(),
                         is_nonblocking: (names.len(), position) == (3, 1),
                     };
@@ -157,7 +161,7 @@ fn scan(
                 .and_then(|s| s.strip_prefix("fn MPI_"));
             if let Some(rest) = start {
                 let name = rest.split(['(', '<']).next().unwrap_or("");
-                let body = Body {
+                let body = Implementation {
                     module: module.clone(),
                     is_nonblocking: false,
                 };
@@ -168,101 +172,67 @@ fn scan(
     Ok(())
 }
 
-/// Names and Rust types of the parameters, as a declaration has them.
-fn declared(function: &Function) -> String {
-    let parameters = function.rust_parameters();
-    let declared = parameters
-        .iter()
-        .map(|(name, kind)| format!("{name}: {kind}"));
-    declared.collect::<Vec<_>>().join(", ")
-}
-
-/// The handles that a function makes, with the null handles that they become when it fails: what a program then frees or
-/// waits for is no memory of before. Short calls and nonblocking collectives store them themselves: what an entry point does after its
-/// body costs a stack frame.
-fn handles(function: &Function, body: &Body) -> Vec<(String, &'static str)> {
-    if is_short(function) || body.is_nonblocking {
-        return Vec::new();
-    }
-    let needed = function.not_null();
-    let parameters = function.rust_parameters().into_iter().enumerate();
-    let made = parameters.filter_map(|(position, (name, _))| {
-        let null = match function.kind(position) {
-            ("COMMUNICATOR", "out") => "MPI_COMM_NULL",
-            ("GROUP", "out") => "MPI_GROUP_NULL",
-            ("DATATYPE", "out") => "MPI_DATATYPE_NULL",
-            ("OPERATION", "out") => "MPI_OP_NULL",
-            ("ERRHANDLER", "out") => "MPI_ERRHANDLER_NULL",
-            ("INFO", "out") => "MPI_INFO_NULL",
-            ("MESSAGE", "out") => "MPI_MESSAGE_NULL",
-            ("REQUEST", "out") => "MPI_REQUEST_NULL",
-            ("SESSION", "out") => "MPI_SESSION_NULL",
-            _ => return None,
-        };
-        let is_one = |row: &&NotNull| row.name == name && row.length.is_none();
-        needed.iter().find(is_one).map(|_| (name.clone(), null))
-    });
-    made.collect()
-}
-
-fn implemented(
-    text: &mut String,
-    function: &Function,
-    (body_name, body): (&str, &Body),
-) -> std::fmt::Result {
-    let parameters = function.rust_parameters();
-    let passed: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let (name, result) = (function.name, function.rust_result());
-    write!(
-        text,
-        "entry! {{ {name}({}) -> {result} = ",
-        declared(function)
-    )?;
-    let owner = |kind| parameters.iter().find(|(_, found)| found == kind);
-    for NotNull {
-        name: pointer,
-        length,
-        expected,
-    } in function.not_null()
-    {
-        let is_function = parameters
-            .iter()
-            .any(|(name, kind)| *name == pointer && kind == "Callback");
-        let checked = if is_short(function) {
-            "engine::p2p::CHECKED && "
-        } else {
-            ""
-        };
-        let condition = match length {
-            Some(length) => format!("{pointer}.is_null() && {length} > 0"),
-            None if is_function => format!("{pointer} == 0"),
-            None => format!("{pointer}.is_null()"),
-        };
-        let (refuse, owner) = match (owner("MPI_Session"), owner("MPI_Comm")) {
-            (Some((session, _)), _) => ("session::refuse_null", session.as_str()),
-            (None, Some((comm, _))) => ("error::refuse_null", comm.as_str()),
-            (None, None) => ("error::refuse_null", "0"),
-        };
-        let argument = pointer.trim_end_matches('_');
-        write!(
-            text,
-            "if {checked}{condition} {{ crate::{refuse}(const {{ &crate::error::Null {{ call: \"{name}\", argument: \"{argument}\", \
-             expected: \"{expected}\" }} }}, {owner}) }} else "
-        )?;
-    }
-    let mut call = format!("crate::{}::{body_name}({})", body.module, passed.join(", "));
-    let nulled: String = handles(function, body)
-        .iter()
-        .map(|(name, null)| format!("*{name} = mpi_abi_sys::constants::{null}; "))
-        .collect();
-    if !nulled.is_empty() {
-        call = format!("let code = {call}; if code != 0 {{ {nulled}}} code");
-    }
-    if text.ends_with("else ") {
-        writeln!(text, "{{ {call} }}; }}")
+/// The body of a function that a file in `src/` implements.
+///
+/// Its null handles for failed calls are stored by the entry point, but for calls with a fast path and nonblocking collectives, which
+/// store them themselves: code behind the call costs a stack frame.
+fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> Body {
+    let path = format!("crate::{}::{name}", found.module);
+    let body = Body::new(generate::call(function, &path));
+    let body = if is_fast_path(function) || found.is_nonblocking {
+        body
     } else {
-        writeln!(text, "{call}; }}")
-    }
+        body.reset_handles(function, "mpi_abi_sys::constants")
+    };
+    let guard = if is_fast_path(function) {
+        "engine::p2p::CHECKED"
+    } else {
+        ""
+    };
+    body.refuse_null(function, guard, |check| refusal(function, check))
+}
+
+/// The expression that reports a null pointer to the error handler of the function's session or communicator.
+fn refusal(function: &Function, check: &NullCheck) -> String {
+    let (session, comm) = (
+        name_of(function, "MPI_Session"),
+        name_of(function, "MPI_Comm"),
+    );
+    let (refuse, owner) = match (session, comm) {
+        (Some(session), _) => ("session::refuse_null", session),
+        (None, Some(comm)) => ("error::refuse_null", comm),
+        (None, None) => ("error::refuse_null", "0".to_owned()),
+    };
+    let NullCheck {
+        call,
+        argument,
+        expected,
+    } = check;
+    format!(
+        "crate::{refuse}(const {{ &crate::error::Null {{ call: \"{call}\", argument: \"{argument}\", expected: \"{expected}\" }} }}, \
+         {owner})"
+    )
+}
+
+/// Name of the first parameter of a Rust type.
+fn name_of(function: &Function, rust_type: &str) -> Option<String> {
+    let mut arguments = function.arguments().into_iter();
+    let found = arguments.find(|argument| argument.rust_type == rust_type);
+    found.map(|argument| argument.name)
+}
+
+/// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler.
+fn missing(function: &Function) -> Body {
+    let comm = name_of(function, "MPI_Comm").unwrap_or_else(|| "0".to_owned());
+    let conversion = if function.rust_result() == "i32" {
+        ""
+    } else {
+        " as _"
+    };
+    Body::new(format!(
+        "crate::error::missing(\"{}\", {comm}){conversion}",
+        function.name
+    ))
 }
 
 /// For the tests: a call of the function with each pointer null that it refuses.
@@ -272,7 +242,7 @@ fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
             text,
             "{}({}) null {} = ({});",
             function.name,
-            declared(function),
+            generate::declared(function),
             null.name,
             passed(function, Some(&null.name))
         )?;
@@ -280,7 +250,7 @@ fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
     Ok(())
 }
 
-/// For the tests: what a function is called with, one of them null.
+/// For the tests: the arguments of a call, one of them null.
 fn passed(function: &Function, null: Option<&str>) -> String {
     let argument = |(name, kind): (String, String)| match kind.as_str() {
         "Callback" if null == Some(&name) => "0",
@@ -293,20 +263,4 @@ fn passed(function: &Function, null: Option<&str>) -> String {
     };
     let passed = function.rust_parameters().into_iter().map(argument);
     passed.collect::<Vec<_>>().join(", ")
-}
-
-/// A stub needs only the communicator among its arguments, to find the error handler.
-fn stub(text: &mut String, function: &Function) -> std::fmt::Result {
-    let parameters = function.rust_parameters();
-    let comm = parameters
-        .iter()
-        .find(|(_, kind)| kind == "MPI_Comm")
-        .map_or("0", |(name, _)| name.as_str());
-    let (name, result) = (function.name, function.rust_result());
-    let conversion = if result == "i32" { "" } else { " as _" };
-    writeln!(
-        text,
-        "entry! {{ {name}({}) -> {result} = crate::error::missing(\"{name}\", {comm}){conversion}; }}",
-        declared(function),
-    )
 }

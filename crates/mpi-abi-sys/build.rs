@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes `mpi.h` and the Rust constants from the tables.
+//! Writes `mpi.h` and the Rust constants from the tables, and the entry points of the example `counters`.
 
+#[expect(dead_code, unreachable_pub, reason = "shared with the library")]
+#[path = "src/generate.rs"]
+mod generate;
 #[expect(dead_code, unreachable_pub, reason = "shared with the library")]
 #[path = "src/table.rs"]
 mod table;
@@ -8,9 +11,12 @@ mod table;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use generate::{Body, EntryPoints};
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=table");
     println!("cargo:rerun-if-changed=src/table.rs");
+    println!("cargo:rerun-if-changed=src/generate.rs");
     #[expect(
         clippy::disallowed_methods,
         reason = "cargo tells a build script its folder this way"
@@ -19,7 +25,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(out.join("mpi.h"), header()?)?;
     std::fs::write(out.join("constants.rs"), constants()?)?;
     std::fs::write(out.join("library.rs"), library()?)?;
+    std::fs::write(out.join("counters.rs"), counters())?;
     Ok(())
+}
+
+/// A layer that counts the calls of each function and passes them on by its profiling name.
+fn counters() -> String {
+    let functions = table::functions();
+    let mut layer = EntryPoints::of_layer("the caller keeps MPI's rules for the arguments");
+    for (number, function) in functions.iter().enumerate() {
+        let next = generate::call(function, &format!("P{}", function.name));
+        let body = match function.name {
+            "MPI_Finalize" => format!("{{ crate::count({number}); crate::report(); {next} }}"),
+            _ => format!("{{ crate::count({number}); {next} }}"),
+        };
+        layer.add(function, &Body::new(body));
+    }
+    let names = functions.iter().map(|function| function.name);
+    let names = names.collect::<Vec<_>>();
+    let constant = format!("const NAMES: [&str; {}] = {names:?};\n", names.len());
+    layer.into_text() + &generate::declarations("P", &functions) + &constant
 }
 
 fn header() -> Result<String, std::fmt::Error> {

@@ -65,26 +65,6 @@ mod entries {
     )]
     use mpi_abi_sys::types::*;
 
-    macro_rules! entry {
-        ($name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;) => {
-            const _: () = {
-                #[unsafe(export_name = stringify!($name))]
-                extern "C" fn exported($($argument: $kind),*) -> $result {
-                    // SAFETY: the C caller promises what the standard demands of the arguments (crate head).
-                    #[allow(unused_unsafe, clippy::allow_attributes, reason = "some bodies are safe functions")]
-                    unsafe { $body }
-                }
-
-                #[unsafe(export_name = concat!("P", stringify!($name)))]
-                extern "C" fn profiled($($argument: $kind),*) -> $result {
-                    // SAFETY: the C caller promises what the standard demands of the arguments (crate head).
-                    #[allow(unused_unsafe, clippy::allow_attributes, reason = "some bodies are safe functions")]
-                    unsafe { $body }
-                }
-            };
-        };
-    }
-
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
 

@@ -2,8 +2,11 @@
 //! Raw declarations of the MPI 5.0 ABI, usable with any conforming library.
 //!
 //! [`table`] holds the ABI as data, [`types`] the C types, [`constants`] every constant, [`MPI_H`] the C header; and
-//! [`Library`] opens a `libmpi_abi.so.1` at run time, so that one program can measure several libraries.
+//! [`Library`] opens a `libmpi_abi.so.1` at run time, so that one program can measure several libraries. With the feature
+//! `generate`, the module of that name writes C entry points for build scripts.
 
+#[cfg(feature = "generate")]
+pub mod generate;
 pub mod table;
 
 /// C types of the ABI. Handles are addresses; the predefined ones are small numbers.

@@ -111,7 +111,78 @@ pub struct NotNull {
     pub expected: String,
 }
 
+/// Whether a function reads or stores what a parameter stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads only, or the table has no direction.
+    In,
+    /// Stores only.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// A parameter of a function, as an entry point declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// The standard's name, with `_` behind where that is a word of Rust.
+    pub name: String,
+    /// Type with the same representation as the C type.
+    pub rust_type: String,
+    /// Kind, such as `COMMUNICATOR`, `BUFFER` or `POLYXFER_NUM_ELEM_NNI` (the README of the tables); empty where the table has none.
+    pub kind: &'static str,
+    /// Direction.
+    pub direction: Direction,
+    /// Length of an array as the standard gives it: a parameter's name, a constant, or `*`.
+    pub length: Option<&'static str>,
+}
+
+impl Argument {
+    /// Name of the null handle of an argument through which the function stores a handle that it makes.
+    pub fn null_handle(&self) -> Option<&'static str> {
+        if self.direction != Direction::Out {
+            return None;
+        }
+        Some(match self.kind {
+            "COMMUNICATOR" => "MPI_COMM_NULL",
+            "GROUP" => "MPI_GROUP_NULL",
+            "DATATYPE" => "MPI_DATATYPE_NULL",
+            "OPERATION" => "MPI_OP_NULL",
+            "ERRHANDLER" => "MPI_ERRHANDLER_NULL",
+            "INFO" => "MPI_INFO_NULL",
+            "MESSAGE" => "MPI_MESSAGE_NULL",
+            "REQUEST" => "MPI_REQUEST_NULL",
+            "SESSION" => "MPI_SESSION_NULL",
+            "WINDOW" => "MPI_WIN_NULL",
+            "FILE" => "MPI_FILE_NULL",
+            _ => return None,
+        })
+    }
+}
+
 impl Function {
+    /// The parameters; a variadic tail is left out.
+    pub fn arguments(&self) -> Vec<Argument> {
+        let parameters = self.rust_parameters().into_iter().enumerate();
+        let argument = |(position, (name, rust_type))| {
+            let (kind, direction) = self.kind(position);
+            let declared = declared_name(self.parameters[position]);
+            let mut lengths = self.lengths.iter();
+            Argument {
+                name,
+                rust_type,
+                kind,
+                direction: match direction {
+                    "out" => Direction::Out,
+                    "inout" => Direction::InOut,
+                    _ => Direction::In,
+                },
+                length: (lengths.find(|(array, _)| *array == declared)).map(|(_, length)| *length),
+            }
+        };
+        parameters.map(argument).collect()
+    }
+
     /// Parameter names and Rust types; a variadic tail is left out.
     pub fn rust_parameters(&self) -> Vec<(String, String)> {
         self.parameters
