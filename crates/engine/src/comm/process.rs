@@ -88,7 +88,7 @@ impl Process {
                 alone()?
             }
             Assignment::None => {
-                if let Some(why) = settings::refusal_to_run_alone() {
+                if let Some(why) = settings::refusal_of_singleton() {
                     return Err(Error::new(ErrorClass::ERR_OTHER, why));
                 }
                 alone()?

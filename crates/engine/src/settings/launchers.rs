@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables that launchers leave in the environment: ours, and those that the library does not support.
-//! Variables that launchers leave in the environment which the library does not support.
-//! A process that an unsupported launcher starts as one of several must not run as a job of its own, or there are as many
-//! jobs of one rank as processes. The only process of such a launcher runs as a singleton.
+//! Variables that launchers without Rankpoint's support leave in the environment.
+//!
+//! A process that such a launcher starts as one of several must not become a singleton, or there are as many jobs of one
+//! rank as processes. The only process of such a launcher becomes one.
 
 /// Variables that say how many processes were started together, and by whom.
 const SIZES: &[(&str, &str)] = &[
@@ -17,16 +17,16 @@ const MARKS: &[(&str, &str)] = &[
     ("PMI_PORT", "a launcher that speaks PMI"),
 ];
 
-/// Why this process must not run as a job of its own, if another launcher started it.
+/// The reason why this process must not become a singleton, if another launcher started it as one of several.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
 )]
-pub(crate) fn refusal_to_run_alone() -> Option<String> {
+pub(crate) fn refusal_of_singleton() -> Option<String> {
     refusal(|name| std::env::var(name).ok())
 }
 
-/// Why this process must not be a job of its own, if it must not. `read` gives the value of a variable.
+/// As [`refusal_of_singleton`], where `read` gives the value of a variable.
 fn refusal(read: impl Fn(&str) -> Option<String>) -> Option<String> {
     let told: Vec<_> = SIZES
         .iter()
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_process_runs_alone() {
+    fn only_process_is_a_singleton() {
         assert_eq!(refused(&[]), None);
         // A shell or a batch script in an allocation.
         assert_eq!(

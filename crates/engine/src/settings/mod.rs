@@ -17,6 +17,6 @@ mod tests;
 mod values;
 
 pub(crate) use job::{Assignment, Place, job_from_environment};
-pub(crate) use launchers::refusal_to_run_alone;
+pub(crate) use launchers::refusal_of_singleton;
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
 pub use values::{Checks, VirtualNodes};
