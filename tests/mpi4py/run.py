@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds mpi4py with our mpicc and runs those of its tests that pass.txt lists.
 
-usage: run.py PREFIX FOLDER
+usage: run.py PREFIX FOLDER [--quick]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
 file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it, and -TEXT leaves out the
-tests whose names contain TEXT. The last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
+tests whose names contain TEXT. --quick runs each file once, on the most ranks up to 4, files with the same settings in one job. The
+last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
 """
 
 import os
@@ -14,10 +15,13 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 VERSION = "4.1.2"
 LIMIT_S = 300
+# More ranks than the cores of most machines, and few enough for Python.
+QUICK_RANKS = 4
 
 
 def pip(*arguments, **variables):
@@ -73,10 +77,24 @@ def listed():
     return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings, left_out) if words]
 
 
-def run(prefix, site, tests, name, ranks, settings, left_out):
-    """Passed, failed and skipped tests of one file on so many ranks, and what was printed."""
+def jobs(rows, quick):
+    """The jobs for rows of pass.txt: names of files, ranks, what is set and what is left out."""
+    if not quick:
+        return [([name], ranks, settings, left_out) for name, numbers, settings, left_out in rows for ranks in numbers]
+    together = {}
+    for name, numbers, settings, left_out in rows:
+        ranks = max(number for number in numbers if number <= QUICK_RANKS)
+        # Tests are left out by their names alone, so files with such tests have jobs of their own.
+        alike = (ranks, *settings.items(), *([name] if left_out else []))
+        names, *_ = together.setdefault(alike, ([], ranks, settings, left_out))
+        names.append(name)
+    return list(together.values())
+
+
+def run(prefix, site, tests, names, ranks, settings, left_out):
+    """Passed, failed and skipped tests of files on so many ranks, and what was printed."""
     command = [str(prefix / "bin/mpiexec"), "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
-    command += [sys.executable, "main.py", "-q", "-i", f"{name}\\.py"]
+    command += [sys.executable, "main.py", "-q", "-i", f"({'|'.join(names)})\\.py"]
     command += [word for text in left_out for word in ("-x", text)]
     environment = {**os.environ, **settings, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
     done = subprocess.run(
@@ -88,21 +106,24 @@ def run(prefix, site, tests, name, ranks, settings, left_out):
     if done.returncode != 0 or len(counted) != ranks:
         return 0, max(sum(counted), 1), 0, done.stdout
     if sum(counted) == 0:
-        return 0, 1, 0, f"{name} has no tests"
+        return 0, 1, 0, f"{' '.join(names)} has no tests"
     return sum(counted) - skipped, 0, skipped, done.stdout
 
 
 def main():
+    quick = "--quick" in sys.argv[3:]
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     site, tests = build(prefix, folder)
     excuse_files(tests)
     total = [0, 0, 0]
-    for name, numbers, settings, left_out in listed():
-        for ranks in numbers:
-            *counts, output = run(prefix, site, tests, name, ranks, settings, left_out)
-            if counts[1]:
-                print(f"{name} on {ranks} ranks {settings or ''} FAILED:\n{output}")
-            total = [sum(pair) for pair in zip(total, counts)]
+    for names, ranks, settings, left_out in jobs(listed(), quick):
+        start = time.monotonic()
+        *counts, output = run(prefix, site, tests, names, ranks, settings, left_out)
+        seconds = time.monotonic() - start
+        print(f"{' '.join(names)} on {ranks} ranks {settings or ''}: {seconds:.1f} s", flush=True)
+        if counts[1]:
+            print(f"FAILED:\n{output}")
+        total = [sum(pair) for pair in zip(total, counts)]
     print("{} passed, {} failed, {} skipped".format(*total))
     sys.exit(total[1] != 0)
 

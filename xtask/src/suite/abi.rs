@@ -7,14 +7,15 @@
 use std::fs;
 use std::path::Path;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::peers::Peer;
 use crate::{install, shell, tools};
 
 const TABLE: &str = "crates/mpi-abi-sys/table";
 
 /// Compares with MPICH's header.
-pub(super) fn header_agrees() -> Result<Found, String> {
+pub(super) fn header_agrees(_: Scope) -> Result<Found, String> {
     let mpich = Peer::find("mpich").ok_or("no peer is called mpich")?;
     if let Err(why) = tools::need(&[tools::CC]).and_then(|()| mpich.fetch()) {
         return Ok(Found::Skipped(why));

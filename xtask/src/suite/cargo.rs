@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cargo runs: lints, unit, property, multi-rank and launcher tests, and the models of `loom`.
 
-use super::Found;
+use super::found::Found;
+use super::scope::{self, Scope};
 use crate::{checks, shell};
 
+/// What is built only if asked for, and tested all the same.
+pub(super) const OPTIONAL: &str = "rankpoint/ndarray";
 /// Longest time that all of cargo's tests may take, so that one that hangs is told and not waited for.
 const LIMIT_S: &str = "1500";
 
@@ -24,7 +27,7 @@ fn silent(what: &str, command: &mut std::process::Command) -> Result<Found, Stri
 }
 
 /// Every link in the documentation leads somewhere, also in that of what is private.
-pub(super) fn documentation() -> Result<Found, String> {
+pub(super) fn documentation(_: Scope) -> Result<Found, String> {
     let mut doc = shell::command(env!("CARGO"));
     doc.args([
         "doc",
@@ -37,13 +40,64 @@ pub(super) fn documentation() -> Result<Found, String> {
     silent("links in the documentation", &mut doc)
 }
 
-/// Tests; counts what `cargo test` reports.
-pub(super) fn tests(arguments: &[&str]) -> Result<Found, String> {
-    counted(arguments, None, "tests.log")
+/// All tests; counts what `cargo test` reports.
+pub(super) fn tests(scope: Scope) -> Result<Found, String> {
+    let arguments = [
+        "test",
+        "--workspace",
+        "--features",
+        OPTIONAL,
+        "--no-fail-fast",
+    ];
+    let variables = [(scope::VARIABLE, scope.name())];
+    counted(&arguments, &variables, "tests.log")
+}
+
+/// The variable that puts the engine's in-process tests on the simulated network, and its settings: the first one is that of a
+/// quick run.
+const SIM_VARIABLE: &str = "RANKPOINT_TEST_SIM";
+const SIM_SETTINGS: &[&str] = &["default"];
+const QUICK_SIM_SETTINGS: usize = 1;
+/// The file that reads it.
+const SIM_READER: &str = "crates/engine/src/testing.rs";
+
+/// The engine's in-process tests once more, on the simulated network with several of its settings.
+pub(super) fn tests_on_sim(scope: Scope) -> Result<Found, String> {
+    let reader = shell::root().join(SIM_READER);
+    let text = std::fs::read_to_string(reader).unwrap_or_default();
+    if !text.contains(SIM_VARIABLE) {
+        let why = format!("the engine's tests do not read {SIM_VARIABLE} yet");
+        return Ok(Found::Skipped(why));
+    }
+    let arguments = ["test", "-p", "rankpoint-engine", "--lib", "--no-fail-fast"];
+    let (mut all, mut failed_all, mut skipped_all, mut told) = (0, 0, 0, Vec::new());
+    for setting in scope.some(SIM_SETTINGS, QUICK_SIM_SETTINGS) {
+        let variables = [(scope::VARIABLE, scope.name()), (SIM_VARIABLE, *setting)];
+        if let Found::Tests {
+            passed,
+            failed,
+            skipped,
+            wrong,
+            ..
+        } = counted(&arguments, &variables, "sim.log")?
+        {
+            all += passed;
+            failed_all += failed;
+            skipped_all += skipped;
+            told.extend(wrong.into_iter().map(|text| format!("{setting}: {text}")));
+        }
+    }
+    Ok(Found::Tests {
+        passed: all,
+        failed: failed_all,
+        skipped: skipped_all,
+        what: "tests of the engine on the simulated network".to_owned(),
+        wrong: told,
+    })
 }
 
 /// The models of concurrent code, which need a build of their own.
-pub(super) fn models() -> Result<Found, String> {
+pub(super) fn models(scope: Scope) -> Result<Found, String> {
     let models = checks::count_models()?;
     if models == 0 {
         return Ok(Found::Skipped("no source file has a model".to_owned()));
@@ -60,7 +114,7 @@ pub(super) fn models() -> Result<Found, String> {
     ];
     let found = counted(
         &[&arguments[..], &["--", "model"]].concat(),
-        Some(("RUSTFLAGS", "--cfg loom")),
+        &[("RUSTFLAGS", "--cfg loom"), (scope::VARIABLE, scope.name())],
         "loom.log",
     )?;
     match found {
@@ -73,17 +127,17 @@ pub(super) fn models() -> Result<Found, String> {
     }
 }
 
-/// Runs tests with a variable of the environment; counts what `cargo test` reports, and keeps its output in `log`.
+/// Runs tests with variables of the environment; counts what `cargo test` reports, and keeps its output in `log`.
 pub(super) fn counted(
     arguments: &[&str],
-    variable: Option<(&str, &str)>,
+    variables: &[(&str, &str)],
     log: &str,
 ) -> Result<Found, String> {
     let mut command = shell::command("timeout");
     command
         .args(["-k", "10", LIMIT_S, env!("CARGO")])
         .args(arguments);
-    command.envs(variable);
+    command.envs(variables.iter().copied());
     let (status, text, path) = shell::logged(&mut command, log)?;
     let (passed, failed, skipped) = totals(&text);
     let wrong = failures(&text);

@@ -4,7 +4,9 @@
 
 use std::fs;
 
-use super::{Found, cargo};
+use super::cargo;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell, tools};
 
 const PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
@@ -14,7 +16,7 @@ const ASSEMBLER: &str = "nvidia/cuda_nvcc/bin/ptxas";
 const VARIABLE: &str = "RANKPOINT_PTXAS";
 
 /// Assembles all kernels.
-pub(super) fn assemble() -> Result<Found, String> {
+pub(super) fn assemble(_: Scope) -> Result<Found, String> {
     let folder = shell::target().join("ptxas");
     let assembler = folder.join(ASSEMBLER);
     if !assembler.exists() {
@@ -40,7 +42,7 @@ pub(super) fn assemble() -> Result<Found, String> {
     let value = assembler.display().to_string();
     cargo::counted(
         &[&arguments[..], &["assemble"]].concat(),
-        Some((VARIABLE, &value)),
+        &[(VARIABLE, &value)],
         "ptx.log",
     )
 }
@@ -49,7 +51,7 @@ pub(super) fn assemble() -> Result<Found, String> {
 const RANKS: &[&str] = &["1", "2", "3"];
 
 /// Messages from and to device memory, with the double in the driver's place.
-pub(super) fn buffers() -> Result<Found, String> {
+pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell};
 
 /// Measurement, ranks, and the most MiB.
@@ -18,7 +19,7 @@ const BUDGETS: &[(&str, u64, f64)] = &[
 const MEBI: f64 = 1_048_576.0;
 
 /// No rank takes more than its budget.
-pub(super) fn budgets() -> Result<Found, String> {
+pub(super) fn budgets(_: Scope) -> Result<Found, String> {
     let bench = install::into_target()?.join("bin/rankpoint");
     let file = shell::target().join("memory.json");
     let rows = ["bench", "--only", "private-memory,shared-memory"];

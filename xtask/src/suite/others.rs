@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Others' test suites on Rankpoint: those of Python's MPI bindings, of MPICH and of a library of solvers, each built and run by a script of `tests`.
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::tools::{self, Tool};
 use crate::{install, shell};
 
@@ -11,7 +12,8 @@ struct Suite {
     /// In the summary.
     name: &'static str,
     script: &'static str,
-    arguments: &'static [&'static str],
+    /// Of a quick run, and of a thorough one.
+    arguments: [&'static [&'static str]; 2],
     needs: &'static [Tool],
     /// Seconds that all of it may take.
     limit_s: u32,
@@ -24,66 +26,71 @@ const UNAVAILABLE: i32 = 77;
 const BUILD_TOOLS: &[Tool] = &[tools::CC, tools::MAKE, tools::PYTHON];
 
 /// mpi4py's.
-pub(super) fn python() -> Result<Found, String> {
+pub(super) fn python(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "mpi4py",
         script: "tests/mpi4py/run.py",
-        arguments: &[],
+        arguments: [&["--quick"], &[]],
         needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
         limit_s: 1800,
     };
-    suite.run()
+    suite.run(scope)
 }
 
 /// MPICH's, without its long tests.
-pub(super) fn mpich() -> Result<Found, String> {
+pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
         script: "tests/mpich/run.py",
-        arguments: &[],
+        arguments: [&[]; 2],
         needs: BUILD_TOOLS,
         limit_s: 1200,
     };
-    suite.run()
+    suite.run(scope)
 }
 
 /// All of MPICH's.
-pub(super) fn mpich_whole() -> Result<Found, String> {
+pub(super) fn mpich_whole(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
         script: "tests/mpich/run.py",
-        arguments: &["--whole"],
+        arguments: [&["--whole"]; 2],
         needs: BUILD_TOOLS,
         limit_s: 5400,
     };
-    suite.run()
+    suite.run(scope)
 }
 
 /// Those of a library that applications use.
-pub(super) fn applications() -> Result<Found, String> {
+pub(super) fn applications(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "hypre",
         script: "tests/applications/run.py",
-        arguments: &[],
+        arguments: [&["--quick"], &[]],
         needs: &[tools::CC, tools::CXX, tools::MAKE, tools::PYTHON],
         limit_s: 1800,
     };
-    suite.run()
+    suite.run(scope)
 }
 
 impl Suite {
-    fn run(&self) -> Result<Found, String> {
+    fn run(&self, scope: Scope) -> Result<Found, String> {
         let script = shell::root().join(self.script);
         if let Err(why) = tools::need(self.needs) {
             return Ok(Found::Skipped(why));
         }
         let prefix = install::into_target()?;
         let folder = shell::target().join(self.name.to_lowercase());
+        let [quick, thorough] = self.arguments;
+        let arguments = match scope {
+            Scope::Quick => quick,
+            Scope::Thorough => thorough,
+        };
         let mut command = shell::command("timeout");
         command.args(["-k", "10", &self.limit_s.to_string(), "python3"]);
         command.arg(&script).arg(&prefix).arg(&folder);
         let log = format!("{}.log", self.name);
-        let (status, text, _) = shell::logged(command.args(self.arguments), &log)?;
+        let (status, text, _) = shell::logged(command.args(arguments), &log)?;
         self.judge(&text, status)
     }
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell, tools};
 
 /// What the layer prints: the program's calls, rank by rank.
@@ -20,7 +21,7 @@ const COUNTED: [(&str, usize); 3] = [
 ];
 
 /// Runs the program without a layer, with one, and with the generated one of `mpi-abi-sys`.
-pub(super) fn layers() -> Result<Found, String> {
+pub(super) fn layers(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }

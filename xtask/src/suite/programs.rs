@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::install::Profile;
 use crate::peers::Peer;
 use crate::{demo, install, shell, tools};
@@ -14,6 +15,9 @@ use crate::{demo, install, shell, tools};
 const LIMIT_S: &str = "120";
 /// Numbers of ranks on which the heat equation must give the same field.
 const HEAT_RANKS: &[&str] = &["1", "2", "3", "4", "7"];
+
+/// Compilers, in the order in which a quick run gives them a program's numbers of ranks.
+const COMPILERS: [&str; 3] = ["ours", "mpich", "fast"];
 
 /// A compiler wrapper, a name for what it makes, and where that runs.
 struct Compiler {
@@ -26,45 +30,48 @@ struct Compiler {
 const CHECKED_ONLY: &str = "NEEDS: checked arguments";
 
 /// All programs, compiled with the installed mpicc.
-pub(super) fn with_our_compiler() -> Result<Found, String> {
+pub(super) fn with_our_compiler(scope: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::into_target()?;
-    all(&Compiler {
+    let compiler = Compiler {
         wrapper: prefix.join("bin/mpicc"),
         name: "ours",
         prefix,
-    })
+    };
+    all(&compiler, scope)
 }
 
 /// The programs that give no wrong arguments, on the library that trusts them.
-pub(super) fn unchecked() -> Result<Found, String> {
+pub(super) fn unchecked(scope: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::built_as(Profile::ReleaseFast)?;
-    all(&Compiler {
+    let compiler = Compiler {
         wrapper: prefix.join("bin/mpicc"),
         name: "fast",
         prefix,
-    })
+    };
+    all(&compiler, scope)
 }
 
 /// The same programs, compiled with the `mpicc_abi` of MPICH against MPICH's header.
-pub(super) fn with_foreign_compiler() -> Result<Found, String> {
+pub(super) fn with_foreign_compiler(scope: Scope) -> Result<Found, String> {
     let mpich = Peer::find("mpich").ok_or("no peer is called mpich")?;
     if let Err(why) = tools::need(&[tools::CC]).and_then(|()| mpich.fetch()) {
         return Ok(Found::Skipped(why));
     }
-    all(&Compiler {
+    let compiler = Compiler {
         wrapper: mpich.prefix().join("bin/mpicc_abi"),
         name: "mpich",
         prefix: install::into_target()?,
-    })
+    };
+    all(&compiler, scope)
 }
 
-fn all(compiler: &Compiler) -> Result<Found, String> {
+fn all(compiler: &Compiler, scope: Scope) -> Result<Found, String> {
     let folder = shell::root().join("tests/c");
     let entries =
         fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -73,13 +80,14 @@ fn all(compiler: &Compiler) -> Result<Found, String> {
     sources.sort();
     let (mut passed, mut wrong) = (0, Vec::new());
     for source in sources {
-        run_on_its_ranks(compiler, &source, &mut passed, &mut wrong)?;
+        run_on_its_ranks(compiler, scope, &source, &mut passed, &mut wrong)?;
     }
     Found::runs(passed, wrong, "runs of C programs")
 }
 
 fn run_on_its_ranks(
     compiler: &Compiler,
+    scope: Scope,
     source: &Path,
     passed: &mut usize,
     wrong: &mut Vec<String>,
@@ -104,9 +112,14 @@ fn run_on_its_ranks(
         wrong.push(text);
         return Ok(());
     }
-    let numbers = ranks
+    let numbers: Vec<&str> = ranks
         .split_whitespace()
-        .filter(|word| word.parse::<u32>().is_ok());
+        .filter(|word| word.parse::<u32>().is_ok())
+        .collect();
+    let numbers = match scope {
+        Scope::Thorough => numbers,
+        Scope::Quick => shared_out(&numbers, compiler.name, text.contains(CHECKED_ONLY)),
+    };
     let setting = text
         .lines()
         .find_map(|line| line.split("ENV: ").nth(1)?.split_once('='));
@@ -129,8 +142,23 @@ fn run_on_its_ranks(
     Ok(())
 }
 
+/// A compiler's part of a program's numbers of ranks: each number is some compiler's, and each compiler has one.
+fn shared_out<'a>(numbers: &[&'a str], compiler: &str, checked_only: bool) -> Vec<&'a str> {
+    let compilers = COMPILERS.len() - usize::from(checked_only);
+    let own = COMPILERS.iter().position(|name| *name == compiler);
+    // Most ranks first: they find most, and our own compiler gets them.
+    let mut turns = numbers.iter().rev().cycle().copied().enumerate();
+    let count = numbers.len().max(compilers);
+    turns
+        .by_ref()
+        .take(count)
+        .filter(|(index, _)| Some(index % compilers) == own)
+        .map(|(_, number)| number)
+        .collect()
+}
+
 /// The heat equation's field must not depend on the number of ranks.
-pub(super) fn heat_equation() -> Result<Found, String> {
+pub(super) fn heat_equation(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }
@@ -160,4 +188,23 @@ fn ranks_of(prefix: &Path, count: &str, program: &Path) -> std::process::Command
         .args(["-n", count, "--timeout", LIMIT_S])
         .arg(program);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_ranks_are_shared_out_and_no_compiler_goes_without() {
+        let of = |numbers: &[&'static str], checked_only| {
+            COMPILERS.map(|compiler| shared_out(numbers, compiler, checked_only))
+        };
+        let all = [vec!["7", "1"], vec!["4"], vec!["2"]];
+        assert_eq!(of(&["1", "2", "4", "7"], false), all);
+        assert_eq!(of(&["1"], false), [["1"], ["1"], ["1"]]);
+        assert_eq!(
+            of(&["1", "2", "4"], true),
+            [vec!["4", "1"], vec!["2"], vec![]]
+        );
+    }
 }

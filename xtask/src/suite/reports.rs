@@ -5,7 +5,8 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell, tools};
 
 /// Lines of the report, without their numbers of columns, of three ranks that wait for each other in a named communicator.
@@ -36,7 +37,7 @@ const ASKED_AT_MOST: u32 = 600;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Both programs.
-pub(super) fn all() -> Result<Found, String> {
+pub(super) fn all(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }

@@ -5,14 +5,15 @@
 use std::fs;
 use std::path::Path;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell, tools};
 
 /// What is measured: operations that have several algorithms on two ranks, and sizes.
 const OPERATIONS: [&str; 3] = ["barrier", "bcast", "allreduce"];
 const SIZES: [&str; 2] = ["8", "4K"];
 
-pub(super) fn from_end_to_end() -> Result<Found, String> {
+pub(super) fn from_end_to_end(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }

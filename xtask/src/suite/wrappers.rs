@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use super::Found;
+use super::found::Found;
+use super::scope::Scope;
 use crate::{install, shell, tools};
 
 /// Copies the tree to another place and compiles from there in every way that is offered.
-pub(super) fn all() -> Result<Found, String> {
+pub(super) fn all(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC, tools::PKG_CONFIG, tools::CMAKE]) {
         return Ok(Found::Skipped(why));
     }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a step has found.
+
+/// Passes and failures, or why there are none.
+pub(super) enum Found {
+    /// Numbers of tests, and what they were.
+    Tests {
+        passed: usize,
+        failed: usize,
+        skipped: usize,
+        what: String,
+        /// What each failure printed: told after the summary, where a reader looks first.
+        wrong: Vec<String>,
+    },
+    /// Nothing, for a reason that is no fault of the code.
+    Skipped(String),
+}
+
+impl Found {
+    /// One thing that is as it should be.
+    pub(super) fn one(what: String) -> Self {
+        Self::counted(1, what)
+    }
+
+    /// So many of them.
+    pub(super) fn counted(passed: usize, what: String) -> Self {
+        Self::Tests {
+            passed,
+            failed: 0,
+            skipped: 0,
+            what,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Passes and failures; nothing at all is a failure too.
+    pub(super) fn runs(passed: usize, wrong: Vec<String>, what: &str) -> Result<Self, String> {
+        if passed == 0 && wrong.is_empty() {
+            return Err(format!("no {what} ran"));
+        }
+        Ok(Self::Tests {
+            passed,
+            failed: wrong.len(),
+            skipped: 0,
+            what: what.to_owned(),
+            wrong,
+        })
+    }
+}
