@@ -149,14 +149,14 @@ impl NodeFile {
         self.file.write_all_at(&(rank + 1).to_ne_bytes(), offset)
     }
 
-    /// Tells a rank whether others than ranks take much of the time of its core.
+    /// Tells a rank whether other programs take much of the time of its core.
     ///
     /// # Errors
     /// When there is no such rank, or what the kernel says.
-    pub fn set_strangers(&self, rank: u32, are_here: bool) -> io::Result<()> {
+    pub fn set_external_load(&self, rank: u32, is_here: bool) -> io::Result<()> {
         let board = self.board_offset(rank)?;
         let offset = board + offset_of!(RankBoard, strangers) as u64;
-        let word = u32::from(are_here);
+        let word = u32::from(is_here);
         self.file.write_all_at(&word.to_ne_bytes(), offset)
     }
 

@@ -12,8 +12,10 @@ use crate::topology;
 pub(crate) struct Places {
     /// One set a rank; empty when nothing is bound.
     pub(crate) sets: Vec<Vec<u32>>,
-    /// Whether that ends when the load is uneven ([`crate::balance`]).
+    /// Whether ranks share cores, and that ends when the load is uneven.
     pub(crate) loose: bool,
+    /// Whether nobody asked for the binding, so that it may end ([`crate::load`]).
+    pub(crate) automatic: bool,
     /// Processors that the ranks may use together.
     pub(crate) cores: u32,
     /// What keeps other jobs away from them.
@@ -72,6 +74,7 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
     let unbound = Places {
         sets: Vec::new(),
         loose: false,
+        automatic: false,
         cores,
         _claims: Vec::new(),
     };
@@ -99,6 +102,7 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
                 Places {
                     sets: all.into_iter().cycle().take(ranks as usize).collect(),
                     loose,
+                    automatic: true,
                     ..unbound
                 }
             } else {
@@ -116,6 +120,7 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
             Ok(spread(&free, ranks, each).map_or(unbound, |sets| Places {
                 sets,
                 loose: false,
+                automatic: true,
                 cores,
                 _claims: claims,
             }))
@@ -130,6 +135,7 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
                     Ok(Places {
                         sets,
                         loose: false,
+                        automatic: false,
                         cores,
                         _claims: claims,
                     })
@@ -180,6 +186,7 @@ fn user(list: &[Vec<u32>], ranks: u32, processors: &[u32]) -> Result<Places, Lau
     Ok(Places {
         sets,
         loose: false,
+        automatic: false,
         cores,
         _claims: Vec::new(),
     })

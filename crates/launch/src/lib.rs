@@ -12,7 +12,7 @@
 //!           -> files, pattern        files that output goes to, labels
 //!           -> start                 node segment, guard, one process per rank
 //!           -> supervise             one event loop: ends of ranks, output, input, signals, time
-//!              balance, strangers    where ranks outnumber cores: who else wants them
+//!              load                 who uses the cores of ranks: binding ends, oversubscribed ranks are told
 //!              failure               what ends a job, and how it is told
 //!              report, waits         the state of the job as one table (SIGUSR1, --timeout)
 //!           -> outcome::JobOutcome   exit status, counters (stats)
@@ -24,7 +24,6 @@
 #![forbid(unsafe_code)]
 
 mod allocation;
-mod balance;
 mod binding;
 mod claim;
 mod command_line;
@@ -36,6 +35,7 @@ mod flags;
 mod input;
 mod kill;
 mod lines;
+mod load;
 mod notices;
 mod orphans;
 pub mod outcome;
@@ -50,7 +50,6 @@ mod report;
 pub mod settings;
 mod start;
 mod stats;
-mod strangers;
 mod supervise;
 mod topology;
 mod variables;

@@ -16,16 +16,15 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use sys::signals::{self, SignalInbox};
 
-use crate::balance::Balance;
 use crate::binding::{self, Places};
 use crate::failure::{Verdict, Weight, judge};
+use crate::load::Load;
 use crate::orphans::Orphans;
 use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
 use crate::outputs::Outputs;
 use crate::plan::JobPlan;
-use crate::start::{self, RankProcess, Started};
-use crate::strangers::Strangers;
-use crate::{LaunchError, kill, notices, program, report, stats, topology};
+use crate::start::{self, Started};
+use crate::{LaunchError, kill, notices, program, report, stats};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
@@ -76,9 +75,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
     let (job, wires) = start::start(plan, &places)?;
     let mut supervisor = Supervisor {
         plan,
-        balance: places.loose.then(|| Balance::new(&places.sets)),
-        strangers: (ranks > places.cores)
-            .then(|| Strangers::new(&places.sets, &topology::usable_processors(), ranks)),
+        load: Load::new(&places, ranks),
         begin,
         host: notices::host_name(),
         stage: Stage::Running,
@@ -124,10 +121,7 @@ enum Event {
 
 struct Supervisor<'a> {
     plan: &'a JobPlan,
-    /// While ranks are bound to cores that they share.
-    balance: Option<Balance>,
-    /// While ranks outnumber cores.
-    strangers: Option<Strangers>,
+    load: Load,
     begin: Instant,
     host: String,
     stage: Stage,
@@ -422,8 +416,7 @@ impl Supervisor<'_> {
         let elapsed = self.begin.elapsed();
         // The clock is for reports only: a rank that outlives a failed write shows wrong ages.
         let _ = self.job.node.set_clock_ms(millis(elapsed));
-        self.keep_balance();
-        self.look_for_strangers();
+        self.keep_load();
         match self.stage {
             Stage::Running if self.alive > 0 => {
                 if !self.absent.is_empty() && self.anyone_in_mpi() {
@@ -445,40 +438,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the binding to shared cores when the load is uneven.
-    fn keep_balance(&mut self) {
-        let Some(balance) = &mut self.balance else {
-            return;
-        };
-        let living = |rank: &RankProcess| rank.exit.is_none().then_some(rank.pid);
-        let pids: Vec<_> = self.job.ranks.iter().map(living).collect();
-        if balance.look(&pids) {
-            balance.release(&pids);
-            self.balance = None;
-            let ranks = u32::try_from(pids.len()).unwrap_or(u32::MAX);
-            let all = topology::usable_processors();
-            self.strangers = Some(Strangers::new(&[], &all, ranks));
-            if self.plan.talk.verbose {
-                self.outputs
-                    .say("the load is uneven: ranks are no longer bound to cores");
-            }
-        }
-    }
-
-    /// Tells ranks whose cores others than ranks want.
-    fn look_for_strangers(&mut self) {
-        let Some(strangers) = &mut self.strangers else {
-            return;
-        };
-        let node = &self.job.node;
-        let ranks = &self.job.ranks;
-        let spent = |rank| {
-            let process = ranks.get(rank as usize)?;
-            sys::cores::processor_time(process.mpi_process(&node.board(rank).ok()?)?)
-        };
-        for (rank, are_here) in strangers.look(spent) {
-            // A rank that does not learn it waits as it did.
-            let _ = node.set_strangers(rank, are_here);
+    /// Ends the binding of ranks when the load is against it.
+    fn keep_load(&mut self) {
+        let why = self.load.poll(&self.job.node, &self.job.ranks);
+        if let Some(why) = why.filter(|_| self.plan.talk.verbose) {
+            self.outputs
+                .say(&format!("{why}: ranks are no longer bound to cores"));
         }
     }
 

@@ -20,6 +20,7 @@ mod files;
 mod flags;
 mod job;
 mod leftovers;
+mod load;
 mod player;
 mod reports;
 mod sandbox;
