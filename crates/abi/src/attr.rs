@@ -16,7 +16,7 @@ use crate::env::{last_used_code, require_process};
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 
-/// What a keyval was made for.
+/// The kind of object that a keyval was created for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Comm,
@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What calls call such a key.
+    /// The name of such a key in the calls' arguments.
     const fn argument(self) -> &'static str {
         match self {
             Self::Comm => "comm_keyval",
@@ -240,7 +240,7 @@ fn delete(kind: Kind, attributes: &Attributes, object: u64, keyval: i32) -> Resu
     })
 }
 
-/// Stores what was found under a key.
+/// Stores the value found under a key.
 unsafe fn store(value: Option<usize>, attribute_val: *mut c_void, flag: *mut i32) {
     // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
     unsafe {

@@ -90,7 +90,8 @@ pub(crate) fn is_member(root: Root) -> bool {
     matches!(root, Root::Rank(_))
 }
 
-/// What a rank that is no root of another group ([`is_member`]) gives or gets; `None` if there is none, or if it is in place at the root.
+/// The block that a rank sends or receives unless it belongs to the root's group only ([`is_member`]); `None` if there is none,
+/// or if the root's is in place.
 fn members_block(
     comm: &Comm,
     root: Root,
@@ -161,7 +162,7 @@ pub(crate) unsafe fn varying(
     Ok(Pieces(blocks))
 }
 
-/// The addresses below this one are nobody's.
+/// No object lies below this address.
 const FIRST_PAGE: usize = 4096;
 
 /// Refuses data of a rank where the program has no memory: MPI_IN_PLACE, and null if the displacement does not lead away from it, as it

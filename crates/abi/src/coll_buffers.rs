@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The buffers of collectives: what a rank gives and gets, where data may be in place (MPI-5.0, section 6.2.1), and that no
-//! call gets memory twice (section 6.1).
+//! The buffers of collectives: the blocks that a rank sends and receives, where data may be in place (MPI-5.0, section 6.2.1),
+//! and the check that no call gets memory twice (section 6.1).
 
 use core::ffi::c_void;
 
@@ -15,18 +15,18 @@ use mpi_abi_sys::types::MPI_Datatype;
 use crate::datatype::{contiguous_run, host_memory as memory};
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
-/// What a call calls the arguments that describe elements.
+/// The names of the arguments that describe elements, in one call.
 pub(crate) struct Names {
     buf: &'static str,
     count: &'static str,
     datatype: &'static str,
-    /// Where there is one of each rank.
+    /// Names of the arrays with an entry for each rank.
     counts: &'static str,
     displacements: &'static str,
     datatypes: &'static str,
 }
 
-/// Of what is given.
+/// Names of the elements sent.
 pub(crate) const SENT: Names = Names {
     buf: "sendbuf",
     count: "sendcount",
@@ -35,7 +35,7 @@ pub(crate) const SENT: Names = Names {
     displacements: "sdispls",
     datatypes: "sendtypes",
 };
-/// Of what is got.
+/// Names of the elements received.
 pub(crate) const RECEIVED: Names = Names {
     buf: "recvbuf",
     count: "recvcount",
@@ -44,58 +44,58 @@ pub(crate) const RECEIVED: Names = Names {
     displacements: "rdispls",
     datatypes: "recvtypes",
 };
-/// Of what is given where one side only has blocks of each rank.
+/// Names of the elements sent where only this side has a block for each rank.
 pub(crate) const SENT_BLOCKS: Names = Names {
     displacements: "displs",
     ..SENT
 };
-/// Of what is got there.
+/// Names of the elements received where only this side has a block for each rank.
 pub(crate) const RECEIVED_BLOCKS: Names = Names {
     displacements: "displs",
     ..RECEIVED
 };
-/// Of the vectors of a reduction.
+/// Names of the operands of a reduction.
 pub(crate) const SENT_VECTOR: Names = Names {
     count: "count",
     datatype: "datatype",
     ..SENT
 };
-/// Of its results.
+/// Names of the results of a reduction.
 pub(crate) const RECEIVED_VECTOR: Names = Names {
     count: "count",
     datatype: "datatype",
     ..RECEIVED
 };
-/// Of a vector whose parts are for one rank each.
+/// Names of an operand of which each rank receives one part.
 pub(crate) const SENT_PARTS: Names = Names {
     count: "recvcount",
     ..SENT_VECTOR
 };
-/// Of such a part.
+/// Names of such a part.
 pub(crate) const RECEIVED_PART: Names = Names {
     count: "recvcount",
     ..RECEIVED_VECTOR
 };
-/// Of one entry of arrays, to be blamed by the names of these.
+/// Names of one entry of arrays; errors get the arrays' names ([`Names::blame_entry`]).
 pub(crate) const ENTRY: Names = Names { buf: "buf", ..ONLY };
-/// Of what MPI_Reduce_local combines with.
+/// Names of the operand of MPI_Reduce_local.
 pub(crate) const OPERAND: Names = Names {
     buf: "inbuf",
     ..SENT_VECTOR
 };
-/// Of its result.
+/// Names of the result of MPI_Reduce_local.
 pub(crate) const COMBINED: Names = Names {
     buf: "inoutbuf",
     ..SENT_VECTOR
 };
-/// Of elements that are both.
+/// Names of elements that are both sent and received.
 pub(crate) const ONLY: Names = Names {
     buf: "buffer",
     ..SENT_VECTOR
 };
 
 impl Names {
-    /// That of the buffer.
+    /// The name of the buffer.
     pub(crate) const fn buf(&self) -> &'static str {
         self.buf
     }
@@ -105,7 +105,7 @@ impl Names {
         self.buf == RECEIVED.buf
     }
 
-    /// An error about an argument, which has these names.
+    /// Gives the argument at fault its name in the call.
     #[cold]
     #[inline(never)]
     pub(crate) fn blame(&'static self, error: Error) -> Error {
@@ -120,7 +120,7 @@ impl Names {
         })
     }
 
-    /// The same for the entry of a rank.
+    /// The same for the array entry of a rank.
     #[cold]
     #[inline(never)]
     pub(crate) fn blame_entry(&'static self, error: Error, rank: usize) -> Error {
@@ -209,7 +209,7 @@ pub(crate) fn one_group(comm: &Comm) -> bool {
     comm.remote_size().is_none()
 }
 
-/// A buffer that was checked: the run of bytes that it is, if it is one.
+/// Checks a buffer; returns its bytes if they are contiguous.
 #[inline(always)]
 pub(crate) fn run_of(elements: Elements) -> Result<Option<Run>> {
     match elements.contiguous() {
@@ -337,7 +337,7 @@ pub(crate) fn target_block(elements: Elements) -> Result<Block> {
     Ok(found)
 }
 
-/// As [`block`], of no elements: what a rank has that takes no part.
+/// As [`block`], without elements, for a rank that takes no part.
 pub(crate) fn no_block() -> Result<Block> {
     block(Elements::new(&ONLY, core::ptr::null(), 0, MPI_BYTE))
 }
@@ -383,7 +383,7 @@ pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As [`apart`], for what is not two runs.
+/// As [`apart`], for buffers of which at least one is not contiguous.
 #[inline(never)]
 pub(crate) fn elements_apart(from: Elements, into: Elements) -> Result<()> {
     apart(&from.memory()?, &into.memory()?)
@@ -418,7 +418,7 @@ fn blocks_apart_closely(from: &[Block], into: &[Block]) -> Result<()> {
     });
     let mut blocks: Vec<(usize, usize, &Block)> = blocks.collect();
     blocks.sort_unstable_by_key(|&(start, side, _)| (start, side));
-    // Of each side, the first byte behind what is known to be its memory, and the block that this is.
+    // Of each side the end of the memory seen so far, and the block that ends there.
     let mut ends: [(usize, Option<&Block>); 2] = [(0, None); 2];
     for (start, side, block) in blocks {
         let (end, other) = ends[1 - side];

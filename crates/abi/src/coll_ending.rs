@@ -171,7 +171,7 @@ pub(crate) fn started(
     Ok(())
 }
 
-/// What a collective does that does not end on the fast path, apart from that.
+/// The outlined end of a collective that does not complete on the fast path.
 #[cold]
 #[inline(never)]
 pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {

@@ -100,7 +100,7 @@ forms! {
     MPI_Reduce MPI_Ireduce MPI_Reduce_init;
 }
 
-/// The vectors of a reduction at every rank: what is combined, and where the result goes.
+/// The buffers of a reduction at every rank: the operand and the result.
 #[derive(Clone, Copy)]
 struct Vectors {
     sendbuf: *const c_void,

@@ -133,7 +133,7 @@ fn start_dup(
     run(call, comm, || {
         let parent = COMMS.share(comm, "comm")?;
         let hints = info.map(hints_of).transpose()?;
-        // Its handle comes first: what is under way cannot be taken back where there is none left.
+        // The handle comes first: without a free handle, messages to other ranks could not be taken back.
         let announce = |made: &Arc<Comm>| {
             if let Some(hints) = hints {
                 replace_hints(made, hints);

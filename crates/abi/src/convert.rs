@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles as integers and back (MPI-5.0, section 20.3.4), and what the ABI tells about itself.
+//! Conversion of handles to integers and back (MPI-5.0, section 20.3.4).
 //!
 //! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
-//! fits beside it, so that integers of freed objects are told apart from those of their successors.
+//! fits beside it, so that the integer of a freed object differs from that of its successor.
 
 use engine::completion;
 use engine::request::RequestId;

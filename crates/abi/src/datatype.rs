@@ -92,7 +92,7 @@ pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
     }
     for code in lacked {
         SIZES[code as usize].store(255, Ordering::Relaxed);
-        // A second time there is nothing, and the error would ask who lacks it.
+        // Only the first call has something to remove.
         if DATATYPES.get(code as usize).is_some() {
             let _ = DATATYPES.remove(code as usize, "datatype");
         }
@@ -308,7 +308,7 @@ pub(crate) fn packed(memory: Memory<'_>) -> Result<Vec<u8>> {
 /// Packs a memory.
 ///
 /// # Errors
-/// What a GPU's driver refuses.
+/// Errors of the GPU's driver.
 ///
 /// # Safety
 /// The memory is readable and `target` writable for its bytes.
@@ -329,7 +329,7 @@ pub(crate) unsafe fn pack(memory: Memory<'_>, target: *mut u8) -> Result<()> {
 /// Unpacks bytes into a memory.
 ///
 /// # Errors
-/// What a GPU's driver refuses.
+/// Errors of the GPU's driver.
 ///
 /// # Safety
 /// The memory is writable and `source` readable for its bytes.

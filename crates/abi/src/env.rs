@@ -247,7 +247,7 @@ pub(crate) fn MPI_Finalize() -> i32 {
     })
 }
 
-/// What MPI_Finalize does to the World Model; the engine may have other users.
+/// Ends the World Model; the engine may have other users.
 fn end_world(process: &'static Process) -> engine::Result<()> {
     // Attributes of MPI_COMM_SELF go first, so that libraries can clean up (MPI-5.0, section 11.2.4).
     process.itself().attributes.clear(MPI_COMM_SELF as u64)?;

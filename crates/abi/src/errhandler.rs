@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Error handlers (MPI-5.0, section 9.3): what they do, who refers to them, and which objects have them.
+//! Error handlers (MPI-5.0, section 9.3): actions, reference counts, and the handlers of objects.
 //!
-//! A program's references are counted; those of communicators, sessions and requests are found when no handle is left, and only then do
-//! handlers go that nobody refers to.
+//! The handles that a program has are counted. References of communicators, sessions and requests are searched for only when no
+//! handle is left; handlers without references are then removed.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::error::{
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS};
 use crate::sync::AtomicU32;
 
-/// What happens on an error.
+/// The action on an error.
 #[derive(Clone, Copy)]
 pub(crate) enum Action {
     /// The job ends.
@@ -82,7 +82,7 @@ pub(crate) fn lend(handler: u64) -> MPI_Errhandler {
     handler as usize
 }
 
-/// Lets the handlers go that neither the program nor an object refers to.
+/// Removes the handlers to which neither the program nor an object refers.
 #[cold]
 fn sweep() {
     let is_freed = |handler: &ErrorHandler| handler.references.load(Ordering::Relaxed) == 0;
@@ -92,7 +92,7 @@ fn sweep() {
             freed.push(handle);
         }
     });
-    // Looked for afterwards: an object that gets one meanwhile gets it from the program, which then refers to it.
+    // Collected after the freed ones: an object that gets a handler meanwhile gets it from the program, so it was not freed.
     let mut used: HashSet<u64> = handlers_of_none().collect();
     SESSIONS.each(|_, session| {
         used.insert(session.handler());
@@ -103,7 +103,7 @@ fn sweep() {
     for handle in freed {
         let is_free = HANDLERS.get(handle).is_some_and(is_freed);
         if is_free && !used.contains(&(handle as u64)) {
-            // It is there, because nobody else removes handlers.
+            // The handler exists, because no other function removes handlers.
             drop(HANDLERS.remove(handle, "errhandler"));
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From an engine error to what the user's error handler makes of it (MPI-5.0, chapter 9).
+//! Hands the engine's errors to the program's error handlers (MPI-5.0, chapter 9).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ pub(crate) fn follow_world() {
     FOLLOWS_WORLD.store(1, Ordering::Relaxed);
 }
 
-/// The handler of calls that belong to no object, and the communicator that it is told.
+/// The handler of calls that belong to no object, and the communicator passed to it.
 fn handler_of_none() -> (usize, MPI_Comm) {
     if FOLLOWS_WORLD.load(Ordering::Relaxed) != 0
         && let Some(world) = COMMS.get(MPI_COMM_WORLD)
@@ -93,13 +93,13 @@ pub(crate) fn run_any_time(call: &'static str, body: impl FnOnce() -> Result<()>
     }
 }
 
-/// Hands an error to a handler, with the object that the handler is told.
+/// Hands an error to a handler, with the object passed to the handler.
 #[cold]
 pub(crate) fn raise_to(call: &'static str, handler: usize, object: usize, error: Error) -> i32 {
     invoke(handler, object, &of_process(error.in_call(call)))
 }
 
-/// Says of an error that belongs to no communicator which process had it.
+/// Adds the process to an error that belongs to no communicator.
 fn of_process(error: Error) -> Error {
     match process() {
         Some(process) => error.on(format!("rank {} of the job", process.rank())),
@@ -142,7 +142,7 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
 struct Freed {
     handle: MPI_Comm,
     handler: u64,
-    /// What its errors say of it.
+    /// Description of the communicator in error texts.
     context: String,
 }
 
@@ -163,15 +163,15 @@ pub(crate) fn note_freed(comm: &Comm, handle: MPI_Comm) {
     });
 }
 
-/// The error handler of a communicator that was freed, and what its errors say of it.
+/// The error handler and the description of a communicator that was freed.
 fn freed(comm: MPI_Comm) -> Option<(u64, String)> {
     let all = FREED.lock().unwrap_or_else(PoisonError::into_inner);
     let found = all.iter().rev().find(|freed| freed.handle == comm)?;
     Some((found.handler, found.context.clone()))
 }
 
-/// A null pointer where a call reads or stores something; the entry points find it. In one place, so that they jump to what
-/// refuses it and need no stack.
+/// A null pointer that an entry point found where the call needs memory. A constant, so that the entry point jumps to
+/// [`refuse_null`] and needs no stack.
 pub(crate) struct Null {
     pub(crate) call: &'static str,
     pub(crate) argument: &'static str,
@@ -222,11 +222,11 @@ pub(crate) fn handler_of(comm: &Comm) -> u64 {
 }
 
 thread_local! {
-    /// The last error of this thread that did not end the job: its class and what it said.
+    /// The last error of this thread that did not end the job: class and text.
     static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
 }
 
-/// What the last error of this thread said, if it was of this class.
+/// The text of this thread's last error, if it had this class.
 fn last_said(class: i32) -> Option<String> {
     LAST.with_borrow(|last| {
         let found = last.as_ref().filter(|last| last.0 == class);
@@ -234,7 +234,7 @@ fn last_said(class: i32) -> Option<String> {
     })
 }
 
-/// Does with an error what a handler says; what the call returns.
+/// Applies a handler to an error; returns the code that the call returns.
 pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     let code = error.class().0;
     LAST.set(Some((code, error.to_string())));
@@ -253,7 +253,7 @@ pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     code
 }
 
-/// Says what happened, once, and ends the job.
+/// Prints the error and ends the job.
 pub(crate) fn fatal(error: &Error) -> i32 {
     tell(error);
     env::end_job(error.class().0.clamp(1, 255))
@@ -262,7 +262,7 @@ pub(crate) fn fatal(error: &Error) -> i32 {
 /// Writes a line to standard error at once, because ranks may share it.
 pub(crate) fn tell(text: impl std::fmt::Display) {
     let line = format!("Rankpoint: {text}\n");
-    // Nobody is left to tell if standard error is closed.
+    // The line is lost if standard error is closed.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 

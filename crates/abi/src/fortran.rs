@@ -59,7 +59,7 @@ fn with_compiler<R>(action: impl FnOnce(&mut Option<Compiler>) -> R) -> R {
 }
 
 impl Compiler {
-    /// Of the values of keys; what is not said is as usual.
+    /// From the values of keys; missing keys have their default.
     fn described(value: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let size = |key: &'static str, usual: usize| match value(key) {
             Some(text) => text.parse().map_err(|_| wrong(key, &text, "a number")),
@@ -137,7 +137,7 @@ pub(crate) fn check_kind(argument: &'static str, row: &Predefined) -> Result<()>
     ))
 }
 
-/// Types have what was said before MPI_Init.
+/// Applies to the types the values that were set before MPI_Init.
 pub(crate) fn define_types() {
     with_compiler(|known| {
         if let Some(known) = known {

@@ -53,7 +53,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// The status that the program's query function makes of one; its `error` is what that returned.
+    /// The status after the program's query function; its `error` is the function's result.
     fn query(self, status: Status) -> Status {
         if self.query == 0 {
             return Status { error: 0, ..status };
@@ -75,7 +75,7 @@ impl Functions {
         }
     }
 
-    /// Calls the free function, the last thing that happens to a generalized request; what that returned.
+    /// Calls the free function, which is the last use of a generalized request; returns the function's result.
     fn free(self) -> i32 {
         if self.free == 0 {
             return 0;
@@ -87,7 +87,7 @@ impl Functions {
         }
     }
 
-    /// The end of a request that is complete: its status, whose `error` is what the free function returned, or else the query function.
+    /// Ends a complete request: returns its status, whose `error` is the result of the free function, or else of the query function.
     fn finish(self, status: Status) -> Status {
         let status = self.query(status);
         match self.free() {
@@ -97,7 +97,7 @@ impl Functions {
     }
 }
 
-/// What a call returns whose callback returned this.
+/// The result of a call from that of its callback.
 fn outcome(function: &str, code: i32) -> Result<()> {
     if code == 0 {
         return Ok(());
@@ -113,7 +113,7 @@ pub(crate) fn remember(ids: &[RequestId]) -> Vec<RequestId> {
     if some { ids.to_vec() } else { Vec::new() }
 }
 
-/// Runs after a request completed: the functions of a generalized one make the status, whose `error` is what they returned.
+/// Runs after a request completed: the functions of a generalized request fill in the status and its `error`.
 pub(crate) fn complete(id: RequestId, status: Status) -> Status {
     match take(id) {
         Some(general) => general.functions.finish(status),
@@ -124,7 +124,7 @@ pub(crate) fn complete(id: RequestId, status: Status) -> Status {
 /// As [`complete`], for a call that completes one request and stores its status.
 ///
 /// # Errors
-/// What the program's functions returned.
+/// The error that a function of the program returned.
 pub(crate) fn complete_one(id: RequestId, status: Status, target: *mut MPI_Status) -> Result<()> {
     let status = complete(id, status);
     store_single(target, status);
@@ -159,7 +159,7 @@ pub(crate) fn in_status(failed: i32) -> Result<()> {
 /// The status of a complete request that stays: a generalized one's query function says it.
 ///
 /// # Errors
-/// What that function returned.
+/// The error that the query function returned.
 pub(crate) fn peek(id: RequestId, status: Status) -> Result<Status> {
     if ANY.load(Ordering::Relaxed) == 0 {
         return Ok(status);
@@ -176,10 +176,10 @@ pub(crate) fn peek(id: RequestId, status: Status) -> Result<Status> {
     outcome("query", status.error).map(|()| status)
 }
 
-/// MPI_Request_free was called: what the program keeps for a generalized request is freed now, or when that is complete.
+/// MPI_Request_free was called: the free function runs now, or when the generalized request is complete.
 ///
 /// # Errors
-/// What the free function returned.
+/// The error that the free function returned.
 pub(crate) fn free(id: RequestId) -> Result<()> {
     if ANY.load(Ordering::Relaxed) == 0 {
         return Ok(());
@@ -208,7 +208,7 @@ fn free_now(id: RequestId) -> Result<()> {
 /// Whether the request was a generalized one, whose cancel function was called.
 ///
 /// # Errors
-/// What that returned.
+/// The error that the cancel function returned.
 pub(crate) fn cancel(id: RequestId) -> Result<bool> {
     let known = table().as_ref().and_then(|map| {
         let general = map.get(&id.0)?;

@@ -54,7 +54,7 @@ pub(crate) fn made_by_library(
 pub(crate) trait Object: Send + Sync + Sized + 'static {
     /// Top byte of this kind's handles.
     const TAG: u64;
-    /// What a user calls it.
+    /// The kind's name in error texts.
     const KIND: &'static str;
     /// Error class of a bad handle.
     const CLASS: ErrorClass;
@@ -69,7 +69,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
 fn index_of(handle: usize) -> usize {
     #[cfg_attr(miri, expect(unused_mut, reason = "the interpreter knows no assembly"))]
     let mut index = handle & (SLOTS - 1);
-    // SAFETY: no instruction; the value stays what it is, below SLOTS.
+    // SAFETY: the assembly has no instruction, so the value is still below SLOTS.
     #[cfg(not(miri))]
     unsafe {
         std::arch::asm!("/* {0} */", inout(reg) index, options(pure, nomem, preserves_flags, nostack));
@@ -101,7 +101,7 @@ impl<T> Deref for Borrowed<T> {
 /// that may be made at any time.
 static UNLOCKED: AtomicU8 = AtomicU8::new(0);
 
-/// From now on no two threads are.
+/// From now on at most one thread at a time is in the library.
 pub(crate) fn expect_one_thread() {
     UNLOCKED.store(1, Ordering::Relaxed);
 }
@@ -133,13 +133,13 @@ impl FreeList {
         }
     }
 
-    /// Whether one thread only uses it: then plain words do what exchanges do.
+    /// Whether only one thread uses the list: then loads and stores replace atomic exchanges.
     #[inline(always)]
     fn is_unlocked(&self) -> bool {
         !self.at_any_time && UNLOCKED.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes what a spare holds and leaves something else there.
+    /// Replaces the content of a spare; returns the old content.
     #[inline(always)]
     fn exchange(&self, spare: &AtomicU64, slot: u64) -> u64 {
         if self.is_unlocked() {

@@ -56,7 +56,7 @@ unsafe fn string_tag<'a>(text: *const c_char) -> Result<&'a str> {
     }
 }
 
-/// Checks what the calls without a parent communicator are given besides groups, before others wait for this rank.
+/// Checks the arguments of calls without a parent communicator, before other ranks wait for this rank.
 ///
 /// # Safety
 /// The text is NUL-terminated, or null.

@@ -6,8 +6,8 @@
 //! never calls either symbol, so a profiling library sees exactly the calls of the program.
 //!
 //! # Safety
-//! Every function trusts the caller for what C cannot express: pointers are valid for what the standard says of them. What
-//! can be checked (handles, counts, ranks, tags, null pointers) is checked.
+//! Every function trusts the caller for conditions that C cannot express: pointers are valid for the memory that the standard
+//! describes. All other conditions (handles, counts, ranks, tags, null pointers) are checked.
 #![expect(non_snake_case, reason = "functions carry the names of the standard")]
 
 mod attr;

@@ -44,7 +44,7 @@ pub(crate) fn bind(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reduction> {
     }
 }
 
-/// Operations that were joined with a predefined type: they stay, because there are few of each.
+/// Operations joined with predefined types; kept for ever, because there are few of each.
 static KNOWN: [AtomicPtr<Reduction>; OP_HANDLES * TYPE_HANDLES] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; OP_HANDLES * TYPE_HANDLES];
 
@@ -55,7 +55,7 @@ const OP_HANDLES: usize = 0x20;
 const FIRST_TYPE: usize = 0x200;
 const TYPE_HANDLES: usize = 0x100;
 
-/// As [`bind`], lent: what was joined before is found at once, and `own` keeps what is not kept otherwise.
+/// As [`bind`], by reference: an earlier result is found at once; `own` holds a result that is not kept.
 #[inline(always)]
 pub(crate) fn bind_into(
     op: MPI_Op,
@@ -67,7 +67,7 @@ pub(crate) fn bind_into(
         let slot = &KNOWN[row * TYPE_HANDLES + column];
         // PAIRS: op.known
         let known = slot.load(Ordering::Acquire);
-        // SAFETY: null, or what `learn` left there for ever.
+        // SAFETY: null, or the leaked object that `learn` stored.
         if let Some(known) = unsafe { known.as_ref() } {
             return Ok(known);
         }
@@ -98,10 +98,10 @@ fn bind_other(
     Ok(own.insert(bind(op, datatype)?))
 }
 
-/// Types, or what operations do with them, are others from now on: everything is joined anew.
+/// Forgets all kept results, because types or the kernels of operations have changed.
 pub(crate) fn forget_known() {
     for slot in &KNOWN {
-        // Another thread may use what was there, which stays.
+        // The object stays: another thread may be using it.
         slot.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }

@@ -64,7 +64,7 @@ impl Envelope {
     }
 }
 
-/// [`decode`] for what can be done without a closer look.
+/// [`decode`] for contiguous data of a predefined type.
 // TIER: short
 #[inline(always)]
 fn decode_contiguous(
@@ -405,7 +405,7 @@ unsafe fn hand_out(
     }
 }
 
-/// What [`decode`] found.
+/// The result of [`decode`].
 type Decoded = Result<(&'static Comm, Memory<'static>)>;
 
 /// A nonblocking send in a mode.

@@ -48,7 +48,7 @@ impl Position for i64 {
     }
 }
 
-/// What a call calls its arguments.
+/// The names of a call's arguments.
 struct Names {
     /// Packed bytes, and how many there are.
     packed: &'static str,

@@ -63,19 +63,19 @@ pub(crate) unsafe fn MPI_Recv_init(
     })
 }
 
-/// The entry of the persistent collective that was started last, where one thread at a time is inside MPI: most starts and waits are
-/// for the one before.
+/// The entry of the persistent collective that was started last, where one thread at a time is inside MPI: most starts and
+/// waits are for the same collective as the start before.
 static RECENT: AtomicPtr<()> = AtomicPtr::new(Entry::nobodys());
 
 /// Ends the persistent collective that was started last, if it is this one and is complete.
 // TIER: short
 #[inline(always)]
 pub(crate) fn end_recent(id: RequestId) -> bool {
-    // SAFETY: what is kept there is an entry or nobody's.
+    // SAFETY: RECENT holds the address of an entry that was started, or that of the static idle entry.
     unsafe { Entry::end_at(RECENT.load(Ordering::Relaxed), id) }
 }
 
-/// Nothing is started any longer without a closer look, which says that MPI has been finalized.
+/// Forgets the entry, so that the next start takes the slow path, which reports that MPI has been finalized.
 pub(crate) fn forget_recent() {
     RECENT.store(Entry::nobodys(), Ordering::Relaxed);
 }
@@ -83,7 +83,7 @@ pub(crate) fn forget_recent() {
 pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
     // SAFETY: the handle is readable (crate head).
     let id = RequestId(unsafe { *request } as u64);
-    // SAFETY: what is kept there is an entry or nobody's.
+    // SAFETY: RECENT holds the address of an entry that was started, or that of the static idle entry.
     if let Some(entry) = unsafe { Entry::inactive_at(RECENT.load(Ordering::Relaxed), id) } {
         return entry.start().code();
     }
@@ -102,7 +102,7 @@ pub(crate) unsafe fn MPI_Startall(count: i32, requests: *mut MPI_Request) -> i32
     unsafe { start("MPI_Startall", count, requests) }
 }
 
-/// Starts requests; what is wrong with one of them belongs to its communicator.
+/// Starts requests; an error of a request goes to the handler of its communicator.
 #[inline(never)]
 unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i32 {
     if !is_active() {

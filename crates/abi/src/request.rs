@@ -126,7 +126,7 @@ fn store_empty(status: *mut MPI_Status) {
     store_single(status, Status::EMPTY);
 }
 
-/// A wait for what is not complete, or needs more to end.
+/// Waits for a request that is not complete, or whose end takes more work.
 #[inline(never)]
 fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
     if let Some(vci) = vci_unlocked()
@@ -211,10 +211,10 @@ pub(crate) unsafe fn MPI_Testall(
     unsafe { run_on_array("MPI_Testall", count, requests, body) }
 }
 
-/// Stores what was found of one of several requests.
+/// Stores the outcome of one of several requests.
 ///
 /// # Errors
-/// What the operation, or the functions of a generalized request, failed with.
+/// The error of the operation, or of the functions of a generalized request.
 pub(crate) fn report_any(
     found: Any,
     before: &[RequestId],

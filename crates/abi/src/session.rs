@@ -243,7 +243,7 @@ pub(crate) fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: i32) 
     })
 }
 
-// A session has no buffer of its own: what is attached to it serves all buffered sends of the process.
+// Sessions share the buffer of the process: a buffer attached to a session serves all buffered sends of the process.
 
 pub(crate) fn MPI_Session_attach_buffer(
     session: MPI_Session,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Communicators by what ranks share, and which of that the caller has to itself (MPI-5.0, sections 7.4.2 and 10.1.3).
+//! Communicators of ranks that share a resource, and the resources of the caller (MPI-5.0, sections 7.4.2 and 10.1.3).
 
 use engine::create::resource::{self, Level};
 use engine::create::{self, UNDEFINED};

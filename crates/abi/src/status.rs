@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MPI_Status: what the reserved words hold, and the calls that read and set it (MPI-5.0, section 3.2.5).
+//! MPI_Status: the contents of its reserved words, and the calls that read and set it (MPI-5.0, section 3.2.5).
 //!
 //! `MPI_internal[0]` holds the cancelled flag, words 1 and 2 the packed bytes received, low half first.
 
@@ -37,7 +37,7 @@ pub(crate) fn store_single(target: *mut MPI_Status, status: Status) {
     }
 }
 
-/// The packed bytes that a status tells of.
+/// The number of packed bytes in a status.
 pub(crate) fn bytes(status: &MPI_Status) -> u64 {
     u64::from(status.MPI_internal[1] as u32) | u64::from(status.MPI_internal[2] as u32) << 32
 }

@@ -575,7 +575,7 @@ pub(crate) unsafe fn MPI_Dist_graph_neighbors(
 ) -> i32 {
     run("MPI_Dist_graph_neighbors", comm, || {
         let graph = topo::dist_graph(COMMS.find(comm, "comm")?)?;
-        // Of more neighbours than there is room for the first ones are told (MPI-5.0, section 8.5.5).
+        // If there are more neighbours than room, the first ones are stored (MPI-5.0, section 8.5.5).
         check_room("maxindegree", maxindegree, 0)?;
         check_room("maxoutdegree", maxoutdegree, 0)?;
         // SAFETY: the arrays have as many entries as the program says (crate head); weights only where it wants them.

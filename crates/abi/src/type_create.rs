@@ -65,7 +65,7 @@ const ADDRESSES: usize = 1 << 52;
 /// `count` numbers of a C array.
 ///
 /// # Safety
-/// The array has `count` entries that nobody writes meanwhile, or is null.
+/// The array has `count` entries that no other thread writes meanwhile, or is null.
 unsafe fn slice<'a, T: Copy>(
     argument: &'static str,
     count: i64,

@@ -161,7 +161,7 @@ pub(crate) unsafe fn MPI_Type_set_name(datatype: MPI_Datatype, name: *const c_ch
     })
 }
 
-/// Only the calls with `_c` can describe what a constructor with `_c` was given.
+/// Only the calls with `_c` can describe the arguments of a constructor with `_c`.
 fn check_small(call: &str, object: &Datatype) -> Result<()> {
     if object.contents().is_large() {
         let expected = format!("a type made without large counts; {call}_c describes any");
