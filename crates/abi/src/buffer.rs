@@ -3,7 +3,8 @@
 
 use core::ffi::c_void;
 
-use engine::p2p::buffered::{self, AttachedBuffer};
+use engine::comm::AttachedBuffer;
+use engine::p2p::buffered;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_BUFFER_AUTOMATIC;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::coll::short::Run;
+use engine::datatype::Datatype;
 use engine::datatype::fortran::TYPES;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
-use engine::datatype::{Datatype, Typed};
 use engine::device;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result, allocate};
@@ -173,13 +173,6 @@ pub(crate) fn memory(
         }
     }
     general_memory(buf, count, datatype)
-}
-
-/// The basic types of `bytes` bytes of a predefined type.
-#[cold]
-pub(crate) fn types_of(bytes: usize, datatype: MPI_Datatype) -> Option<(&'static Typed, usize)> {
-    let object = DATATYPES.get(datatype)?;
-    Some((object.typed(), bytes.checked_div(object.size())?))
 }
 
 /// As [`memory`], of a buffer that is written.

@@ -47,6 +47,12 @@ pub(crate) fn vci_unlocked() -> Option<&'static Vci> {
     unsafe { UNLOCKED.load(Ordering::Relaxed).as_ref() }
 }
 
+/// The VCI between MPI_Init and MPI_Finalize, or inside a session.
+#[inline]
+pub(crate) fn active_vci() -> Option<&'static Vci> {
+    process().filter(|_| is_active()).map(Process::vci)
+}
+
 /// Between MPI_Init and MPI_Finalize, or inside a session.
 #[inline(always)]
 pub(crate) fn is_active() -> bool {
@@ -128,7 +134,6 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
         process.rest(call)?;
         STATE.store(FINALIZED, Ordering::Relaxed);
         UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
-        crate::persistent::forget_recent();
     }
     *users -= 1;
     Ok(())

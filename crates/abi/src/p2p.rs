@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use engine::Result;
 use engine::comm::Comm;
 use engine::completion;
-use engine::p2p::{self, Memory, Mode, Shortcut};
+use engine::p2p::{self, Injected, Memory, Mode, Posted};
 use engine::request::RequestId;
 use mpi_abi_sys::constants::MPI_REQUEST_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
@@ -104,23 +104,16 @@ pub(crate) unsafe fn MPI_Isend<C: Count>(
     };
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
-            Shortcut::NotTaken => {
+        match p2p::inject(object, buf.cast(), bytes, dest, tag) {
+            Injected::Refused => {
                 cold_path();
-                isend_any::<C>(
-                    buf,
-                    count.into(),
-                    datatype,
-                    request,
-                    Envelope::new(dest, tag),
-                    comm,
-                )
+                isend_decoded::<C>(buf, bytes, object, dest, tag, request)
             }
-            Shortcut::Sent => {
+            Injected::Sent => {
                 *request = RequestId::SENT.0 as usize;
                 0
             }
-            Shortcut::SentToSleeper => {
+            Injected::SentWake => {
                 cold_path();
                 *request = RequestId::SENT.0 as usize;
                 p2p::wake(object, dest)
@@ -143,15 +136,6 @@ unsafe extern "C" fn isend_any<C: Wide>(
     envelope: Envelope,
     comm: MPI_Comm,
 ) -> i32 {
-    // SAFETY: the buffer is readable and the result writable (crate head).
-    unsafe {
-        if let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm)
-            && p2p::send_plain(object, buf.cast(), bytes, envelope.rank(), envelope.tag())
-        {
-            *request = RequestId::SENT.0 as usize;
-            return 0;
-        }
-    }
     let decoded = decode(buf, count, datatype, comm);
     // SAFETY: passed on.
     unsafe {
@@ -164,6 +148,61 @@ unsafe extern "C" fn isend_any<C: Wide>(
             request,
         )
     }
+}
+
+/// MPI_Isend of `bytes` contiguous bytes that the first stage refused. Its arguments lie where MPI_Isend's do.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn isend_decoded<C: Wide>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    request: *mut MPI_Request,
+) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        match p2p::send_now(comm, buf.cast(), bytes, dest, tag) {
+            Injected::Refused => {
+                cold_path();
+                isend_bytes::<C>(buf, bytes, comm, dest, tag, request)
+            }
+            Injected::Sent => {
+                *request = RequestId::SENT.0 as usize;
+                0
+            }
+            Injected::SentWake => {
+                cold_path();
+                *request = RequestId::SENT.0 as usize;
+                p2p::wake(comm, dest)
+            }
+        }
+    }
+}
+
+/// As [`isend_decoded`], of what the second stage refused.
+#[inline(never)]
+unsafe extern "C" fn isend_bytes<C: Wide>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    request: *mut MPI_Request,
+) -> i32 {
+    let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
+    let call = called::<C>("MPI_Isend", "MPI_Isend_c");
+    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    unsafe {
+        let started = p2p::isend(comm, memory, dest, tag, Mode::Standard);
+        hand_out(call, handle_of(comm), started, request)
+    }
+}
+
+/// The handle of a communicator.
+fn handle_of(comm: &Comm) -> MPI_Comm {
+    comm.handle.load(Ordering::Relaxed) as usize
 }
 
 #[inline(always)]
@@ -181,13 +220,13 @@ pub(crate) unsafe fn MPI_Send<C: Count>(
     };
     // SAFETY: the buffer is readable (crate head).
     unsafe {
-        match p2p::send_short(object, buf.cast(), bytes, dest, tag) {
-            Shortcut::NotTaken => {
+        match p2p::inject(object, buf.cast(), bytes, dest, tag) {
+            Injected::Refused => {
                 cold_path();
-                send_bytes::<C>(buf, bytes, object, dest, tag, datatype)
+                send_decoded::<C>(buf, bytes, object, dest, tag)
             }
-            Shortcut::Sent => 0,
-            Shortcut::SentToSleeper => {
+            Injected::Sent => 0,
+            Injected::SentWake => {
                 cold_path();
                 p2p::wake(object, dest)
             }
@@ -217,7 +256,33 @@ unsafe extern "C" fn send_any<C: Wide>(
     }
 }
 
-/// MPI_Send of `bytes` contiguous bytes of a predefined type.
+/// MPI_Send of `bytes` contiguous bytes that the first stage refused.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn send_decoded<C: Wide>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+) -> i32 {
+    // SAFETY: the buffer is readable (crate head).
+    unsafe {
+        match p2p::send_now(comm, buf.cast(), bytes, dest, tag) {
+            Injected::Refused => {
+                cold_path();
+                send_bytes::<C>(buf, bytes, comm, dest, tag)
+            }
+            Injected::Sent => 0,
+            Injected::SentWake => {
+                cold_path();
+                p2p::wake(comm, dest)
+            }
+        }
+    }
+}
+
+/// As [`send_decoded`], of what the second stage refused.
 #[inline(never)]
 unsafe extern "C" fn send_bytes<C: Wide>(
     buf: *const c_void,
@@ -225,32 +290,19 @@ unsafe extern "C" fn send_bytes<C: Wide>(
     comm: &Comm,
     dest: i32,
     tag: i32,
-    datatype: MPI_Datatype,
 ) -> i32 {
-    // SAFETY: the buffer is readable (crate head).
-    if unsafe { p2p::send_plain(comm, buf.cast(), bytes, dest, tag) } {
-        return 0;
-    }
     let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
-    let memory = if datatype::checks_types() {
-        memory.typed(datatype::types_of(bytes, datatype))
-    } else {
-        memory
-    };
+    let call = called::<C>("MPI_Send", "MPI_Send_c");
     // SAFETY: the program keeps the buffer during the call (crate head).
-    let done = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }.and_then(|mut id| {
-        completion::wait(
-            comm.process().vci(),
-            &mut id,
-            called::<C>("MPI_Send", "MPI_Send_c"),
-        )
-    });
+    let started = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) };
+    let done = match started {
+        Ok(id) if id == RequestId::SENT => return 0,
+        Ok(mut id) => completion::wait(comm.process().vci(), &mut id, call),
+        Err(error) => Err(error),
+    };
     match done {
         Ok(_) => 0,
-        Err(error) => {
-            let handle = comm.handle.load(Ordering::Relaxed) as usize;
-            raise(called::<C>("MPI_Send", "MPI_Send_c"), handle, error)
-        }
+        Err(error) => raise(call, handle_of(comm), error),
     }
 }
 
@@ -279,23 +331,66 @@ pub(crate) unsafe fn MPI_Irecv<C: Count>(
     };
     // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
     unsafe {
-        match p2p::post_short(object, buf.cast(), bytes, source, tag) {
+        match p2p::post(object, buf.cast(), bytes, source, tag) {
             Some(id) => {
                 *request = id.0 as usize;
                 0
             }
             None => {
                 cold_path();
-                irecv_any::<C>(
-                    buf,
-                    count.into(),
-                    datatype,
-                    request,
-                    Envelope::new(source, tag),
-                    comm,
-                )
+                irecv_decoded::<C>(buf, bytes, object, source, tag, request)
             }
         }
+    }
+}
+
+/// MPI_Irecv of `bytes` contiguous bytes that the first stage refused. Its arguments lie where MPI_Irecv's do.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn irecv_decoded<C: Wide>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    request: *mut MPI_Request,
+) -> i32 {
+    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    unsafe {
+        match p2p::post_now(comm, buf.cast(), bytes, source, tag) {
+            Posted::Refused => {
+                cold_path();
+                irecv_bytes::<C>(buf, bytes, comm, source, tag, request)
+            }
+            Posted::Posted(id) => {
+                *request = id.0 as usize;
+                0
+            }
+            Posted::PostedWake(id) => {
+                cold_path();
+                *request = id.0 as usize;
+                p2p::wake_contenders(comm)
+            }
+        }
+    }
+}
+
+/// As [`irecv_decoded`], of what the second stage refused.
+#[inline(never)]
+unsafe extern "C" fn irecv_bytes<C: Wide>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    request: *mut MPI_Request,
+) -> i32 {
+    let memory = Memory::contiguous(buf.cast(), bytes);
+    let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
+    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    unsafe {
+        let started = p2p::irecv(comm, memory, source, tag);
+        hand_out(call, handle_of(comm), started, request)
     }
 }
 
@@ -344,9 +439,16 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
         return 0;
     }
     // SAFETY: as above.
-    let Some(id) = (unsafe { p2p::post_short(object, buf.cast(), bytes, source, tag) }) else {
+    let id = match unsafe { p2p::post_now(object, buf.cast(), bytes, source, tag) } {
+        Posted::Posted(id) => id,
+        Posted::PostedWake(id) => {
+            p2p::wake_contenders(object);
+            id
+        }
         // SAFETY: passed on.
-        return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
+        Posted::Refused => unsafe {
+            return recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status);
+        },
     };
     let call = called::<C>("MPI_Recv", "MPI_Recv_c");
     match p2p::receive_posted(object, id, call) {

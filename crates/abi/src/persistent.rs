@@ -2,10 +2,9 @@
 //! Persistent sends and receives (MPI-5.0, section 3.9).
 
 use core::ffi::c_void;
-use std::sync::atomic::Ordering;
 
 use engine::completion::in_array;
-use engine::p2p::persistent::Entry;
+use engine::p2p::persistent::start_at_once;
 use engine::p2p::{Mode, persistent};
 use engine::request::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -15,7 +14,6 @@ use crate::error::{inactive, raise, run};
 use crate::naming::{Number, named};
 use crate::p2p::{decode, decode_target};
 use crate::request::{comm_handle, slice};
-use crate::sync::AtomicPtr;
 
 macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
@@ -63,35 +61,13 @@ pub(crate) unsafe fn MPI_Recv_init(
     })
 }
 
-/// The entry of the persistent collective that was started last, where one thread at a time is inside MPI: most starts and
-/// waits are for the same collective as the start before.
-static RECENT: AtomicPtr<()> = AtomicPtr::new(Entry::nobodys());
-
-/// Ends the persistent collective that was started last, if it is this one and is complete.
-// TIER: short
-#[inline(always)]
-pub(crate) fn end_recent(id: RequestId) -> bool {
-    // SAFETY: RECENT holds the address of an entry that was started, or that of the static idle entry.
-    unsafe { Entry::end_at(RECENT.load(Ordering::Relaxed), id) }
-}
-
-/// Forgets the entry, so that the next start takes the slow path, which reports that MPI has been finalized.
-pub(crate) fn forget_recent() {
-    RECENT.store(Entry::nobodys(), Ordering::Relaxed);
-}
-
 pub(crate) unsafe fn MPI_Start(request: *mut MPI_Request) -> i32 {
     // SAFETY: the handle is readable (crate head).
     let id = RequestId(unsafe { *request } as u64);
-    // SAFETY: RECENT holds the address of an entry that was started, or that of the static idle entry.
-    if let Some(entry) = unsafe { Entry::inactive_at(RECENT.load(Ordering::Relaxed), id) } {
-        return entry.start().code();
-    }
     if let Some(vci) = vci_unlocked()
-        && let Some(entry) = Entry::inactive(vci, id)
+        && let Some(started) = start_at_once(vci, id)
     {
-        RECENT.store(entry.address(), Ordering::Relaxed);
-        return entry.start().code();
+        return started.code();
     }
     // SAFETY: passed on.
     unsafe { start("MPI_Start", 1, request) }

@@ -13,11 +13,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::env::{process, require_process, vci_unlocked};
+use crate::env::{active_vci, process, require_process, vci_unlocked};
 use crate::error::run;
 use crate::generalized;
 use crate::handle::COMMS;
-use crate::persistent::end_recent;
 use crate::status::{store, store_single};
 
 /// The handle of the communicator that a request belongs to, for its error handler; 0 if unknown.
@@ -92,12 +91,6 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
     let is_done = if id.is_ended_at() {
         *id = RequestId::NULL;
         true
-    } else if end_recent(*id) {
-        if status.is_null() {
-            ends_apart();
-            return 0;
-        }
-        true
     } else {
         vci_unlocked().is_some_and(|vci| end_at_once(vci, *id))
     };
@@ -110,16 +103,6 @@ pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status
     0
 }
 
-/// Keeps an end of a function its own: where the compiler makes one of several, some have to jump there.
-#[inline(always)]
-fn ends_apart() {
-    // SAFETY: no instruction.
-    #[cfg(not(miri))]
-    unsafe {
-        std::arch::asm!("", options(nomem, preserves_flags, nostack));
-    }
-}
-
 /// Apart, so that a short wait needs no registers.
 #[inline(never)]
 fn store_empty(status: *mut MPI_Status) {
@@ -129,7 +112,7 @@ fn store_empty(status: *mut MPI_Status) {
 /// Waits for a request that is not complete, or whose end takes more work.
 #[inline(never)]
 fn wait_longer(id: &mut RequestId, status: *mut MPI_Status) -> i32 {
-    if let Some(vci) = vci_unlocked()
+    if let Some(vci) = active_vci()
         && let Some(found) = completion::wait_received(vci, id, "MPI_Wait")
     {
         store_single(status, found);

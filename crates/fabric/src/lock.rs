@@ -4,6 +4,9 @@
 //! States: 0 free, 1 held, 2 held and perhaps awaited. Invariant: whoever changes 0 to 1 or 2 owns the lock; the owner that
 //! finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
+//!
+//! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
+//! guards nothing; a stale value delays a contender by one poll.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -21,6 +24,8 @@ const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 /// A lock without data; the guard is the engine's.
 pub struct VciLock {
     state: AtomicU32,
+    /// Threads inside [`Self::lock_contended`].
+    contenders: AtomicU32,
 }
 
 impl VciLock {
@@ -29,6 +34,7 @@ impl VciLock {
     pub const fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            contenders: AtomicU32::new(0),
         }
     }
 
@@ -37,6 +43,7 @@ impl VciLock {
     pub fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            contenders: AtomicU32::new(0),
         }
     }
 
@@ -49,7 +56,7 @@ impl VciLock {
     }
 
     /// Takes the lock if it is free.
-    #[inline]
+    #[inline(always)]
     pub fn try_lock(&self) -> bool {
         // PAIRS: lock.release. What the previous owner wrote is visible.
         self.state
@@ -60,14 +67,51 @@ impl VciLock {
     /// Releases the lock; only its owner may.
     #[inline]
     pub fn unlock(&self) {
+        if self.release() {
+            self.wake();
+        }
+    }
+
+    /// Releases the lock; true when the caller must call [`Self::wake`] soon, because a thread may sleep for the lock.
+    #[inline(always)]
+    #[must_use]
+    pub fn release(&self) -> bool {
         // PAIRS: lock.release
-        if self.state.swap(FREE, Ordering::Release) == AWAITED {
-            futex::wake_all(&self.state);
+        self.state.swap(FREE, Ordering::Release) == AWAITED
+    }
+
+    /// Wakes the threads that sleep for the lock.
+    #[cold]
+    pub fn wake(&self) {
+        futex::wake_all(&self.state);
+    }
+
+    /// Whether another thread wants the lock.
+    #[inline(always)]
+    pub fn has_contenders(&self) -> bool {
+        self.contenders.load(Ordering::Relaxed) != 0
+    }
+
+    /// Gives contenders time to take the lock, which the caller has just released.
+    #[cold]
+    pub fn let_contenders_in(&self) {
+        for _ in 0..SPINS {
+            if self.state.load(Ordering::Relaxed) != FREE || !self.has_contenders() {
+                return;
+            }
+            spin_loop();
         }
     }
 
     #[cold]
+    #[inline(never)]
     fn lock_contended(&self) {
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        self.lock_patiently();
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn lock_patiently(&self) {
         for _ in 0..SPINS {
             spin_loop();
             if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {

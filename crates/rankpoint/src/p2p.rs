@@ -7,7 +7,7 @@
 
 use engine::comm::Comm;
 use engine::completion;
-use engine::p2p::{self, Mode, Shortcut, probe};
+use engine::p2p::{self, Injected, Mode, probe};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
@@ -43,7 +43,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         if let Ok(region) = &region {
             let sent = match region.as_run() {
                 // SAFETY: the buffer is readable for its length.
-                Some((base, bytes)) => unsafe { self.send_short(base, bytes, dest, tag) },
+                Some((base, bytes)) => unsafe { self.send_now(base, bytes, dest, tag) },
                 None => self.send_packed(region, dest, tag),
             };
             if sent {
@@ -53,21 +53,23 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.send_mode(region, dest, tag, Mode::Standard, "Communicator::send")
     }
 
-    /// Sends bytes that are few, if nothing stands in the way.
+    /// Sends bytes that need no operation, on the fast paths; false when nothing was done.
     ///
     /// # Safety
     /// `base` is readable for `bytes` bytes.
     #[inline(always)]
-    unsafe fn send_short(&self, base: *const u8, bytes: usize, dest: usize, tag: i32) -> bool {
+    unsafe fn send_now(&self, base: *const u8, bytes: usize, dest: usize, tag: i32) -> bool {
+        let (comm, dest) = (self.comm(), rank_code(dest));
         // SAFETY: the caller's promise.
-        match unsafe { p2p::send_short(self.comm(), base, bytes, rank_code(dest), tag) } {
-            Shortcut::Sent => true,
-            Shortcut::SentToSleeper => {
-                p2p::wake(self.comm(), rank_code(dest));
-                true
-            }
-            Shortcut::NotTaken => false,
+        let injected = match unsafe { p2p::inject(comm, base, bytes, dest, tag) } {
+            // SAFETY: as above.
+            Injected::Refused => unsafe { p2p::send_now(comm, base, bytes, dest, tag) },
+            injected => injected,
+        };
+        if injected == Injected::SentWake {
+            p2p::wake(comm, dest);
         }
+        injected != Injected::Refused
     }
 
     /// Sends data that are not one run of bytes from a packed copy, if they are few and nothing stands in the way.
@@ -78,7 +80,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             return false;
         };
         // SAFETY: the copy holds `bytes` bytes, and the message has left when this returns true.
-        unsafe { self.send_short(packed.as_ptr(), bytes, dest, tag) }
+        unsafe { self.send_now(packed.as_ptr(), bytes, dest, tag) }
     }
 
     /// As [`Self::send`], but returns only when the receive has started (MPI_Ssend).

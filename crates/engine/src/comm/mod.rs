@@ -6,6 +6,7 @@
 //! point-to-point, the odd one for collectives ([`context`] says how members agree on them).
 
 mod area_slot;
+mod attached;
 pub(crate) mod context;
 mod hints;
 pub(crate) mod node;
@@ -28,13 +29,14 @@ use node::Node;
 use topology::Topology;
 
 pub(crate) use area_slot::{AreaSlot, Attached, Drawn, SpareAreas};
+pub use attached::AttachedBuffer;
 pub use hints::Hints;
 pub use process::{Process, ThreadLevel};
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
 
-/// What the shortest path needs to reach a peer: the way to rank `r` of a linear map is found by one multiplication.
+/// How the fast paths reach a peer of a linear rank map: one multiplication leads to its link.
 pub(crate) struct Route {
     /// The link to rank 0.
     origin: *mut Link,
@@ -43,16 +45,16 @@ pub(crate) struct Route {
     /// World rank of rank 0, and distance between neighbouring ranks.
     offset: u32,
     stride: u32,
-    /// Ranks that can be reached this way: none when threads demand a lock, types are checked, or the map is a table.
-    pub(crate) short_ranks: u32,
+    /// Ranks that can be reached without a lock: as `linear_ranks`, but none where several threads may be inside MPI.
+    pub(crate) unlocked_ranks: u32,
+    /// Ranks that can be reached this way: none when basic types are checked or the map is a table.
+    pub(crate) linear_ranks: u32,
 }
 
 impl Route {
     fn new(vci: &Vci, map: &RankMap, ranks: u32) -> Self {
-        let (offset, stride, short_ranks) = match *map {
-            RankMap::Linear { offset, stride } if !(vci.is_threaded() || vci.checks_types()) => {
-                (offset, stride, ranks)
-            }
+        let (offset, stride, linear_ranks) = match *map {
+            RankMap::Linear { offset, stride } if !vci.checks_types() => (offset, stride, ranks),
             _ => (0, 0, 0),
         };
         Self {
@@ -60,14 +62,15 @@ impl Route {
             stride_bytes: i64::from(stride.cast_signed()) * size_of::<Link>() as i64,
             offset,
             stride,
-            short_ranks,
+            unlocked_ranks: if vci.is_threaded() { 0 } else { linear_ranks },
+            linear_ranks,
         }
     }
 
     /// The link to a rank.
     ///
     /// # Safety
-    /// `rank` is below `short_ranks`. The result may be used while no other reference to the VCI's state is.
+    /// `rank` is below `linear_ranks`. The result may be used while no other reference to the VCI's state is.
     // TIER: short
     #[inline(always)]
     pub(crate) unsafe fn link(&self, rank: u32) -> NonNull<Link> {
@@ -76,7 +79,7 @@ impl Route {
         unsafe { NonNull::new_unchecked(self.origin.wrapping_byte_offset(distance as isize)) }
     }
 
-    /// The world rank of a rank below `short_ranks`.
+    /// The world rank of a rank below `linear_ranks`.
     #[inline(always)]
     pub(crate) const fn peer(&self, rank: u32) -> u32 {
         self.offset.wrapping_add(self.stride.wrapping_mul(rank))
@@ -86,15 +89,17 @@ impl Route {
 /// A communicator. Shared by reference; freed through [`Comm::free`].
 #[repr(C, align(64))]
 pub struct Comm {
+    /// What operations on this communicator name. First, so that its address is the communicator's.
+    pub(crate) owner: Owner,
     pub(crate) vci: &'static Vci,
     /// Context id in the high half; [`context::PENDING`] until the members of a nonblocking duplicate have agreed. No atomic,
     /// which would cost the shortest path an instruction: the request of the duplicate orders the one change.
     match_base: UnsafeCell<u64>,
     pub(crate) route: Route,
-    /// What operations on this communicator name.
-    pub(crate) owner: Owner,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
+    /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked.
+    pub(crate) fast_ranks: u32,
     rank: u32,
     pub(crate) process: &'static Process,
     group: Group,
@@ -114,7 +119,7 @@ pub struct Comm {
     /// Cached attributes.
     pub attributes: Attributes,
     /// Buffer attached for buffered sends on this communicator.
-    pub(crate) buffer: crate::p2p::buffered::AttachedBuffer,
+    pub(crate) buffer: AttachedBuffer,
     /// Where the process's list has this communicator, while it is not freed.
     pub(crate) place: AtomicUsize,
     /// Whether persistent collectives were made of it, which are pending on communicators of their own.
@@ -165,6 +170,11 @@ impl Comm {
             route: Route::new(process.vci(), &map, addressed.size()),
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
+            fast_ranks: if process.vci().checks_types() {
+                0
+            } else {
+                addressed.size()
+            },
             rank: group.rank_of(process.rank()).unwrap_or(0),
             owner: Owner::new(map, addressed.size()),
             process,
@@ -178,7 +188,7 @@ impl Comm {
             error_handler: AtomicU64::new(0),
             hints: Hints::default(),
             attributes: Attributes::default(),
-            buffer: crate::p2p::buffered::AttachedBuffer::default(),
+            buffer: AttachedBuffer::default(),
             place: AtomicUsize::new(0),
             has_plans: AtomicBool::new(false),
             topology: OnceLock::new(),
@@ -293,7 +303,7 @@ impl Comm {
     }
 
     /// The buffer attached to this communicator for buffered sends.
-    pub const fn send_buffer(&self) -> &crate::p2p::buffered::AttachedBuffer {
+    pub const fn send_buffer(&self) -> &AttachedBuffer {
         &self.buffer
     }
 

@@ -11,11 +11,11 @@ use fabric::segment::{self, Segment, SegmentPlan};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
 
+use super::AttachedBuffer;
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::p2p::buffered::AttachedBuffer;
 use crate::progress::Vci;
 use crate::settings::{self, Assignment, Place, Settings, VirtualNodes};
 

@@ -116,15 +116,17 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
     wait_active(vci, id, call)
 }
 
-/// Waits for a receive, below MPI_THREAD_MULTIPLE; `None` if it is another request, or if there is more to say of it, which [`wait`] does.
+/// Waits for a receive; `None` if it is another request, or if there is more to say of it, which [`wait`] does.
 #[inline]
 pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
-    let mut guard = vci.enter_unlocked();
-    let op = guard.ops.named_by_index(*id)?;
-    if op.role() != Role::Receive || op.record.flags != 0 {
-        return None;
-    }
-    let index = op.index();
+    let index = {
+        let mut guard = vci.enter();
+        let op = guard.ops.named(*id)?;
+        if op.role() != Role::Receive || op.record.flags != 0 {
+            return None;
+        }
+        op.index()
+    };
     let received = wait_received_at(vci, index, call).ok()??;
     *id = RequestId::NULL;
     Some(received)
@@ -153,9 +155,7 @@ pub(crate) fn wait_received_at(
 
 #[inline(never)]
 fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
-    if !vci.is_threaded()
-        && let Some(status) = wait_received(vci, id, call)
-    {
+    if let Some(status) = wait_received(vci, id, call) {
         return Ok(status);
     }
     let mut result = Ok(Status::EMPTY);

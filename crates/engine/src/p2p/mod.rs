@@ -5,9 +5,9 @@
 //! Completing is [`crate::request`]'s work.
 
 pub mod buffered;
+mod fast;
 pub mod persistent;
 pub mod probe;
-mod short;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
 use fabric::ring::SHORT_BYTES;
@@ -18,7 +18,7 @@ use crate::completion;
 use crate::datatype::Types;
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::protocol::{self, cell, eager};
+use crate::protocol::{self, eager, inject as injection};
 use crate::request;
 use crate::request::{OpIndex, RequestId, Role, flag};
 use crate::task::Completion;
@@ -26,8 +26,9 @@ use crate::vci::VciState;
 use crate::vci::matching::Key;
 
 pub use crate::datatype::Memory;
-pub use short::{
-    Shortcut, exchange_soon, post_short, receive_posted, receive_soon, send_plain, send_short, wake,
+pub use fast::{
+    Injected, Posted, exchange_soon, inject, post, post_now, receive_posted, receive_soon,
+    send_now, wake, wake_contenders,
 };
 
 /// MPI_ANY_SOURCE.
@@ -71,6 +72,7 @@ pub unsafe fn isend(
     tag: i32,
     mode: Mode,
 ) -> Result<RequestId> {
+    comm.vci.pay_wake();
     let is_plain = mode == Mode::Standard || mode == Mode::Ready;
     if dest as u32 >= comm.peers || tag < 0 || !is_plain {
         // SAFETY: the caller's promise.
@@ -101,19 +103,16 @@ unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word
         return unsafe { send_packed(state, memory, layout, peer, word) };
     }
     if memory.bytes > SHORT_BYTES {
+        let source = eager::Source::Contiguous(memory.base);
         // SAFETY: the caller's promise.
-        return unsafe { eager::send_plain(state, peer, word, memory.base, memory.bytes) };
+        return unsafe { eager::send(state, peer, word, source, memory.bytes) };
     }
     let link = &mut state.links[peer as usize];
     if !link.has_room() {
         return false;
     }
     // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
-    unsafe {
-        link.sender
-            .put_short(cell::SHORT, word, memory.base, memory.bytes)
-    };
-    link.short_bytes += memory.bytes as u64;
+    unsafe { injection::write(link, word, memory.base, memory.bytes) };
     link.ring_doorbell();
     true
 }
@@ -128,14 +127,13 @@ unsafe fn send_packed(
     word: u64,
 ) -> bool {
     let (base, bytes) = (memory.base, memory.bytes);
-    if !eager::is_whole(state, bytes) || !matches!(Staged::of(memory), Ok(None)) {
+    if !matches!(Staged::of(memory), Ok(None)) {
         return false;
     }
     if bytes > SHORT_BYTES {
-        return eager::send_whole(state, peer, word, bytes, base, |target| {
-            // SAFETY: the memory is readable (caller), and the target has room for `bytes` bytes.
-            unsafe { layout.pack(base, 0..bytes, target.as_ptr()) };
-        });
+        let source = eager::Source::Layout(layout, base);
+        // SAFETY: the caller's promise.
+        return unsafe { eager::send(state, peer, word, source, bytes) };
     }
     let mut data = [0u64; SHORT_BYTES / 8];
     // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes.
@@ -265,6 +263,7 @@ fn describe(op: &mut crate::request::Op, comm: &Comm, memory: Memory<'_>) {
 // TIER: short
 #[inline(always)]
 pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
+    comm.vci.pay_wake();
     if source as u32 >= comm.peers || tag < 0 {
         return irecv_unusual(comm, memory, source, tag);
     }
@@ -304,7 +303,7 @@ fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
     let mut guard = comm.vci.enter();
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
-    post(state, index, key);
+    post_operation(state, index, key);
     Ok(state.ops.id(index))
 }
 
@@ -395,7 +394,7 @@ pub(crate) fn new_receive(
 
 /// Gives a receive the oldest unexpected message it accepts, or posts it.
 #[inline(always)]
-pub(crate) fn post(state: &mut VciState, index: OpIndex, key: Key) {
+pub(crate) fn post_operation(state: &mut VciState, index: OpIndex, key: Key) {
     if !state.unexpected.is_empty() && post_among_unexpected(state, index, key) {
         return;
     }

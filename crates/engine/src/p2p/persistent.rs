@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 
 use super::{
-    Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post, receive_key,
-    send_at_once,
+    Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post_operation,
+    receive_key, send_at_once,
 };
 use crate::comm::Comm;
 use crate::completion;
@@ -132,7 +131,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         } else {
             let record = state.ops.record_mut(index);
             (record.kind, record.bytes) = (record_kind::RECEIVE_POSTED, capacity);
-            post(state, index, Key { word, peer });
+            post_operation(state, index, Key { word, peer });
         }
         return Ok(());
     }
@@ -170,7 +169,7 @@ const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
 // TIER: short
 #[inline(always)]
 pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
-    let op = vci.enter_unlocked().ops.named_anew(id)?;
+    let op = NonNull::from(vci.enter_unlocked().ops.named(id)?);
     // SAFETY: entries never move, and nobody refers to this one.
     unsafe {
         if op.as_ref().state() != INACTIVE {
@@ -188,7 +187,7 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     let mut guard = vci.enter_unlocked();
-    let Some(op) = guard.ops.named_by_index(id) else {
+    let Some(op) = guard.ops.named(id) else {
         return false;
     };
     if op.state() != COMPLETE {
@@ -196,78 +195,6 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     }
     op.record.kind = record_kind::INACTIVE;
     true
-}
-
-/// The entry of a persistent collective, which a face may keep at hand: whoever starts and ends the same one again and again need not
-/// ask whose it is. Below MPI_THREAD_MULTIPLE only.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry(NonNull<Op>);
-
-/// An entry that no request names, and that is never written.
-struct Nobodys(MaybeUninit<Op>);
-
-// SAFETY: it is only read.
-unsafe impl Sync for Nobodys {}
-
-static NOBODYS: Nobodys = Nobodys(MaybeUninit::zeroed());
-
-impl Entry {
-    /// Stands for no entry.
-    pub const fn nobodys() -> *mut () {
-        NOBODYS.0.as_ptr().cast_mut().cast()
-    }
-
-    /// The entry of a persistent collective that is not active.
-    // TIER: short
-    #[inline(always)]
-    pub fn inactive(vci: &Vci, id: RequestId) -> Option<Self> {
-        let mut guard = vci.enter_unlocked();
-        let op = guard.ops.named_by_index(id)?;
-        (op.state() == INACTIVE).then(|| Self(NonNull::from(op)))
-    }
-
-    /// For keeping it.
-    pub const fn address(self) -> *mut () {
-        self.0.as_ptr().cast()
-    }
-
-    /// Starts it.
-    #[inline(always)]
-    pub fn start(self) -> Started {
-        // SAFETY: entries never move; that of an inactive collective with a plan has a start (`Op::set_planned`).
-        unsafe { self.0.as_ref().start.unwrap_unchecked()(self.0) }
-    }
-
-    /// The entry that was kept, if the request names it and it is not active.
-    ///
-    /// # Safety
-    /// The address is [`Self::nobodys`] or from [`Self::address`].
-    // TIER: short
-    #[inline(always)]
-    pub unsafe fn inactive_at(address: *mut (), id: RequestId) -> Option<Self> {
-        let op = address.cast::<Op>();
-        // SAFETY: entries never move and are never given back; nobody refers to this one.
-        let is_it = unsafe { (*op).id() == id && (*op).state() == INACTIVE };
-        NonNull::new(op).filter(|_| is_it).map(Self)
-    }
-
-    /// As [`end_at_once`], if the request names the entry that was kept.
-    ///
-    /// # Safety
-    /// As for [`Self::inactive_at`].
-    // TIER: short
-    #[inline(always)]
-    pub unsafe fn end_at(address: *mut (), id: RequestId) -> bool {
-        let op = address.cast::<Op>();
-        // SAFETY: as there; nobody's entry is never complete and so not written.
-        unsafe {
-            if (*op).id() != id || (*op).state() != COMPLETE {
-                return false;
-            }
-            (*op).record.kind = record_kind::INACTIVE;
-        }
-        true
-    }
 }
 
 /// Starts a collective by its plan.

@@ -77,8 +77,13 @@ impl VciState {
     /// The ring from a peer, if it is one of the first.
     #[inline(always)]
     pub(crate) fn ring_from(&self, peer: u32) -> Option<usize> {
-        let few = self.incoming.len().min(FEW_RINGS);
-        (0..few).find(|&index| self.incoming[index].peer == peer)
+        let few = self.incoming.get(..FEW_RINGS).unwrap_or(&self.incoming);
+        for (index, incoming) in few.iter().enumerate() {
+            if incoming.peer == peer {
+                return Some(index);
+            }
+        }
+        None
     }
 
     /// Wakes the sender of a ring that may sleep until there is room.

@@ -5,12 +5,15 @@
 //! into MPI (user functions, tasks) runs while a guard exists.
 
 use std::cell::UnsafeCell;
+use std::hint::cold_path;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::lock::VciLock;
 use fabric::segment::Segment;
+use sys::sync::{AtomicBool, Ordering};
 
 use super::background::Background;
 use super::tasks::TaskList;
@@ -24,6 +27,8 @@ use crate::vci::{VciState, link};
 pub struct Vci {
     lock: VciLock,
     threaded: bool,
+    /// Whether a fast path has left without waking the threads that wait to enter.
+    owes_wake: AtomicBool,
     checks_types: bool,
     state: UnsafeCell<VciState>,
     first_link: NonNull<link::Link>,
@@ -50,6 +55,7 @@ impl Vci {
         Ok(Self {
             first_link: state.links.first(),
             lock: VciLock::new(),
+            owes_wake: AtomicBool::new(false),
             threaded: threaded || settings.progress_thread != 0,
             checks_types: settings.check.types,
             state: UnsafeCell::new(state),
@@ -80,6 +86,51 @@ impl Vci {
     pub(crate) fn enter_unlocked(&self) -> UnlockedGuard<'_> {
         debug_assert!(!self.threaded);
         UnlockedGuard { vci: self }
+    }
+
+    /// Takes the lock if threads demand one and it is free, and opens the state; `None` when another thread has it.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
+        if self.threaded && !self.lock.try_lock() {
+            cold_path();
+            return None;
+        }
+        Some(Guard { vci: self })
+    }
+
+    /// Whether another thread wants to enter.
+    #[inline(always)]
+    pub(crate) fn is_contended(&self) -> bool {
+        self.threaded && self.lock.has_contenders()
+    }
+
+    /// Lets other threads in that want to enter; the caller has just left.
+    pub(super) fn let_others_in(&self) {
+        if self.is_contended() {
+            self.lock.let_contenders_in();
+        }
+    }
+
+    /// Wakes the threads that wait to enter if a fast path owes it, having refused its call.
+    #[inline(always)]
+    pub(crate) fn pay_wake(&self) {
+        if self.owes_wake.load(Ordering::Relaxed) {
+            self.pay_wake_owed();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pay_wake_owed(&self) {
+        self.owes_wake.store(false, Ordering::Relaxed);
+        self.lock.wake();
+    }
+
+    /// Wakes the threads that wait to enter, as [`Guard::leave`] asks for.
+    #[cold]
+    pub(crate) fn wake_contenders(&self) {
+        self.lock.wake();
     }
 
     /// Takes the lock (if threads demand one) and opens the state.
@@ -119,6 +170,27 @@ impl DerefMut for UnlockedGuard<'_> {
 /// Exclusive access to a VCI's state.
 pub(crate) struct Guard<'a> {
     vci: &'a Vci,
+}
+
+impl Guard<'_> {
+    /// Closes the state without a call; true when the caller must call [`Vci::wake_contenders`].
+    // TIER: short
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn leave(self) -> bool {
+        let guard = ManuallyDrop::new(self);
+        guard.vci.threaded && guard.vci.lock.release()
+    }
+
+    /// Closes the state without a call; the caller goes on to one that calls [`Vci::pay_wake`].
+    #[inline(always)]
+    pub(crate) fn leave_owing(self) {
+        let vci = self.vci;
+        if self.leave() {
+            // Another thread may pay as well: each wakes all that wait by then.
+            vci.owes_wake.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Deref for Guard<'_> {

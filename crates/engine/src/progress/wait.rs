@@ -277,7 +277,7 @@ impl Vci {
                     return self.wait_long(call, done);
                 }
             }
-            if self.is_threaded() || !self.tasks.is_empty() {
+            if !self.tasks.is_empty() || self.is_contended() {
                 guard = self.between_polls(guard);
             } else if fruitless != 0 && !self.waiting.is_crowded {
                 spin::cpu_relax();
@@ -290,6 +290,7 @@ impl Vci {
     fn between_polls<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
         drop(guard);
         spin_loop();
+        self.let_others_in();
         if self.poll_tasks() == Polled::Elsewhere {
             // The thread that has them may wait for this core.
             cores::yield_core();

@@ -11,9 +11,11 @@ use fabric::counters::Counter;
 use fabric::ring::{Arrival, ChunkPlace, SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
+use layout::SharedLayout;
+
 use super::{
-    cell, consume, fill_piece, first_aux, is_contiguous, is_plain, note_arrival, note_message,
-    pack_piece, piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
+    cell, consume, fill_piece, is_contiguous, is_plain, note_arrival, note_message, pack_piece,
+    piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
@@ -28,171 +30,143 @@ const ONE_PIECE: usize = 8 << 10;
 const PIECES: usize = 4;
 
 /// Length of the pieces of a message.
-const fn piece_bytes(bytes: usize) -> usize {
+const fn chunk_bytes(bytes: usize) -> usize {
     let even = bytes.div_ceil(PIECES).next_multiple_of(64);
     if even < ONE_PIECE { ONE_PIECE } else { even }
 }
 
-/// Sends an operation's data through the payload area, from its position on; false when the ring has no room for all.
-pub(super) fn transmit_eager(
-    state: &mut VciState,
-    index: OpIndex,
-    peer: u32,
-    word: u64,
-    synchronous: bool,
-) -> bool {
-    let total = state.ops.record(index).bytes as usize;
-    let id = if synchronous {
-        state.ops.id(index).0
-    } else {
-        0
-    };
-    loop {
-        let link = &mut state.links[peer as usize];
-        let op = state.ops.op_mut(index);
-        let start = op.position;
-        // Behind others the receiver has something to copy meanwhile.
-        let piece = if link.backlogged {
-            state.node.fragment_bytes as usize
-        } else {
-            piece_bytes(total)
-        };
-        let bytes = (total - start).min(piece);
-        let Some((target, place)) = link
-            .sender
-            .reserve(bytes as u32, op.base.wrapping_add(start))
-        else {
-            return false;
-        };
-        // SAFETY: the send's memory is readable (contract of isend), the reservation is `bytes` long.
-        let taken = unsafe { pack_piece(state, index, start, target, bytes) };
-        let (bytes, aux) = (bytes as u64, first_aux(state.ops.op(index)));
-        let sender = &mut state.links[peer as usize].sender;
-        let sent = if start == 0 {
-            let words = [total as u64, id, place, bytes, taken];
-            sender.put_words(cell::EAGER, aux, word, &words)
-        } else {
-            sender.put_words(cell::MORE, 0, word, &[place, bytes, taken])
-        };
-        debug_assert!(sent, "a reservation comes with a cell");
-        state.count_other_cell_sent();
-        let op = state.ops.op_mut(index);
-        op.position = start + bytes as usize;
-        if op.position == total {
-            return true;
-        }
-        state.links[peer as usize].ring_doorbell();
-    }
+/// Where the packed bytes of an eager message come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// Contiguous bytes at this address.
+    Contiguous(*const u8),
+    /// Bytes of a layout at this base address.
+    Layout(&'a SharedLayout, *const u8),
+    /// The memory of this send.
+    Operation(OpIndex),
 }
 
-/// Sends contiguous bytes at once, without an operation; false when nothing was done because something has to be looked at more
-/// closely.
+/// An eager message, and how far it has been written.
+pub(super) struct Outgoing<'a> {
+    pub(super) peer: u32,
+    pub(super) word: u64,
+    pub(super) source: Source<'a>,
+    /// Packed length.
+    pub(super) bytes: usize,
+    /// Bytes written before.
+    pub(super) position: usize,
+    /// The send's id if it is synchronous, else 0.
+    pub(super) id: u64,
+    /// Auxiliary bits of the first cell.
+    pub(super) aux: u16,
+}
+
+/// Writes chunks of an eager message, from its position on, until all is written (true) or the ring has no room.
 ///
 /// # Safety
-/// `base` is readable for `bytes` bytes.
-#[inline]
-pub(crate) unsafe fn send_plain(
-    state: &mut VciState,
-    peer: u32,
-    word: u64,
-    base: *const u8,
-    bytes: usize,
-) -> bool {
-    if bytes > state.node.eager_bytes {
-        return false;
-    }
-    // Shorter ones are neither measured nor read by their receivers.
-    if bytes as u64 >= ways::SMALLEST {
-        // SAFETY: passed on.
-        return unsafe { send_pieces(state, peer, word, base, bytes) };
-    }
-    send_whole(state, peer, word, bytes, base, |target| {
-        // SAFETY: the caller's promise; the target has room for `bytes` bytes.
-        unsafe { layout::copy_bytes(base, target.as_ptr(), bytes) };
-    })
-}
-
-/// Sends `bytes` bytes, fewer than [`ways::SMALLEST`], that `fill` writes to the place it is given, in one piece; false when nothing
-/// was done. `source` is where they come from.
+/// The source is readable.
 #[inline(always)]
-pub(crate) fn send_whole(
-    state: &mut VciState,
-    peer: u32,
-    word: u64,
-    bytes: usize,
-    source: *const u8,
-    fill: impl FnOnce(NonNull<u8>),
-) -> bool {
-    let link = &mut state.links[peer as usize];
-    if !link.has_room() || link.sender.is_throttled() {
-        return false;
-    }
-    let Some((target, place)) = link.sender.reserve(bytes as u32, source) else {
-        return false;
-    };
-    fill(target);
-    hand_over(target, bytes);
-    let words = [bytes as u64, 0, place, bytes as u64, 0];
-    let sent = link.sender.put_words(cell::EAGER, 0, word, &words);
-    debug_assert!(sent, "a reservation comes with a cell");
-    link.ring_doorbell();
-    state.count_other_cell_sent();
-    count_plain(state, bytes);
-    true
-}
-
-/// Whether a message of so many bytes goes in one piece that is neither measured nor read by its receiver.
-pub(crate) fn is_whole(state: &VciState, bytes: usize) -> bool {
-    bytes <= state.node.eager_bytes && (bytes as u64) < ways::SMALLEST
-}
-
-/// [`send_plain`] in several pieces, if there is room for all of them.
-#[inline(never)]
-unsafe fn send_pieces(
-    state: &mut VciState,
-    peer: u32,
-    word: u64,
-    base: *const u8,
-    bytes: usize,
-) -> bool {
-    let piece = piece_bytes(bytes);
-    let link = &mut state.links[peer as usize];
-    if !link.has_room()
-        || !link
-            .sender
-            .has_room_for(bytes.div_ceil(piece), piece as u32)
-        || link.sender.is_throttled()
-        || would_read(state, peer, bytes as u64)
-    {
-        return false;
-    }
-    for start in (0..bytes).step_by(piece) {
-        let length = (bytes - start).min(piece);
-        let source = base.wrapping_add(start);
-        let sender = &mut state.links[peer as usize].sender;
-        let Some((target, place)) = sender.reserve(length as u32, source) else {
-            state.fault = Some(format!(
-                "the ring to rank {peer} has less room than it said"
-            ));
-            return true;
-        };
-        // SAFETY: the caller's promise; the reservation is `length` long.
-        let taken = unsafe { fill_piece(state, source, target, length) };
-        let length = length as u64;
-        let link = &mut state.links[peer as usize];
-        let sent = if start == 0 {
-            let words = [bytes as u64, 0, place, length, taken];
-            link.sender.put_words(cell::EAGER, 0, word, &words)
+pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> bool {
+    let (peer, total) = (message.peer as usize, message.bytes);
+    loop {
+        let (link, start) = (&mut state.links[peer], message.position);
+        // Behind others the receiver has something to copy meanwhile.
+        let chunk = if link.backlogged {
+            state.node.fragment_bytes as usize
         } else {
-            let words = [place, length, taken];
-            link.sender.put_words(cell::MORE, 0, word, &words)
+            chunk_bytes(total)
+        };
+        let bytes = (total - start).min(chunk);
+        let base = match message.source {
+            Source::Contiguous(base) | Source::Layout(_, base) => base,
+            Source::Operation(index) => state.ops.op(index).base.cast_const(),
+        };
+        let reserved = link.sender.reserve(bytes as u32, base.wrapping_add(start));
+        let Some((target, place)) = reserved else {
+            return false;
+        };
+        // SAFETY: the source is readable (caller); the reservation is `bytes` long.
+        let ticks = unsafe {
+            match message.source {
+                Source::Contiguous(base) => fill_piece(state, base.add(start), target, bytes),
+                Source::Layout(layout, base) => {
+                    layout.pack(base, start..start + bytes, target.as_ptr());
+                    hand_over(target, bytes);
+                    0
+                }
+                Source::Operation(index) => pack_piece(state, index, start, target, bytes),
+            }
+        };
+        let (link, length) = (&mut state.links[peer], bytes as u64);
+        let sent = if start == 0 {
+            let words = [total as u64, message.id, place, length, ticks];
+            link.sender
+                .put_words(cell::EAGER, message.aux, message.word, &words)
+        } else {
+            link.sender
+                .put_words(cell::MORE, 0, message.word, &[place, length, ticks])
         };
         debug_assert!(sent, "a reservation comes with a cell");
         link.ring_doorbell();
         state.count_other_cell_sent();
+        message.position = start + bytes;
+        if message.position == total {
+            return true;
+        }
     }
-    count_plain(state, bytes);
-    true
+}
+
+/// Sends a message without an operation, if the ring has room for all of it and its receiver takes it eagerly; false when nothing was
+/// done.
+///
+/// # Safety
+/// The source is readable for `bytes` packed bytes.
+#[inline]
+pub(crate) unsafe fn send(
+    state: &mut VciState,
+    peer: u32,
+    word: u64,
+    source: Source<'_>,
+    bytes: usize,
+) -> bool {
+    let link = &mut state.links[peer as usize];
+    if bytes > state.node.eager_bytes || !link.has_room() || link.sender.is_throttled() {
+        return false;
+    }
+    // Shorter messages go in one chunk, and are never read by their receivers.
+    if bytes as u64 >= ways::SMALLEST && !may_send_chunks(state, peer, source, bytes) {
+        return false;
+    }
+    let mut message = Outgoing {
+        peer,
+        word,
+        source,
+        bytes,
+        position: 0,
+        id: 0,
+        aux: 0,
+    };
+    // SAFETY: passed on.
+    if unsafe { write(state, &mut message) } {
+        count_plain(state, bytes);
+        return true;
+    }
+    if message.position != 0 {
+        state.fault = Some(format!(
+            "the ring to rank {peer} has less room than it said"
+        ));
+    }
+    message.position != 0
+}
+
+/// Whether a message of at least [`ways::SMALLEST`] bytes may be sent without an operation.
+#[inline(never)]
+fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize) -> bool {
+    let chunk = chunk_bytes(bytes);
+    let sender = &state.links[peer as usize].sender;
+    matches!(source, Source::Contiguous(_))
+        && sender.has_room_for(bytes.div_ceil(chunk), chunk as u32)
+        && !would_read(state, peer, bytes as u64)
 }
 
 /// Counts a message that went without an operation.

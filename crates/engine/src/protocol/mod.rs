@@ -19,6 +19,7 @@ pub(crate) mod cancel;
 mod copies;
 pub(crate) mod eager;
 mod early;
+pub(crate) mod inject;
 pub(crate) mod rendezvous;
 #[cfg(test)]
 mod tests;
@@ -324,11 +325,14 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         let mut data = [0u64; SHORT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
-        let sent = link.sender.put_bytes(cell::SHORT, word, &data, bytes);
-        link.short_bytes += if sent { bytes as u64 } else { 0 };
-        sent
+        let has_room = link.has_room_in_order();
+        if has_room {
+            // SAFETY: a credit is there, and `data` is as long as any injected message.
+            unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
+        }
+        has_room
     } else if at_once {
-        eager::transmit_eager(state, index, peer, word, synchronous)
+        transmit_eager(state, index, peer, word, synchronous)
     } else {
         rendezvous::transmit_request(state, index, peer, word)
     };
@@ -343,6 +347,30 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         }
     }
     Ok(sent)
+}
+
+/// Writes as much of an operation's eager message as there is room for; true when all of it is written.
+fn transmit_eager(
+    state: &mut VciState,
+    index: OpIndex,
+    peer: u32,
+    word: u64,
+    synchronous: bool,
+) -> bool {
+    let op = state.ops.op(index);
+    let mut message = eager::Outgoing {
+        peer,
+        word,
+        source: eager::Source::Operation(index),
+        bytes: op.record.bytes as usize,
+        position: op.position,
+        id: if synchronous { op.id().0 } else { 0 },
+        aux: first_aux(op),
+    };
+    // SAFETY: a send's memory is readable until it completes (contract of isend).
+    let is_written = unsafe { eager::write(state, &mut message) };
+    state.ops.op_mut(index).position = message.position;
+    is_written
 }
 
 /// Counts a message that is on its way; short ones are counted by their links.

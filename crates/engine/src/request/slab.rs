@@ -291,8 +291,6 @@ pub(crate) struct Operations {
     ops: NonNull<Op>,
     /// The first free entry that was used before, or null.
     free: *mut Op,
-    /// The entry that was started last, or the first one.
-    recent: NonNull<Op>,
     capacity: u32,
     /// Entries that were ever used, which are the first ones.
     used: u32,
@@ -332,8 +330,6 @@ impl Operations {
         let mut slab = Self {
             ops,
             free: std::ptr::null_mut(),
-            // SAFETY: inside the range.
-            recent: unsafe { ops.add(FIRST_INDEX as usize) },
             capacity,
             used: 0,
             board,
@@ -451,38 +447,16 @@ impl Operations {
         find_ended(id)
     }
 
-    /// The entry that `id` names or named: one that is free has another id than any that was given out. The one that was asked for
-    /// anew last is found at once.
+    /// The entry that `id` names or named: a free entry has another id than any that was given out.
     // TIER: short
     #[inline(always)]
     pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
-        // SAFETY: an entry that was used; `&mut self` makes this the only reference.
-        if unsafe { self.recent.as_ref() }.id == id {
-            // SAFETY: as above.
-            return Some(unsafe { self.recent.as_mut() });
-        }
-        self.named_by_index(id)
-    }
-
-    /// As [`Self::named`], for who has looked at the last one already.
-    // TIER: short
-    #[inline(always)]
-    pub(crate) fn named_by_index(&mut self, id: RequestId) -> Option<&mut Op> {
         let index = id.0 as u32;
         if index.wrapping_sub(FIRST_INDEX) >= self.used {
             return None;
         }
         let op = self.op_mut(OpIndex(index));
         (op.id == id).then_some(op)
-    }
-
-    /// As [`Self::named`] for who asks for one that others will ask for.
-    // TIER: short
-    #[inline(always)]
-    pub(crate) fn named_anew(&mut self, id: RequestId) -> Option<NonNull<Op>> {
-        let op = NonNull::from(self.named(id)?);
-        self.recent = op;
-        Some(op)
     }
 
     /// The id of the live entry with this index.

@@ -98,6 +98,11 @@ impl Link {
         self.sender.has_credit() || (!self.backlogged && self.sender.refresh())
     }
 
+    /// As [`Self::has_room`], for what is sent in the order of the backlog.
+    pub(crate) fn has_room_in_order(&mut self) -> bool {
+        self.sender.has_credit() || self.sender.refresh()
+    }
+
     /// Whether a published cell needs [`Self::ring_doorbell`]. The link is connected.
     // TIER: short
     #[inline(always)]

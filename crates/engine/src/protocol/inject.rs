@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The writer of injected messages: header and data in one cell.
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use super::cell;
+use crate::vci::link::Link;
+
+/// Writes a message of at most `SHORT_BYTES` contiguous bytes into the next cell of a link.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes, `bytes` is at most `SHORT_BYTES`, and the link has a credit.
+// TIER: short
+#[inline(always)]
+pub(crate) unsafe fn write(link: &mut Link, word: u64, base: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { link.sender.put_short(cell::SHORT, word, base, bytes) };
+    link.short_bytes += bytes as u64;
+}
