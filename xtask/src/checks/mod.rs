@@ -8,6 +8,8 @@ mod cycles;
 mod deny;
 mod layers;
 mod lines;
+#[cfg(test)]
+mod links;
 mod modules;
 mod pairs;
 mod shape;
