@@ -36,7 +36,7 @@ pub(super) struct Line {
     /// The round, and in the low bits how many rounds before it the member has not left.
     pub(super) stamp: AtomicU64,
     /// What the member does in this round, for the others to compare.
-    purpose: AtomicU64,
+    pub(super) purpose: AtomicU64,
     pub(super) data: [AtomicU64; LINE_BYTES / 8],
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Left {
 /// Members that have come so far in a slot. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Count {
-    members: AtomicU64,
+    pub(super) members: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -120,16 +120,16 @@ pub const fn lines(members: u32) -> u64 {
 pub struct SharedArea {
     pub(super) head: NonNull<Head>,
     pub(super) left: NonNull<Left>,
-    counts: NonNull<Count>,
+    pub(super) counts: NonNull<Count>,
     pub(super) lines: NonNull<Line>,
-    wides: NonNull<[u8; WIDE_BYTES]>,
-    buffers: NonNull<u8>,
+    pub(super) wides: NonNull<[u8; WIDE_BYTES]>,
+    pub(super) buffers: NonNull<u8>,
     pub(super) members: u32,
     /// One less than [`lines`].
-    line_mask: u32,
+    pub(super) line_mask: u32,
     /// From the lines of all members in some rounds to those in the next.
     pub(super) group_bytes: usize,
-    buffer_bytes: usize,
+    pub(super) buffer_bytes: usize,
 }
 
 // SAFETY: the pointers lead into a mapping that outlives the area (SharedArea::at); all that is shared is atomic, but for the
@@ -211,7 +211,7 @@ impl SharedArea {
     }
 
     /// The place of a member, or of nobody in particular for `members`, among those of `number`.
-    const fn place(&self, number: u64, member: u32) -> usize {
+    pub(super) const fn place(&self, number: u64, member: u32) -> usize {
         debug_assert!(member <= self.members);
         number as usize * (self.members as usize + 1) + member as usize
     }
