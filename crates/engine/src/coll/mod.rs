@@ -33,7 +33,7 @@ pub use algorithms::inter::Root;
 pub use algorithms::neighbour;
 pub use algorithms::reduce::reduce;
 pub use algorithms::scan::{exscan, scan};
-pub use area::pending::{ended, keep};
+pub use area::drive::{ended, keep};
 pub(crate) use area::persistent::plan_by_task;
 pub use area::persistent::{Described, short_plan};
 pub use area::short;

@@ -14,5 +14,4 @@ pub mod logical;
 mod quad;
 mod reduction;
 
-pub(crate) use kernel::Kernel;
 pub use reduction::{OPERATORS, Op, Operator, OperatorRow, Reduction, UserFunction, reduce_local};

@@ -343,14 +343,6 @@ impl Reduction {
         }
     }
 
-    /// What combines elements of a predefined operation.
-    pub(crate) const fn kernel(&self) -> Option<Kernel> {
-        match &self.action {
-            Action::Kernel(kernel) => Some(*kernel),
-            Action::User(..) => None,
-        }
-    }
-
     /// Whether the operation calls a function of the user's.
     pub const fn is_user(&self) -> bool {
         matches!(self.action, Action::User(..))

@@ -30,7 +30,6 @@
 //! A member that dies never publishes or never leaves: the others wait, and the launcher ends the job. Stamps are compared and
 //! never used as addresses.
 
-mod lane;
 mod memory;
 #[cfg(all(test, loom))]
 mod models;
@@ -39,7 +38,6 @@ mod row;
 mod tests;
 mod tracker;
 
-pub use lane::{Lane, Spot};
 pub use memory::{
     BUFFERS, LINE_BYTES, PART_ROUNDS, PARTS, Published, SharedArea, Slot, WIDE_BYTES, lines,
 };

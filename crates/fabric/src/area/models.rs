@@ -2,7 +2,7 @@
 //! Models of the area: members take rounds, in more of them than there are lines.
 //!
 //! Data are shadowed by cells of the model checker, so that it sees who touches what when. Mutations that these models
-//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side, also of a lane; and entering or passing on
+//! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering or passing on
 //! one round too early.
 
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::memory::{Count, Head, Left, Line, MOST_LINES as LINES};
-use super::{BUFFERS, Lane, SharedArea, Slot, Tracker};
+use super::{BUFFERS, SharedArea, Slot, Tracker};
 use sys::sync::{AtomicU32, AtomicU64};
 
 struct Memory {
@@ -215,28 +215,6 @@ fn passed_on_in_lines(
     assert_eq!(sum, round * u64::from(me + 1));
 }
 
-/// Two members go along their lane; both publish a number, or only the first one.
-fn along_a_lane(both: bool) {
-    run_members(2, move |memory, me| {
-        let (area, mut rounds) = (memory.area(), Tracker::new());
-        let lane = Lane::new(&area, me).unwrap();
-        let (publishes, needs) = (both || me == 0, both || me == 1);
-        for round in 1..=LINES + 2 {
-            let spot = lane.at(round);
-            if publishes {
-                wait(|| lane.is_free(&rounds, round) || rounds.may_enter(&area, round, Slot::Line));
-                memory.write(area.place(round % LINES, me), round);
-                spot.publish(0);
-            }
-            if needs {
-                wait(|| spot.is_met(0));
-                assert_eq!(memory.read(area.place(round % LINES, 1 - me)), round);
-            }
-            lane.leave(&mut rounds, round, needs);
-        }
-    });
-}
-
 /// With three members, two that wait could let each other pass for ever: no preemptions then.
 fn bounded(preemptions: usize, members: u32, rounds: u64, work: Work) {
     check(preemptions, move || run(members, rounds, work));
@@ -277,10 +255,4 @@ fn model_what_is_passed_on_waits_for_its_reader() {
 fn model_lines_that_are_passed_on_wait_for_their_reader() {
     bounded(3, 2, LINES + 2, passed_on_in_lines);
     bounded(0, 3, LINES + 2, passed_on_in_lines);
-}
-
-#[test]
-fn model_two_members_go_along_their_lane() {
-    check(3, || along_a_lane(true));
-    check(3, || along_a_lane(false));
 }

@@ -115,18 +115,12 @@ impl Tracker {
     /// The same for who has left all rounds before.
     #[inline(always)]
     pub fn leave_next(&mut self, area: &SharedArea, me: u32, round: u64, all_left: bool) -> bool {
-        self.go_on(round, all_left);
-        self.say_left(area, me)
-    }
-
-    /// Notes that this member has left the next round, and whether all have left those before it.
-    #[inline(always)]
-    pub(super) fn go_on(&mut self, round: u64, all_left: bool) {
         debug_assert!(round == self.left_before && self.left_after == 0);
         if all_left {
             self.all_left_before = round;
         }
         self.left_before = round + 1;
+        self.say_left(area, me)
     }
 
     /// Leaves a round; true when somebody may sleep until that happens. Each round is left once, after it was entered.

@@ -37,7 +37,14 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
         let rounds = algorithms::shared::pieces(largest, coll.size);
         let (purpose, published) = (Purpose::Allgather, rounds.published(largest));
         if let Some(sequence) = enter_area(&mut coll, purpose, largest, published).await {
-            return long::gather(sequence, send.as_ref(), Some(&pieces), None, rounds).await;
+            return long::gather(
+                sequence,
+                send.as_ref(),
+                Some(&pieces),
+                (None, largest),
+                rounds,
+            )
+            .await;
         }
         choice = choose(&coll, &case.without_shared());
     }

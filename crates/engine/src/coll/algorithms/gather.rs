@@ -129,7 +129,7 @@ pub async fn gather(
             enter_area(&mut coll, Purpose::Gather, own, rounds.published(own)).await
         {
             let (send, pieces) = (send.as_ref(), pieces.as_ref());
-            return long::gather(sequence, send, pieces, Some(root), rounds).await;
+            return long::gather(sequence, send, pieces, (Some(root), own), rounds).await;
         }
         choice = choose(&coll, &case.without_shared());
     }

@@ -191,7 +191,7 @@ impl Part<Gather> {
         if let Some((round, rounds)) = self.rounds
             && let Some(sequence) = take(coll, round, Purpose::Gather, largest).await
         {
-            return long::gather(sequence, send, receive, Some(root), rounds).await;
+            return long::gather(sequence, send, receive, (Some(root), largest), rounds).await;
         }
         let (send, receive) = (send.cloned(), receive.cloned());
         Box::pin(super::gather::gather_by_messages(

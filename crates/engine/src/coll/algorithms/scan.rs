@@ -7,7 +7,6 @@ use algorithms::Scan;
 
 use crate::coll::algorithms::reduce::{Image, combine};
 use crate::coll::area::long;
-use crate::coll::area::passing;
 use crate::coll::area::{Purpose, enter_area};
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Block, Collective};
@@ -64,7 +63,7 @@ async fn prefix(
     if choice.algorithm == Scan::Shared {
         if let Some(sequence) = enter_area(&mut coll, Purpose::Scan, bytes, (1, bytes)).await {
             let inclusive = kind == Prefix::Inclusive;
-            return long::prefix(sequence, &send, &receive, &op, inclusive).await;
+            return long::prefix(sequence, (&send, &receive), &op, inclusive).await;
         }
         choice = choose(&coll, &case.without_shared());
     }
@@ -74,7 +73,7 @@ async fn prefix(
         let published = rounds.published_elements(send.count, send.layout.size());
         if let Some(sequence) = enter_area(&mut coll, Purpose::ScanChain, bytes, published).await {
             let inclusive = kind == Prefix::Inclusive;
-            return passing::chain(sequence, &send, &receive, &op, inclusive, rounds).await;
+            return long::prefix_chain(sequence, (&send, &receive), &op, inclusive, rounds).await;
         }
         choice = choose(&coll, &case.without_shared());
     }

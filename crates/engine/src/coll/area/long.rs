@@ -1,153 +1,226 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives in the area: everybody publishes, and takes from the others what it needs.
+//! Collectives as sequences of rounds, for futures: any amount of data, in blocks of any layout, at every thread level.
 //!
-//! Long data take several rounds. Operands are combined in rank order, from the right: every member gets the same bits.
-#![expect(unsafe_code, reason = "operands are memory images")]
+//! Each round is one of [`super::describe`]. A member publishes as many rounds ahead as buffers are free, and waits for other
+//! members at most once a round. Operands are combined in rank order, from the right: every member gets the same bits.
+#![expect(unsafe_code, reason = "blocks are addresses that programs gave")]
+
+use std::borrow::Borrow;
+use std::slice;
 
 use algorithms::shared::{pieces, published_of};
-use fabric::area::{BUFFERS, WIDE_BYTES};
+use fabric::area::BUFFERS;
 
+use super::Sequence;
+use super::describe::{self, Members, Operands, lie_together};
+use super::spec::{Data, Needs, Publish, Shelf, Spec, Wakes};
+use super::stores::Stores;
 use crate::coll::algorithms::gather::Pieces;
-use crate::coll::area::Sequence;
-use crate::coll::area::fold::{fold, usable_in_place};
-use crate::coll::area::stores::Stores;
 use crate::coll::primitives::Block;
-use crate::coll::select::{EACH_FOR_ITSELF_BYTES, Rounds};
+use crate::coll::select::Rounds;
 use crate::errors::Result;
 use crate::op::Reduction;
 
-/// Rounds that a member may be ahead of the one it looks at.
+/// Rounds that a member may be ahead of the one in which it waits.
 const AHEAD: usize = BUFFERS as usize;
 
-/// The range of packed bytes that round `index` moves.
-fn range_of(index: usize, most: usize, bytes: usize) -> (usize, usize) {
-    let start = (index * most).min(bytes);
-    (start, most.min(bytes - start))
+/// The range of packed bytes, or of elements, that round `index` moves.
+fn range_of(index: usize, most: usize, all: usize) -> (usize, usize) {
+    let start = (index * most).min(all);
+    (start, most.min(all - start))
 }
 
-/// Writes and publishes rounds from `*done` on, as far ahead as slots are free, and at least round `index`.
-async fn publish_ahead(
-    sequence: &Sequence<'_>,
-    done: &mut usize,
-    (index, rounds): (usize, usize),
-    bytes: usize,
-    mut write: impl FnMut(usize),
-) {
-    while *done < rounds && *done < index + AHEAD {
-        if *done == index {
-            sequence.enter(index, bytes).await;
-        } else if !sequence.may_enter(*done, bytes) {
-            return;
+/// A part of a block, or of each of several blocks: from packed position `start` on.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    blocks: Blocks<'a>,
+    start: usize,
+    stores: Stores,
+}
+
+#[derive(Clone, Copy)]
+enum Blocks<'a> {
+    One(&'a Block),
+    All(&'a Pieces),
+}
+
+impl<'a> Part<'a> {
+    const fn one(block: &'a Block, start: usize, stores: Stores) -> Self {
+        let blocks = Blocks::One(block);
+        Self {
+            blocks,
+            start,
+            stores,
         }
-        write(*done);
-        sequence.publish(*done);
-        *done += 1;
+    }
+
+    const fn all(pieces: &'a Pieces, start: usize, stores: Stores) -> Self {
+        let blocks = Blocks::All(pieces);
+        Self {
+            blocks,
+            start,
+            stores,
+        }
+    }
+
+    /// The block, and where the part begins in it.
+    fn located(self) -> Option<(&'a Block, usize)> {
+        match self.blocks {
+            Blocks::One(block) => Some((block, self.start.min(block.bytes()))),
+            Blocks::All(_) => None,
+        }
+    }
+}
+
+impl Data for Part<'_> {
+    const CONTIGUOUS: bool = false;
+
+    fn block(self, member: u32, _: usize) -> Self {
+        match self.blocks {
+            Blocks::One(_) => self,
+            Blocks::All(pieces) => Self {
+                blocks: Blocks::One(pieces.piece(member)),
+                ..self
+            },
+        }
+    }
+
+    fn address(self) -> Option<*const u8> {
+        let (block, start) = self.located()?;
+        let dense = block.layout.is_contiguous();
+        dense.then(|| block.base.0.wrapping_add(start).cast_const())
+    }
+
+    unsafe fn pack(self, slot: *mut u8, bytes: usize) {
+        if let Some((block, start)) = self.located() {
+            // SAFETY: this function's own promise; no other reference names the slot.
+            block.pack_range(start, unsafe { slice::from_raw_parts_mut(slot, bytes) });
+        }
+    }
+
+    unsafe fn unpack(self, slot: *const u8, bytes: usize) {
+        if let Some((block, start)) = self.located() {
+            // SAFETY: this function's own promise.
+            let source = unsafe { slice::from_raw_parts(slot, bytes) };
+            self.stores.unpack_range(block, start, source);
+        }
+    }
+
+    /// Copies the whole block with its first part, because layouts may differ.
+    unsafe fn copy_to(self, target: Self, _: usize) {
+        if let (Some((from, 0)), Some((to, _))) = (self.located(), target.located())
+            && self.start == 0
+        {
+            to.copy_from(from);
+        }
+    }
+}
+
+/// Takes the rounds of an operation one after the other.
+async fn run<'s, R: Borrow<Reduction>>(
+    sequence: Sequence<'_>,
+    rounds: usize,
+    spec_of: impl Fn(usize) -> Spec<Part<'s>, R>,
+) -> Result<()> {
+    let mut done = 0;
+    for index in 0..rounds {
+        let mut wakes = Wakes::Nobody;
+        while done < rounds && done < index + AHEAD {
+            let spec = spec_of(done);
+            match spec.publish {
+                Publish::Nothing => {}
+                Publish::Later if done > index => break,
+                Publish::Later if sequence.me + 1 == sequence.size => {}
+                Publish::Later => {
+                    let reader = sequence.me + 1;
+                    sequence.enter_for(done, spec.published, reader).await;
+                }
+                _ if done == index => sequence.enter(done, spec.published).await,
+                _ if !sequence.may_enter(done, spec.published) => break,
+                _ => {}
+            }
+            let round = sequence.at(done, spec.published);
+            // SAFETY: blocks are valid while the collective runs (Block::new), and the slot was entered.
+            unsafe {
+                round.publish_as(spec.publish, spec.published, (&spec.then, spec.op.as_ref()));
+                round.copy_own(&spec.then);
+            }
+            if !matches!(spec.publish, Publish::Nothing | Publish::Later) {
+                wakes = spec.wakes;
+            }
+            done += 1;
+        }
+        let spec = spec_of(index);
+        let round = sequence.at(index, spec.published);
+        round.wake_those(wakes);
+        sequence.needed(index, spec.needs).await;
+        // SAFETY: the needed members have published; blocks are valid while the collective runs (Block::new).
+        unsafe { round.act(&spec.then, spec.op.as_ref()) };
+        sequence.leave(index);
+    }
+    sequence.outcome()
+}
+
+const fn members(sequence: &Sequence<'_>) -> Members {
+    Members {
+        me: sequence.me,
+        size: sequence.size,
     }
 }
 
 /// Nobody leaves before everybody entered.
 pub(in crate::coll) async fn barrier(sequence: Sequence<'_>) -> Result<()> {
-    sequence.enter(0, 0).await;
-    sequence.publish(0);
-    sequence.wake_all();
-    sequence.all_published(0).await;
-    sequence.leave(0);
-    sequence.outcome()
+    run(sequence, 1, |_| describe::barrier()).await
 }
 
-/// The root publishes its block, `most` bytes a round.
+/// The root's block goes to everyone.
 pub(in crate::coll) async fn bcast(
     sequence: Sequence<'_>,
     block: &Block,
     root: u32,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
     let bytes = block.bytes();
-    let way = Stores::of(bytes.saturating_mul(sequence.size as usize));
-    for index in 0..rounds {
+    let stores = Stores::of(bytes.saturating_mul(sequence.size as usize));
+    let outcome = run(sequence, count, |index| {
         let (start, length) = range_of(index, most, bytes);
-        if sequence.me == root {
-            sequence.enter(index, length).await;
-            block.pack_range(start, sequence.own(index, length));
-            sequence.publish(index);
-            sequence.wake_all();
-        } else {
-            sequence.published(index, root).await;
-            way.unpack_range(block, start, sequence.data_of(index, root, length));
-        }
-        sequence.leave(index);
-    }
-    way.settle();
-    sequence.outcome()
+        let part = Part::one(block, start, stores);
+        describe::bcast(sequence.me, root, part, length)
+    })
+    .await;
+    stores.settle();
+    outcome
 }
 
-/// Everybody publishes its piece; the root, or everybody, takes them all.
+/// Every member's block goes to the root, or to everyone if there is none. `largest` is the largest block.
 pub(in crate::coll) async fn gather(
     sequence: Sequence<'_>,
     send: Option<&Block>,
     receive: Option<&Pieces>,
-    root: Option<u32>,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    (root, largest): (Option<u32>, usize),
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
     let me = sequence.me;
-    let takes = root.is_none_or(|root| root == me);
-    let publishes = root != Some(me);
-    let own = send.or_else(|| receive.map(|pieces| pieces.piece(me)));
+    let receive = receive.filter(|_| root.is_none_or(|root| root == me));
+    let Some(own) = send.or_else(|| receive.map(|pieces| pieces.piece(me))) else {
+        return sequence.outcome();
+    };
     let size = sequence.size as usize;
     let takers = if root.is_none() { size } else { 1 };
-    // Everybody's piece, and all of them for those who take them.
-    let largest = own.map_or(0, Block::bytes);
-    let way = Stores::of(largest.saturating_mul(size * (1 + takers)));
-    let mut done = 0;
-    for index in 0..rounds {
-        if let Some(block) = own.filter(|_| publishes) {
-            let before = done;
-            publish_ahead(
-                &sequence,
-                &mut done,
-                (index, rounds),
-                most.min(block.bytes()),
-                |round| {
-                    let (start, length) = range_of(round, most, block.bytes());
-                    block.pack_range(start, sequence.own(round, length));
-                },
-            )
-            .await;
-            if done > before {
-                sequence.wake_for(root);
-            }
-        }
-        if let Some(pieces) = receive.filter(|_| takes) {
-            if let Some(block) = send.filter(|_| index == 0) {
-                // While the others write theirs.
-                pieces.piece(me).copy_from(block);
-            }
-            for rank in (0..sequence.size).filter(|&rank| rank != me) {
-                let piece = pieces.piece(rank);
-                sequence.published(index, rank).await;
-                let (start, length) = range_of(index, most, piece.bytes());
-                way.unpack_range(piece, start, sequence.data_of(index, rank, length));
-            }
-        }
-        sequence.leave(index);
-    }
-    way.settle();
-    sequence.outcome()
+    // Every member's block, and all of them for those that get them.
+    let stores = Stores::of(largest.saturating_mul(size * (1 + takers)));
+    let outcome = run(sequence, count, |index| {
+        let (start, length) = range_of(index, most, largest);
+        let part = |block| Part::one(block, start, stores);
+        let all = receive.map(|pieces| Part::all(pieces, start, stores));
+        describe::gather(root, part(own), (all, send.map(part)), length)
+    })
+    .await;
+    stores.settle();
+    outcome
 }
 
-/// Whether the pieces of a scatter lie one after the other where the root publishes its own data; else each lies at the place of its
-/// member, since nobody else publishes anything in these rounds.
-pub(in crate::coll) const fn lie_together(bytes: usize, members: u32) -> bool {
-    bytes * members as usize <= WIDE_BYTES
-}
-
-/// The rounds of a scatter, and the bytes that are published at one place in one of them.
+/// The rounds of a scatter, and their number and the bytes in a slot in one of them.
 pub(in crate::coll) fn scatter_rounds(bytes: usize, members: u32) -> (Rounds, (usize, usize)) {
     let rounds = pieces(bytes, members);
     if lie_together(bytes, members) {
@@ -156,230 +229,94 @@ pub(in crate::coll) fn scatter_rounds(bytes: usize, members: u32) -> (Rounds, (u
     (rounds, rounds.published(bytes))
 }
 
-/// The root publishes the pieces, of `bytes` bytes each, at most an buffer of each a round; everybody takes its own.
+/// A block of the root, of `bytes` bytes, goes to each member.
 pub(in crate::coll) async fn scatter(
     sequence: Sequence<'_>,
     send: Option<&Pieces>,
     receive: Option<&Block>,
     (root, bytes): (u32, usize),
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
-    let (me, size) = (sequence.me, sequence.size);
-    let together = lie_together(bytes, size);
-    if me == root
-        && let (Some(pieces), Some(block)) = (send, receive)
-    {
-        block.copy_from(pieces.piece(me));
-    }
-    for index in 0..rounds {
+    let send = send.filter(|_| sequence.me == root);
+    let stores = Stores::ThroughCaches;
+    run(sequence, count, |index| {
         let (start, length) = range_of(index, most, bytes);
-        if me == root {
-            let each = if together {
-                length * size as usize
-            } else {
-                length
-            };
-            sequence.enter(index, each).await;
-            if let Some(pieces) = send {
-                for rank in sequence.others() {
-                    let place = sequence.place_of_piece(index, (me, rank), length);
-                    pieces.piece(rank).pack_range(start, place);
-                }
-            }
-            sequence.publish(index);
-            sequence.wake_all();
-        } else if let Some(block) = receive {
-            sequence.published(index, root).await;
-            block.unpack_range(start, sequence.place_of_piece(index, (root, me), length));
-        }
-        sequence.leave(index);
-    }
-    sequence.outcome()
+        let all = send.map(|pieces| Part::all(pieces, start, stores));
+        let own = all.map(|all| all.block(root, length));
+        let receive = receive.map(|block| Part::one(block, start, stores));
+        describe::scatter(members(&sequence), root, all, (receive, own), length)
+    })
+    .await
 }
 
-impl Sequence<'_> {
-    /// Where the root publishes a member its piece of `bytes` bytes in a round.
-    #[expect(clippy::mut_from_ref, reason = "memory that no other reference names")]
-    pub(in crate::coll) fn place_of_piece(
-        &self,
-        index: usize,
-        (root, member): (u32, u32),
-        bytes: usize,
-    ) -> &mut [u8] {
-        let place = if lie_together(bytes, self.size) {
-            let all = bytes * self.size as usize;
-            let start = bytes * member as usize;
-            self.place(index, root, all).wrapping_add(start)
-        } else {
-            self.place(index, member, bytes)
-        };
-        // SAFETY: the root alone writes in the rounds of a scatter, each piece at a place of its own, before it publishes; and the member
-        // alone looks at its piece, after that and before it leaves.
-        unsafe { std::slice::from_raw_parts_mut(place, bytes) }
-    }
-}
-
-/// What a member publishes in a round of an all-to-all: as much of each piece, and of its own if that makes one run of all.
-#[derive(Clone, Copy)]
-struct Shelf {
-    most: usize,
-    pieces: usize,
-    with_own: bool,
-}
-
-impl Shelf {
-    const fn new(bytes: usize, members: u32, most: usize) -> Self {
-        let pieces = published_of(bytes, members);
-        Self {
-            most,
-            pieces,
-            with_own: pieces == members as usize,
-        }
-    }
-
-    const fn bytes(self) -> usize {
-        self.most * self.pieces
-    }
-
-    /// Where the piece for a member begins in what `owner` publishes.
-    const fn start(self, owner: u32, member: u32) -> usize {
-        let before = member - (!self.with_own && member > owner) as u32;
-        before as usize * self.most
-    }
-
-    /// Writes a part of each piece into the own place of a round.
-    fn fill(self, sequence: &Sequence<'_>, pieces: &Pieces, index: usize) {
-        let place = sequence.own(index, self.bytes());
-        // Nobody else wants the own one.
-        for rank in sequence.others() {
-            let piece = pieces.piece(rank);
-            let (start, length) = range_of(index, self.most, piece.bytes());
-            let first = self.start(sequence.me, rank);
-            piece.pack_range(start, &mut place[first..first + length]);
-        }
-    }
-
-    /// The part of the own piece that a member publishes in a round.
-    fn take<'a>(
-        self,
-        sequence: &'a Sequence<'_>,
-        index: usize,
-        member: u32,
-        length: usize,
-    ) -> &'a [u8] {
-        let first = self.start(member, sequence.me);
-        &sequence.data_of(index, member, self.bytes())[first..first + length]
-    }
-}
-
-/// Everybody publishes a part of each of its pieces, of `bytes` bytes, a round, and takes its own from all.
+/// Block `i` of every member, of `bytes` bytes, goes to member `i`.
 pub(in crate::coll) async fn alltoall(
     sequence: Sequence<'_>,
     send: &Pieces,
     receive: &Pieces,
-    (
-        bytes,
-        Rounds {
-            count: rounds,
-            most,
-        },
-    ): (usize, Rounds),
+    (bytes, Rounds { count, most }): (usize, Rounds),
 ) -> Result<()> {
-    let me = sequence.me;
+    let size = sequence.size;
     // What a member gives and gets, of as many members.
-    let way = Stores::of(2 * bytes * (sequence.size as usize).pow(2));
-    let shelf = Shelf::new(bytes, sequence.size, most);
-    let mut done = 0;
-    for index in 0..rounds {
-        let before = done;
-        let all = shelf.bytes();
-        publish_ahead(&sequence, &mut done, (index, rounds), all, |round| {
-            shelf.fill(&sequence, send, round);
-        })
-        .await;
-        if done > before {
-            sequence.wake_all();
-        }
-        if index == 0 {
-            // While the others write theirs.
-            receive.piece(me).copy_from(send.piece(me));
-        }
-        sequence.all_published(index).await;
-        for distance in 1..sequence.size {
-            let rank = (me + distance) % sequence.size;
-            let piece = receive.piece(rank);
-            let (start, length) = range_of(index, most, piece.bytes());
-            way.unpack_range(piece, start, shelf.take(&sequence, index, rank, length));
-        }
-        sequence.leave(index);
-    }
-    way.settle();
-    sequence.outcome()
+    let stores = Stores::of(2 * bytes * (size as usize).pow(2));
+    let shelf = Shelf {
+        stride: most,
+        has_own: published_of(bytes, size) == size as usize,
+        writes_own: false,
+    };
+    let outcome = run(sequence, count, |index| {
+        let (start, length) = range_of(index, most, bytes);
+        let parts = [send, receive].map(|pieces| Part::all(pieces, start, stores));
+        describe::alltoall(members(&sequence), parts[0], parts[1], shelf, length)
+    })
+    .await;
+    stores.settle();
+    outcome
 }
 
 /// The elements that round `index` moves, `most` a round.
-pub(in crate::coll) fn elements_of(block: &Block, index: usize, most: usize) -> Block {
+fn elements_of(block: &Block, index: usize, most: usize) -> Block {
     let (first, count) = range_of(index, most, block.count);
     block.part(first as i64, count)
 }
 
-/// Everybody publishes its operand, `most` elements a round; the result is for all.
+/// The operand of a round, of which the result goes to `receive`, if it goes anywhere.
+fn operands<'a>(
+    send: &'a Block,
+    receive: Option<&Block>,
+    index: usize,
+    most: usize,
+) -> Operands<Part<'a>> {
+    let own = elements_of(send, index, most);
+    Operands {
+        send: Part::one(
+            send,
+            index * most * send.layout.size(),
+            Stores::ThroughCaches,
+        ),
+        own: own.base.0.cast_const(),
+        target: receive.map(|block| elements_of(block, index, most).base.0),
+        shape: (own.count, own.bytes()),
+    }
+}
+
+/// The operands of all members are combined for everyone.
 pub(in crate::coll) async fn allreduce(
     sequence: Sequence<'_>,
     send: &Block,
     receive: &Block,
     op: &Reduction,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
-    let (me, size) = (sequence.me, sequence.size);
-    let round_bytes = most.min(send.count) * send.layout.size();
-    let by_last = size > 2 && round_bytes * size as usize > EACH_FOR_ITSELF_BYTES;
-    let lies_well = send.base != receive.base || usable_in_place(op, me, size);
-    let mut done = 0;
-    for index in 0..rounds {
-        let before = done;
-        publish_ahead(
-            &sequence,
-            &mut done,
-            (index, rounds),
-            round_bytes,
-            |round| {
-                let part = elements_of(send, round, most);
-                // Nobody else looks at the operand of who combines them.
-                let has_last = by_last && sequence.comes_last(round);
-                if !has_last {
-                    part.pack_range(0, sequence.own(round, part.bytes()));
-                }
-                if by_last && sequence.is_last(round) {
-                    let result = sequence.elements(round, size, &part, part.count);
-                    sequence.combine(round, size - 1, op, has_last.then_some(&part), &result);
-                    sequence.publish_common(round);
-                }
-            },
-        )
-        .await;
-        if done > before {
-            sequence.wake_all();
-        }
-        let part = elements_of(receive, index, most);
-        if by_last {
-            sequence.published(index, size).await;
-            part.unpack_range(0, sequence.data_of(index, size, part.bytes()));
-        } else {
-            sequence.all_published(index).await;
-            let own = elements_of(send, index, most);
-            let own = lies_well.then_some(&own);
-            sequence.combine(index, size - 1, op, own, &part);
-        }
-        sequence.leave(index);
-    }
-    sequence.outcome()
+    let element = send.layout.size();
+    let by_last = describe::combines_last(most.min(send.count) * element, sequence.size);
+    run(sequence, count, |index| {
+        let operands = operands(send, None, index, most);
+        let part = Part::one(receive, index * most * element, Stores::ThroughCaches);
+        let target = elements_of(receive, index, most).base.0;
+        describe::allreduce(members(&sequence), operands, (target, part), op, by_last)
+    })
+    .await
 }
 
 /// What a member combines of the elements of a step, of which there are at most twice `most`.
@@ -432,7 +369,15 @@ pub(in crate::coll) async fn allreduce_of_two(
                 half_of(receive, step, most, me),
             );
             sequence.others_published(operands(step)).await;
-            sequence.combine(operands(step), 1, op, Some(&own), &part);
+            let theirs = sequence
+                .data_of(operands(step), other, part.bytes())
+                .as_ptr();
+            let (left, right) = match me {
+                0 => (own.base.0.cast_const(), theirs),
+                _ => (theirs, own.base.0.cast_const()),
+            };
+            // SAFETY: the other member has published its operands; blocks are dense and valid while the collective runs.
+            unsafe { op.apply_into(left, right, part.base.0, (part.count, part.bytes())) };
             sequence.leave(operands(step));
             sequence.enter(results(step), round_bytes).await;
             part.pack_range(0, sequence.own(results(step), part.bytes()));
@@ -449,153 +394,111 @@ pub(in crate::coll) async fn allreduce_of_two(
     sequence.outcome()
 }
 
-/// Everybody but the root publishes its operand, `most` elements a round; the result is for the root.
+/// The operands of all members are combined for the root.
 pub(in crate::coll) async fn reduce(
     sequence: Sequence<'_>,
     send: &Block,
     receive: Option<&Block>,
     op: &Reduction,
     root: u32,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
-    let (me, size) = (sequence.me, sequence.size);
-    let mut done = 0;
-    for index in 0..rounds {
-        if let Some(block) = receive.filter(|_| me == root) {
-            let (own, part) = (
-                elements_of(send, index, most),
-                elements_of(block, index, most),
-            );
-            let lies_well = send.base != block.base || usable_in_place(op, me, size);
-            if !lies_well {
-                sequence.enter(index, own.bytes()).await;
-                own.pack_range(0, sequence.own(index, own.bytes()));
-            }
-            sequence.others_published(index).await;
-            let own = lies_well.then_some(&own);
-            sequence.combine(index, size - 1, op, own, &part);
-        } else {
-            let round_bytes = most.min(send.count) * send.layout.size();
-            publish_ahead(
-                &sequence,
-                &mut done,
-                (index, rounds),
-                round_bytes,
-                |round| {
-                    let part = elements_of(send, round, most);
-                    part.pack_range(0, sequence.own(round, part.bytes()));
-                },
-            )
-            .await;
-            sequence.wake(root);
-        }
-        sequence.leave(index);
-    }
-    sequence.outcome()
+    run(sequence, count, |index| {
+        let operands = operands(send, receive, index, most);
+        describe::reduce(members(&sequence), operands, op, root)
+    })
+    .await
 }
 
-/// Everybody publishes `most` elements of each part a round; each combines those of its own. Where all fit, that is one round with the
-/// whole vector. `receive` may overlap `send`: its elements of a round lie where those of this or an earlier one were.
+/// Every member publishes `most` elements of each part a round; each combines those of its own part. Where all fit, that is
+/// one round with the whole vector. `receive` may overlap `send`: its elements of a round lie where those of this or an earlier
+/// one were.
 pub(in crate::coll) async fn reduce_scatter(
     sequence: Sequence<'_>,
     send: &Block,
     receive: &Block,
     counts: &[usize],
     op: &Reduction,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
+    Rounds { count, most }: Rounds,
 ) -> Result<()> {
     let (me, element) = (sequence.me as usize, send.layout.size());
-    let whole = rounds == 1;
-    let round_bytes = if whole {
-        send.bytes()
-    } else {
-        most * element * counts.len()
+    let stores = Stores::ThroughCaches;
+    let firsts = counts.iter().scan(0, |next, &count| {
+        let first = *next;
+        *next += count;
+        Some((first, count))
+    });
+    let parts = firsts.map(|(first, count)| send.part(first as i64, count));
+    let parts = Pieces(parts.collect());
+    let own_first: usize = counts[..me].iter().sum();
+    let shelf = Shelf {
+        stride: most * element,
+        has_own: true,
+        writes_own: true,
     };
-    let mut done = 0;
-    for index in 0..rounds {
-        let before = done;
-        publish_ahead(
-            &sequence,
-            &mut done,
-            (index, rounds),
-            round_bytes,
-            |round| {
-                let place = sequence.own(round, round_bytes);
-                if whole {
-                    send.pack_range(0, place);
-                    return;
-                }
-                let mut first = 0;
-                for (&count, place) in counts.iter().zip(place.chunks_exact_mut(most * element)) {
-                    let (start, length) = range_of(round, most, count);
-                    send.pack_range((first + start) * element, &mut place[..length * element]);
-                    first += count;
-                }
-            },
-        )
-        .await;
-        if done > before {
-            sequence.wake_all();
-        }
-        sequence.all_published(index).await;
-        let part = elements_of(receive, index, most);
-        let skip = if whole {
-            counts[..me].iter().sum()
+    run(sequence, count, |index| {
+        let (published, skip) = if count == 1 {
+            let whole = Part::one(send, 0, stores);
+            ((Publish::Own(whole), send.bytes()), own_first * element)
         } else {
-            me * most
+            let blocks = Part::all(&parts, index * most * element, stores);
+            let bytes = shelf.stride * counts.len();
+            ((Publish::Blocks(blocks, shelf), bytes), me * shelf.stride)
         };
-        let operand = |rank| {
-            let start = sequence.place(index, rank, round_bytes).cast_const();
-            start.wrapping_add(skip * element)
-        };
-        if part.count > 0 {
-            // SAFETY: all have published; from there on lie as many elements of the own part, which are dense.
-            unsafe {
-                fold(
-                    op,
-                    sequence.size - 1,
-                    operand,
-                    part.base.0,
-                    (part.count, part.bytes()),
-                );
-            }
-        }
-        sequence.leave(index);
-    }
-    sequence.outcome()
+        let part = elements_of(receive, index, most);
+        let shape = (part.count, part.bytes());
+        let own = (skip, part.base.0);
+        describe::reduce_scatter(sequence.size, published, own, shape, op)
+    })
+    .await
 }
 
-/// Everybody publishes its operand in one round; each combines those of the ranks below, and its own if `inclusive`.
+/// The operands of the members up to this one, or below it, are combined.
 pub(in crate::coll) async fn prefix(
     sequence: Sequence<'_>,
-    send: &Block,
-    receive: &Block,
+    (send, receive): (&Block, &Block),
     op: &Reduction,
     inclusive: bool,
 ) -> Result<()> {
-    sequence.enter(0, send.bytes()).await;
-    send.pack_range(0, sequence.own(0, send.bytes()));
-    sequence.publish(0);
-    for rank in sequence.me + 1..sequence.size {
-        sequence.wake(rank);
-    }
-    let below = if inclusive {
-        Some(sequence.me)
-    } else {
-        sequence.me.checked_sub(1)
-    };
-    if let Some(last) = below {
-        for rank in 0..=last {
-            sequence.published(0, rank).await;
+    let operands = operands(send, Some(receive), 0, send.count);
+    run(sequence, 1, |_| {
+        describe::prefix(sequence.me, operands, op, inclusive)
+    })
+    .await
+}
+
+/// The same from member to member.
+pub(in crate::coll) async fn prefix_chain(
+    sequence: Sequence<'_>,
+    (send, receive): (&Block, &Block),
+    op: &Reduction,
+    inclusive: bool,
+    Rounds { count, most }: Rounds,
+) -> Result<()> {
+    run(sequence, count, |index| {
+        let Operands {
+            own, target, shape, ..
+        } = operands(send, Some(receive), index, most);
+        let target = target.unwrap_or(std::ptr::null_mut());
+        describe::pass_on(sequence.me, (own, target), shape, op, inclusive)
+    })
+    .await
+}
+
+impl Sequence<'_> {
+    /// Waits until the members have published whose data a round needs.
+    async fn needed(&self, index: usize, needs: Needs) {
+        match needs {
+            Needs::Nobodys => {}
+            Needs::One(member) => {
+                self.published(index, member).await;
+            }
+            Needs::All => self.others_published(index).await,
+            Needs::Lower => {
+                for member in 0..self.me {
+                    self.published(index, member).await;
+                }
+            }
         }
-        sequence.combine(0, last, op, None, receive);
     }
-    sequence.leave(0);
-    sequence.outcome()
 }

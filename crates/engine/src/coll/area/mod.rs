@@ -5,13 +5,13 @@
 //! ([`shared`]). An operation uses one round of the area, or several rounds if its data exceed a buffer. All members
 //! count rounds in the order in which collectives are called, so they need not agree on round numbers.
 
+mod describe;
+pub(in crate::coll) mod drive;
 mod entering;
-pub(in crate::coll) mod fold;
+mod fold;
 pub(in crate::coll) mod long;
-pub(in crate::coll) mod passing;
-pub(in crate::coll) mod pending;
 pub(in crate::coll) mod persistent;
-pub(in crate::coll) mod purpose;
+mod purpose;
 mod round;
 mod run;
 pub(in crate::coll) mod sequence;
@@ -21,5 +21,4 @@ mod spec;
 mod stores;
 
 pub(in crate::coll) use purpose::Purpose;
-pub(in crate::coll) use round::{NextRound, Round, open};
 pub(in crate::coll) use sequence::{Sequence, enter_area};

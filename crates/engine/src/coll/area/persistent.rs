@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Persistent collectives of little data: what each start does is found out once ([`Described`]). Of two members a start is one function
-//! without loops ([`pair`]), which leaves the collective complete if the other one has come.
+//! The driver of persistent collectives with little data: each start takes one round, which is described once
+//! ([`Described`]).
 //!
-//! A request has a communicator of its own ([`plan`]), so nothing else takes rounds of its area, and this member has left all of them
-//! when the next one begins. The first start that finds area asks for the description; until then, and where there is no straight line,
-//! starts run futures.
+//! A request has a communicator of its own ([`crate::create::plan`]), so no other operation takes rounds of its area, and this
+//! member has left all earlier rounds when the next one begins. The first start that finds an area asks for the description. Before,
+//! and where the operation does not fit one round, starts run futures.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
-
-mod pair;
 
 use std::borrow::Borrow;
 use std::mem::ManuallyDrop;
@@ -15,11 +13,10 @@ use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 
-use crate::coll::area::open;
-use crate::coll::area::pending::Planned;
-use crate::coll::area::shared::unlocked_of;
-use crate::coll::area::short::Run;
-use crate::coll::area::spec::{Driver, Spec, copy};
+use super::drive::{Driver, PlainSpec, Planned, open};
+use super::run::Run;
+use super::shared::unlocked_of;
+use super::spec::{Spec, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
@@ -32,7 +29,7 @@ pub struct Described(Option<ShortPlan>);
 
 /// How a plan is asked what its starts do: it is told instead of done.
 #[derive(Clone, Copy)]
-pub(in crate::coll) struct Describing;
+pub(super) struct Describing;
 
 /// What a rank alone gives to itself.
 struct Alone {
@@ -63,12 +60,31 @@ impl<'a> Driver<'a> for Describing {
     unsafe fn take<R: Borrow<Reduction>>(
         self,
         comm: &'a Comm,
-        spec: Spec<R>,
+        spec: PlainSpec<R>,
     ) -> Option<Result<Described>> {
-        let shared = open(comm, spec.purpose, spec.bytes)?;
-        let spec = spec.map(|op| Lent(NonNull::from(op.borrow())));
-        let plan = pair::plan(shared, spec)
-            .unwrap_or_else(|spec| ShortPlan::new(Box::new(spec), start_round));
+        open(comm, spec.purpose, spec.bytes)?;
+        let Spec {
+            purpose,
+            bytes,
+            published,
+            publish,
+            wakes,
+            needs,
+            then,
+            op,
+        } = spec;
+        let op = op.map(|op| Lent(NonNull::from(op.borrow())));
+        let spec: PlainSpec<Lent> = Spec {
+            purpose,
+            bytes,
+            published,
+            publish,
+            wakes,
+            needs,
+            then,
+            op,
+        };
+        let plan = ShortPlan::new(Box::new(spec), start_round);
         Some(Ok(Described(Some(plan))))
     }
 }
@@ -199,7 +215,7 @@ unsafe fn start_round(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
         set_kind(op, record_kind::OTHER);
-        let (spec, comm) = plan_of::<Spec<Lent>>(op);
+        let (spec, comm) = plan_of::<PlainSpec<Lent>>(op);
         end_or_go_on(op, Planned.take(comm, *spec))
     }
 }

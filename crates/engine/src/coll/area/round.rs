@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only round of an operation of little data, on the straight line: below MPI_THREAD_MULTIPLE, and with nothing on the way that
-//! was not found out before. Every call here is inlined but for the cold ones; budgets are in `cargo xtask instructions`.
+//! One round of the area. `LOCKED` says whether the VCI's lock guards what this member knows about rounds: calls with little
+//! data go without it below MPI_THREAD_MULTIPLE. Functions of the fast path are inlined; `cargo xtask instructions` has their
+//! budgets.
 #![expect(unsafe_code, reason = "data in the area are reached through addresses")]
 
 use fabric::area::{LINE_BYTES, Row, Slot, Tracker, WIDE_BYTES};
@@ -9,58 +10,50 @@ use fabric::doorbell;
 use sys::spin;
 use sys::sync::{Ordering, spin_loop};
 
-use super::purpose::Purpose;
+use super::drive::Going;
+use super::purpose::{Purpose, stamped};
 use super::sequence::Sequence;
-use super::shared::{Shared, unlocked_of};
-use crate::coll::area::purpose::stamped;
-use crate::coll::area::spec::{Going, Needs};
+use super::shared::Shared;
+use super::spec::Needs;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
 
 /// A round that was drawn.
 #[derive(Clone, Copy)]
-pub(in crate::coll) struct Round<'a> {
+pub(super) struct Round<'a, const LOCKED: bool> {
     comm: &'a Comm,
     shared: &'a Shared,
-    round: u64,
+    number: u64,
     word: u64,
     row: Row,
     /// The data of rank 0, and how far those of the next rank are.
-    places: *mut u8,
+    slots: *mut u8,
     stride: usize,
     /// This member's rank.
-    pub(in crate::coll) me: u32,
+    pub(super) me: u32,
     /// The number of members.
-    pub(in crate::coll) size: u32,
+    pub(super) size: u32,
     /// Whether this member is known to have left all rounds before.
     in_order: bool,
 }
 
-/// An encounter for calls that are not inlined: in memory of its own, so that the other one needs none.
-struct Apart<'a> {
-    round: Round<'a>,
+/// A round for calls that are not inlined: in memory of its own, so that the other one needs none.
+struct Apart<'a, const LOCKED: bool> {
+    round: Round<'a, LOCKED>,
 }
 
 /// The round that an operation would draw.
-pub(in crate::coll) struct NextRound<'a> {
-    pub(in crate::coll) round: Round<'a>,
+pub(super) struct NextRound<'a, const LOCKED: bool> {
+    pub(super) round: Round<'a, LOCKED>,
     place: Slot,
-    whole: bool,
     published: usize,
 }
 
-/// The area of a communicator, if an operation may take its round in them at once.
-#[inline(always)]
-pub(in crate::coll) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<&Shared> {
-    let shared = unlocked_of(comm)?;
-    (bytes < shared.short[purpose as usize]).then_some(shared)
-}
-
-impl<'a> NextRound<'a> {
+impl<'a, const LOCKED: bool> NextRound<'a, LOCKED> {
     /// The next round, in which each member that publishes anything has `published` bytes there.
     #[inline(always)]
-    pub(in crate::coll) fn new<G: Going<'a>>(
+    pub(super) fn new<G: Going<'a>>(
         _: G,
         comm: &'a Comm,
         shared: &'a Shared,
@@ -70,45 +63,30 @@ impl<'a> NextRound<'a> {
     ) -> Self {
         let slot = &comm.area;
         let number = slot.next_round();
-        let round = Round::new(comm, shared, number, (purpose, bytes), G::IN_ORDER);
-        let (place, whole, (places, stride)) = if published <= LINE_BYTES {
-            (Slot::Line, false, (round.places, round.stride))
+        let round = Round::new(comm, shared, number, stamped(purpose, bytes), G::IN_ORDER);
+        let (place, round) = if published <= LINE_BYTES {
+            (Slot::Line, round)
         } else {
-            shared.long_places(number, published, slot.last_whole.load(Ordering::Relaxed))
+            let place = shared.place_for(published, slot.last_whole.load(Ordering::Relaxed));
+            let slots = shared.long_slots(number, published, place);
+            (place, round.with_slots(slots))
         };
         NextRound {
-            round: Round {
-                places,
-                stride,
-                ..round
-            },
+            round,
             place,
-            whole,
             published,
         }
     }
 }
 
-impl NextRound<'_> {
+impl<const LOCKED: bool> NextRound<'_, LOCKED> {
     /// Draws the round. If this member `publishes` anything its place is free then; who may not wait for that, having no name of its call,
     /// gets `None`, and nothing has been done.
     #[inline(always)]
-    pub(in crate::coll) fn draw(
-        &self,
-        call: Option<&'static str>,
-        publishes: bool,
-    ) -> Option<Result<()>> {
-        let Round {
-            comm,
-            shared,
-            round,
-            ..
-        } = self.round;
+    pub(super) fn draw(&self, call: Option<&'static str>, publishes: bool) -> Option<Result<()>> {
         let is_free = !publishes
-            || shared
-                .tracker_unlocked()
-                .may_enter(&shared.area, round, self.place)
-            || (call.is_none() && shared.is_free_soon(round, self.place, comm.vci.short_polls()));
+            || self.round.may_enter(self.place)
+            || (call.is_none() && self.round.is_free_soon(self.place));
         self.take(call, is_free)?;
         match call {
             Some(call) if !is_free => {
@@ -121,23 +99,24 @@ impl NextRound<'_> {
 
     /// As [`Self::draw`] for a round in which each member publishes its data to the one above alone.
     #[inline(always)]
-    pub(in crate::coll) fn draw_to_pass(&self, call: Option<&'static str>) -> Option<Result<()>> {
+    pub(super) fn draw_to_pass(&self, call: Option<&'static str>) -> Option<Result<()>> {
         let Round {
             comm,
             shared,
-            round,
+            number,
             ..
         } = self.round;
-        let (rounds, area) = (shared.tracker_unlocked(), &shared.area);
         let above = self.round.me + 1;
-        let readers = (above, comm.area.others_before(round));
+        let readers = (above, comm.area.others_before(number));
         let is_free = above == self.round.size
             || match self.place {
-                Slot::Line => rounds.may_pass_line(area, round, readers),
-                _ => rounds.may_enter(area, round, self.place),
+                Slot::Line => self
+                    .round
+                    .with_tracker(|tracker| tracker.may_pass_line(&shared.area, number, readers)),
+                _ => self.round.may_enter(self.place),
             };
         self.take(call, is_free)?;
-        comm.area.pass(round, round);
+        comm.area.pass(number, number);
         match call {
             Some(call) if !is_free => {
                 let apart = Apart { round: self.round };
@@ -156,86 +135,69 @@ impl NextRound<'_> {
         if !is_free && call.is_none() {
             return None;
         }
-        let Round { comm, round, .. } = self.round;
+        let Round { comm, number, .. } = self.round;
         let slot = &comm.area;
-        slot.set_drawn(round);
-        if self.whole {
-            slot.last_whole.store(round, Ordering::Relaxed);
+        slot.set_drawn(number);
+        if self.place == Slot::Buffer {
+            slot.last_whole.store(number, Ordering::Relaxed);
         }
-        comm.count_collective();
-        comm.vci.enter_unlocked().count(Counter::SharedTurns);
+        if LOCKED {
+            comm.next_collective();
+        } else {
+            comm.count_collective();
+        }
+        self.round.count(Counter::SharedTurns);
         Some(())
     }
 }
 
 impl Shared {
-    /// What members know about rounds, below MPI_THREAD_MULTIPLE.
-    #[inline(always)]
-    #[expect(clippy::mut_from_ref, reason = "one thread at a time, for a moment")]
-    pub(in crate::coll) fn tracker_unlocked(&self) -> &mut Tracker {
-        // SAFETY: no other thread is inside MPI (`Membership::open`), and nobody keeps what this gives.
-        unsafe { &mut *self.tracker.get() }
-    }
-
-    /// Whether the place of a round becomes free within so many looks: who runs ahead of the others goes on at their pace then, as who may
-    /// wait does, and not by messages or tasks.
+    /// Where data of a round lie that are too long for a line, in such slots: the address of the first member's, and the
+    /// distance of the next one's.
     #[cold]
     #[inline(never)]
-    fn is_free_soon(&self, round: u64, place: Slot, looks: u32) -> bool {
-        (0..looks).any(|_| {
-            let may = self.tracker_unlocked().may_enter(&self.area, round, place);
-            if !may {
-                spin::cpu_relax();
-            }
-            may
-        })
-    }
-
-    /// Where data of a round lie that are too long for a line, whether they use whole buffers, and the address and the distance of
-    /// what members publish.
-    #[cold]
-    #[inline(never)]
-    fn long_places(
-        &self,
-        round: u64,
-        published: usize,
-        whole_before: u64,
-    ) -> (Slot, bool, (*mut u8, usize)) {
+    pub(super) fn long_slots(&self, round: u64, bytes: usize, long: Slot) -> (*mut u8, usize) {
         let area = &self.area;
-        if published <= WIDE_BYTES {
-            let wide = area.wide(round, 0).as_ptr();
-            return (Slot::Line, false, (wide, Row::WIDE_STRIDE));
+        if bytes <= WIDE_BYTES {
+            return (area.wide(round, 0).as_ptr(), Row::WIDE_STRIDE);
         }
-        let stride = area.buffer_bytes();
-        assert!(published <= stride);
-        if published > area.part_bytes() {
-            (Slot::Buffer, true, (area.buffer(round, 0).as_ptr(), stride))
-        } else {
-            let place = Slot::Part { whole_before };
-            (place, false, (area.part(round, 0).as_ptr(), stride))
+        let (first, room) = match long {
+            Slot::Buffer => (area.buffer(round, 0), area.buffer_bytes()),
+            _ => (area.part(round, 0), area.part_bytes()),
+        };
+        assert!(bytes <= room);
+        (first.as_ptr(), area.buffer_bytes())
+    }
+
+    /// The kind of place that so many bytes need.
+    fn place_for(&self, bytes: usize, whole_before: u64) -> Slot {
+        match bytes {
+            _ if bytes <= WIDE_BYTES => Slot::Line,
+            _ if bytes <= self.area.part_bytes() => Slot::Part { whole_before },
+            _ => Slot::Buffer,
         }
     }
 }
 
-impl<'a> Round<'a> {
+impl<'a, const LOCKED: bool> Round<'a, LOCKED> {
     /// A round in which data lie beside the stamps. `in_order` says whether this member is known to have left all rounds before.
     #[inline(always)]
-    pub(in crate::coll) const fn new(
+    pub(super) const fn new(
         comm: &'a Comm,
         shared: &'a Shared,
-        round: u64,
-        (purpose, bytes): (Purpose, usize),
+        number: u64,
+        word: u64,
         in_order: bool,
     ) -> Self {
-        let row = shared.area.row(round);
+        let row = shared.area.row(number);
         Self {
             comm,
             shared,
-            round,
-            word: stamped(purpose, bytes),
+            number,
+            word,
             row,
             // SAFETY: the area stay mapped.
-            places: unsafe { row.data() },
+            slots: unsafe { row.data() },
             stride: Row::STRIDE,
             me: shared.me,
             size: shared.area.members(),
@@ -244,59 +206,101 @@ impl<'a> Round<'a> {
     }
 }
 
-impl<'a> Round<'a> {
-    /// The round that was drawn last on a communicator whose members have area, of which this member has left all before; with its data
-    /// beside the stamps.
-    pub(in crate::coll) fn last(comm: &'a Comm, what: (Purpose, usize)) -> Self {
-        let round = comm.area.drawn.load(Ordering::Relaxed);
-        // SAFETY: they stay (`open`).
-        let shared = unsafe { &*comm.area.unlocked.load(Ordering::Relaxed).cast::<Shared>() };
-        Self::new(comm, shared, round, what, true)
+impl<const LOCKED: bool> Round<'_, LOCKED> {
+    /// The same with data elsewhere: those of the first member, and the distance of those of the next one.
+    #[inline(always)]
+    pub(super) const fn with_slots(self, (slots, stride): (*mut u8, usize)) -> Self {
+        Self {
+            slots,
+            stride,
+            ..self
+        }
     }
-}
 
-impl Round<'_> {
+    /// Uses what this member knows about rounds.
+    #[inline(always)]
+    fn with_tracker<T>(self, action: impl FnOnce(&mut Tracker) -> T) -> T {
+        let _guard = LOCKED.then(|| self.comm.vci.enter());
+        // SAFETY: under the guard, or no other thread is inside MPI (`AreaSlot::unlocked`); actions do not nest.
+        action(unsafe { &mut *self.shared.tracker.get() })
+    }
+
+    /// Counts something.
+    #[inline(always)]
+    fn count(self, counter: Counter) {
+        if LOCKED {
+            self.comm.vci.enter().count(counter);
+        } else {
+            self.comm.vci.enter_unlocked().count(counter);
+        }
+    }
+
+    /// Whether the own slot may be written.
+    #[inline(always)]
+    fn may_enter(self, place: Slot) -> bool {
+        self.with_tracker(|tracker| tracker.may_enter(&self.shared.area, self.number, place))
+    }
+
+    /// Whether the own slot becomes free within a few polls: a member that is ahead waits briefly, as a blocking call would,
+    /// and needs neither messages nor a task.
+    #[cold]
+    #[inline(never)]
+    fn is_free_soon(self, place: Slot) -> bool {
+        (0..self.comm.vci.short_polls()).any(|_| {
+            let may = self.may_enter(place);
+            if !may {
+                spin::cpu_relax();
+            }
+            may
+        })
+    }
+
     /// The data that a member publishes.
     #[inline(always)]
-    pub(in crate::coll) const fn place(self, member: u32) -> *mut u8 {
-        self.places.wrapping_add(self.stride * member as usize)
+    pub(super) const fn slot(self, member: u32) -> *mut u8 {
+        self.slots.wrapping_add(self.stride * member as usize)
     }
 
     /// Says that the own data are in their place.
     #[inline(always)]
-    pub(in crate::coll) fn publish(self) {
+    pub(super) fn publish(self) {
         let behind = match self.in_order {
             true => 0,
-            false => self.shared.tracker_unlocked().behind(self.round),
+            false => self.with_tracker(|tracker| tracker.behind(self.number)),
         };
         // SAFETY: this member is one, and the area stay mapped.
-        unsafe { self.row.publish(self.me, self.round, behind, self.word) };
+        unsafe { self.row.publish(self.me, self.number, behind, self.word) };
+    }
+
+    /// Whether all other members have been counted in.
+    pub(super) fn comes_last(self) -> bool {
+        self.shared.area.comes_last(self.number)
     }
 
     /// Counts this member in; true for the last one, which does what is nobody's in particular.
-    pub(in crate::coll) fn is_last(self) -> bool {
-        self.shared.area.count_in(self.round)
+    pub(super) fn is_last(self) -> bool {
+        self.shared.area.count_in(self.number)
     }
 
     /// Shows the data that are nobody's in particular.
-    pub(in crate::coll) fn publish_common(self) {
-        let behind = self.shared.tracker_unlocked().behind(self.round);
+    pub(super) fn publish_common(self) {
+        let behind = self.with_tracker(|tracker| tracker.behind(self.number));
         // SAFETY: the line after those of all members, and the area stay mapped.
-        unsafe { self.row.publish(self.size, self.round, behind, self.word) };
+        unsafe { self.row.publish(self.size, self.number, behind, self.word) };
     }
 
     /// Wakes a member that may sleep until this one has published.
     #[inline(always)]
-    pub(in crate::coll) fn wake(self, member: u32) {
+    pub(super) fn wake(self, member: u32) {
         // SAFETY: there is one for each member.
         let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
         if doorbell::ring(&board.asleep, self.shared.senders_fence()) {
-            self.comm.vci.enter_unlocked().count(Counter::Wakes);
+            self.count(Counter::Wakes);
         }
     }
 
     /// Wakes the members above this one.
-    pub(in crate::coll) fn wake_above(self) {
+    pub(super) fn wake_above(self) {
         for member in self.me + 1..self.size {
             self.wake(member);
         }
@@ -304,7 +308,7 @@ impl Round<'_> {
 
     /// Wakes all others.
     #[inline(always)]
-    pub(in crate::coll) fn wake_all(self) {
+    pub(super) fn wake_all(self) {
         if self.shared.any_asleep() {
             Apart { round: self }.wake_all();
         }
@@ -323,7 +327,7 @@ impl Round<'_> {
 
     /// Whether the data are there that an operation needs, for the same purpose, and of members that have left all rounds before.
     #[inline(always)]
-    pub(in crate::coll) fn is_simple(self, needs: Needs) -> bool {
+    pub(super) fn is_simple(self, needs: Needs) -> bool {
         if self.size == 2 && matches!(needs, Needs::All) {
             return self.is_simple_from(1 - self.me);
         }
@@ -343,11 +347,11 @@ impl Round<'_> {
     #[inline(always)]
     fn is_simple_from(self, member: u32) -> bool {
         // SAFETY: there is such a member (`needed`), and the area stay mapped.
-        unsafe { self.row.published_in_order(member, self.round, self.word) }
+        unsafe { self.row.published_in_order(member, self.number, self.word) }
     }
 
     /// If the data are there that an operation needs: the round before which those who publish them have left all.
-    pub(in crate::coll) fn look(self, needs: Needs) -> Option<u64> {
+    pub(super) fn look(self, needs: Needs) -> Option<u64> {
         let (first, end) = self.needed(needs);
         let mut left = u64::MAX;
         for member in (first..end).filter(|&member| member != self.me) {
@@ -358,16 +362,16 @@ impl Round<'_> {
 
     fn look_at(self, member: u32) -> Option<u64> {
         // SAFETY: there is such a member (callers), and the area stay mapped.
-        let published = unsafe { self.row.published(member, self.round) }?;
+        let published = unsafe { self.row.published(member, self.number) }?;
         if published.purpose != self.word {
             self.shared
-                .note_mismatch(self.round, self.word, member, published.purpose);
+                .note_mismatch(self.number, self.word, member, published.purpose);
         }
         Some(published.left_before)
     }
 
     /// As [`Self::look`] until they are there.
-    pub(in crate::coll) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
+    pub(super) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
         let (first, end) = self.needed(needs);
         if self.comm.vci.is_crowded() {
             self.give_way(first, end);
@@ -387,7 +391,7 @@ impl Round<'_> {
         let here = vci.tell_processor();
         let is_absent = |member: u32| {
             // SAFETY: there is such a member (`needed`), and the area stay mapped.
-            member != self.me && unsafe { self.row.published(member, self.round) }.is_none()
+            member != self.me && unsafe { self.row.published(member, self.number) }.is_none()
         };
         // What is nobody's in particular is the work of whoever comes last.
         let workers = |absent| {
@@ -437,7 +441,7 @@ impl Round<'_> {
         Sequence {
             comm: self.comm,
             shared: self.shared,
-            first: self.round,
+            first: self.number,
             long,
             word: self.word,
             me: self.me,
@@ -447,33 +451,38 @@ impl Round<'_> {
 
     /// This member needs nobody's data any more, and neither what it needed told anything new ([`Self::is_simple`]); how it went.
     #[inline(always)]
-    pub(in crate::coll) fn end_simply(self, needs: Needs) -> Result<()> {
-        let (rounds, area) = (self.shared.tracker_unlocked(), &self.shared.area);
+    pub(super) fn end_simply(self, needs: Needs) -> Result<()> {
         let all_left = matches!(needs, Needs::All);
         let left = match self.in_order {
-            true => Some(rounds.leave_next(area, self.me, self.round, all_left)),
-            false => rounds.leave_in_order(area, self.me, self.round, all_left),
+            true => Some(self.with_tracker(|tracker| {
+                tracker.leave_next(&self.shared.area, self.me, self.number, all_left)
+            })),
+            false => self.with_tracker(|tracker| {
+                tracker.leave_in_order(&self.shared.area, self.me, self.number, all_left)
+            }),
         };
         match left {
-            Some(false) => self.shared.outcome(self.round),
+            Some(false) => self.shared.outcome(self.number),
             _ => Apart { round: self }.end_slowly(left, needs),
         }
     }
 
     /// This member needs nobody's data any more; those whose data it needed have left all rounds before `left`. How it went.
-    pub(in crate::coll) fn end(self, needs: Needs, left: u64) -> Result<()> {
-        let (shared, rounds) = (self.shared, self.shared.tracker_unlocked());
-        if matches!(needs, Needs::All) {
-            rounds.learn(left.min(rounds.left_before()));
-        }
-        if rounds.leave(&shared.area, self.me, self.round) {
+    pub(super) fn end(self, needs: Needs, left: u64) -> Result<()> {
+        let is_awaited = self.with_tracker(|tracker| {
+            if matches!(needs, Needs::All) {
+                tracker.learn(left.min(tracker.left_before()));
+            }
+            tracker.leave(&self.shared.area, self.me, self.number)
+        });
+        if is_awaited {
             self.wake_all();
         }
-        shared.outcome(self.round)
+        self.shared.outcome(self.number)
     }
 }
 
-impl Apart<'_> {
+impl<const LOCKED: bool> Apart<'_, LOCKED> {
     /// Wakes all others that sleep.
     #[cold]
     #[inline(never)]
@@ -513,8 +522,8 @@ impl Apart<'_> {
         let round = self.round;
         if left.is_some() {
             round.wake_all();
-            return round.shared.outcome(round.round);
+            return round.shared.outcome(round.number);
         }
-        round.end(needs, round.round)
+        round.end(needs, round.number)
     }
 }

@@ -13,8 +13,9 @@ use fabric::doorbell;
 use sys::sync::{AtomicU64, Ordering};
 
 use super::purpose::{Purpose, stamped};
+use super::round::Round;
 use super::shared::{FIRST, Shared, found, shared_of};
-use crate::coll::primitives::{Block, Collective};
+use crate::coll::primitives::Collective;
 use crate::coll::select::is_eligible;
 use crate::comm::{COLLECTIVE, Comm, Drawn};
 use crate::errors::Result;
@@ -178,42 +179,21 @@ impl Sequence<'_> {
         unsafe { slice::from_raw_parts(self.place(index, member, bytes), bytes) }
     }
 
-    /// The same as elements like those of `like`; for `member == size`, the data that are nobody's in particular.
-    pub(in crate::coll) fn elements(
-        &self,
-        index: usize,
-        member: u32,
-        like: &Block,
-        count: usize,
-    ) -> Block {
-        let bytes = like.layout.size() * count;
-        // SAFETY: the place holds the elements until this member leaves the round; they are contiguous (caller).
-        unsafe { Block::new(self.place(index, member, bytes), count, like.layout.clone()) }
-    }
-
-    /// Shows the own data of a round.
-    pub(in crate::coll) fn publish(&self, index: usize) {
-        self.publish_for(index, self.me);
-    }
-
-    fn publish_for(&self, index: usize, member: u32) {
+    /// Publishes the own data of a round.
+    pub(super) fn publish(&self, index: usize) {
         let (area, round) = (&self.shared.area, self.round(index));
-        self.with_tracker(|rounds| area.publish(rounds, round, member, self.word));
+        self.with_tracker(|tracker| area.publish(tracker, round, self.me, self.word));
     }
 
-    /// Shows the data that are nobody's in particular.
-    pub(in crate::coll) fn publish_common(&self, index: usize) {
-        self.publish_for(index, self.size);
-    }
-
-    /// Counts this member in; true for the last one, who may write the data that are nobody's in particular.
-    pub(in crate::coll) fn is_last(&self, index: usize) -> bool {
-        self.shared.area.count_in(self.round(index))
-    }
-
-    /// Whether all others have been counted in, so that this one will be the last.
-    pub(in crate::coll) fn comes_last(&self, index: usize) -> bool {
-        self.shared.area.comes_last(self.round(index))
+    /// A round in which members publish `bytes` bytes.
+    pub(super) fn at(&self, index: usize, bytes: usize) -> Round<'_, true> {
+        let number = self.round(index);
+        let round = Round::new(self.comm, self.shared, number, self.word, false);
+        if bytes <= LINE_BYTES {
+            return round;
+        }
+        let slots = self.shared.long_slots(number, bytes, self.long);
+        round.with_slots(slots)
     }
 
     /// Wakes a member that may sleep until this one has published.
@@ -221,15 +201,6 @@ impl Sequence<'_> {
         let asleep = &self.shared.boards[member as usize].asleep;
         if doorbell::ring(asleep, self.shared.senders_fence()) {
             self.comm.vci.enter().count(Counter::Wakes);
-        }
-    }
-
-    /// Wakes who needs what this member has published: the root, or everybody if there is none.
-    pub(in crate::coll) fn wake_for(&self, root: Option<u32>) {
-        match root {
-            None => self.wake_all(),
-            Some(root) if root != self.me => self.wake(root),
-            Some(_) => {}
         }
     }
 
@@ -297,15 +268,6 @@ impl Sequence<'_> {
         (0..size)
             .filter(is_here)
             .chain((0..size).filter(move |member| !is_here(member)))
-    }
-
-    /// Waits until all members have published.
-    pub(in crate::coll) async fn all_published(&self, index: usize) {
-        let mut left = u64::MAX;
-        for member in self.in_waiting_order() {
-            left = left.min(self.published(index, member).await);
-        }
-        self.with_tracker(|rounds| rounds.learn(left));
     }
 
     /// Waits until all members but this one have published.

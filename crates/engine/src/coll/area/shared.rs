@@ -9,10 +9,10 @@
 use std::cell::UnsafeCell;
 
 use algorithms::shared::buffer_bytes;
-use fabric::area::{Lane, SharedArea, Tracker};
+use fabric::area::{SharedArea, Tracker};
 use fabric::board::{JobHeader, RankBoard};
 use fabric::doorbell;
-use sys::sync::{AtomicU32, AtomicUsize, Mutex, Ordering};
+use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use crate::coll::area::purpose::{Purpose, short_limits};
 use crate::coll::primitives::Collective;
@@ -171,21 +171,6 @@ fn make(process: &Process, members: u32) -> u64 {
 }
 
 impl Shared {
-    /// Where this member finds the lines of two.
-    pub(in crate::coll) fn lane(&self) -> Option<Lane> {
-        Lane::new(&self.area, self.me)
-    }
-
-    /// This member.
-    pub(in crate::coll) const fn rank(&self) -> u32 {
-        self.me
-    }
-
-    /// The word that says whether a member sleeps.
-    pub(in crate::coll) fn asleep(&self, member: u32) -> &'static AtomicU32 {
-        &self.boards[member as usize].asleep
-    }
-
     #[inline(always)]
     pub(in crate::coll) fn senders_fence(&self) -> bool {
         self.job.sender_fences.load(Ordering::Relaxed) != 0

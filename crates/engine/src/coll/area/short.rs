@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives of little data, in one round of the area, on a straight line.
+//! Collectives of little data, in one round of the shared area.
 //!
-//! They do what [`super::shared`] does, for data that are contiguous and fit into an buffer, when the members have area
-//! and no other thread is inside MPI; else they answer `None` and have done nothing. Here stands what each member publishes, whom it needs,
-//! and what it does then ([`Step`]). A blocking call publishes its data, waits for the others and does the rest; a nonblocking one keeps what is left
-//! ([`Begun`](crate::task::Begun)) unless the others have come already; a persistent one keeps all of it ([`super::planned`]). Where there is one
-//! member, they are copies.
+//! They take the rounds of [`super::describe`] with contiguous data that fit a slot, when the members have an area; otherwise they
+//! answer `None` and have done nothing. How the call goes through its round is its driver's ([`super::drive`],
+//! [`super::persistent`]). Where there is one member, they are copies.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 mod forms;
@@ -13,17 +11,30 @@ mod forms;
 pub use super::run::Run;
 pub use forms::{at_once, described, here, now};
 
-use crate::coll::area::fold::usable_in_place;
-use crate::coll::area::long::lie_together;
-use crate::coll::area::spec::{Driver, Needs, Publish, Spec, Then, Wakes};
-use crate::coll::area::{Purpose, open};
+use super::Purpose;
+use super::describe::{self, Members, Operands};
+use super::drive::{Driver, open};
+use super::spec::{Plain, Publish, Shelf};
 use crate::coll::select;
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
 
-/// What is left where nothing is combined.
-const NOTHING: Then<&Reduction> = Then::Nothing;
+/// This member and the number of members.
+#[inline(always)]
+const fn members(comm: &Comm) -> Members {
+    Members {
+        me: comm.rank() as u32,
+        size: comm.peers,
+    }
+}
+
+impl Run {
+    #[inline(always)]
+    const fn plain(self) -> Plain {
+        Plain(self.base())
+    }
+}
 
 /// Nobody leaves before everybody entered.
 #[inline(always)]
@@ -31,17 +42,8 @@ fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Giv
     if comm.area.is_single() {
         return Some(Ok(E::Gives::default()));
     }
-    let spec = Spec {
-        purpose: Purpose::Barrier,
-        bytes: 0,
-        published: 0,
-        publish: Publish::Stamp,
-        wakes: Wakes::All,
-        needs: Needs::All,
-        rest: NOTHING,
-    };
     // SAFETY: there are no data.
-    unsafe { driver.take(comm, spec) }
+    unsafe { driver.take(comm, describe::barrier()) }
 }
 
 /// Copies the root's bytes to everyone.
@@ -58,37 +60,17 @@ unsafe fn bcast<'a, E: Driver<'a>>(
     if comm.area.is_single() {
         return Some(Ok(E::Gives::default()));
     }
-    let (base, bytes) = (data.base(), data.bytes);
-    if bytes == 0 {
+    if data.bytes == 0 {
         return None;
     }
-    let spec = Spec {
-        purpose: Purpose::Bcast,
-        bytes,
-        published: bytes,
-        publish: Publish::Own(base),
-        wakes: Wakes::All,
-        needs: Needs::Nobodys,
-        rest: NOTHING,
-    };
+    let spec = |me| describe::bcast(me, root, data.plain(), data.bytes);
+    // One call for each role, so that the compiler keeps what is constant in each.
     if comm.rank() as u32 == root {
-        // SAFETY: the caller's promise.
-        return unsafe { driver.take(comm, spec) };
+        // SAFETY: this function's own promise.
+        return unsafe { driver.take(comm, spec(root)) };
     }
-    let spec = Spec {
-        publish: Publish::Nothing,
-        wakes: Wakes::Nobody,
-        needs: Needs::One(root),
-        rest: Then::Copy::<&Reduction> {
-            member: root,
-            skip: 0,
-            target: base,
-            bytes,
-        },
-        ..spec
-    };
-    // SAFETY: the caller's promise.
-    unsafe { driver.take(comm, spec) }
+    // SAFETY: this function's own promise.
+    unsafe { driver.take(comm, spec(comm.rank() as u32)) }
 }
 
 /// Combines every rank's elements everywhere, or at the root if there is one. In place: `send` is `receive`.
@@ -106,60 +88,44 @@ unsafe fn reduce<'a, E: Driver<'a>>(
     op: &Reduction,
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
-    let (base, bytes) = (send.base(), send.bytes);
+    let bytes = send.bytes;
     if comm.area.is_single() {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return Some(unsafe { driver.copy_alone(send, receive?.base()) });
     }
     if bytes == 0 {
         return None;
     }
-    let (me, size) = (comm.rank() as u32, comm.peers);
-    let spec = Spec {
-        purpose: match root {
-            Some(_) => Purpose::Reduce,
-            None => Purpose::Allreduce,
-        },
-        bytes,
-        published: bytes,
-        publish: Publish::Own(base),
-        wakes: root.map_or(Wakes::All, Wakes::One),
-        needs: Needs::Nobodys,
-        rest: NOTHING,
+    let members = members(comm);
+    let operands = Operands {
+        send: send.plain(),
+        own: send.base().cast_const(),
+        target: None,
+        shape: (count, bytes),
     };
-    if root.is_some_and(|root| root != me) {
-        // SAFETY: the caller's promise.
+    let Some(root) = root else {
+        let target = receive?.base();
+        if describe::combines_last(bytes, members.size) {
+            // SAFETY: this function's own promise.
+            return unsafe { allreduce_by_last(driver, comm, operands, target, op) };
+        }
+        let spec = describe::allreduce(members, operands, (target, Plain(target)), op, false);
+        // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
-    }
-    let target = receive?.base();
-    if root.is_none() && size > 2 && bytes * size as usize > select::EACH_FOR_ITSELF_BYTES {
-        // SAFETY: the caller's promise.
-        return unsafe { allreduce_by_last(driver, comm, send, target, count, op) };
-    }
-    let lies_well = target != base || usable_in_place(op, me, size);
-    let is_root = root.is_some();
-    let spec = Spec {
-        publish: match is_root && lies_well {
-            true => Publish::Nothing,
-            false => Publish::Own(base),
-        },
-        wakes: if is_root { Wakes::Nobody } else { Wakes::All },
-        needs: Needs::All,
-        rest: Then::Fold {
-            op,
-            last: size - 1,
-            skip: 0,
-            target,
-            shape: (count, bytes),
-            own: lies_well.then_some(base.cast_const()),
-        },
-        ..spec
     };
-    // SAFETY: the caller's promise.
-    unsafe { driver.take(comm, spec) }
+    if root != members.me {
+        // SAFETY: this function's own promise.
+        return unsafe { driver.take(comm, describe::reduce(members, operands, op, root)) };
+    }
+    let operands = Operands {
+        target: Some(receive?.base()),
+        ..operands
+    };
+    // SAFETY: this function's own promise.
+    unsafe { driver.take(comm, describe::reduce(members, operands, op, members.me)) }
 }
 
-/// As [`reduce`] without a root, for operands that whoever comes last combines for all.
+/// As [`reduce`] without a root, for operands that the last member to come combines for all.
 ///
 /// # Safety
 /// As there.
@@ -167,34 +133,20 @@ unsafe fn reduce<'a, E: Driver<'a>>(
 unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Run,
+    operands: Operands<Plain>,
     target: *mut u8,
-    count: usize,
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
-    let bytes = send.bytes;
-    let spec = Spec {
-        purpose: Purpose::Allreduce,
-        bytes,
-        published: bytes,
-        publish: Publish::Counted(send.base()),
-        wakes: Wakes::All,
-        needs: Needs::One(comm.peers),
-        rest: Then::CopyFolded {
-            op,
-            target,
-            shape: (count, bytes),
-        },
-    };
-    // SAFETY: the caller's promise.
+    let spec = describe::allreduce(members(comm), operands, (target, Plain(target)), op, true);
+    // SAFETY: this function's own promise.
     unsafe { driver.take(comm, spec) }
 }
 
 /// Every rank's bytes to the root, or to everyone if there is none, one after the other; `send` is `None` for a rank whose
-/// piece is in place.
+/// block is in place.
 ///
 /// # Safety
-/// `send` is readable, and `receive` writable for a piece of each rank, until the operation is complete; `receive` is not used
+/// `send` is readable, and `receive` writable for a block of each rank, until the operation is complete; `receive` is not used
 /// but at the root ([`Driver::ROOM_IS_EXACT`]: not given).
 #[inline(always)]
 unsafe fn gather<'a, E: Driver<'a>>(
@@ -214,10 +166,10 @@ unsafe fn gather<'a, E: Driver<'a>>(
         return None;
     }
     if comm.area.is_single() {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return unsafe { alone(driver, send, into) };
     }
-    let (base, bytes) = match (send, into) {
+    let (own, bytes) = match (send, into) {
         (Some(own), _) => (own.base(), own.bytes),
         (None, Some(all)) => {
             let bytes = all.bytes / comm.peers as usize;
@@ -228,44 +180,17 @@ unsafe fn gather<'a, E: Driver<'a>>(
     if bytes == 0 {
         return None;
     }
-    let spec = Spec {
-        purpose: match root {
-            Some(_) => Purpose::Gather,
-            None => Purpose::Allgather,
-        },
-        bytes,
-        published: bytes,
-        publish: Publish::Own(base),
-        wakes: root.map_or(Wakes::All, Wakes::One),
-        needs: Needs::Nobodys,
-        rest: NOTHING,
-    };
+    let own = Plain(own);
     let Some(all) = into else {
-        // SAFETY: the caller's promise.
-        return unsafe { driver.take(comm, spec) };
+        // SAFETY: this function's own promise.
+        return unsafe { driver.take(comm, describe::gather(root, own, (None, None), bytes)) };
     };
     if all.bytes != bytes * comm.peers as usize {
         return None;
     }
-    let is_root = root.is_some();
-    let spec = Spec {
-        publish: if is_root {
-            Publish::Nothing
-        } else {
-            spec.publish
-        },
-        wakes: if is_root { Wakes::Nobody } else { Wakes::All },
-        needs: Needs::All,
-        rest: Then::CopyAll::<&Reduction> {
-            skip: 0,
-            target: all.base(),
-            bytes,
-            own: Some(base.cast_const()),
-        },
-        ..spec
-    };
-    // SAFETY: the caller's promise.
-    unsafe { driver.take(comm, spec) }
+    let copied = (Some(all.plain()), Some(own));
+    // SAFETY: this function's own promise.
+    unsafe { driver.take(comm, describe::gather(root, own, copied, bytes)) }
 }
 
 /// What a rank alone gives itself; `None` where it does not get as much as it gives.
@@ -284,14 +209,14 @@ unsafe fn alone<'a, E: Driver<'a>>(
     if from.bytes != into.bytes {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's own promise.
     Some(unsafe { driver.copy_alone(from, into.base()) })
 }
 
-/// Piece `i` of every rank goes to rank `i`, one after the other.
+/// Block `i` of every rank goes to rank `i`, one after the other.
 ///
 /// # Safety
-/// `send` is readable and `receive` writable for a piece of each rank, until the operation is complete; they do not overlap.
+/// `send` is readable and `receive` writable for a block of each rank, until the operation is complete; they do not overlap.
 #[inline(always)]
 unsafe fn alltoall<'a, E: Driver<'a>>(
     driver: E,
@@ -304,7 +229,7 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
         return None;
     }
     if comm.area.is_single() {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return Some(unsafe { driver.copy_alone(send, receive.base()) });
     }
     if all == 0 {
@@ -314,29 +239,25 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
         2 => all / 2,
         size => all / size,
     };
-    let skip = bytes * comm.rank() as usize;
-    let spec = Spec {
-        purpose: Purpose::Alltoall,
-        bytes,
-        published: all,
-        publish: Publish::Own(send.base()),
-        wakes: Wakes::All,
-        needs: Needs::All,
-        rest: Then::CopyAll::<&Reduction> {
-            skip,
-            target: receive.base(),
-            bytes,
-            own: Some(send.base().wrapping_add(skip).cast_const()),
-        },
+    let shelf = Shelf {
+        stride: bytes,
+        has_own: true,
+        writes_own: true,
     };
-    // SAFETY: the caller's promise.
-    unsafe { driver.take(comm, spec) }
+    let (from, into) = (send.plain(), receive.plain());
+    // SAFETY: this function's own promise.
+    unsafe {
+        driver.take(
+            comm,
+            describe::alltoall(members(comm), from, into, shelf, bytes),
+        )
+    }
 }
 
-/// The root's pieces to every rank, one after the other; `receive` is `None` for a root whose piece stays where it is.
+/// The root's blocks to every rank, one after the other; `receive` is `None` for a root whose block stays where it is.
 ///
 /// # Safety
-/// `send` is readable for a piece of each rank, and not used but at the root; `receive` is writable; until the operation is
+/// `send` is readable for a block of each rank, and not used but at the root; `receive` is writable; until the operation is
 /// complete.
 #[inline(always)]
 unsafe fn scatter<'a, E: Driver<'a>>(
@@ -346,66 +267,35 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     receive: Option<Run>,
     root: u32,
 ) -> Option<Result<E::Gives>> {
-    let me = comm.rank() as u32;
-    let from = send.filter(|_| me == root);
-    if me == root && from.is_none() {
+    let members = members(comm);
+    let from = send.filter(|_| members.me == root);
+    if members.me == root && from.is_none() {
         return None;
     }
     if comm.area.is_single() {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return unsafe { alone(driver, from, receive) };
     }
     let size = comm.peers as usize;
-    let (bytes, all) = match (from, receive) {
-        (Some(all), Some(own)) if own.bytes * size == all.bytes => (own.bytes, all.bytes),
+    let bytes = match (from, receive) {
+        (Some(all), Some(own)) if own.bytes * size == all.bytes => own.bytes,
         (Some(_), Some(_)) => return None,
-        (Some(all), None) => (all.bytes / size, all.bytes),
-        (None, Some(own)) => (own.bytes, own.bytes * size),
+        (Some(all), None) => all.bytes / size,
+        (None, Some(own)) => own.bytes,
         (None, None) => return None,
     };
     if bytes == 0 || bytes > select::SHORT_BYTES {
         return None;
     }
-    let together = lie_together(bytes, comm.peers);
-    let own = bytes * me as usize;
-    let spec = Spec {
-        purpose: Purpose::Scatter,
-        bytes,
-        published: if together { all } else { bytes },
-        publish: Publish::Nothing,
-        wakes: Wakes::Nobody,
-        needs: Needs::One(root),
-        rest: NOTHING,
-    };
-    if let Some(pieces) = from {
-        let pieces = pieces.base().cast_const();
-        let spec = Spec {
-            publish: match together {
-                true => Publish::Own(pieces),
-                false => Publish::Each(pieces),
-            },
-            wakes: Wakes::All,
-            needs: Needs::Nobodys,
-            rest: receive.map_or(NOTHING, |into| Then::CopyOwn {
-                own: pieces.wrapping_add(own),
-                target: into.base(),
-                bytes,
-            }),
-            ..spec
-        };
-        // SAFETY: the caller's promise.
+    let into = receive.map(Run::plain);
+    let Some(all) = from.map(Run::plain) else {
+        let spec = describe::scatter(members, root, None, (into, None), bytes);
+        // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
-    }
-    let spec = Spec {
-        rest: receive.map_or(NOTHING, |into| Then::Copy {
-            member: if together { root } else { me },
-            skip: if together { own } else { 0 },
-            target: into.base(),
-            bytes,
-        }),
-        ..spec
     };
-    // SAFETY: the caller's promise.
+    let own = Plain(all.0.wrapping_add(bytes * root as usize));
+    let spec = describe::scatter(members, root, Some(all), (into, Some(own)), bytes);
+    // SAFETY: this function's own promise.
     unsafe { driver.take(comm, spec) }
 }
 
@@ -428,59 +318,26 @@ unsafe fn prefix<'a, E: Driver<'a>>(
         if !inclusive {
             return Some(Ok(E::Gives::default()));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return Some(unsafe { driver.copy_alone(send, target) });
     }
     if bytes == 0 {
         return None;
     }
     let (me, shape) = (comm.rank() as u32, (count, bytes));
-    let below = me.checked_sub(1);
-    let spec = Spec {
-        purpose: Purpose::Scan,
-        bytes,
-        published: bytes,
-        publish: Publish::Own(own),
-        wakes: Wakes::Above,
-        needs: Needs::Nobodys,
-        rest: NOTHING,
-    };
     if open(comm, Purpose::ScanChain, bytes).is_some() {
-        let spec = Spec {
-            purpose: Purpose::ScanChain,
-            publish: Publish::Later,
-            wakes: Wakes::Nobody,
-            needs: below.map_or(Needs::Nobodys, Needs::One),
-            rest: Then::PassOn {
-                op,
-                own,
-                target,
-                shape,
-                inclusive,
-            },
-            ..spec
-        };
-        // SAFETY: the caller's promise.
+        let spec = describe::pass_on(me, (own, target), shape, op, inclusive);
+        // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
     }
-    let last = if inclusive { Some(me) } else { below };
-    let spec = match last {
-        None => spec,
-        Some(last) => Spec {
-            needs: Needs::Lower,
-            rest: Then::Fold {
-                op,
-                last,
-                skip: 0,
-                target,
-                shape,
-                own: None,
-            },
-            ..spec
-        },
+    let operands = Operands {
+        send: send.plain(),
+        own,
+        target: Some(target),
+        shape,
     };
-    // SAFETY: the caller's promise.
-    unsafe { driver.take(comm, spec) }
+    // SAFETY: this function's own promise.
+    unsafe { driver.take(comm, describe::prefix(me, operands, op, inclusive)) }
 }
 
 /// Combines vectors of a part for each rank, all equally long; each rank gets its part. `receive` may lie in `send`.
@@ -499,28 +356,15 @@ unsafe fn reduce_scatter<'a, E: Driver<'a>>(
 ) -> Option<Result<E::Gives>> {
     let (bytes, part) = (send.bytes, receive.bytes);
     if comm.area.is_single() {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's own promise.
         return unsafe { alone(driver, Some(send), Some(receive)) };
     }
     if bytes == 0 || part * comm.peers as usize != bytes {
         return None;
     }
-    let spec = Spec {
-        purpose: Purpose::ReduceScatter,
-        bytes,
-        published: bytes,
-        publish: Publish::Own(send.base()),
-        wakes: Wakes::All,
-        needs: Needs::All,
-        rest: Then::Fold {
-            op,
-            last: comm.peers - 1,
-            skip: part * comm.rank() as usize,
-            target: receive.base(),
-            shape: (count, part),
-            own: None,
-        },
-    };
-    // SAFETY: the caller's promise.
+    let published = (Publish::Own(send.plain()), bytes);
+    let own = (part * comm.rank() as usize, receive.base());
+    let spec = describe::reduce_scatter(comm.peers, published, own, (count, part), op);
+    // SAFETY: this function's own promise.
     unsafe { driver.take(comm, spec) }
 }

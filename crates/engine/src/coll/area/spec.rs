@@ -1,94 +1,118 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a member does in the only round of an operation of little data, said before anything is done: [`super::short`] says it, and how the
-//! call ends ([`Driver`]) decides who does it when.
+//! The description of a round: what a member publishes, whom it wakes, whose data it needs, and what it does then.
+//!
+//! [`super::describe`] writes descriptions. Blocking, nonblocking and persistent calls with little data take one round of
+//! contiguous memory ([`Plain`]; [`super::drive`], [`super::persistent`]). Futures take a sequence of rounds with parts of any
+//! blocks ([`super::long`]).
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
 
-use crate::coll::area::fold::fold;
-use crate::coll::area::short::Run;
-use crate::coll::area::{NextRound, Purpose, Round, open};
-use crate::comm::Comm;
-use crate::errors::Result;
+use super::Purpose;
+use super::fold::fold;
+use super::round::Round;
 use crate::op::Reduction;
 
-/// What a member does in its round. `R` is the reduction, lent or owned.
+/// What a member does in a round. `R` is the reduction, lent or owned.
 #[derive(Clone, Copy)]
-pub(in crate::coll) struct Spec<R> {
-    pub(in crate::coll) purpose: Purpose,
-    /// Bytes that all members agree on, of a vector or a piece: what stamps tell.
-    pub(in crate::coll) bytes: usize,
-    /// Bytes at the place of each member that publishes anything.
-    pub(in crate::coll) published: usize,
-    pub(in crate::coll) publish: Publish,
-    pub(in crate::coll) wakes: Wakes,
-    pub(in crate::coll) needs: Needs,
-    pub(in crate::coll) rest: Then<R>,
+pub(super) struct Spec<D, R> {
+    pub(super) purpose: Purpose,
+    /// Bytes that all members agree on, of a vector or a block: part of the stamp.
+    pub(super) bytes: usize,
+    /// Bytes in the slot of each member that publishes data.
+    pub(super) published: usize,
+    pub(super) publish: Publish<D>,
+    pub(super) wakes: Wakes,
+    pub(super) needs: Needs,
+    pub(super) then: Then<D>,
+    /// The operation, where operands are combined.
+    pub(super) op: Option<R>,
 }
 
-/// What a member publishes before it looks at anybody.
+/// What a member publishes before it looks at another member.
 #[derive(Clone, Copy)]
-pub(in crate::coll) enum Publish {
+pub(super) enum Publish<D> {
     Nothing,
     /// That it has come.
     Stamp,
-    /// Its own data.
-    Own(*const u8),
-    /// The same, and is counted in: the last one does what is nobody's in particular.
-    Counted(*const u8),
-    /// For each other member a piece, at that one's place.
-    Each(*const u8),
-    /// Its data to the member above alone, when it has seen those of the member below.
+    /// Its data.
+    Own(D),
+    /// Its operand; the member that is counted in last combines the operands of all.
+    Counted(D),
+    /// For each other member a block, in that member's slot.
+    Each(D),
+    /// For each member a block, in its own slot.
+    Blocks(D, Shelf),
+    /// Its data for the next higher member alone, when it has those of the next lower one ([`Then::PassOn`]).
     Later,
 }
 
-/// Who needs what a member publishes.
+/// How blocks lie in a slot.
 #[derive(Clone, Copy)]
-pub(in crate::coll) enum Wakes {
+pub(super) struct Shelf {
+    /// Bytes from one block to the next.
+    pub(super) stride: usize,
+    /// Whether the owner's block has a place among them.
+    pub(super) has_own: bool,
+    /// Whether the owner's block is written there.
+    pub(super) writes_own: bool,
+}
+
+impl Shelf {
+    /// Where the block for `member` begins in what `owner` publishes.
+    #[inline(always)]
+    pub(super) const fn start(self, owner: u32, member: u32) -> usize {
+        let before = member - (!self.has_own && member > owner) as u32;
+        before as usize * self.stride
+    }
+}
+
+/// The members that need what a member publishes.
+#[derive(Clone, Copy)]
+pub(super) enum Wakes {
     Nobody,
     One(u32),
     Above,
     All,
 }
 
-/// Whose data an operation needs.
+/// The members whose data a member needs.
 #[derive(Clone, Copy)]
-pub(in crate::coll) enum Needs {
+pub(super) enum Needs {
     Nobodys,
+    /// One member's, or the common data for the number of members.
     One(u32),
     All,
-    /// Those of the ranks below.
     Lower,
 }
 
-/// What is left to do when they are there.
+/// What a member does when these data are there.
 #[derive(Clone, Copy)]
-pub(in crate::coll) enum Then<R> {
+pub(super) enum Then<D> {
     Nothing,
-    /// `bytes` bytes, `skip` bytes into what a member publishes, go to `target`.
+    /// Copies `bytes` bytes, `skip` bytes into what `member` publishes.
     Copy {
         member: u32,
         skip: usize,
-        target: *mut u8,
+        target: D,
         bytes: usize,
     },
-    /// The member's own piece goes to `target`.
+    /// Copies its own block.
     CopyOwn {
-        own: *const u8,
-        target: *mut u8,
+        own: D,
+        target: D,
         bytes: usize,
     },
-    /// A piece of every member, one after the other, go to `target`.
+    /// Copies a block of every member: the own one from `own`, if it is not in place.
     CopyAll {
-        skip: usize,
-        target: *mut u8,
+        shelf: Shelf,
+        target: D,
         bytes: usize,
-        /// The own piece, if it is not to be taken from what is published.
-        own: Option<*const u8>,
+        own: Option<D>,
     },
-    /// The elements of ranks `0..=last` are combined.
+    /// Combines the operands of members `0..=last`, which lie `skip` bytes into what they publish; its own one from `own`, if
+    /// that is given.
     Fold {
-        op: R,
         last: u32,
         skip: usize,
         target: *mut u8,
@@ -96,15 +120,13 @@ pub(in crate::coll) enum Then<R> {
         shape: (usize, usize),
         own: Option<*const u8>,
     },
-    /// What the last one that was counted in has combined ([`Publish::Counted`]) goes to `target`.
+    /// Copies what the last member has combined ([`Publish::Counted`]).
     CopyFolded {
-        op: R,
-        target: *mut u8,
+        target: D,
         shape: (usize, usize),
     },
-    /// The elements of the rank below are combined with the own ones, and published to the one above.
+    /// Combines its operand with that of the next lower member, and publishes the result for the next higher one.
     PassOn {
-        op: R,
         own: *const u8,
         target: *mut u8,
         shape: (usize, usize),
@@ -112,53 +134,70 @@ pub(in crate::coll) enum Then<R> {
     },
 }
 
-/// How a call ends that has something to do.
-pub(in crate::coll) trait Driver<'a>: Copy {
-    /// What it gives; the default where nothing is left.
-    type Gives: Default;
+/// Memory of this member that a round publishes or fills.
+pub(super) trait Data: Copy {
+    /// Whether blocks of it lie one after the other without gaps.
+    const CONTIGUOUS: bool;
 
-    /// Whether a caller gives room for results to a rank that gets some, and to no other. A nonblocking call does: it has stored its
-    /// request since it looked who is the root, and the compiler would look again.
-    const ROOM_IS_EXACT: bool = false;
+    /// The block of a member, where each has `bytes` bytes.
+    fn block(self, member: u32, bytes: usize) -> Self;
 
-    /// What a rank alone gives to itself: `from` goes to `into`.
+    /// Its address, if it is contiguous.
+    fn address(self) -> Option<*const u8>;
+
+    /// Copies it into a slot.
     ///
     /// # Safety
-    /// `from` is readable and `into` writable, for the bytes of `from`, until the operation is complete.
-    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<Self::Gives>;
+    /// It is readable, and `slot` writable, for `bytes` bytes.
+    unsafe fn pack(self, slot: *mut u8, bytes: usize);
 
-    /// Takes the round of an operation; `None` where that is not possible, and nothing has been done.
+    /// Copies it from a slot.
     ///
     /// # Safety
-    /// The step's addresses are readable, its targets writable, until the operation is complete.
-    unsafe fn take<R: Borrow<Reduction>>(
-        self,
-        comm: &'a Comm,
-        spec: Spec<R>,
-    ) -> Option<Result<Self::Gives>>;
+    /// It is writable, and `slot` readable, for `bytes` bytes.
+    unsafe fn unpack(self, slot: *const u8, bytes: usize);
+
+    /// Copies it to other memory of this member.
+    ///
+    /// # Safety
+    /// It is readable, and `target` writable, for `bytes` bytes.
+    unsafe fn copy_to(self, target: Self, bytes: usize);
 }
 
-/// How a call goes on when its own data are published.
-pub(in crate::coll) trait Going<'a>: Copy {
-    /// As [`Driver::Gives`].
-    type Gives: Default;
+/// Contiguous memory.
+#[derive(Clone, Copy)]
+pub(super) struct Plain(pub(super) *mut u8);
 
-    /// As [`Driver::ROOM_IS_EXACT`].
-    const ROOM_IS_EXACT: bool = false;
+impl Data for Plain {
+    const CONTIGUOUS: bool = true;
 
-    /// Whether it is known that this member has left all rounds of the area.
-    const IN_ORDER: bool = false;
+    #[inline(always)]
+    fn block(self, member: u32, bytes: usize) -> Self {
+        Self(self.0.wrapping_add(bytes * member as usize))
+    }
 
-    /// The name of the MPI call, for the hang report, if it may wait before its own data are published.
-    fn call(self) -> Option<&'static str>;
+    #[inline(always)]
+    fn address(self) -> Option<*const u8> {
+        Some(self.0)
+    }
 
-    /// Goes on.
-    fn go<R: Borrow<Reduction>>(
-        self,
-        round: Round<'a>,
-        needs: Needs,
-        rest: Then<R>,
-    ) -> Result<Self::Gives>;
+    #[inline(always)]
+    unsafe fn pack(self, slot: *mut u8, bytes: usize) {
+        // SAFETY: this function's own promise.
+        unsafe { copy(self.0, slot, bytes) };
+    }
+
+    #[inline(always)]
+    unsafe fn unpack(self, slot: *const u8, bytes: usize) {
+        // SAFETY: this function's own promise.
+        unsafe { copy(slot, self.0, bytes) };
+    }
+
+    #[inline(always)]
+    unsafe fn copy_to(self, target: Self, bytes: usize) {
+        // SAFETY: this function's own promise.
+        unsafe { copy(self.0, target.0, bytes) };
+    }
 }
 
 /// Copies bytes that may be a single word.
@@ -166,8 +205,8 @@ pub(in crate::coll) trait Going<'a>: Copy {
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` bytes.
 #[inline(always)]
-pub(in crate::coll) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: this function's own promise.
     unsafe {
         if bytes == size_of::<u64>() {
             let word = source.cast::<u64>().read_unaligned();
@@ -178,201 +217,241 @@ pub(in crate::coll) unsafe fn copy(source: *const u8, target: *mut u8, bytes: us
     }
 }
 
-impl<'a, G: Going<'a>> Driver<'a> for G {
-    type Gives = G::Gives;
-
-    const ROOM_IS_EXACT: bool = G::ROOM_IS_EXACT;
-
+impl<const LOCKED: bool> Round<'_, LOCKED> {
+    /// Publishes what a description says.
+    ///
+    /// # Safety
+    /// The description's data are readable, and the own slot was entered for `published` bytes.
     #[inline(always)]
-    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<G::Gives> {
-        // SAFETY: the caller's promise.
-        unsafe { copy(from.base(), into, from.bytes()) };
-        Ok(G::Gives::default())
-    }
-
-    #[inline(always)]
-    unsafe fn take<R: Borrow<Reduction>>(
+    pub(super) unsafe fn publish_as<D: Data, R: Borrow<Reduction>>(
         self,
-        comm: &'a Comm,
-        spec: Spec<R>,
-    ) -> Option<Result<G::Gives>> {
-        let Spec {
-            purpose,
-            bytes,
-            published,
-            publish,
-            wakes,
-            needs,
-            rest,
-        } = spec;
-        let shared = open(comm, purpose, bytes)?;
-        let next = NextRound::new(self, comm, shared, purpose, bytes, published);
-        let drawn = match publish {
-            Publish::Later => next.draw_to_pass(self.call())?,
-            Publish::Nothing => next.draw(self.call(), false)?,
-            _ => next.draw(self.call(), true)?,
-        };
-        if let Err(error) = drawn {
-            return Some(Err(error));
-        }
-        let round = next.round;
-        // SAFETY: the caller's promise; the round was drawn for as many bytes.
+        publish: Publish<D>,
+        bytes: usize,
+        (then, op): (&Then<D>, Option<&R>),
+    ) {
+        // SAFETY: this function's own promise; no member reads the own slot before its stamp is published.
         unsafe {
             match publish {
                 Publish::Nothing | Publish::Later => {}
-                Publish::Stamp => round.publish(),
-                Publish::Own(data) => round.publish_data(data, published),
-                Publish::Each(pieces) => round.publish_each(pieces, published),
-                Publish::Counted(data) => {
-                    round.publish_data(data, published);
-                    round.fold_if_last(&rest);
+                Publish::Stamp => self.publish(),
+                Publish::Own(data) => {
+                    data.pack(self.slot(self.me), bytes);
+                    self.publish();
                 }
+                Publish::Counted(data) => self.publish_counted(data, bytes, (then, op)),
+                Publish::Each(data) => self.publish_each(data, bytes),
+                Publish::Blocks(data, shelf) => self.publish_blocks(data, shelf),
             }
         }
-        match wakes {
-            Wakes::Nobody => {}
-            Wakes::One(member) => round.wake(member),
-            Wakes::Above => round.wake_above(),
-            Wakes::All => round.wake_all(),
-        }
-        Some(self.go(round, needs, rest))
     }
-}
 
-impl<R> Spec<R> {
-    /// The same with another reduction.
-    pub(in crate::coll) fn map<S>(self, change: impl FnOnce(R) -> S) -> Spec<S> {
-        let Self {
-            purpose,
-            bytes,
-            published,
-            publish,
-            wakes,
-            needs,
-            rest,
-        } = self;
-        Spec {
-            purpose,
-            bytes,
-            published,
-            publish,
-            wakes,
-            needs,
-            rest: rest.map(change),
-        }
-    }
-}
-
-impl<R> Then<R> {
-    /// The same with another reduction.
-    pub(in crate::coll) fn map<S>(self, change: impl FnOnce(R) -> S) -> Then<S> {
-        match self {
-            Self::Nothing => Then::Nothing,
-            Self::Copy {
-                member,
-                skip,
-                target,
-                bytes,
-            } => Then::Copy {
-                member,
-                skip,
-                target,
-                bytes,
-            },
-            Self::CopyOwn { own, target, bytes } => Then::CopyOwn { own, target, bytes },
-            Self::CopyAll {
-                skip,
-                target,
-                bytes,
-                own,
-            } => Then::CopyAll {
-                skip,
-                target,
-                bytes,
-                own,
-            },
-            Self::Fold {
-                op,
-                last,
-                skip,
-                target,
-                shape,
-                own,
-            } => Then::Fold {
-                op: change(op),
-                last,
-                skip,
-                target,
-                shape,
-                own,
-            },
-            Self::CopyFolded { op, target, shape } => Then::CopyFolded {
-                op: change(op),
-                target,
-                shape,
-            },
-            Self::PassOn {
-                op,
-                own,
-                target,
-                shape,
-                inclusive,
-            } => Then::PassOn {
-                op: change(op),
-                own,
-                target,
-                shape,
-                inclusive,
-            },
-        }
-    }
-}
-
-impl Round<'_> {
-    /// Counts this member in, which has published its operand; the last one combines those of all for all.
+    /// Publishes an operand and counts this member in; the last member combines the operands of all.
+    ///
+    /// # Safety
+    /// As for [`Self::publish_as`].
     #[inline(never)]
-    fn fold_if_last<R: Borrow<Reduction>>(self, rest: &Then<R>) {
-        let Then::CopyFolded { op, shape, .. } = rest else {
+    unsafe fn publish_counted<D: Data, R: Borrow<Reduction>>(
+        self,
+        data: D,
+        bytes: usize,
+        (then, op): (&Then<D>, Option<&R>),
+    ) {
+        let (Then::CopyFolded { shape, .. }, Some(op)) = (then, op) else {
             return;
         };
-        if self.is_last() {
-            let operand = |rank| self.place(rank).cast_const();
-            // SAFETY: all have published theirs, and nobody else writes what is nobody's in particular; places are aligned for every type.
-            unsafe {
-                fold(
-                    op.borrow(),
-                    self.size - 1,
-                    operand,
-                    self.place(self.size),
-                    *shape,
-                )
-            };
-            self.publish_common();
+        // SAFETY: this function's own promise; all members have published their operands when the last one is counted in, and it
+        // alone writes the common slot. Slots are aligned for every type.
+        unsafe {
+            // No other member looks at the operand of the last one.
+            let own = data.address().filter(|_| self.comes_last());
+            if own.is_none() {
+                data.pack(self.slot(self.me), bytes);
+            }
+            self.publish();
+            if self.is_last() {
+                let operand = |rank| match own.filter(|_| rank == self.me) {
+                    Some(own) => own,
+                    None => self.slot(rank).cast_const(),
+                };
+                let common = self.slot(self.size);
+                fold(op.borrow(), self.size - 1, operand, common, *shape);
+                self.publish_common();
+            }
         }
     }
 
-    /// Shows each other member `bytes` bytes from `source` on, at its own place, for which there is room.
+    /// Publishes for each other member a block in that member's slot.
     ///
     /// # Safety
-    /// `source` is readable for as many bytes of each member.
+    /// As for [`Self::publish_as`]; no other member publishes data in this round.
     #[inline(never)]
-    unsafe fn publish_each(self, source: *const u8, bytes: usize) {
+    unsafe fn publish_each<D: Data>(self, data: D, bytes: usize) {
         for member in (0..self.size).filter(|&member| member != self.me) {
-            let from = source.wrapping_add(bytes * member as usize);
-            // SAFETY: places hold `bytes` bytes (Driver::take), and nobody else publishes anything in this round.
-            unsafe { copy(from, self.place(member), bytes) };
+            // SAFETY: this function's own promise.
+            unsafe { data.block(member, bytes).pack(self.slot(member), bytes) };
         }
         self.publish();
     }
 
-    /// Shows `bytes` bytes at `source`, for which there is a place.
+    /// Publishes for each member a block in the own slot.
     ///
     /// # Safety
-    /// `source` is readable for `bytes` bytes, which are as many as the round was drawn for.
-    #[inline(always)]
-    unsafe fn publish_data(self, source: *const u8, bytes: usize) {
-        // SAFETY: the own place holds `bytes` bytes (Driver::take), which nobody reads before they are published.
-        unsafe { copy(source, self.place(self.me), bytes) };
+    /// As for [`Self::publish_as`].
+    #[inline(never)]
+    unsafe fn publish_blocks<D: Data>(self, data: D, shelf: Shelf) {
+        let slot = self.slot(self.me);
+        for member in 0..self.size {
+            if shelf.writes_own || member != self.me {
+                let place = slot.wrapping_add(shelf.start(self.me, member));
+                // SAFETY: this function's own promise; places are a stride apart, and blocks are no longer.
+                unsafe { data.block(member, shelf.stride).pack(place, shelf.stride) };
+            }
+        }
         self.publish();
+    }
+
+    /// Wakes the members that need what this one has published.
+    #[inline(always)]
+    pub(super) fn wake_those(self, wakes: Wakes) {
+        match wakes {
+            Wakes::Nobody => {}
+            Wakes::One(member) => self.wake(member),
+            Wakes::Above => self.wake_above(),
+            Wakes::All => self.wake_all(),
+        }
+    }
+
+    /// Copies the own block, if that is to be done.
+    ///
+    /// # Safety
+    /// The description's memory is readable and writable as it says.
+    #[inline(always)]
+    pub(super) unsafe fn copy_own<D: Data>(self, then: &Then<D>) {
+        match *then {
+            // SAFETY: this function's own promise.
+            Then::CopyOwn { own, target, bytes } => unsafe { own.copy_to(target, bytes) },
+            Then::CopyAll {
+                target,
+                bytes,
+                own: Some(own),
+                ..
+                // SAFETY: this function's own promise.
+            } => unsafe { own.copy_to(target.block(self.me, bytes), bytes) },
+            _ => {}
+        }
+    }
+
+    /// Does what is left when all needed data are there, but for the own block ([`Self::copy_own`]).
+    ///
+    /// # Safety
+    /// The needed members have published, and the description's memory is readable and writable as it says.
+    #[inline(always)]
+    pub(super) unsafe fn act<D: Data, R: Borrow<Reduction>>(self, then: &Then<D>, op: Option<&R>) {
+        // SAFETY, of all blocks: this function's own promise. A member's slot holds what the description publishes until this
+        // member leaves the round, and slots are aligned for every type.
+        match (*then, op) {
+            (Then::Nothing | Then::CopyOwn { .. }, _) => {}
+            (
+                Then::Copy {
+                    member,
+                    skip,
+                    target,
+                    bytes,
+                },
+                _,
+            ) => {
+                // SAFETY: as above.
+                unsafe { target.unpack(self.slot(member).wrapping_add(skip), bytes) };
+            }
+            (Then::CopyFolded { target, shape }, _) => {
+                // SAFETY: as above.
+                unsafe { target.unpack(self.slot(self.size), shape.1) };
+            }
+            (
+                Then::CopyAll {
+                    shelf,
+                    target,
+                    bytes,
+                    ..
+                },
+                _,
+            ) => {
+                let take = |owner: u32| {
+                    let slot = self.slot(owner).wrapping_add(shelf.start(owner, self.me));
+                    // SAFETY: as above.
+                    unsafe { target.block(owner, bytes).unpack(slot, bytes) };
+                };
+                // Members start with different slots, so that not all read the same one at a time.
+                (self.me + 1..self.size).for_each(take);
+                (0..self.me).for_each(take);
+            }
+            (
+                Then::Fold {
+                    last,
+                    skip,
+                    target,
+                    shape,
+                    own,
+                },
+                Some(op),
+            ) => {
+                let operand = |rank| match own.filter(|_| rank == self.me) {
+                    Some(own) => own,
+                    None => self.slot(rank).wrapping_add(skip).cast_const(),
+                };
+                // SAFETY: as above.
+                unsafe { fold(op.borrow(), last, operand, target, shape) };
+            }
+            (
+                Then::PassOn {
+                    own,
+                    target,
+                    shape,
+                    inclusive,
+                },
+                Some(op),
+            ) => {
+                // SAFETY: as above; the own slot was entered unless this is the last member.
+                unsafe { self.pass_on(op.borrow(), (own, target), shape, inclusive) };
+            }
+            (Then::Fold { .. } | Then::PassOn { .. }, None) => {}
+        }
+    }
+
+    /// Combines the operand of the next lower member with the own one, and publishes that for the next higher one.
+    ///
+    /// # Safety
+    /// The next lower member has published; the own slot was entered unless this is the last member; `own` is readable and
+    /// `target` writable for the shape.
+    #[inline(always)]
+    unsafe fn pass_on(
+        self,
+        op: &Reduction,
+        (own, target): (*const u8, *mut u8),
+        shape: (usize, usize),
+        inclusive: bool,
+    ) {
+        let bytes = shape.1;
+        let below = self.me.checked_sub(1);
+        let below = below.map(|below| self.slot(below).cast_const());
+        let published = (self.me + 1 < self.size).then(|| self.slot(self.me));
+        // SAFETY: this function's own promise; slots stay as they are until this member leaves the round.
+        unsafe {
+            if let Some(published) = published {
+                match below {
+                    Some(below) => op.apply_into(below, own, published, shape),
+                    None => copy(own, published, bytes),
+                }
+                self.publish();
+                self.wake(self.me + 1);
+            }
+            match (inclusive, below, published) {
+                (true, None, _) => copy(own, target, bytes),
+                (true, Some(_), Some(published)) => copy(published, target, bytes),
+                (true, Some(below), None) => op.apply_into(below, own, target, shape),
+                (false, Some(below), _) => copy(below, target, bytes),
+                (false, None, _) => {}
+            }
+        }
     }
 }

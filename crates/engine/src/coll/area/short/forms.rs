@@ -6,7 +6,7 @@ use super::{
     Comm, Reduction, Result, Run, alltoall, barrier, bcast, gather, prefix, reduce, reduce_scatter,
     scatter,
 };
-use crate::coll::area::pending::{AtOnce, Waiting};
+use crate::coll::area::drive::{AtOnce, Waiting};
 use crate::coll::area::persistent::{Described, Describing};
 use crate::task::Begun;
 

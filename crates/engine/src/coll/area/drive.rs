@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The drivers of one round with contiguous data: a blocking call waits for the other members, a nonblocking one keeps what is
+//! left with its request. Persistent calls are in [`super::persistent`].
+#![expect(unsafe_code, reason = "data are addresses that programs gave")]
+
+use std::borrow::Borrow;
+
+use sys::sync::Ordering;
+
+use super::Purpose;
+use super::round::{NextRound, Round};
+use super::run::Run;
+use super::shared::{Shared, shared_of, unlocked_of};
+use super::spec::{Needs, Plain, Publish, Spec, Then, copy};
+use crate::call::CallName;
+use crate::comm::Comm;
+use crate::errors::{Error, Result};
+use crate::op::Reduction;
+use crate::request::RequestId;
+use crate::task::{self, Begun, Kept, new_request};
+
+/// The description of a round with contiguous data.
+pub(super) type PlainSpec<R> = Spec<Plain, R>;
+
+/// How a call goes through its round.
+pub(super) trait Driver<'a>: Copy {
+    /// Result of the call; the default where nothing is left to do.
+    type Gives: Default;
+
+    /// Whether a caller gives room for results to a rank that gets some, and to no other one.
+    const ROOM_IS_EXACT: bool = false;
+
+    /// Copies what a rank alone gives to itself.
+    ///
+    /// # Safety
+    /// `from` is readable and `into` writable, for the bytes of `from`, until the operation is complete.
+    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<Self::Gives>;
+
+    /// Takes the round of an operation; `None` where that is not possible, and nothing has been done.
+    ///
+    /// # Safety
+    /// The description's addresses are readable, its targets writable, until the operation is complete.
+    unsafe fn take<R: Borrow<Reduction>>(
+        self,
+        comm: &'a Comm,
+        spec: PlainSpec<R>,
+    ) -> Option<Result<Self::Gives>>;
+}
+
+/// How a call goes on when its own data are published.
+pub(super) trait Going<'a>: Copy {
+    /// As [`Driver::Gives`].
+    type Gives: Default;
+
+    /// As [`Driver::ROOM_IS_EXACT`].
+    const ROOM_IS_EXACT: bool = false;
+
+    /// Whether it is known that this member has left all earlier rounds of the area.
+    const IN_ORDER: bool = false;
+
+    /// The name of the MPI call, for the hang report, if it may wait before its own data are published.
+    fn call(self) -> Option<&'static str>;
+
+    /// Goes on.
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(
+        self,
+        left: Left<'a, R, LOCKED>,
+    ) -> Result<Self::Gives>;
+}
+
+/// The area of a communicator, if an operation of so many bytes takes one round in it.
+#[inline(always)]
+pub(super) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<&Shared> {
+    let shared = shared_of(comm)?;
+    (bytes < shared.short[purpose as usize]).then_some(shared)
+}
+
+impl<'a, G: Going<'a>> Driver<'a> for G {
+    type Gives = G::Gives;
+
+    const ROOM_IS_EXACT: bool = G::ROOM_IS_EXACT;
+
+    #[inline(always)]
+    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<G::Gives> {
+        // SAFETY: this function's own promise.
+        unsafe { copy(from.base(), into, from.bytes()) };
+        Ok(G::Gives::default())
+    }
+
+    #[inline(always)]
+    unsafe fn take<R: Borrow<Reduction>>(
+        self,
+        comm: &'a Comm,
+        spec: PlainSpec<R>,
+    ) -> Option<Result<G::Gives>> {
+        match unlocked_of(comm) {
+            // SAFETY: this function's own promise.
+            Some(shared) => unsafe { take_in::<G, R, false>(self, (comm, shared), spec) },
+            // SAFETY: this function's own promise.
+            None => unsafe { take_locked(self, comm, spec) },
+        }
+    }
+}
+
+/// Takes the round at MPI_THREAD_MULTIPLE.
+///
+/// # Safety
+/// As for [`Driver::take`].
+#[cold]
+#[inline(never)]
+unsafe fn take_locked<'a, G: Going<'a>, R: Borrow<Reduction>>(
+    going: G,
+    comm: &'a Comm,
+    spec: PlainSpec<R>,
+) -> Option<Result<G::Gives>> {
+    let shared = shared_of(comm)?;
+    // SAFETY: this function's own promise.
+    unsafe { take_in::<G, R, true>(going, (comm, shared), spec) }
+}
+
+/// Draws the round, publishes the own data, and goes on.
+///
+/// # Safety
+/// As for [`Driver::take`].
+#[inline(always)]
+unsafe fn take_in<'a, G: Going<'a>, R: Borrow<Reduction>, const LOCKED: bool>(
+    going: G,
+    (comm, shared): (&'a Comm, &'a Shared),
+    spec: PlainSpec<R>,
+) -> Option<Result<G::Gives>> {
+    let Spec {
+        purpose,
+        bytes,
+        published,
+        publish,
+        wakes,
+        needs,
+        then,
+        op,
+    } = spec;
+    if bytes >= shared.short[purpose as usize] {
+        return None;
+    }
+    let next = NextRound::<LOCKED>::new(going, comm, shared, purpose, bytes, published);
+    let drawn = match publish {
+        Publish::Later => next.draw_to_pass(going.call())?,
+        Publish::Nothing => next.draw(going.call(), false)?,
+        _ => next.draw(going.call(), true)?,
+    };
+    if let Err(error) = drawn {
+        return Some(Err(error));
+    }
+    let round = next.round;
+    // SAFETY: this function's own promise; the round was drawn for as many bytes.
+    unsafe { round.publish_as(publish, published, (&then, op.as_ref())) };
+    round.wake_those(wakes);
+    let left = Left {
+        round,
+        needs,
+        then,
+        op,
+    };
+    Some(going.go(left))
+}
+
+/// A blocking call, by its name.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting(pub(super) &'static str);
+
+/// A nonblocking call: gives what is left to do, and does nothing where it would have to wait before its own data are published.
+#[derive(Clone, Copy)]
+pub(super) struct AtOnce;
+
+/// As [`AtOnce`], for operations on a communicator on which only one is in progress at a time.
+#[derive(Clone, Copy)]
+pub(super) struct Planned;
+
+impl<'a> Going<'a> for Waiting {
+    type Gives = ();
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        Some(self.0)
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(self, left: Left<'a, R, LOCKED>) -> Result<()> {
+        if left.round.is_simple(left.needs) {
+            return left.finish_simply();
+        }
+        left.wait_and_finish(self.0)
+    }
+}
+
+impl<'a> Going<'a> for AtOnce {
+    type Gives = Begun<'a>;
+
+    const ROOM_IS_EXACT: bool = true;
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(
+        self,
+        left: Left<'a, R, LOCKED>,
+    ) -> Result<Begun<'a>> {
+        if left.round.is_simple(left.needs) {
+            // Usually a constant, so inlining removes the match in the caller.
+            return match left.finish_simply() {
+                Ok(()) => Ok(None),
+                Err(error) => failed(error),
+            };
+        }
+        left.linger()
+    }
+}
+
+impl<'a> Going<'a> for Planned {
+    type Gives = Begun<'a>;
+
+    const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(
+        self,
+        left: Left<'a, R, LOCKED>,
+    ) -> Result<Begun<'a>> {
+        AtOnce.go(left)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn failed<T>(error: Error) -> Result<T> {
+    Err(error)
+}
+
+/// A round of which the own data are published: whose data it needs, and what is to be done then.
+pub(super) struct Left<'a, R, const LOCKED: bool> {
+    round: Round<'a, LOCKED>,
+    needs: Needs,
+    then: Then<Plain>,
+    op: Option<R>,
+}
+
+impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
+    fn is_ready(&self) -> bool {
+        self.round.look(self.needs).is_some()
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        match self.round.look(self.needs) {
+            Some(left) => Self::finish(&self, left),
+            // The data are there (is_ready).
+            None => Ok(()),
+        }
+    }
+}
+
+/// Polls for the others' data before they are waited for elsewhere: a member that comes at the same time has published its data about
+/// as soon as a request could be made.
+const LINGER: u32 = 32;
+
+impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
+    /// Waits for the others' data and does what is left.
+    #[inline(never)]
+    fn wait_and_finish(&self, call: &'static str) -> Result<()> {
+        let left = self.round.wait(call, self.needs)?;
+        self.finish(left)
+    }
+
+    /// Does what is left if the others' data come at once; else that is the result.
+    #[inline(never)]
+    fn linger(self) -> Result<Begun<'a>> {
+        if let Some(left) = (0..LINGER).find_map(|_| self.round.look(self.needs)) {
+            return self.finish(left).map(|()| None);
+        }
+        let kept = Left {
+            round: self.round,
+            needs: self.needs,
+            then: self.then,
+            op: self.op.map(|op| op.borrow().clone()),
+        };
+        Ok(Some(Box::new(Kept(Box::new(kept)))))
+    }
+
+    /// Does what is left when all data are there and tell nothing new ([`Round::is_simple`]).
+    #[inline(always)]
+    fn finish_simply(&self) -> Result<()> {
+        self.act();
+        self.round.end_simply(self.needs)
+    }
+
+    /// The same if they are of members that have left all rounds before `left`.
+    fn finish(&self, left: u64) -> Result<()> {
+        self.act();
+        self.round.end(self.needs, left)
+    }
+
+    #[inline(always)]
+    fn act(&self) {
+        // SAFETY: the needed members have published; the description's memory is valid until the operation is complete
+        // (Driver::take).
+        unsafe {
+            self.round.copy_own(&self.then);
+            self.round.act(&self.then, self.op.as_ref());
+        }
+    }
+}
+
+/// The request of a collective that was complete when it was started.
+#[inline(always)]
+pub fn ended(comm: &Comm, call: CallName) -> RequestId {
+    RequestId::ended(call, comm.handle.load(Ordering::Relaxed))
+}
+
+/// The request of a collective that has been started, of which this is left.
+///
+/// # Errors
+/// When no operation is free.
+#[inline(never)]
+pub fn keep(comm: &Comm, call: CallName, published: Kept<'_>) -> Result<RequestId> {
+    let request = new_request(comm, call)?;
+    // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
+    comm.vci.start_waiting(request, unsafe { published.keep() });
+    Ok(request)
+}
