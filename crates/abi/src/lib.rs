@@ -48,6 +48,7 @@ mod split_type;
 mod status;
 mod sync;
 mod topo;
+mod topo_graph;
 mod type_create;
 mod type_query;
 
