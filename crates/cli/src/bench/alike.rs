@@ -152,8 +152,8 @@ pub(super) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
 mod tests {
     use super::*;
 
-    const NEAR: [f64; 2] = [57.0, 60.0];
-    const FAR: [f64; 2] = [240.0, 250.0];
+    const SAME_COMPLEX: [f64; 2] = [57.0, 60.0];
+    const OTHER_COMPLEX: [f64; 2] = [240.0, 250.0];
     const MOVED: [f64; 2] = [58.0, 240.0];
 
     /// Values 1, 2, 3, ... of each library, by what they met.
@@ -182,57 +182,76 @@ mod tests {
     }
 
     #[test]
-    fn values_at_one_distance_count_near_or_far() {
+    fn values_at_one_distance_count_whichever_it_is() {
         let all = Ok(vec![1.0, 2.0]);
         assert_eq!(
-            chosen(&[&[NEAR; 2], &[[60.0, 63.0]; 2]]),
+            chosen(&[&[SAME_COMPLEX; 2], &[[60.0, 63.0]; 2]]),
             [all.clone(), all.clone()]
         );
-        assert_eq!(chosen(&[&[FAR; 2], &[FAR; 2]]), [all.clone(), all]);
+        assert_eq!(
+            chosen(&[&[OTHER_COMPLEX; 2], &[OTHER_COMPLEX; 2]]),
+            [all.clone(), all]
+        );
     }
 
     #[test]
     fn of_values_at_several_distances_those_count_that_all_have() {
         let found = chosen(&[
-            &[FAR, FAR, NEAR, NEAR],
-            &[MOVED, FAR, FAR],
-            &[NEAR, FAR, FAR, NEAR],
+            &[OTHER_COMPLEX, OTHER_COMPLEX, SAME_COMPLEX, SAME_COMPLEX],
+            &[MOVED, OTHER_COMPLEX, OTHER_COMPLEX],
+            &[SAME_COMPLEX, OTHER_COMPLEX, OTHER_COMPLEX, SAME_COMPLEX],
         ]);
         assert_eq!(
             found,
             [Ok(vec![1.0, 2.0]), Ok(vec![2.0, 3.0]), Ok(vec![2.0, 3.0])]
         );
-        let found = chosen(&[&[FAR, FAR, NEAR, NEAR], &[FAR, FAR, MOVED, NEAR, NEAR]]);
+        let found = chosen(&[
+            &[OTHER_COMPLEX, OTHER_COMPLEX, SAME_COMPLEX, SAME_COMPLEX],
+            &[
+                OTHER_COMPLEX,
+                OTHER_COMPLEX,
+                MOVED,
+                SAME_COMPLEX,
+                SAME_COMPLEX,
+            ],
+        ]);
         assert_eq!(found, [Ok(vec![3.0, 4.0]), Ok(vec![4.0, 5.0])]);
     }
 
     #[test]
     fn a_library_that_met_another_distance_is_apart() {
-        let near = Ok(vec![1.0, 2.0]);
-        let found = chosen(&[&[NEAR; 2], &[FAR; 2], &[NEAR; 2]]);
-        assert_eq!(found, [near.clone(), Err("apart"), near.clone()]);
-        let found = chosen(&[&[NEAR; 2], &[NEAR, FAR, MOVED], &[NEAR; 2]]);
-        assert_eq!(found, [near.clone(), Err("apart"), near]);
+        let same = Ok(vec![1.0, 2.0]);
+        let found = chosen(&[&[SAME_COMPLEX; 2], &[OTHER_COMPLEX; 2], &[SAME_COMPLEX; 2]]);
+        assert_eq!(found, [same.clone(), Err("apart"), same.clone()]);
+        let found = chosen(&[
+            &[SAME_COMPLEX; 2],
+            &[SAME_COMPLEX, OTHER_COMPLEX, MOVED],
+            &[SAME_COMPLEX; 2],
+        ]);
+        assert_eq!(found, [same.clone(), Err("apart"), same]);
     }
 
     #[test]
     fn one_lucky_look_does_not_cut_off_the_others() {
         let found = chosen(&[
             &[[48.0, 57.0], [57.0, 62.0], [57.0, 63.0]],
-            &[NEAR, NEAR, [60.0, 66.0]],
+            &[SAME_COMPLEX, SAME_COMPLEX, [60.0, 66.0]],
         ]);
         assert_eq!(found, [Ok(vec![2.0, 3.0]), Ok(vec![1.0, 2.0, 3.0])]);
     }
 
     #[test]
     fn a_library_without_values_is_no_obstacle() {
-        assert_eq!(chosen(&[&[NEAR; 2], &[]]), [Ok(vec![1.0, 2.0]), Ok(vec![])]);
+        assert_eq!(
+            chosen(&[&[SAME_COMPLEX; 2], &[]]),
+            [Ok(vec![1.0, 2.0]), Ok(vec![])]
+        );
         assert_eq!(chosen(&[&[], &[]]), [Ok(vec![]), Ok(vec![])]);
     }
 
     #[test]
     fn where_distance_does_not_matter_all_values_count() {
-        let mut all = libraries(&[&[NEAR; 2], &[FAR]]);
+        let mut all = libraries(&[&[SAME_COMPLEX; 2], &[OTHER_COMPLEX]]);
         all.iter_mut()
             .flatten()
             .for_each(|sample| sample.met.clear());
@@ -244,20 +263,24 @@ mod tests {
     #[test]
     fn those_are_repeated_that_are_not_where_others_usually_are() {
         let lacking = |met: &[&[[f64; 2]]], usual| lacking(&libraries(met), 2, Some(usual), false);
-        let one_near: [&[[f64; 2]]; 3] = [&[FAR; 2], &[NEAR; 2], &[FAR; 2]];
-        assert_eq!(lacking(&one_near, 57.0), [0, 2]);
-        assert_eq!(lacking(&one_near, 245.0), [1]);
-        assert_eq!(lacking(&one_near, 120.0), [1]);
-        assert_eq!(lacking(&[&[NEAR; 2], &[NEAR, MOVED]], 57.0), [1]);
-        assert!(lacking(&[&[FAR; 2], &[FAR; 2]], 57.0).is_empty());
+        let one_same: [&[[f64; 2]]; 3] =
+            [&[OTHER_COMPLEX; 2], &[SAME_COMPLEX; 2], &[OTHER_COMPLEX; 2]];
+        assert_eq!(lacking(&one_same, 57.0), [0, 2]);
+        assert_eq!(lacking(&one_same, 245.0), [1]);
+        assert_eq!(lacking(&one_same, 120.0), [1]);
+        assert_eq!(
+            lacking(&[&[SAME_COMPLEX; 2], &[SAME_COMPLEX, MOVED]], 57.0),
+            [1]
+        );
+        assert!(lacking(&[&[OTHER_COMPLEX; 2], &[OTHER_COMPLEX; 2]], 57.0).is_empty());
     }
 
     #[test]
     fn a_second_chance_is_for_all_that_met_what_is_not_usual() {
         let lacking = |met: &[&[[f64; 2]]]| lacking(&libraries(met), 2, Some(57.0), true);
-        assert_eq!(lacking(&[&[FAR; 2], &[FAR; 2]]), [0, 1]);
-        assert_eq!(lacking(&[&[FAR; 2], &[NEAR; 2]]), [0]);
-        assert!(lacking(&[&[NEAR; 2], &[NEAR; 2]]).is_empty());
+        assert_eq!(lacking(&[&[OTHER_COMPLEX; 2], &[OTHER_COMPLEX; 2]]), [0, 1]);
+        assert_eq!(lacking(&[&[OTHER_COMPLEX; 2], &[SAME_COMPLEX; 2]]), [0]);
+        assert!(lacking(&[&[SAME_COMPLEX; 2], &[SAME_COMPLEX; 2]]).is_empty());
     }
 
     #[test]

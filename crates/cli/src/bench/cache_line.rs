@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The yardstick: how long one cache line takes from core to core, without any MPI.
 //!
-//! Two threads, each bound to a core, write a number into their own line and wait for the other's. On a virtual machine the
-//! cores may be moved between near and far places while one measures; then this time moves, and every library's with it.
+//! Two threads, each bound to a core, write a number into their own line and wait for the other's. A virtual machine may move
+//! its cores while a job runs; then this core distance changes, and the times of all libraries with it.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -22,14 +22,17 @@ const END: u64 = u64::MAX;
 /// Two cache lines apart, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct PaddedNumber(AtomicU64);
 
 /// The median time of half a round trip in nanoseconds; nothing when this process may use one core only.
 pub(super) fn measure() -> Option<f64> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
     let (first, second) = (cores.next()?, cores.next()?);
-    let shared = Arc::new((Barrier::new(2), [Line::default(), Line::default()]));
+    let shared = Arc::new((
+        Barrier::new(2),
+        [PaddedNumber::default(), PaddedNumber::default()],
+    ));
     let ready = |core| {
         let shared = Arc::clone(&shared);
         move || {
@@ -95,7 +98,7 @@ fn bind(core: usize) -> Option<()> {
     sched_setaffinity(None, &set).ok()
 }
 
-fn wait_for(line: &Line, number: u64) {
+fn wait_for(line: &PaddedNumber, number: u64) {
     // PAIRS: cache_line.number
     while line.0.load(Ordering::Acquire) != number {
         std::hint::spin_loop();
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_time_wherever_there_are_two_cores() {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = sys::cores::usable_cores();
         assert_eq!(measure().is_some_and(|time| time > 1.0), cores > 1);
     }
 }

@@ -15,7 +15,7 @@ use super::target::Target;
 /// A line of rank 0.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Line {
+pub(crate) enum RankReport {
     /// Who is measured.
     Start { version: String },
     /// Values of a point.
@@ -31,7 +31,7 @@ pub(crate) enum Line {
 
 /// What a job gave.
 pub(crate) struct Outcome {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<RankReport>,
     /// From before the launcher was started until it had ended.
     pub(crate) time: Duration,
     /// Why it ended before its end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be measured: one row each. Options, ranks, tables and plots read it from here.
 
-/// Which end of the scale is the good one; decides who the best of several is.
+/// Which end of the scale is the good one; decides which of several libraries is the best.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Better {
     /// Times and memory.
@@ -27,16 +27,16 @@ pub(crate) enum Axis {
     Sizes,
     /// The numbers of ranks of the row.
     Ranks,
-    /// The numbers of ranks of the row, and the sizes of pieces from the options.
-    Pieces,
+    /// The numbers of ranks of the row, and the sizes of blocks from the options.
+    Blocks,
 }
 
-/// Who takes the time.
+/// The process that takes the time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Clock {
     /// The ranks.
     Rank,
-    /// Whoever started the job: the whole job is measured.
+    /// The command that starts the job: the whole job is measured.
     Job,
 }
 
@@ -93,7 +93,7 @@ const fn collective(name: &'static str, title: &'static str, text: &'static str)
         text,
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        axis: Axis::Pieces,
+        axis: Axis::Blocks,
         ranks: &[2, 8, 16],
         clock: Clock::Rank,
         on_request: false,
@@ -141,7 +141,7 @@ measurements! {
         "8 bytes between neighbours of a ring, all pairs at once, then the other pairs; half a round trip";
     "ring-tests", "Ring of pairs, by MPI_Test", Nanoseconds, Lower, Ranks, [8, 16], Rank,
         "the same, where each receive is started and then tested until it is complete";
-    "exchange", "Exchange with both neighbours of a ring", Nanoseconds, Lower, Pieces, [2, 8, 16], Rank,
+    "exchange", "Exchange with both neighbours of a ring", Nanoseconds, Lower, Blocks, [2, 8, 16], Rank,
         "two MPI_Irecv, two MPI_Isend and MPI_Waitall, on all ranks at once; bytes of each of the four messages";
     "barrier", "Barrier", Nanoseconds, Lower, Ranks, [2, 8, 16], Rank,
         "time of a barrier";
@@ -211,9 +211,9 @@ impl Measurement {
             _ if self.job() == "pack-1" || self.name == "vector" => "pack",
             _ if self.unit == Unit::Percent => "overlap",
             _ if self.name == "exchange" => self.name,
-            (Axis::Pieces, false) => "collectives",
-            (Axis::Pieces, true) if self.name.ends_with("-init") => "persistent",
-            (Axis::Pieces, true) => "nonblocking",
+            (Axis::Blocks, false) => "collectives",
+            (Axis::Blocks, true) if self.name.ends_with("-init") => "persistent",
+            (Axis::Blocks, true) => "nonblocking",
             _ => self.name,
         };
         name == self.name || name == group

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rankpoint bench`: measures an MPI library, alone or in turns with others.
+//! `rankpoint bench`: measures an MPI library, alone or interleaved with others.
 //!
 //! Two programs in one. The *command* ([`run()`]) goes through its plan, round by round, measurement by measurement, library
 //! by library; for each it starts a [`job`] with that library's own launcher. The *ranks* of the job are this program
@@ -20,12 +20,12 @@
 
 mod alike;
 mod cache_line;
+mod comparable;
 pub(crate) mod job;
-mod line;
 mod measurement;
-mod near;
 mod options;
 mod others;
+mod page;
 mod plot;
 mod rank;
 mod raster;

@@ -32,9 +32,9 @@ pub(crate) struct BenchOptions {
     /// Message sizes: 0,8,1K,4M or a range of powers of two such as 0..4M
     #[arg(long, default_value = "0..4M", value_parser = sizes)]
     pub(super) sizes: Sizes,
-    /// Sizes of the pieces of collectives, in multiples of 8 bytes
-    #[arg(long, default_value = "8,1K,64K,1M", value_parser = sizes)]
-    pub(super) pieces: Sizes,
+    /// Sizes of the blocks of collectives (one rank's part of the data), in multiples of 8 bytes
+    #[arg(long, alias = "pieces", default_value = "8,1K,64K,1M", value_parser = sizes)]
+    pub(super) blocks: Sizes,
     /// Ranks of the measurements over ranks instead of the usual ones
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) ranks: Vec<u32>,

@@ -24,7 +24,7 @@ typedef struct {
     int verify;
     /* The file of the line between ranks 0 and 1 and its usual time, or null. */
     const char *line;
-    long near_ns;
+    long distance_limit_ns;
 } options_t;
 
 /* What a batch works on. */
@@ -89,7 +89,7 @@ static void check(const unsigned char *data, size_t size, uint64_t message)
             give_up("wrong data: message %llu of %zu bytes at byte %zu", (unsigned long long)message, size, place);
 }
 
-#include "peer/line.h"
+#include "peer/distance.h"
 
 static void report(const char *name, int size, const double *values, long count)
 {
@@ -148,8 +148,8 @@ static options_t parse(int count, char **words)
             continue; /* initialise() has read it. */
         else if (strcmp(words[i], "line") == 0)
             options.line = value;
-        else if (strcmp(words[i], "near_ns") == 0)
-            options.near_ns = atol(value);
+        else if (strcmp(words[i], "distance_limit_ns") == 0)
+            options.distance_limit_ns = atol(value);
         else if (strcmp(words[i], "sizes") == 0) {
             options.size_count = 0;
             for (char *part = strtok(value, ","); part && options.size_count < SIZES; part = strtok(NULL, ","))
@@ -223,7 +223,7 @@ int main(int count, char **words)
         if (rank == 0)
             printf("{\"version\":\"%s\",\"ranks\":%d}\n", version, ranks);
         if (options.line)
-            line_open(options.line, (double)options.near_ns);
+            line_open(options.line, (double)options.distance_limit_ns);
         if (strstr(options.name, "-memory"))
             resident();
         else if (strcmp(options.name, "pack-1") == 0)

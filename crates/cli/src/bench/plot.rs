@@ -26,8 +26,7 @@ type Line = Vec<(f64, f64)>;
 
 /// Draws the results; the file's name says in which format.
 pub(super) fn draw(results: &Results, file: &Path) -> Result<Vec<u8>, String> {
-    let with_sizes =
-        |row: &&Measurement| row.axis == Axis::Sizes && !results.places(row).is_empty();
+    let with_sizes = |row: &&Measurement| row.axis == Axis::Sizes && !results.keys(row).is_empty();
     let panels: Vec<&Measurement> = MEASUREMENTS.iter().filter(with_sizes).collect();
     if panels.is_empty() {
         return Err("a plot shows measurements by size; none was asked for".to_owned());
@@ -121,9 +120,9 @@ fn draw_panel<Backend: DrawingBackend>(
 
 /// The points of a library. A message of no bytes has no place on a logarithmic axis; it stands half-way below one byte.
 fn line(results: &Results, measurement: &Measurement, library: usize) -> Line {
-    let points = results.places(measurement).into_iter().filter_map(|place| {
-        let value = results.median(place, library)?;
-        Some(((place.size_bytes as f64).max(0.5), value))
+    let points = results.keys(measurement).into_iter().filter_map(|key| {
+        let value = results.median(key, library)?;
+        Some(((key.size_bytes as f64).max(0.5), value))
     });
     points.collect()
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::alike::{self, Chosen};
 use super::measurement::{Better, Measurement, Unit};
-use crate::mpi::ThreadLevel;
+use crate::mpi::InitLevel;
 
 /// Everything that one run of `rankpoint bench` has found.
 #[derive(Clone, Default, Serialize)]
@@ -30,23 +30,23 @@ pub(super) struct Library {
     pub(super) name: String,
     /// What it calls itself; empty until it has run.
     pub(super) version: String,
-    pub(super) threads: ThreadLevel,
+    pub(super) threads: InitLevel,
 }
 
 /// What a point is about; the order is the order of the tables.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub(super) struct Place {
+pub(super) struct PointKey {
     #[serde(serialize_with = "name")]
     pub(super) measurement: &'static Measurement,
     pub(super) ranks: u32,
     pub(super) size_bytes: usize,
 }
 
-/// All values of one library at one place.
+/// All values of one library at one key.
 #[derive(Clone, Serialize)]
 pub(super) struct Point {
     #[serde(flatten)]
-    pub(super) place: Place,
+    pub(super) key: PointKey,
     /// Index of the library.
     pub(super) library: usize,
     pub(super) median: f64,
@@ -62,11 +62,11 @@ pub(super) struct Point {
 
 impl Results {
     /// Adds values to a point.
-    pub(super) fn add(&mut self, place: Place, library: usize, chosen: &Chosen) {
-        let known = |point: &Point| point.place == place && point.library == library;
+    pub(super) fn add(&mut self, key: PointKey, library: usize, chosen: &Chosen) {
+        let known = |point: &Point| point.key == key && point.library == library;
         let index = self.points.iter().position(known).unwrap_or_else(|| {
             self.points.push(Point {
-                place,
+                key,
                 library,
                 median: 0.0,
                 values: Vec::new(),
@@ -84,16 +84,16 @@ impl Results {
     }
 
     /// Marks a point whose values took too long.
-    pub(super) fn limit(&mut self, place: Place, library: usize) {
-        let known = |point: &&mut Point| point.place == place && point.library == library;
+    pub(super) fn limit(&mut self, key: PointKey, library: usize) {
+        let known = |point: &&mut Point| point.key == key && point.library == library;
         if let Some(point) = self.points.iter_mut().find(known) {
             point.limited = true;
         }
     }
 
-    /// Whether a library has fewer values at a place than asked for.
-    pub(super) fn is_limited(&self, place: Place, library: usize) -> bool {
-        let wanted = |point: &&Point| point.place == place && point.library == library;
+    /// Whether a library has fewer values for a key than asked for.
+    pub(super) fn is_limited(&self, key: PointKey, library: usize) -> bool {
+        let wanted = |point: &&Point| point.key == key && point.library == library;
         self.points
             .iter()
             .find(wanted)
@@ -106,36 +106,36 @@ impl Results {
         all.copied().collect()
     }
 
-    /// Whether a library's values at a place were taken while the cores were at another distance than usual.
-    pub(super) fn elsewhere(&self, place: Place, library: usize) -> bool {
+    /// Whether a library's values for a key were taken while the cores were at another distance than usual.
+    pub(super) fn elsewhere(&self, key: PointKey, library: usize) -> bool {
         let usual = alike::usual(&self.distances());
-        let wanted = |point: &&Point| point.place == place && point.library == library;
+        let wanted = |point: &&Point| point.key == key && point.library == library;
         let point = self.points.iter().find(wanted);
         point.is_some_and(|point| alike::differ(&point.core_to_core_ns, usual))
     }
 
-    /// Whether a library's values at a place met another distance than those of the other libraries there.
-    pub(super) fn is_apart(&self, place: Place, library: usize) -> bool {
-        let wanted = |point: &&Point| point.place == place && point.library == library;
+    /// Whether a library's values for a key met another distance than those of the other libraries.
+    pub(super) fn is_apart(&self, key: PointKey, library: usize) -> bool {
+        let wanted = |point: &&Point| point.key == key && point.library == library;
         let point = self.points.iter().find(wanted);
         point.is_some_and(|point| point.met_another_distance)
     }
 
-    /// The places of a measurement, each once, by ranks and sizes.
-    pub(super) fn places(&self, measurement: &Measurement) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    /// The keys of a measurement, each once, by ranks and sizes.
+    pub(super) fn keys(&self, measurement: &Measurement) -> Vec<PointKey> {
+        let mut keys: Vec<PointKey> = Vec::new();
         for point in &self.points {
-            if point.place.measurement.name == measurement.name && !places.contains(&point.place) {
-                places.push(point.place);
+            if point.key.measurement.name == measurement.name && !keys.contains(&point.key) {
+                keys.push(point.key);
             }
         }
-        places.sort_by_key(|place| (place.ranks, place.size_bytes));
-        places
+        keys.sort_by_key(|key| (key.ranks, key.size_bytes));
+        keys
     }
 
-    /// The median at a place.
-    pub(super) fn median(&self, place: Place, library: usize) -> Option<f64> {
-        let wanted = |point: &&Point| point.place == place && point.library == library;
+    /// The median at a key.
+    pub(super) fn median(&self, key: PointKey, library: usize) -> Option<f64> {
+        let wanted = |point: &&Point| point.key == key && point.library == library;
         self.points.iter().find(wanted).map(|point| point.median)
     }
 
@@ -143,19 +143,19 @@ impl Results {
     pub(super) fn has_both_levels(&self) -> bool {
         match &self.libraries[..] {
             [first, second, ..] => {
-                (first.threads, second.threads) == (ThreadLevel::Single, ThreadLevel::Multiple)
+                (first.threads, second.threads) == (InitLevel::Single, InitLevel::Multiple)
             }
             _ => false,
         }
     }
 
     /// The first library's median at MPI_THREAD_MULTIPLE divided by that at MPI_THREAD_SINGLE, where both met the same distance.
-    pub(super) fn ratio_of_levels(&self, place: Place) -> Option<f64> {
-        let is_apart = self.is_apart(place, 0) || self.is_apart(place, 1);
+    pub(super) fn ratio_of_levels(&self, key: PointKey) -> Option<f64> {
+        let is_apart = self.is_apart(key, 0) || self.is_apart(key, 1);
         if is_apart || !self.has_both_levels() {
             return None;
         }
-        Some(self.median(place, 1)? / self.median(place, 0)?)
+        Some(self.median(key, 1)? / self.median(key, 0)?)
     }
 
     /// Whether there is another library at the first one's thread level.
@@ -171,18 +171,16 @@ impl Results {
 
     /// The first library's median divided by that of the best peer; none of what has an end at 100 %, and none where any
     /// library met another distance of the cores than the others: the best one is not known then.
-    pub(super) fn ratio_to_best_peer(&self, place: Place) -> Option<f64> {
-        if (0..self.libraries.len()).any(|library| self.is_apart(place, library)) {
+    pub(super) fn ratio_to_best_peer(&self, key: PointKey) -> Option<f64> {
+        if (0..self.libraries.len()).any(|library| self.is_apart(key, library)) {
             return None;
         }
-        let peers = self
-            .peers()
-            .filter_map(|library| self.median(place, library));
-        let best = match place.measurement.better {
+        let peers = self.peers().filter_map(|library| self.median(key, library));
+        let best = match key.measurement.better {
             Better::Lower => peers.min_by(f64::total_cmp),
             Better::Higher => peers.max_by(f64::total_cmp),
         };
-        Some(self.median(place, 0)? / best?).filter(|_| place.measurement.unit != Unit::Percent)
+        Some(self.median(key, 0)? / best?).filter(|_| key.measurement.unit != Unit::Percent)
     }
 }
 
@@ -239,25 +237,25 @@ mod tests {
         let library = |name: &str| Library {
             name: name.into(),
             version: String::new(),
-            threads: ThreadLevel::Single,
+            threads: InitLevel::Single,
         };
         let mut results = Results {
             libraries: vec![library("a"), library("b"), library("c")],
             ..Results::default()
         };
         for (name, expected) in [("latency", 0.5), ("rate", 0.25)] {
-            let place = Place {
+            let key = PointKey {
                 measurement: Measurement::find(name).unwrap(),
                 ranks: 2,
                 size_bytes: 8,
             };
-            assert_eq!(results.ratio_to_best_peer(place), None);
+            assert_eq!(results.ratio_to_best_peer(key), None);
             for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
-                results.add(place, library, &chosen(value, 57.0, false));
+                results.add(key, library, &chosen(value, 57.0, false));
             }
-            assert_eq!(results.ratio_to_best_peer(place), Some(expected));
-            results.add(place, 2, &chosen(4.0, 160.0, true));
-            assert_eq!(results.ratio_to_best_peer(place), None);
+            assert_eq!(results.ratio_to_best_peer(key), Some(expected));
+            results.add(key, 2, &chosen(4.0, 160.0, true));
+            assert_eq!(results.ratio_to_best_peer(key), None);
         }
     }
 
@@ -269,21 +267,21 @@ mod tests {
             threads,
         };
         let mut results = Results {
-            libraries: vec![library(ThreadLevel::Single), library(ThreadLevel::Multiple)],
+            libraries: vec![library(InitLevel::Single), library(InitLevel::Multiple)],
             ..Results::default()
         };
-        let place = Place {
+        let key = PointKey {
             measurement: Measurement::find("latency").unwrap(),
             ranks: 2,
             size_bytes: 8,
         };
-        assert_eq!(results.ratio_of_levels(place), None);
-        results.add(place, 0, &chosen(60.0, 57.0, false));
-        results.add(place, 1, &chosen(72.0, 57.0, false));
-        assert_eq!(results.ratio_of_levels(place), Some(1.2));
+        assert_eq!(results.ratio_of_levels(key), None);
+        results.add(key, 0, &chosen(60.0, 57.0, false));
+        results.add(key, 1, &chosen(72.0, 57.0, false));
+        assert_eq!(results.ratio_of_levels(key), Some(1.2));
         assert!(!results.has_peers());
-        assert_eq!(results.ratio_to_best_peer(place), None);
-        results.add(place, 1, &chosen(72.0, 160.0, true));
-        assert_eq!(results.ratio_of_levels(place), None);
+        assert_eq!(results.ratio_to_best_peer(key), None);
+        results.add(key, 1, &chosen(72.0, 160.0, true));
+        assert_eq!(results.ratio_of_levels(key), None);
     }
 }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::alike::{Chosen, SAME, Sample};
+use super::comparable::{self, Row, Rows};
 use super::job;
-use super::line::Line;
 use super::measurement::{Clock, Measurement, Unit};
-use super::near::{self, Row, Rows};
 use super::options::BenchOptions;
 use super::others::Ticks;
-use super::results::{Place, Results};
+use super::page::SharedPage;
+use super::results::{PointKey, Results};
 use super::target::Target;
 use super::{alike, cache_line, rank, run};
-use crate::mpi::ThreadLevel;
+use crate::mpi::InitLevel;
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
@@ -27,16 +27,16 @@ const FIRST_LOOKS: u32 = 5;
 const MUCH: f64 = 0.03;
 
 /// What one job of a library measures.
-pub(super) struct Step {
+pub(super) struct JobPlan {
     pub(super) measurement: &'static Measurement,
     pub(super) ranks: u32,
     /// None of a measurement without sizes.
     pub(super) sizes: Vec<usize>,
 }
 
-impl Step {
-    fn place(&self, measurement: &'static Measurement, size_bytes: usize) -> Place {
-        Place {
+impl JobPlan {
+    fn key(&self, measurement: &'static Measurement, size_bytes: usize) -> PointKey {
+        PointKey {
             measurement,
             ranks: self.ranks,
             size_bytes,
@@ -46,26 +46,26 @@ impl Step {
 
 /// One step of one round, which every library does.
 #[derive(Clone, Copy)]
-pub(super) struct Turn<'a> {
+pub(super) struct PlannedRow<'a> {
     pub(super) round: u64,
-    pub(super) step: &'a Step,
+    pub(super) step: &'a JobPlan,
 }
 
 /// One library in a turn.
 struct Job<'a> {
     round: u64,
-    step: &'a Step,
+    step: &'a JobPlan,
     library: usize,
     /// Its sizes that are to be measured.
     sizes: Vec<usize>,
 }
 
 /// Values of a job.
-type Values = near::Values<Place>;
+type Values = comparable::Values<PointKey>;
 
 /// A point that took too long: its values are all that it gets.
 struct Slow {
-    place: Place,
+    key: PointKey,
     library: usize,
     values: Vec<f64>,
 }
@@ -111,13 +111,13 @@ impl<'a> Rounds<'a> {
     }
 
     /// The results of what counts of what was taken.
-    pub(super) fn results(&self, taken: &[Row<Turn<'_>, Place>]) -> Results {
+    pub(super) fn results(&self, taken: &[Row<PlannedRow<'_>, PointKey>]) -> Results {
         let mut results = self.head.clone();
-        for (place, libraries) in pooled(taken) {
+        for (key, libraries) in pooled(taken) {
             let all = alike::choose(&libraries, self.need());
             for (library, chosen) in all.iter().enumerate() {
                 if !chosen.values.is_empty() {
-                    results.add(place, library, chosen);
+                    results.add(key, library, chosen);
                 }
             }
         }
@@ -127,8 +127,8 @@ impl<'a> Rounds<'a> {
                 values,
                 ..Chosen::default()
             };
-            results.add(slow.place, slow.library, &chosen);
-            results.limit(slow.place, slow.library);
+            results.add(slow.key, slow.library, &chosen);
+            results.limit(slow.key, slow.library);
         }
         let others = self.ticks.zip(Ticks::now());
         let others = others.map_or(0.0, |(start, now)| now.others_since(start));
@@ -161,22 +161,22 @@ impl<'a> Rounds<'a> {
     }
 
     /// Sizes of a step that a library still has to measure.
-    fn sizes(&self, step: &Step, library: usize) -> Vec<usize> {
+    fn sizes(&self, step: &JobPlan, library: usize) -> Vec<usize> {
         let wanted = |size: &usize| {
-            !self.is_slow(step, library, |place| {
-                place.size_bytes == *size && place.measurement == step.measurement
+            !self.is_slow(step, library, |key| {
+                key.size_bytes == *size && key.measurement == step.measurement
             })
         };
         step.sizes.iter().copied().filter(wanted).collect()
     }
 
-    fn is_slow(&self, step: &Step, library: usize, this: impl Fn(&Place) -> bool) -> bool {
+    fn is_slow(&self, step: &JobPlan, library: usize, this: impl Fn(&PointKey) -> bool) -> bool {
         let mut own = self.slow.iter().filter(|slow| slow.library == library);
-        own.any(|slow| slow.place.ranks == step.ranks && this(&slow.place))
+        own.any(|slow| slow.key.ranks == step.ranks && this(&slow.key))
     }
 
     /// The words that tell the ranks what to do, with the line between two ranks that have a core each.
-    fn words(&self, job: &Job<'_>, line: Option<(&Line, f64)>) -> Vec<String> {
+    fn words(&self, job: &Job<'_>, line: Option<(&SharedPage, f64)>) -> Vec<String> {
         let options = self.options;
         let mut words = vec![
             job.step.measurement.job().to_owned(),
@@ -190,12 +190,12 @@ impl<'a> Rounds<'a> {
         if !sizes.is_empty() {
             words.push(format!("sizes={}", sizes.join(",")));
         }
-        if self.targets[job.library].threads == ThreadLevel::Multiple {
+        if self.targets[job.library].threads == InitLevel::Multiple {
             words.push(rank::MULTIPLE.to_owned());
         }
         if let Some((line, usual)) = line {
             words.push(format!("line={}", line.path()));
-            words.push(format!("near_ns={:.0}", usual * SAME));
+            words.push(format!("distance_limit_ns={:.0}", usual * SAME));
         }
         words
     }
@@ -221,10 +221,10 @@ impl<'a> Rounds<'a> {
             let times = self.starts(job)?;
             let met = around(before);
             let samples = times.into_iter().map(|time| sample((time, met.clone())));
-            return Ok(vec![(step.place(step.measurement, 0), samples.collect())]);
+            return Ok(vec![(step.key(step.measurement, 0), samples.collect())]);
         }
         let line = if depends && has_line {
-            Some(Line::new()?)
+            Some(SharedPage::new()?)
         } else {
             None
         };
@@ -234,8 +234,10 @@ impl<'a> Rounds<'a> {
         let mut values = Values::new();
         for line in outcome.lines {
             match line {
-                job::Line::Start { version } => self.head.libraries[job.library].version = version,
-                job::Line::Point {
+                job::RankReport::Start { version } => {
+                    self.head.libraries[job.library].version = version
+                }
+                job::RankReport::Point {
                     name,
                     size,
                     values: list,
@@ -246,7 +248,7 @@ impl<'a> Rounds<'a> {
                     if self.options.measurements().contains(&row) {
                         let met = distances.into_iter().chain(std::iter::repeat(met.clone()));
                         let samples = list.into_iter().zip(met).map(sample);
-                        values.push((step.place(row, size), samples.collect()));
+                        values.push((step.key(row, size), samples.collect()));
                     }
                 }
             }
@@ -264,7 +266,7 @@ impl<'a> Rounds<'a> {
     fn starts(&self, job: &Job<'_>) -> Result<Vec<f64>, String> {
         let (target, ranks) = (&self.targets[job.library], job.step.ranks);
         let mut words = vec![rank::EMPTY.to_owned()];
-        if target.threads == ThreadLevel::Multiple {
+        if target.threads == InitLevel::Multiple {
             words.push(rank::MULTIPLE.to_owned());
         }
         let run = || job::run(target, ranks, &words, self.options.limit());
@@ -312,24 +314,24 @@ fn nearer(before: Option<f64>, after: Option<f64>) -> Vec<f64> {
 }
 
 /// All values of each point, of all rounds together.
-fn pooled(taken: &[Row<Turn<'_>, Place>]) -> Vec<(Place, Vec<Vec<Sample>>)> {
-    let mut all: Vec<(Place, Vec<Vec<Sample>>)> = Vec::new();
+fn pooled(taken: &[Row<PlannedRow<'_>, PointKey>]) -> Vec<(PointKey, Vec<Vec<Sample>>)> {
+    let mut all: Vec<(PointKey, Vec<Vec<Sample>>)> = Vec::new();
     for point in taken.iter().flat_map(|row| &row.points) {
-        match all.iter_mut().find(|(place, _)| *place == point.place) {
+        match all.iter_mut().find(|(key, _)| *key == point.key) {
             Some((_, libraries)) => {
                 for (known, more) in libraries.iter_mut().zip(&point.libraries) {
                     known.extend_from_slice(more);
                 }
             }
-            None => all.push((point.place, point.libraries.clone())),
+            None => all.push((point.key, point.libraries.clone())),
         }
     }
     all
 }
 
 impl<'a> Rows for Rounds<'a> {
-    type Row = Turn<'a>;
-    type Place = Place;
+    type Row = PlannedRow<'a>;
+    type Key = PointKey;
 
     fn libraries(&self) -> usize {
         self.targets.len()
@@ -344,7 +346,7 @@ impl<'a> Rows for Rounds<'a> {
         (self.options.repetitions as usize).div_ceil(2)
     }
 
-    fn wanted(&mut self, turn: &Turn<'a>, library: usize, again: bool) -> bool {
+    fn wanted(&mut self, turn: &PlannedRow<'a>, library: usize, again: bool) -> bool {
         let limit = self
             .options
             .minutes
@@ -356,8 +358,8 @@ impl<'a> Rows for Rounds<'a> {
         }
         let step = turn.step;
         let has_more = match step.sizes[..] {
-            [] => !self.is_slow(step, library, |place| {
-                place.measurement.job() == step.measurement.job()
+            [] => !self.is_slow(step, library, |key| {
+                key.measurement.job() == step.measurement.job()
             }),
             _ => !self.sizes(step, library).is_empty(),
         };
@@ -366,14 +368,14 @@ impl<'a> Rows for Rounds<'a> {
 
     fn work(
         &mut self,
-        turn: &Turn<'a>,
+        turn: &PlannedRow<'a>,
         library: usize,
-        places: Option<&[Place]>,
+        keys: Option<&[PointKey]>,
         usual: Option<f64>,
     ) -> Values {
         let mut sizes = self.sizes(turn.step, library);
-        if let Some(places) = places {
-            sizes.retain(|size| places.iter().any(|place| place.size_bytes == *size));
+        if let Some(keys) = keys {
+            sizes.retain(|size| keys.iter().any(|key| key.size_bytes == *size));
         }
         let job = Job {
             round: turn.round,
@@ -391,12 +393,12 @@ impl<'a> Rows for Rounds<'a> {
             self.fail(&job, text);
             Values::new()
         });
-        let (slow, values): (Values, Values) = values.into_iter().partition(|(place, list)| {
-            place.measurement.unit != Unit::Bytes && (list.len() as u64) < self.options.repetitions
+        let (slow, values): (Values, Values) = values.into_iter().partition(|(key, list)| {
+            key.measurement.unit != Unit::Bytes && (list.len() as u64) < self.options.repetitions
         });
         self.slow
-            .extend(slow.into_iter().map(|(place, samples)| Slow {
-                place,
+            .extend(slow.into_iter().map(|(key, samples)| Slow {
+                key,
                 library,
                 values: samples.iter().map(|sample| sample.value).collect(),
             }));
@@ -406,7 +408,7 @@ impl<'a> Rows for Rounds<'a> {
         self.bar.inc(1);
         if self.bar.is_hidden() && !self.options.quiet {
             let (round, seconds) = (job.round, start.elapsed().as_secs_f64());
-            let again = if places.is_some() { " again" } else { "" };
+            let again = if keys.is_some() { " again" } else { "" };
             run::tell(&format!(
                 "{}/{length}, round {round}: {what}{again}: {seconds:.1} s",
                 self.done
@@ -415,7 +417,7 @@ impl<'a> Rows for Rounds<'a> {
         values
     }
 
-    fn keep(&mut self, taken: &[Row<Turn<'a>, Place>]) -> Result<(), String> {
+    fn keep(&mut self, taken: &[Row<PlannedRow<'a>, PointKey>]) -> Result<(), String> {
         if self.options.json.is_none() && self.options.markdown.is_none() {
             return Ok(());
         }
@@ -442,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_that_idled_around_a_job_were_as_near_as_they_came() {
+    fn the_shorter_distance_around_a_job_counts() {
         assert_eq!(nearer(Some(58.0), Some(280.0)), [58.0]);
         assert_eq!(nearer(Some(280.0), Some(60.0)), [60.0]);
         assert!(nearer(None, None).is_empty());

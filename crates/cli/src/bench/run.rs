@@ -7,10 +7,10 @@ use std::path::Path;
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::options::BenchOptions;
 use super::results::{Library, Results};
-use super::round::{Rounds, Step, Turn};
+use super::round::{JobPlan, PlannedRow, Rounds};
 use super::table::{self, Form};
 use super::target::{self, Target};
-use super::{near, plot};
+use super::{comparable, plot};
 use crate::settings;
 
 /// Most sizes of one job.
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     let head = Results {
         command: options.shown_as.clone().unwrap_or_else(command_line),
         processor: processor(),
-        cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        cores: sys::cores::usable_cores() as usize,
         libraries: targets
             .iter()
             .map(|target| Library {
@@ -61,11 +61,11 @@ fn command_line() -> String {
     words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
 }
 
-fn steps(options: &BenchOptions) -> Vec<Step> {
+fn steps(options: &BenchOptions) -> Vec<JobPlan> {
     let mut steps = Vec::new();
     for measurement in options.measurements() {
         // One job may give several rows.
-        let known = |step: &Step| step.measurement.job() == measurement.job();
+        let known = |step: &JobPlan| step.measurement.job() == measurement.job();
         if measurement.job() != measurement.name && steps.iter().any(known) {
             continue;
         }
@@ -78,7 +78,7 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
             measurement.ranks
         };
         for &ranks in ranks {
-            let few = |sizes| Step {
+            let few = |sizes| JobPlan {
                 measurement,
                 ranks,
                 sizes,
@@ -94,7 +94,7 @@ fn steps(options: &BenchOptions) -> Vec<Step> {
 fn sizes(options: &BenchOptions, measurement: &Measurement) -> Vec<Vec<usize>> {
     let sizes = match measurement.axis {
         Axis::Sizes => &options.sizes.0,
-        Axis::Pieces => &options.pieces.0,
+        Axis::Blocks => &options.blocks.0,
         Axis::Ranks => return vec![Vec::new()],
     };
     let taken = |&size: &usize| measurement.takes_size(size);
@@ -109,14 +109,14 @@ fn sizes(options: &BenchOptions, measurement: &Measurement) -> Vec<Vec<usize>> {
 fn measure_all(
     options: &BenchOptions,
     targets: &[Target],
-    steps: &[Step],
+    steps: &[JobPlan],
     head: Results,
 ) -> Result<(Results, Result<(), String>), String> {
-    let all =
-        (1..=options.rounds).flat_map(|round| steps.iter().map(move |step| Turn { round, step }));
-    let turns: Vec<Turn<'_>> = all.collect();
+    let all = (1..=options.rounds)
+        .flat_map(|round| steps.iter().map(move |step| PlannedRow { round, step }));
+    let turns: Vec<PlannedRow<'_>> = all.collect();
     let mut rounds = Rounds::new(options, targets, head, turns.len());
-    let taken = near::run(turns, &mut rounds)?;
+    let taken = comparable::run(turns, &mut rounds)?;
     let results = rounds.results(&taken);
     Ok((results, rounds.finish()))
 }
@@ -145,7 +145,7 @@ fn write_plots(options: &BenchOptions, results: &Results) -> Result<(), String> 
     files.try_for_each(|file| write(file, &plot::draw(results, file)?))
 }
 
-/// Writes beside the old file and takes its place, so that there is always a whole one.
+/// Writes beside the old file and takes its key, so that there is always a whole one.
 fn write(file: &Path, data: &[u8]) -> Result<(), String> {
     let mut fresh = file.to_path_buf().into_os_string();
     fresh.push(".new");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::alike;
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
-use super::results::{Place, Results};
+use super::results::{PointKey, Results};
 
 /// The mark of values that met cores at another distance than the usual one, as did the others of their row.
 const ELSEWHERE: &str = "~";
@@ -49,7 +49,7 @@ pub(super) fn render(results: &Results, form: Form) -> String {
 }
 
 fn with_axis(results: &Results, axis: Axis) -> Vec<&'static Measurement> {
-    let wanted = |row: &&Measurement| row.axis == axis && !results.places(row).is_empty();
+    let wanted = |row: &&Measurement| row.axis == axis && !results.keys(row).is_empty();
     MEASUREMENTS.iter().filter(wanted).collect()
 }
 
@@ -100,8 +100,8 @@ fn conditions(results: &Results, form: Form) -> String {
 fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table> {
     let mut sizes: Vec<usize> = sized
         .iter()
-        .flat_map(|row| results.places(row))
-        .map(|place| place.size_bytes)
+        .flat_map(|row| results.keys(row))
+        .map(|key| key.size_bytes)
         .collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -109,11 +109,11 @@ fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table>
         return Vec::new();
     }
     let cell = |row: &&'static Measurement, size: usize| {
-        let place = results
-            .places(row)
+        let key = results
+            .keys(row)
             .into_iter()
-            .find(|place| place.size_bytes == size);
-        let value = place.and_then(|place| results.median(place, 0));
+            .find(|key| key.size_bytes == size);
+        let value = key.and_then(|key| results.median(key, 0));
         value.map_or(String::new(), |value| row.unit.show(value))
     };
     let mut header = vec!["size".to_owned()];
@@ -133,9 +133,9 @@ fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table>
 
 /// Several libraries: a row for each size, a column for each library.
 fn compared(results: &Results, measurement: &'static Measurement) -> Table {
-    let rows = results.places(measurement).into_iter().map(|place| {
-        let mut cells = vec![show_size(place.size_bytes)];
-        cells.extend(values(results, place));
+    let rows = results.keys(measurement).into_iter().map(|key| {
+        let mut cells = vec![show_size(key.size_bytes)];
+        cells.extend(values(results, key));
         cells
     });
     Table {
@@ -149,14 +149,14 @@ fn compared(results: &Results, measurement: &'static Measurement) -> Table {
 /// Collectives: a row for each size and number of ranks.
 fn collectives(results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
-    for measurement in with_axis(results, Axis::Pieces) {
-        let rows = results.places(measurement).into_iter().map(|place| {
+    for measurement in with_axis(results, Axis::Blocks) {
+        let rows = results.keys(measurement).into_iter().map(|key| {
             let mut cells = vec![format!(
                 "{}, {} ranks",
-                show_size(place.size_bytes),
-                place.ranks
+                show_size(key.size_bytes),
+                key.ranks
             )];
-            cells.extend(values(results, place));
+            cells.extend(values(results, key));
             cells
         });
         tables.push(Table {
@@ -171,17 +171,17 @@ fn collectives(results: &Results) -> Vec<Table> {
 
 /// What has no sizes: a row for each measurement and number of ranks.
 fn others(results: &Results) -> Option<Table> {
-    let places: Vec<Place> = with_axis(results, Axis::Ranks)
+    let keys: Vec<PointKey> = with_axis(results, Axis::Ranks)
         .into_iter()
-        .flat_map(|row| results.places(row))
+        .flat_map(|row| results.keys(row))
         .collect();
-    let rows = places.into_iter().map(|place| {
-        let title = place.measurement.title;
-        let mut cells = vec![match place.ranks {
+    let rows = keys.into_iter().map(|key| {
+        let title = key.measurement.title;
+        let mut cells = vec![match key.ranks {
             1 => title.to_owned(),
             ranks => format!("{title}, {ranks} ranks"),
         }];
-        cells.extend(values(results, place));
+        cells.extend(values(results, key));
         cells
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -205,13 +205,13 @@ fn header(results: &Results, first: &str) -> Vec<String> {
     header
 }
 
-fn values(results: &Results, place: Place) -> Vec<String> {
+fn values(results: &Results, key: PointKey) -> Vec<String> {
     let show = |library| {
-        let value = results.median(place, library);
+        let value = results.median(key, library);
         let marks = [
-            (results.is_apart(place, library), APART),
-            (results.elsewhere(place, library), ELSEWHERE),
-            (results.is_limited(place, library), LIMITED),
+            (results.is_apart(key, library), APART),
+            (results.elsewhere(key, library), ELSEWHERE),
+            (results.is_limited(key, library), LIMITED),
         ];
         let marks: String = marks
             .iter()
@@ -219,16 +219,16 @@ fn values(results: &Results, place: Place) -> Vec<String> {
             .map(|mark| mark.1)
             .collect();
         value.map_or("-".to_owned(), |value| {
-            marks + &place.measurement.unit.show(value)
+            marks + &key.measurement.unit.show(value)
         })
     };
     let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
     let show = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2} x"));
     if results.has_both_levels() {
-        cells.push(show(results.ratio_of_levels(place)));
+        cells.push(show(results.ratio_of_levels(key)));
     }
     if results.has_peers() {
-        cells.push(show(results.ratio_to_best_peer(place)));
+        cells.push(show(results.ratio_to_best_peer(key)));
     }
     cells
 }
@@ -303,7 +303,7 @@ mod tests {
     use super::super::alike::Chosen;
     use super::super::results::Library;
     use super::*;
-    use crate::mpi::ThreadLevel;
+    use crate::mpi::InitLevel;
 
     fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
         Chosen {
@@ -317,7 +317,7 @@ mod tests {
         let library = |name: &str| Library {
             name: name.to_owned(),
             version: "1".to_owned(),
-            threads: ThreadLevel::Single,
+            threads: InitLevel::Single,
         };
         let mut results = Results {
             libraries: vec![library("ours"), library("theirs")],
@@ -325,13 +325,13 @@ mod tests {
         };
         for (name, size_bytes) in [("latency", 8), ("latency", 4096), ("barrier", 0)] {
             let measurement = Measurement::find(name).unwrap();
-            let place = Place {
+            let key = PointKey {
                 measurement,
                 ranks: 2,
                 size_bytes,
             };
-            results.add(place, 0, &chosen(100.0, 55.0, false));
-            results.add(place, 1, &chosen(400.0, 60.0, false));
+            results.add(key, 0, &chosen(100.0, 55.0, false));
+            results.add(key, 1, &chosen(400.0, 60.0, false));
         }
         results
     }
@@ -350,13 +350,13 @@ mod tests {
     #[test]
     fn values_that_met_cores_elsewhere_are_marked() {
         let mut results = two_libraries();
-        let place = Place {
+        let key = PointKey {
             measurement: Measurement::find("rate").unwrap(),
             ranks: 2,
             size_bytes: 8,
         };
         for library in 0..2 {
-            results.add(place, library, &chosen(1e6, 280.0, false));
+            results.add(key, library, &chosen(1e6, 280.0, false));
         }
         let text = render(&results, Form::Terminal);
         assert!(text.contains("cache line: 55 ns"), "{text}");
@@ -368,8 +368,8 @@ mod tests {
     #[test]
     fn a_row_whose_libraries_met_different_distances_has_no_ratio() {
         let mut results = two_libraries();
-        let place = results.points[0].place;
-        results.add(place, 1, &chosen(400.0, 160.0, true));
+        let key = results.points[0].key;
+        results.add(key, 1, &chosen(400.0, 160.0, true));
         let text = render(&results, Form::Terminal);
         assert!(text.contains("100 ns  !~400 ns             -"), "{text}");
         assert!(text.contains("\n!: measured while"), "{text}");
@@ -381,8 +381,8 @@ mod tests {
     fn values_that_took_too_long_are_marked() {
         let mut results = two_libraries();
         assert!(!render(&results, Form::Terminal).contains(LIMITED));
-        let place = results.points[0].place;
-        results.limit(place, 1);
+        let key = results.points[0].key;
+        results.limit(key, 1);
         results.remarks.push("theirs: gone".to_owned());
         let text = render(&results, Form::Terminal);
         assert!(text.contains("^400 ns"), "{text}");

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::RANK_COMMAND;
 use super::options::{BenchOptions, ThreadLevels};
-use crate::mpi::ThreadLevel;
+use super::run::tell;
+use crate::mpi::InitLevel;
 use crate::settings;
 
 /// A library to measure.
@@ -19,9 +20,9 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// Launcher with its flags, while there is a core for each rank.
     pub(crate) launcher: Vec<String>,
-    /// Launcher with its flags when ranks outnumber cores; the same if empty.
-    #[serde(default)]
-    pub(crate) crowded_launcher: Vec<String>,
+    /// Launcher with its flags for oversubscribed jobs; the same if empty.
+    #[serde(default, alias = "crowded_launcher")]
+    pub(crate) oversubscribed_launcher: Vec<String>,
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
@@ -33,15 +34,14 @@ pub(crate) struct Target {
     pub(crate) program: Vec<String>,
     /// Thread level that its ranks ask for; the option `--threads` sets it.
     #[serde(skip)]
-    pub(crate) threads: ThreadLevel,
+    pub(crate) threads: InitLevel,
 }
 
 impl Target {
     /// The launcher's command line for so many ranks.
     pub(super) fn launcher(&self, ranks: u32) -> &[String] {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        if ranks as usize > cores && !self.crowded_launcher.is_empty() {
-            &self.crowded_launcher
+        if ranks > sys::cores::usable_cores() && !self.oversubscribed_launcher.is_empty() {
+            &self.oversubscribed_launcher
         } else {
             &self.launcher
         }
@@ -60,6 +60,11 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
             sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let peers: Vec<Target> =
             serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
+        if text.contains("\"crowded_launcher\"") {
+            tell(&format!(
+                "{shown}: notice: the key crowded_launcher is called oversubscribed_launcher now; the old name still works"
+            ));
+        }
         targets.extend(peers);
     }
     if options.overlap {
@@ -93,9 +98,9 @@ fn with_progress(target: Target) -> Vec<Target> {
 /// A library at the thread levels that are measured.
 fn at_levels(mut target: Target, levels: ThreadLevels) -> Vec<Target> {
     let mut multiple = target.clone();
-    multiple.threads = ThreadLevel::Multiple;
+    multiple.threads = InitLevel::Multiple;
     multiple.name.push_str(", MULTIPLE");
-    target.threads = ThreadLevel::Single;
+    target.threads = InitLevel::Single;
     match levels {
         ThreadLevels::Single => vec![target],
         ThreadLevels::Multiple => vec![multiple],
@@ -134,11 +139,11 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         }
         .to_owned(),
         launcher,
-        crowded_launcher: Vec::new(),
+        oversubscribed_launcher: Vec::new(),
         environment: environment.into_iter().collect(),
         progress: progress.into_iter().collect(),
         program: this_as_rank()?,
-        threads: ThreadLevel::Single,
+        threads: InitLevel::Single,
     })
 }
 
@@ -171,13 +176,13 @@ mod tests {
     #[test]
     fn a_library_is_measured_at_the_thread_levels_that_are_asked_for() {
         let text = r#"{"name": "a", "launcher": ["x"]}"#;
-        let names = |levels| -> Vec<(String, ThreadLevel)> {
+        let names = |levels| -> Vec<(String, InitLevel)> {
             let all = at_levels(serde_json::from_str(text).unwrap(), levels);
             let named = |target: Target| (target.name, target.threads);
             all.into_iter().map(named).collect()
         };
-        let single = ("a".to_owned(), ThreadLevel::Single);
-        let multiple = ("a, MULTIPLE".to_owned(), ThreadLevel::Multiple);
+        let single = ("a".to_owned(), InitLevel::Single);
+        let multiple = ("a, MULTIPLE".to_owned(), InitLevel::Multiple);
         assert_eq!(names(ThreadLevels::Single), std::slice::from_ref(&single));
         assert_eq!(
             names(ThreadLevels::Multiple),

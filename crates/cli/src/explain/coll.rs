@@ -3,9 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::num::NonZero;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, number, short};
 use clap::Args;
@@ -22,13 +20,13 @@ pub(crate) struct CollOptions {
     /// Number of ranks
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     ranks: u32,
-    /// Packed bytes of the vector, or of one rank's piece; takes K, M, G
+    /// Packed bytes of the vector, or of one rank's block; takes K, M, G
     #[arg(long, default_value = "0", value_parser = bytes)]
     bytes: usize,
-    /// Number of machines
+    /// Number of nodes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: u32,
-    /// Cores of each machine (default: those of this one)
+    /// Cores of each node (default: those of this one)
     #[arg(long)]
     cores: Option<usize>,
     /// The reduction's operation does not commute
@@ -43,7 +41,7 @@ pub(crate) struct CollOptions {
     /// Operands have holes
     #[arg(long)]
     strided: bool,
-    /// The form with v: pieces differ in length
+    /// The form with v: blocks differ in length
     #[arg(long)]
     varying: bool,
     /// MPI_IN_PLACE
@@ -114,7 +112,7 @@ impl CollOptions {
         let element = self.element_bytes as usize;
         let cores = self
             .cores
-            .unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+            .unwrap_or_else(|| sys::cores::usable_cores() as usize);
         Case {
             // A vector that is no whole number of elements is taken for bytes.
             elements: if case.total.is_multiple_of(element) {
@@ -201,7 +199,7 @@ impl Answer {
             _ => format!(" of {} bytes", short(case.bytes as u64)),
         };
         let mut text = format!(
-            "{name}{of} on {} ranks, {} machine{}{}\n",
+            "{name}{of} on {} ranks, {} node{}{}\n",
             case.ranks,
             case.nodes,
             if case.nodes == 1 { "" } else { "s" },

@@ -16,7 +16,7 @@ use algorithms::{Algorithm, Case, Operation, Table, number, short};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::bench::job::{self, Line};
+use crate::bench::job::{self, RankReport};
 use crate::bench::results::median;
 use crate::bench::target::{self, Target};
 use crate::settings;
@@ -127,7 +127,7 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
 }
 
 fn usual_ranks() -> Vec<u32> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
+    let cores = sys::cores::usable_cores();
     (1..=12)
         .map(|shift| 1 << shift)
         .take_while(|&ranks| ranks <= 2 * cores.max(2))
@@ -135,7 +135,7 @@ fn usual_ranks() -> Vec<u32> {
 }
 
 fn head(ranks: &[u32]) -> String {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = sys::cores::usable_cores() as usize;
     let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
     format!(
         "# Written by `rankpoint tune` on a machine with {cores} cores, from measurements on {} ranks.\n\
@@ -297,7 +297,7 @@ fn run_job(
     let limit = Duration::from_secs(options.time_limit);
     let lines = job::run(&forced, ranks, &words, limit)?.lines;
     let points = lines.into_iter().filter_map(|line| match line {
-        Line::Point { size, values, .. } => {
+        RankReport::Point { size, values, .. } => {
             let bytes = if operation == Operation::Barrier {
                 0
             } else {
@@ -305,7 +305,7 @@ fn run_job(
             };
             Some((bytes, values))
         }
-        Line::Start { .. } => None,
+        RankReport::Start { .. } => None,
     });
     Ok(points.collect())
 }

@@ -235,7 +235,7 @@ typedef struct {
 
 enum { TOGETHER = 5, VALUES = 4096 };
 
-/* Fills `values` with the rates of packing or unpacking `count` types in turns; gives how many there are of each. */
+/* Fills `values` with the rates of packing or unpacking `count` types, one after the other; gives how many there are of each. */
 static long in_turns(const options_t *options, const MPI_Datatype *types, int count, int way, double values[][VALUES])
 {
     work_t work = {.options = options};
@@ -270,7 +270,7 @@ static long in_turns(const options_t *options, const MPI_Datatype *types, int co
     return options->repetitions;
 }
 
-/* Packs and unpacks types that describe the same bytes, in turns, all in the same memory; gives how much longer than the
+/* Packs and unpacks types that describe the same bytes, one after the other, all in the same memory; gives how much longer than the
  * fastest the slowest took to pack, in percent. */
 static double rows(const options_t *options, const row_t *row, int count)
 {

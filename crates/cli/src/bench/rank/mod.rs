@@ -2,12 +2,12 @@
 //! The measured side: one process of a job that `rankpoint bench` has started.
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
-//! the standard ABI. [`repeat`] decides how often something runs, [`mod@line`] how far the cores are from
+//! the standard ABI. [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
 //! [`overlap`], [`pack`] and [`memory`] are what runs.
 
 mod collective;
-mod line;
+mod distance;
 mod many;
 mod memory;
 mod overlap;
@@ -20,9 +20,9 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use super::measurement::Measurement;
-use crate::mpi::{Mpi, ThreadLevel};
+use crate::mpi::{InitLevel, Mpi};
 use crate::settings;
-use line::Line;
+use distance::DistanceProbe;
 use repeat::Effort;
 
 /// What a rank is asked to measure.
@@ -31,10 +31,10 @@ struct RankOptions {
     sizes: Vec<usize>,
     effort: Effort,
     verify: bool,
-    threads: ThreadLevel,
+    threads: InitLevel,
     /// The file of the line between ranks 0 and 1, and nanoseconds that are not far.
     line: Option<String>,
-    near_ns: u64,
+    distance_limit_ns: u64,
 }
 
 /// Name of the job that only initialises and finalises MPI.
@@ -60,7 +60,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         print(&serde_json::json!({ "version": mpi.version(), "ranks": mpi.size }))?;
     }
     if let Some(path) = &options.line {
-        options.effort.line = Line::open(&mpi, path, options.near_ns as f64);
+        options.effort.line = DistanceProbe::open(&mpi, path, options.distance_limit_ns as f64);
     }
     match name.as_str() {
         "latency" => pair::latency(&mpi, &options),
@@ -89,9 +89,9 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
         sizes: vec![8],
         effort: Effort::default(),
         verify: true,
-        threads: ThreadLevel::Single,
+        threads: InitLevel::Single,
         line: None,
-        near_ns: u64::MAX,
+        distance_limit_ns: u64::MAX,
     };
     for pair in pairs {
         let (key, value) = pair
@@ -109,8 +109,8 @@ fn parse(name: &str, pairs: &[String]) -> Result<RankOptions, String> {
             "budget_us" => options.effort.budget = std::time::Duration::from_micros(number()?),
             "limit_us" => options.effort.limit = std::time::Duration::from_micros(number()?),
             "line" => options.line = Some(value.to_owned()),
-            "near_ns" => options.near_ns = number()?,
-            "threads" if value == "multiple" => options.threads = ThreadLevel::Multiple,
+            "distance_limit_ns" => options.distance_limit_ns = number()?,
+            "threads" if value == "multiple" => options.threads = InitLevel::Multiple,
             "threads" => return Err(format!("{pair}: expected threads=multiple")),
             "verify" => options.verify = number()? != 0,
             _ => return Err(format!("nothing is called {key}")),

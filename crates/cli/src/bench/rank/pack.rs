@@ -90,7 +90,7 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// Packs and unpacks types that describe the same bytes, in turns, all in the same memory; gives how fast each was packed.
+/// Packs and unpacks types that describe the same bytes, one after the other, all in the same memory; gives how fast each was packed.
 fn rows(mpi: &Mpi, options: &RankOptions, rows: &[(&str, Shape)]) -> Result<Vec<f64>, String> {
     let types: Vec<_> = rows
         .iter()

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::line::{self, Line};
+use super::distance::{self, DistanceProbe};
 use crate::mpi::Mpi;
 
 /// How much a measurement may do.
@@ -21,7 +21,7 @@ pub(super) struct Effort {
     /// Time of a point, warm-up included.
     pub(super) limit: Duration,
     /// The line between ranks 0 and 1, on these.
-    pub(super) line: Option<&'static Line>,
+    pub(super) line: Option<&'static DistanceProbe>,
 }
 
 impl Default for Effort {
@@ -68,7 +68,7 @@ impl Effort {
         self.run(mpi, first, timed)
     }
 
-    /// As [`Self::measure`] for `count` things on one rank, in turns: one repetition of each after the other, so that all meet
+    /// As [`Self::measure`] for `count` things on one rank, interleaved: one repetition of each after the other, so that all meet
     /// the machine in the same state.
     pub(super) fn measure_in_turns(
         &self,
@@ -124,7 +124,7 @@ impl Effort {
                 match (u64::try_from(order), self.line) {
                     (Ok(0), _) => return Vec::new(),
                     (Ok(iterations), _) => drop(batch(iterations)),
-                    (Err(_), Some(line)) if order == line::LOOK => line.answer(),
+                    (Err(_), Some(line)) if order == distance::PROBE => line.answer(),
                     (Err(_), _) => {}
                 }
             }
@@ -134,8 +134,8 @@ impl Effort {
             batch(iterations)
         };
         let look = |when| match (self.line, when) {
-            (Some(line), When::Before) => line.look_before(mpi),
-            (Some(line), When::After) => line.look_after(mpi),
+            (Some(line), When::Before) => line.probe_before(mpi),
+            (Some(line), When::After) => line.probe_after(mpi),
             (None, _) => {}
         };
         let values = self.values(first, order, look);

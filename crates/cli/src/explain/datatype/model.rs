@@ -4,7 +4,7 @@
 //! The model counts cycles: each run costs its stores of 16, 32 or 64 bytes and what its loop adds, or the cache lines that
 //! it touches, whichever is more. A line costs what the smallest cache gives that holds all lines touched, less where runs
 //! are long, and runs on pages of their own cost more. It knows
-//! nothing of the machine but its instructions, and is meant to tell 2 bytes a cycle from 20.
+//! nothing of the processor but its instructions, and is meant to tell 2 bytes a cycle from 20.
 
 use layout::{Isa, Kernel, KernelUse, Layout};
 
@@ -59,8 +59,8 @@ fn fetched_ahead(used: &KernelUse) -> f64 {
 
 /// Cycles that runs cost because they lie on pages of their own.
 fn pages(used: &KernelUse) -> f64 {
-    let is_far = used.distance.unsigned_abs() >= PAGE && used.kernel != Kernel::Squares;
-    if is_far {
+    let is_remote = used.distance.unsigned_abs() >= PAGE && used.kernel != Kernel::Squares;
+    if is_remote {
         PAGE_CYCLES * used.runs as f64
     } else {
         0.0
@@ -147,8 +147,8 @@ mod tests {
         assert!(widths.is_sorted(), "{widths:?}");
         let strides = [40, 100_000].map(|stride| speed(&vector(24, stride)));
         assert!(strides[0] >= strides[1], "{strides:?}");
-        let far = Layout::repeated(100_000, 4096, &byte).unwrap();
-        assert!(speed(&far) < speed(&vector(1, 64)) / 3.0);
+        let remote = Layout::repeated(100_000, 4096, &byte).unwrap();
+        assert!(speed(&remote) < speed(&vector(1, 64)) / 3.0);
         assert!(speed(&Layout::contiguous(10_000, &byte).unwrap()) > 10.0);
     }
 

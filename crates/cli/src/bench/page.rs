@@ -9,11 +9,11 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 const BYTES: u64 = 4096;
 
 /// A page without a name that goes away with its last user.
-pub(super) struct Line {
+pub(super) struct SharedPage {
     file: OwnedFd,
 }
 
-impl Line {
+impl SharedPage {
     /// A new page of zeros.
     pub(super) fn new() -> Result<Self, String> {
         let file = memfd_create("line", MemfdFlags::CLOEXEC);
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn the_page_is_found_by_its_path() {
-        let line = Line::new().unwrap();
+        let line = SharedPage::new().unwrap();
         assert_eq!(std::fs::read(line.path()).unwrap(), vec![0; BYTES as usize]);
     }
 }

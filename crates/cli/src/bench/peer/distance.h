@@ -11,12 +11,12 @@ static struct {
     /* Word 0 is written by rank 0 only, word LINE_WORDS by rank 1 only, first with 1 when it has the page. */
     _Atomic uint64_t *page;
     uint64_t number;
-    double near;
+    double limit;
     double *met;
     long met_count, met_room;
 } line;
 
-static void line_open(const char *path, double near)
+static void line_open(const char *path, double limit)
 {
     void *page = MAP_FAILED;
     int file = rank < 2 ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -27,7 +27,7 @@ static void line_open(const char *path, double near)
     }
     if (page != MAP_FAILED)
         line.page = page;
-    line.near = near;
+    line.limit = limit;
     if (line.page && rank == 1)
         atomic_store_explicit(line.page + LINE_WORDS, 1, memory_order_release);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -105,7 +105,7 @@ static void line_look_before(void)
     if (!line.page)
         return;
     double begin = now_ns(), distance = line_look();
-    while (distance > line.near && now_ns() - begin < LINE_PATIENCE_NS)
+    while (distance > line.limit && now_ns() - begin < LINE_PATIENCE_NS)
         distance = line_look();
     line_remember(distance);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The yardstick inside a job: how long one cache line takes between ranks 0 and 1, without the library that is measured.
 //!
-//! Both map one page of memory that whoever started the job holds open. Rank 0 writes rising numbers into one line, rank 1
-//! each of them back into another; the lowest bit of a number says that it is the last one of this time. Rank 0 looks before
-//! and after each repetition, and cores that are farther apart than usual get a moment to come together: on virtual
-//! machines both become busy, and are often moved to each other then.
+//! Both map one page of memory, which the command that started the job holds open. Rank 0 writes rising numbers into one line, rank 1
+//! each of them back into another; the lowest bit of a number says that it is the last one of this time. Rank 0 measures before
+//! and after each repetition, and gives cores that are farther apart than usual a moment to come together: virtual
+//! machines often move two busy cores to each other.
 //!
 //! # Safety
 //! The page is mapped from a file that its maker keeps a page long, is never unmapped, and both its words are atomic.
@@ -19,43 +19,43 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use crate::mpi::Mpi;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Round trips between two looks at the clock.
+/// Round trips between two readings of the clock.
 const BATCH: u64 = 50;
 /// Batches whose median is one distance.
 const BATCHES: usize = 15;
 /// Longest time that one distance takes.
 const LONGEST: Duration = Duration::from_millis(3);
-/// Longest time that far cores get to come together before a repetition.
+/// Longest time that cores at an unusual distance get to come together before a repetition.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// What rank 0 broadcasts to have rank 1 at the other end of the line.
-pub(super) const LOOK: i64 = -1;
+/// The value that rank 0 broadcasts to call rank 1 to the other end of the line.
+pub(super) const PROBE: i64 = -1;
 
 /// Two cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
-struct Word(AtomicU64);
+struct SharedWord(AtomicU64);
 
 #[repr(C)]
 struct Page {
     /// Written by rank 0 only.
-    to: Word,
+    to: SharedWord,
     /// Written by rank 1 only, first with 1 when it has the page.
-    from: Word,
+    from: SharedWord,
 }
 
 /// One end of the line.
-pub(super) struct Line {
+pub(super) struct DistanceProbe {
     page: &'static Page,
     number: Cell<u64>,
-    /// Nanoseconds that are not far.
-    near: f64,
+    /// Longest usual distance in nanoseconds.
+    limit: f64,
     /// Before and after each repetition since the last report.
     met: RefCell<Vec<f64>>,
 }
 
-impl Line {
+impl DistanceProbe {
     /// The line between ranks 0 and 1, on both; nothing if either of them cannot have it.
-    pub(super) fn open(mpi: &Mpi, path: &str, near: f64) -> Option<&'static Self> {
+    pub(super) fn open(mpi: &Mpi, path: &str, limit: f64) -> Option<&'static Self> {
         let page = if mpi.rank < 2 { map(path) } else { None };
         if let (Some(page), 1) = (page, mpi.rank) {
             // PAIRS: bench_line.from
@@ -65,7 +65,7 @@ impl Line {
         let line = Self {
             page: page?,
             number: Cell::new(0),
-            near,
+            limit,
             met: RefCell::default(),
         };
         // PAIRS: bench_line.from
@@ -110,24 +110,24 @@ impl Line {
         super::super::results::median(&times)
     }
 
-    /// Rank 0 before a repetition: waits a moment for cores that are far apart, and remembers how far they are.
-    pub(super) fn look_before(&self, mpi: &Mpi) {
+    /// Rank 0 before a repetition: waits a moment for cores at an unusual distance, and stores the distance.
+    pub(super) fn probe_before(&self, mpi: &Mpi) {
         let begin = Instant::now();
-        let mut distance = self.look(mpi);
-        while distance > self.near && begin.elapsed() < PATIENCE {
-            distance = self.look(mpi);
+        let mut distance = self.probe(mpi);
+        while distance > self.limit && begin.elapsed() < PATIENCE {
+            distance = self.probe(mpi);
         }
         self.met.borrow_mut().push(distance);
     }
 
     /// Rank 0 after a repetition.
-    pub(super) fn look_after(&self, mpi: &Mpi) {
-        let distance = self.look(mpi);
+    pub(super) fn probe_after(&self, mpi: &Mpi) {
+        let distance = self.probe(mpi);
         self.met.borrow_mut().push(distance);
     }
 
-    fn look(&self, mpi: &Mpi) -> f64 {
-        mpi.broadcast(&mut { LOOK });
+    fn probe(&self, mpi: &Mpi) -> f64 {
+        mpi.broadcast(&mut { PROBE });
         self.measure()
     }
 
@@ -176,15 +176,15 @@ fn wait_for(word: &AtomicU64, last: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn line(met: &[f64]) -> Line {
-        let word = || Word(AtomicU64::new(0));
-        Line {
+    fn line(met: &[f64]) -> DistanceProbe {
+        let word = || SharedWord(AtomicU64::new(0));
+        DistanceProbe {
             page: Box::leak(Box::new(Page {
                 to: word(),
                 from: word(),
             })),
             number: Cell::new(0),
-            near: 70.0,
+            limit: 70.0,
             met: RefCell::new(met.to_vec()),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
         let here = line(&[]);
         let page = here.page;
         let there = std::thread::spawn(move || {
-            let there = Line { page, ..line(&[]) };
+            let there = DistanceProbe { page, ..line(&[]) };
             there.answer();
             there.answer();
         });

@@ -14,7 +14,7 @@ const FIRST: usize = 40;
 
 /// One point of a row: for each library the values of all its turns.
 pub(super) struct Point<P> {
-    pub(super) place: P,
+    pub(super) key: P,
     pub(super) libraries: Vec<Vec<Sample>>,
 }
 
@@ -25,11 +25,11 @@ pub(super) struct Row<R, P> {
 }
 
 impl<R, P: Copy + PartialEq> Row<R, P> {
-    fn add(&mut self, place: P, library: usize, count: usize, samples: Vec<Sample>) {
-        let known = self.points.iter().position(|point| point.place == place);
+    fn add(&mut self, key: P, library: usize, count: usize, samples: Vec<Sample>) {
+        let known = self.points.iter().position(|point| point.key == key);
         let index = known.unwrap_or_else(|| {
             self.points.push(Point {
-                place,
+                key,
                 libraries: vec![Vec::new(); count],
             });
             self.points.len() - 1
@@ -37,7 +37,7 @@ impl<R, P: Copy + PartialEq> Row<R, P> {
         self.points[index].libraries[library].extend(samples);
     }
 
-    /// The places at which a library lacks values that can be compared.
+    /// The keys for which a library lacks values that can be compared.
     fn lacks(&self, library: usize, need: usize, usual: Option<f64>, only_usual: bool) -> Vec<P> {
         let lacks = |point: &&Point<P>| {
             alike::lacking(&point.libraries, need, usual, only_usual).contains(&library)
@@ -45,7 +45,7 @@ impl<R, P: Copy + PartialEq> Row<R, P> {
         self.points
             .iter()
             .filter(lacks)
-            .map(|point| point.place)
+            .map(|point| point.key)
             .collect()
     }
 }
@@ -58,7 +58,7 @@ pub(super) trait Rows {
     /// What a row is.
     type Row;
     /// What a point of a row is.
-    type Place: Copy + PartialEq;
+    type Key: Copy + PartialEq;
 
     /// How many libraries there are.
     fn libraries(&self) -> usize;
@@ -72,21 +72,21 @@ pub(super) trait Rows {
     /// Whether a library is still to be done in a row, for the first time or again.
     fn wanted(&mut self, row: &Self::Row, library: usize, again: bool) -> bool;
 
-    /// Does one library in a row, at all places or at some; `usual` is the usual distance, as far as it is known.
+    /// Does one library in a row, for all keys or for some; `usual` is the usual distance, as far as it is known.
     fn work(
         &mut self,
         row: &Self::Row,
         library: usize,
-        places: Option<&[Self::Place]>,
+        keys: Option<&[Self::Key]>,
         usual: Option<f64>,
-    ) -> Values<Self::Place>;
+    ) -> Values<Self::Key>;
 
     /// Hears all that was taken so far, to which more may be added.
-    fn keep(&mut self, taken: &[Row<Self::Row, Self::Place>]) -> Result<(), String>;
+    fn keep(&mut self, taken: &[Row<Self::Row, Self::Key>]) -> Result<(), String>;
 }
 
 /// What rows gave.
-pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Place>>;
+pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Key>>;
 
 /// Does all rows, in their order.
 pub(super) fn run<W: Rows>(
@@ -129,31 +129,26 @@ struct Run<'a, W> {
 
 impl<W: Rows> Run<'_, W> {
     /// Does one library in a row.
-    fn work(
-        &mut self,
-        taken: &mut Row<W::Row, W::Place>,
-        library: usize,
-        places: Option<&[W::Place]>,
-    ) {
+    fn work(&mut self, taken: &mut Row<W::Row, W::Key>, library: usize, keys: Option<&[W::Key]>) {
         let usual = alike::usual(&self.seen);
         let count = self.rows.libraries();
-        for (place, samples) in self.rows.work(&taken.row, library, places, usual) {
+        for (key, samples) in self.rows.work(&taken.row, library, keys, usual) {
             self.seen
                 .extend(samples.iter().flat_map(|sample| &sample.met));
-            taken.add(place, library, count, samples);
+            taken.add(key, library, count, samples);
         }
     }
 
     /// Does libraries again that lack values which can be compared; whether any was done.
-    fn complete(&mut self, taken: &mut Row<W::Row, W::Place>, only_usual: bool) -> bool {
+    fn complete(&mut self, taken: &mut Row<W::Row, W::Key>, only_usual: bool) -> bool {
         let mut has_worked = false;
         for _ in 1..TRIES {
             let mut has_more = false;
             for library in 0..self.rows.libraries() {
                 let usual = alike::usual(&self.seen);
-                let places = taken.lacks(library, self.rows.need(), usual, only_usual);
-                if !places.is_empty() && self.rows.wanted(&taken.row, library, true) {
-                    self.work(taken, library, Some(&places));
+                let keys = taken.lacks(library, self.rows.need(), usual, only_usual);
+                if !keys.is_empty() && self.rows.wanted(&taken.row, library, true) {
+                    self.work(taken, library, Some(&keys));
                     has_more = true;
                 }
             }
@@ -170,8 +165,8 @@ impl<W: Rows> Run<'_, W> {
 mod tests {
     use super::*;
 
-    /// Rows of three libraries and two places on a machine of given distances, the last of which stays: each turn of a
-    /// library meets the next one, with two values at each place.
+    /// Rows of three libraries and two keys on a machine of given distances, the last of which stays: each turn of a
+    /// library meets the next one, with two values at each key.
     struct Three<'a> {
         distances: std::slice::Iter<'a, f64>,
         last: Option<f64>,
@@ -184,7 +179,7 @@ mod tests {
 
     impl Rows for Three<'_> {
         type Row = char;
-        type Place = u32;
+        type Key = u32;
 
         fn libraries(&self) -> usize {
             3
@@ -206,18 +201,18 @@ mod tests {
             &mut self,
             _: &char,
             library: usize,
-            places: Option<&[u32]>,
+            keys: Option<&[u32]>,
             _: Option<f64>,
         ) -> Values<u32> {
-            let places = places.unwrap_or(&[1, 2]);
-            self.turns.push((library, places.len()));
+            let keys = keys.unwrap_or(&[1, 2]);
+            self.turns.push((library, keys.len()));
             self.last = self.distances.next().copied().or(self.last);
             let sample = Sample {
                 value: self.turns.len() as f64,
                 met: self.last.into_iter().collect(),
             };
-            let values = |&place: &u32| (place, vec![sample.clone(); 2]);
-            places.iter().map(values).collect()
+            let values = |&key: &u32| (key, vec![sample.clone(); 2]);
+            keys.iter().map(values).collect()
         }
 
         fn keep(&mut self, taken: &[Row<char, u32>]) -> Result<(), String> {
@@ -226,7 +221,7 @@ mod tests {
         }
     }
 
-    /// The distances that count in each row, at the first place; nothing if libraries are apart. And all turns.
+    /// The distances that count in each row, for the first key; nothing if libraries are apart. And all turns.
     fn run_on(
         distances: &[f64],
         rows: &[char],
@@ -263,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_were_done_far_away_are_repeated_near() {
+    fn rows_at_an_unusual_distance_are_repeated() {
         let mut distances = vec![280.0; 3];
         distances.push(55.0);
         let (met, turns) = run_on(&distances, &['a', 'b', 'c'], usize::MAX);
