@@ -5,7 +5,8 @@
 //! shared structures are declared in [`board`]. Messages travel through one-directional rings ([`ring`]), a rank
 //! that has nothing to do sleeps on its doorbell ([`doorbell`]), and large private buffers are read straight out of the
 //! sender where the kernel allows it ([`sys::cma`]). The fabric knows no MPI: it moves words and bytes and leaves
-//! their meaning to the engine. `layout` and `fabric` know nothing of each other.
+//! their meaning to the engine. `layout` and `fabric` know nothing of each other. In tests, a deterministic network inside
+//! one process takes the place of the segment's rings (`sim`).
 
 pub mod area;
 pub mod board;

@@ -16,6 +16,43 @@
 //! Computing takes no virtual time: time moves when every rank has polled in vain since the last
 //! delivery. [`SimSettings::early_percent`] lets it move before.
 //!
+//! A rank must not sleep or wait for another rank outside [`Port::poll`]: the holder of the baton
+//! that does so stops all ranks. In tests, [`SimNet::is_quiet`] tells a deadlock from a wait, and
+//! [`SimNet::trace_text`] shows how it came about.
+//!
+//! ```
+//! use fabric::sim::{Fate, PlaceRule, SimNet};
+//!
+//! const PLACES: &[PlaceRule] = &[];
+//! let settings = "seed=3,latency=2000,gap=50,bandwidth=0".parse()?;
+//! let net = SimNet::new(2, settings, PLACES)?;
+//! std::thread::scope(|scope| {
+//!     for rank in 0..2 {
+//!         let net = &net;
+//!         scope.spawn(move || {
+//!             // Also a rank that panics must leave, or the other one waits for ever.
+//!             let _leave = net.leave_on_drop(rank);
+//!             let port = net.port(rank).expect("a rank asks once for its port");
+//!             if rank == 0 {
+//!                 let mut ring = port.connect(1).expect("rank 1 exists");
+//!                 assert!(ring.put_words(0, 0, 7, &[42]));
+//!                 return;
+//!             }
+//!             let mut ring = None;
+//!             loop {
+//!                 assert_eq!(port.poll(), Ok(Fate::Alive));
+//!                 ring = ring.or_else(|| port.accept());
+//!                 if let Some((0, ring)) = &ring && ring.peek().is_some() {
+//!                     break assert_eq!(ring.word(0), 42);
+//!                 }
+//!             }
+//!             assert_eq!(port.now_ns(), 2000);
+//!         });
+//!     }
+//! });
+//! # Ok::<(), fabric::sim::SimError>(())
+//! ```
+//!
 //! | file | concept |
 //! |---|---|
 //! | `settings` | [`SimSettings`] and their text form |
