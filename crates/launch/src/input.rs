@@ -5,6 +5,7 @@
 //! A terminal cannot be inherited, because the ranks are not its foreground group; and several readers need a copy
 //! each. Then the launcher pumps: it reads a piece, gives it to every reader, and reads on when all have taken it.
 
+use std::fs::File;
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
@@ -12,7 +13,6 @@ use std::process::Stdio;
 use rustix::io::Errno;
 
 use crate::plan::Input;
-use crate::start::{empty_input, reads_input, set_nonblocking};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -138,4 +138,32 @@ impl InputPump {
 fn in_foreground() -> bool {
     let stdin = io::stdin();
     rustix::termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Makes one end of a pipe of ours return instead of waiting. The other end is not touched.
+pub(crate) fn set_nonblocking(end: &impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(end)?;
+    Ok(rustix::fs::fcntl_setfl(
+        end,
+        flags | rustix::fs::OFlags::NONBLOCK,
+    )?)
+}
+
+/// Something to read that is empty.
+fn empty_input() -> io::Result<Stdio> {
+    match File::open("/dev/null") {
+        Ok(file) => Ok(file.into()),
+        // Without /dev, a pipe that nobody writes to.
+        Err(_) => io::pipe().map(|(reader, _)| reader.into()),
+    }
+}
+
+/// Whether an input plan lets this rank read anything.
+fn reads_input(input: &Input, rank: u32) -> bool {
+    match input {
+        Input::Rank(reader) => *reader == rank,
+        Input::Ranks(readers) => readers.contains(&rank),
+        Input::All => true,
+        Input::None => false,
+    }
 }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts the ranks of a job on this machine, wires them up, and watches them until the last one has ended.
+//! Starts the ranks of a job on this node, wires them up, and watches them until the last one has ended.
 //!
-//! A job passes through these files in this order:
+//! A job passes through these modules in this order:
 //!
 //! ```text
-//! arguments -> command_line -> plan::JobPlan
-//!              flags, flag_table    rows: every flag of ours and of other launchers
-//!              config_file, output_flags, placement, variables: values of some of them
-//!              allocation          what a resource manager says where flags say nothing
-//!           -> topology, binding     which processors each rank gets
-//!           -> files, pattern        files that output goes to, labels
-//!           -> start                 node segment, guard, one process per rank
-//!           -> supervise             one event loop: ends of ranks, output, input, signals, time
-//!              load                 who uses the cores of ranks: binding ends, oversubscribed ranks are told
-//!              failure               what ends a job, and how it is told
-//!              report, waits         the state of the job as one table (SIGUSR1, --timeout)
-//!           -> outcome::JobOutcome   exit status, counters (stats)
+//! arguments                         flags of ours and of other launchers -> plan::JobPlan
+//!           -> topology, binding    processors of each rank
+//!           -> start                node segment, guard, one process per rank
+//!           -> supervise            one event loop: ends of ranks, output, input, signals, time
+//!              output, input        lines of ranks to terminals, pipes, files; standard input to ranks
+//!              load                 ends the binding under external load, tells oversubscribed ranks
+//!              failure, kill        which end of a rank ends the job; signals to all its processes
+//!              report               the state of the job as one table (SIGUSR1, --timeout), counters
+//!           -> outcome::JobOutcome  exit status, counters
 //! ```
 //!
 //! [`run_command_line`] is the whole of `mpiexec`; [`run`] is the same for programs that start jobs themselves, as the
@@ -23,40 +20,29 @@
 
 #![forbid(unsafe_code)]
 
-mod allocation;
+mod arguments;
 mod binding;
 mod claim;
-mod command_line;
-mod config_file;
 mod failure;
-mod files;
-mod flag_table;
-mod flags;
 mod input;
 mod kill;
-mod lines;
 mod load;
 mod notices;
 mod orphans;
 pub mod outcome;
-mod output_flags;
-mod outputs;
+mod output;
 mod pattern;
-mod placement;
 pub mod plan;
 mod processes;
 mod program;
 mod report;
 pub mod settings;
 mod start;
-mod stats;
 mod supervise;
 mod topology;
 mod variables;
-mod waits;
-mod whole_lines;
 
-pub use command_line::run_command_line;
+pub use arguments::run_command_line;
 pub use fabric::counters::{COUNTERS, CounterRow};
 pub use outcome::JobOutcome;
 pub use plan::JobPlan;

@@ -2,12 +2,11 @@
 //! Makes processes of a plan: the node segment, the guard, then one process per rank.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use fabric::board::{JOB_VARIABLE, SPARE_VARIABLE};
 use fabric::observe::{BoardSnapshot, NodeFile};
@@ -17,12 +16,10 @@ use sys::spawn::{self, Guard, RankStart};
 
 use crate::LaunchError;
 use crate::binding::Places;
-use crate::files::Files;
-use crate::input::InputPump;
+use crate::input::{InputPump, set_nonblocking};
 use crate::outcome::Exit;
-use crate::outputs::Streams;
-use crate::plan::{Environment, Inherit, Input, JobPlan, Output, Program, Routes};
-use crate::whole_lines::WholeLines;
+use crate::output::{Files, Streams, WholeLines, Wires};
+use crate::plan::{Environment, Inherit, JobPlan, Output, Program, Routes};
 use crate::{processes, program, settings, topology, variables};
 
 /// Files that are open beside those of ranks.
@@ -53,13 +50,6 @@ impl RankProcess {
         let is_own = self.exit.is_none() && processes::descends(board.pid, self.pid);
         is_own.then_some(board.pid)
     }
-}
-
-/// Where the output of a job comes from and goes to.
-pub(crate) struct Wires {
-    /// Process id and streams of each rank.
-    pub(crate) streams: Vec<(u32, Streams)>,
-    pub(crate) files: Files,
 }
 
 /// Starts all ranks.
@@ -246,15 +236,6 @@ fn reader_that_never_waits() -> io::Result<(PipeReader, io::PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Makes one end of a pipe of ours return instead of waiting. The other end is not touched.
-pub(crate) fn set_nonblocking(end: &impl AsFd) -> io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(end)?;
-    Ok(rustix::fs::fcntl_setfl(
-        end,
-        flags | rustix::fs::OFlags::NONBLOCK,
-    )?)
-}
-
 fn set_environment(command: &mut Command, environment: &Environment) {
     if let Inherit::Only(names) = &environment.inherit {
         command.env_clear();
@@ -325,23 +306,4 @@ fn raise_open_files(ranks: u32, each: u64) -> Result<Option<(u64, u64)>, LaunchE
     };
     let is_raised = rustix::process::setrlimit(Resource::Nofile, raised).is_ok();
     Ok(is_raised.then_some((soft, hard)))
-}
-
-/// Something to read that is empty.
-pub(crate) fn empty_input() -> io::Result<Stdio> {
-    match File::open("/dev/null") {
-        Ok(file) => Ok(file.into()),
-        // Without /dev, a pipe that nobody writes to.
-        Err(_) => io::pipe().map(|(reader, _)| reader.into()),
-    }
-}
-
-/// Whether an input plan lets this rank read anything.
-pub(crate) fn reads_input(input: &Input, rank: u32) -> bool {
-    match input {
-        Input::Rank(reader) => *reader == rank,
-        Input::Ranks(readers) => readers.contains(&rank),
-        Input::All => true,
-        Input::None => false,
-    }
 }

@@ -21,10 +21,10 @@ use crate::failure::{Verdict, Weight, judge};
 use crate::load::Load;
 use crate::orphans::Orphans;
 use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
-use crate::outputs::Outputs;
+use crate::output::{Outputs, Role};
 use crate::plan::JobPlan;
 use crate::start::{self, Started};
-use crate::{LaunchError, kill, notices, program, report, stats};
+use crate::{LaunchError, kill, notices, program, report};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
@@ -32,15 +32,6 @@ const TICK: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(10);
 /// Exit status when the time is up.
 const TIMED_OUT: u8 = 124;
-
-/// On whose behalf a job is supervised.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Role {
-    /// The process does nothing else: signals are the job's, and so is every orphan.
-    CommandLine,
-    /// Part of a larger program: signals, orphans and the terminal are not touched.
-    Library,
-}
 
 /// Runs a job to its end. The calling thread supervises it, and the ranks are killed if that thread ends.
 ///
@@ -448,7 +439,7 @@ impl Supervisor<'_> {
     }
 
     fn report(&self) -> String {
-        report::table(
+        report::state_table(
             &self.job.node,
             &self.job.ranks,
             self.begin.elapsed(),
@@ -491,7 +482,7 @@ impl Supervisor<'_> {
                 .say(&format!("{} {}{words}", self.name(rank), verdict.text));
         }
         if self.plan.talk.stats {
-            self.outputs.say(&stats::table(&self.job.node));
+            self.outputs.say(&report::counter_table(&self.job.node));
         }
         while self.outputs.waiting().next().is_some() {
             let Ok(ready) = self.wait_for_events(None) else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows of [`crate::flags`]: our own flags, what scripts bring along from Hydra, Intel MPI and Open MPI, and what becomes of it.
+//! The rows of [`super::flags`]: our own flags, what scripts bring along from Hydra, Intel MPI and Open MPI, and what becomes of it.
 
-use crate::flags::{Effect, FlagRow};
+use super::flags::{Effect, FlagRow};
 
 macro_rules! flags {
     ($($($name:literal)|+, [$($value:literal)*], $effect:ident, $text:literal;)*) => {

@@ -3,7 +3,7 @@
 //!
 //! Names are written without dashes: one dash and two mean the same, as launchers do not agree on it.
 
-use crate::flag_table::{OTHERS, OURS};
+use super::flag_table::{OTHERS, OURS};
 
 /// What a flag does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_page_lists_every_flag_under_what_becomes_of_it() {
-        let page = include_str!("../../../docs/mpiexec-flags.md");
+        let page = include_str!("../../../../docs/mpiexec-flags.md");
         let chapters: Vec<_> = page.split("\n## ").skip(1).collect();
         let [ours, others, granted, ignored, refused] = chapters[..] else {
             panic!("{} chapters", chapters.len())

@@ -5,14 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use crate::allocation::Allocation;
-use crate::flags::{self, Effect, FlagRow};
+use super::allocation::Allocation;
+use super::flags::{self, Effect, FlagRow};
+use super::output_flags::OutputFlags;
+use super::{config_file, placement};
 use crate::notices;
-use crate::output_flags::OutputFlags;
+use crate::output::Role;
 use crate::plan::{Binding, Environment, Inherit, Input, JobPlan, Output, Program, Talk};
-use crate::supervise::{Role, run_as};
+use crate::supervise::run_as;
 use crate::variables::{exported, join, names};
-use crate::{LaunchError, binding, config_file, placement, program, settings};
+use crate::{LaunchError, binding, program, settings};
 
 /// Runs the job that `arguments` (without the program's own name) describe, as `mpiexec` does.
 ///
@@ -562,7 +564,7 @@ mod tests {
         let Ok(Request::Text(text)) = parse(words("--help")) else {
             panic!()
         };
-        for row in crate::flag_table::OURS {
+        for row in super::super::flag_table::OURS {
             assert!(
                 text.contains(&flags::dashed(row.names[0])),
                 "{}",

@@ -9,8 +9,9 @@ use std::time::Duration;
 use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, activity, kind, phase};
 use fabric::observe::{BoardSnapshot, NodeFile};
 
+use super::waits;
+use crate::processes;
 use crate::start::RankProcess;
-use crate::{processes, waits};
 
 /// Operations of one rank that are listed one by one.
 const MAX_LISTED: usize = 12;

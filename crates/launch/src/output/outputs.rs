@@ -6,13 +6,11 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 
-use crate::files::{self, Files, OutputFile};
-use crate::lines::{LineBuffer, Sink, Target};
+use super::files::{self, Files, OutputFile};
+use super::lines::{LineBuffer, Sink, Target};
 use crate::notices;
 use crate::pattern::Place;
 use crate::plan::{Output, Routes};
-use crate::start::Wires;
-use crate::supervise::Role;
 
 /// Captured output of a rank beyond this many bytes is dropped from its beginning.
 const MAX_CAPTURE_BYTES: usize = 8 << 20;
@@ -23,6 +21,22 @@ const ERROR: usize = 1;
 
 /// One rank's standard output (or both, when captured) and error, where they come through the launcher.
 pub(crate) type Streams = [Option<PipeReader>; 2];
+
+/// On whose behalf a job is supervised.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Role {
+    /// The process does nothing else: signals are the job's, and so is every orphan.
+    CommandLine,
+    /// Part of a larger program: signals, orphans and the terminal are not touched.
+    Library,
+}
+
+/// Where the output of a job comes from and goes to.
+pub(crate) struct Wires {
+    /// Process id and streams of each rank.
+    pub(crate) streams: Vec<(u32, Streams)>,
+    pub(crate) files: Files,
+}
 
 /// The output of a job.
 pub(crate) struct Outputs {

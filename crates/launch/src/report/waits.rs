@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, kind, phase};
 
-use crate::report::{RankState, belongs_to_collective, communicator_text, tag_text};
+use super::state::{RankState, belongs_to_collective, communicator_text, tag_text};
 
 /// Sentences of each kind that are told.
 const MAX_TOLD: usize = 4;

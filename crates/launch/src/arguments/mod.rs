@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line: from arguments to a [`JobPlan`](crate::plan::JobPlan).
+//!
+//! [`command_line`] reads the arguments by the rows of [`flag_table`], which hold every flag of ours and of other launchers
+//! and what becomes of it ([`flags`]). The values of some flags have files of their own: [`config_file`],
+//! [`output_flags`], [`placement`]. [`allocation`] tells what a resource manager says where flags say nothing.
+
+mod allocation;
+mod command_line;
+mod config_file;
+mod flag_table;
+mod flags;
+mod output_flags;
+mod placement;
+
+pub use command_line::run_command_line;
