@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What went wrong, as MPI classifies it and as a sentence a user can act on.
+//! Errors: MPI's error class, and a sentence that a user can act on.
 //!
 //! An [`Error`] is one pointer, so that the results of hot functions stay in registers; its text is built in cold code.
 
@@ -104,7 +104,7 @@ pub struct ErrorDetail {
     pub argument: &'static str,
     /// The argument's value as text; empty if none.
     pub value: String,
-    /// What was expected instead, or what happened, as text.
+    /// The expected value, or the event, as text.
     pub expected: String,
     /// Communicator name and rank, or another object's name; empty if none.
     pub context: String,
@@ -125,7 +125,7 @@ impl Error {
         }))
     }
 
-    /// An error about an argument: its name, its value, and what was expected.
+    /// An error about an argument: its name, its value, and the expected value.
     #[cold]
     #[inline(never)]
     pub fn argument(

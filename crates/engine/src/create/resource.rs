@@ -2,7 +2,7 @@
 //! Communicators of the ranks that share a resource of the node (MPI-5.0, section 7.4.2, MPI_Comm_split_type).
 //!
 //! A rank belongs to a resource when all processors that it may run on do, at the time of the call. Levels go from the node,
-//! whose ranks share memory, over what processors share ([`sys::topology`]) to single hardware threads.
+//! whose ranks share memory, over the resources that processors share ([`sys::topology`]) to single hardware threads.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const NAMES: [&str; LEVELS] = [
     "Machine", "Package", "NUMANode", "L3Cache", "L2Cache", "Core", "PU",
 ];
 const LEVELS: usize = topology::Resource::ALL.len() + 1;
-/// What comes before a name where it is said which vocabulary it is of.
+/// The prefix of a name that names its vocabulary.
 const VOCABULARY: &str = "hwloc://";
 /// The standard's own name for the ranks of a node.
 const SHARED_MEMORY: &str = "mpi_shared_memory";
@@ -103,9 +103,9 @@ fn color(level: Level, node: u32, first: u32) -> i32 {
     number.cast_signed()
 }
 
-/// What a rank tells of a level of which it belongs to no single resource.
+/// Sent by a rank for a level of which the rank belongs to no single resource.
 const NO_PLACE: u64 = u64::MAX;
-/// What a rank tells of all levels that takes no part.
+/// Sent for all levels by a rank that takes no part.
 const OUTSIDE: u64 = u64::MAX - 1;
 
 /// The ranks that belong to the same resource of the largest kind that divides the members that take part, each with that
@@ -161,7 +161,7 @@ pub fn kinds_of_all(parent: &Arc<Comm>, kind: i32, call: &'static str) -> Result
     Ok(all.iter().map(|&kind| kind as u32 as i32).collect())
 }
 
-/// What the ranks tell of a level.
+/// The values that the ranks sent for a level.
 fn of_level(all: &[u64], level: Level) -> impl Iterator<Item = u64> {
     all.chunks_exact(LEVELS).map(move |places| places[level.0])
 }
@@ -181,7 +181,7 @@ mod tests {
     use crate::testing::on_ranks;
     use sys::cores;
 
-    /// What a rank tells that is confined to these.
+    /// The values sent by a rank that is confined to these resources.
     fn row(places: [u64; LEVELS]) -> Vec<u64> {
         places.to_vec()
     }

@@ -223,7 +223,7 @@ fn coordinates(array: &Distribution<'_>) -> Vec<usize> {
     coordinates
 }
 
-/// What a process owns of one dimension.
+/// The share of one dimension that a process owns.
 fn share(array: &Distribution<'_>, index: usize, coordinate: usize) -> Result<Share> {
     let argument = array.arguments[index];
     let global = array.global_sizes[index];

@@ -84,7 +84,7 @@ impl Deref for Olds {
     }
 }
 
-/// The record of a construction: what MPI_Type_get_envelope counts and MPI_Type_get_contents returns.
+/// The record of a construction, for MPI_Type_get_envelope and MPI_Type_get_contents.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The constructor.

@@ -140,7 +140,7 @@ impl<F: FnMut(Form, usize, usize) -> Result<()>> Walk<'_, F> {
         Ok(())
     }
 
-    /// Walks `count` elements. Types may be nested deeper than the stack: what is left to do is a list.
+    /// Walks `count` elements. The remaining work is a list, because recursion over deeply nested types would overflow the stack.
     fn elements(&mut self, datatype: &Arc<Datatype>, count: u64) -> Result<()> {
         let mut left = vec![(datatype, count)];
         while let Some((datatype, count)) = left.pop() {

@@ -23,7 +23,7 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// What all compilers use unless they are told something else.
+    /// The defaults of all compilers.
     fn default() -> Self {
         Self {
             logical: 4,

@@ -153,7 +153,7 @@ mod tests {
         Predefined::find(code).unwrap().datatype().clone()
     }
 
-    /// The error's text up to what was expected.
+    /// The error's text up to the expected value.
     fn blamed(made: crate::Result<Arc<Datatype>>) -> String {
         let text = made.unwrap_err().to_string();
         let (argument, expected) = text.split_once(", expected ").unwrap();

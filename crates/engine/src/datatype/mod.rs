@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Datatypes (MPI-5.0, chapter 5): what a program calls its data.
+//! Datatypes (MPI-5.0, chapter 5).
 //!
 //! A [`Datatype`] is immutable but for its name, its attributes and the commit flag, and is shared by reference. It joins the
 //! layout (which bytes, crate `layout`), the record of its construction ([`contents`]), and the number of basic elements

@@ -112,13 +112,13 @@ impl Datatype {
         self.row
     }
 
-    /// The predefined type whose reductions work on this type: itself, or what MPI_Type_create_f90_real and relatives
-    /// stand for.
+    /// The predefined type whose reductions work on this type: itself, or the type that a result of
+    /// MPI_Type_create_f90_real and its relatives stands for.
     pub const fn reduces_as(&self) -> Option<&'static Predefined> {
         self.reduces_as
     }
 
-    /// Basic elements of one element (what MPI_Get_elements counts).
+    /// Basic elements of one element, as MPI_Get_elements counts them.
     pub const fn elements(&self) -> u64 {
         self.elements
     }

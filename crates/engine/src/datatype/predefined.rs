@@ -57,7 +57,7 @@ impl Number {
     }
 }
 
-/// What an element of a predefined type consists of.
+/// The parts of an element of a predefined type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One number.
@@ -156,7 +156,7 @@ pub struct Predefined {
     pub name: &'static str,
     /// Which reductions are defined.
     pub category: Category,
-    /// What an element is.
+    /// The parts of an element.
     pub shape: Shape,
     /// Whether this row stands for one of the table, with the size that a program's Fortran compiler gives the type.
     pub(super) is_resized: bool,

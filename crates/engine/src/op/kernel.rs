@@ -20,7 +20,7 @@ use crate::datatype::{Number, Shape};
 /// for. `result` may be `left` or `right`, and does not overlap them otherwise.
 pub(crate) type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
-/// What an operation does with two elements.
+/// An operation on two elements.
 trait Combine<T> {
     fn combine(left: T, right: T) -> T;
 }
@@ -57,7 +57,7 @@ unsafe fn combine_all<T: Copy, O: Combine<T>>(
     }
 }
 
-/// The kernel that uses nothing but what every processor has.
+/// The kernel for baseline instructions.
 ///
 /// # Safety
 /// As for [`Kernel`].
@@ -216,7 +216,7 @@ struct Pair<V, I> {
     index: I,
 }
 
-/// What values and indices are compared by.
+/// The order of values and indices.
 trait Ordered: Copy {
     fn precedes(self, other: Self) -> bool;
 }

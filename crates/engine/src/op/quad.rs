@@ -170,7 +170,7 @@ mod tests {
         Quad((bits >> 63) << 127 | exponent << FRACTION_BITS | fraction)
     }
 
-    /// What the compiler's run-time library says. Its functions take binary128 numbers in vector registers, for which Rust
+    /// The result of the compiler's run-time library. Its functions take binary128 numbers in vector registers, for which Rust
     /// has no stable type.
     #[expect(unsafe_code, reason = "the library's functions are foreign")]
     mod reference {
