@@ -6,19 +6,18 @@
 //! ```text
 //! 0                 JobHeader                      one page
 //! BOARDS_OFFSET     RankBoard x local_ranks        one page each
-//! directory_offset  AtomicU64 x local_ranks^2      where the ring from `src` to `dst` starts; 0 = not connected
 //! heap_offset       everything else                bump-allocated: rings, operation records, `MPI_Alloc_mem`
 //! ```
 //!
 //! Who writes what: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
-//! Rank `r` alone writes board `r`, but for `connections`, which its peers increment, and `asleep`, which they clear to
+//! Rank `r` alone writes board `r`, but for `newest_ring`, which its peers replace, and `asleep`, which they clear to
 //! wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves words, no locks.
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0003;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0004;
 /// Bytes of a page: header and boards are page-sized so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Where the rank boards start.
@@ -106,8 +105,7 @@ pub struct JobHeader {
     pub(crate) cores: u32,
     /// Bytes of the memory file (sparse: untouched pages cost nothing).
     pub(crate) segment_bytes: u64,
-    /// Offset of the ring directory.
-    pub(crate) directory_offset: u64,
+    _unused: u64,
     /// Offset of the first heap byte.
     pub(crate) heap_offset: u64,
     /// Identity of the job, random.
@@ -141,9 +139,10 @@ pub struct RankBoard {
     /// doorbell, which others look at anyway and which changes as seldom.
     pub processor: AtomicU32,
     _line_asleep: [u32; 14],
-    /// Rings towards this rank that have been put into the directory so far.
-    pub connections: AtomicU32,
-    _line_connections: [u32; 15],
+    /// Offset of the ring towards this rank that was made last; 0 while there is none
+    /// ([`directory`](crate::directory)).
+    pub newest_ring: AtomicU64,
+    _line_rings: [u64; 7],
     /// Process id; 0 until the rank attached.
     pub pid: AtomicU32,
     /// One of [`phase`].
@@ -279,7 +278,7 @@ const _: () = {
     assert!(offset_of!(JobHeader, heap_top) == 128);
     assert!(offset_of!(JobHeader, clock_ms) == 192);
     assert!(size_of::<RankBoard>() == PAGE_BYTES);
-    assert!(offset_of!(RankBoard, connections) == 64);
+    assert!(offset_of!(RankBoard, newest_ring) == 64);
     assert!(offset_of!(RankBoard, pid) == 128);
     assert!(offset_of!(RankBoard, counters) == 256);
     assert!(offset_of!(RankBoard, contexts) == 768);

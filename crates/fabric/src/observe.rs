@@ -93,7 +93,7 @@ impl NodeFile {
     /// When its header cannot be read, or it is another file.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let file = File::from(fd);
-        let mut header = [0u8; offset_of!(JobHeader, directory_offset)];
+        let mut header = [0u8; offset_of!(JobHeader, heap_offset)];
         let magic = match file.read_exact_at(&mut header, 0) {
             Ok(()) => word64(&header, offset_of!(JobHeader, magic)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,

@@ -23,8 +23,10 @@ use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use crate::board::{BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard};
+use crate::directory::{self, Entry, RingKey};
+use crate::ring::RingPlace;
 use sys::reservation::Reservation;
-use sys::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU32, Ordering};
 use sys::{limits, memory, random};
 
 /// Smallest segment, whatever the machine's memory.
@@ -65,7 +67,7 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
     // Ranks inherit the limit, and have other things to map.
     let allowed = limits::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
     let mapped = allowed.map_or(wanted, |allowed| wanted.min(allowed));
-    let (heap_offset, _) = heap_of(plan);
+    let heap_offset = heap_of(plan);
     let longest = limits::file_size_limit().map(|limit| limit.saturating_sub(heap_offset));
     let heap_bytes = longest.map_or(mapped, |longest| {
         mapped.min(longest.max(LEAST_SEGMENT_BYTES)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
@@ -80,7 +82,7 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
 /// As for [`create`].
 pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let ranks = u64::from(plan.local_ranks);
-    let (heap_offset, directory_offset) = heap_of(plan);
+    let heap_offset = heap_of(plan);
     let segment_bytes = (heap_offset + heap_bytes).next_multiple_of(PAGE_BYTES as u64);
     let fair_bytes = (ALL_RINGS_BYTES / (ranks * ranks)).clamp(16 << 10, 256 << 10);
     let ring_payload_bytes = 1u32 << (63 - fair_bytes.leading_zeros());
@@ -113,10 +115,6 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
         &segment_bytes.to_ne_bytes(),
     );
     put(
-        offset_of!(JobHeader, directory_offset),
-        &directory_offset.to_ne_bytes(),
-    );
-    put(
         offset_of!(JobHeader, heap_offset),
         &heap_offset.to_ne_bytes(),
     );
@@ -134,12 +132,9 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Where the heap of a segment begins, and the directory before it.
-fn heap_of(plan: &SegmentPlan) -> (u64, u64) {
-    let (page, ranks) = (PAGE_BYTES as u64, u64::from(plan.local_ranks));
-    let directory_offset = BOARDS_OFFSET + ranks * page;
-    let heap_offset = (directory_offset + ranks * ranks * 8).next_multiple_of(page);
-    (heap_offset, directory_offset)
+/// Where the heap of a segment begins: behind the boards.
+fn heap_of(plan: &SegmentPlan) -> u64 {
+    BOARDS_OFFSET + u64::from(plan.local_ranks) * PAGE_BYTES as u64
 }
 
 /// What the creator of a segment wrote into its header, checked and copied when the segment was
@@ -162,7 +157,6 @@ pub struct Job {
     pub ring_payload_bytes: u32,
     /// Offset of the first heap byte.
     pub heap_offset: u64,
-    directory_offset: u64,
 }
 
 impl Job {
@@ -189,7 +183,6 @@ impl Job {
             ring_cells: word32(offset_of!(JobHeader, ring_cells)),
             ring_payload_bytes: word32(offset_of!(JobHeader, ring_payload_bytes)),
             heap_offset: word64(offset_of!(JobHeader, heap_offset)),
-            directory_offset: word64(offset_of!(JobHeader, directory_offset)),
         };
         let plan = SegmentPlan {
             local_ranks: job.local_ranks,
@@ -200,7 +193,7 @@ impl Job {
         let is_consistent = (1..=MOST_LOCAL_RANKS).contains(&job.local_ranks)
             && job.job_ranks >= job.local_ranks
             && word64(offset_of!(JobHeader, segment_bytes)) == bytes as u64
-            && heap_of(&plan) == (job.heap_offset, job.directory_offset)
+            && heap_of(&plan) == job.heap_offset
             && job.heap_offset <= bytes as u64
             && job.ring_cells.is_power_of_two()
             && RING_CELLS.contains(&job.ring_cells)
@@ -286,21 +279,84 @@ impl Segment {
         unsafe { self.memory.base().add(offset).cast().as_ref() }
     }
 
-    /// The directory entry of the ring from local rank `source` to local rank `target`: its offset, or 0.
+    /// Makes a ring, which nobody knows yet, and returns its offset.
+    ///
+    /// # Errors
+    /// When the segment is full.
+    pub fn make_ring(&self) -> io::Result<(u64, RingPlace)> {
+        let ring = self.allocate(self.entry_offset() + size_of::<Entry>() as u64)?;
+        let place = self
+            .ring(ring)
+            .ok_or_else(|| io::Error::other("the system gives no memory for a ring"))?;
+        Ok((ring, place))
+    }
+
+    /// Enters a ring of [`Self::make_ring`] into the list of local rank `target`.
     ///
     /// # Panics
-    /// When a rank is not below the number of local ranks.
-    pub fn directory(&self, source: u32, target: u32) -> &AtomicU64 {
-        let ranks = self.job.local_ranks;
-        assert!(
-            source < ranks && target < ranks,
-            "ring {source} -> {target} of {ranks} ranks"
-        );
-        let index = target as usize * ranks as usize + source as usize;
-        let offset = self.job.directory_offset as usize + index * 8;
-        // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
-        // 8-aligned; atomic.
-        unsafe { self.memory.base().add(offset).cast().as_ref() }
+    /// When `target` is not below the number of local ranks.
+    pub fn publish_ring(&self, target: u32, ring: u64, key: RingKey) {
+        if let Some(entry) = self.entry(ring) {
+            entry.publish(&self.board(target).newest_ring, ring, key);
+        }
+    }
+
+    /// The rings towards local rank `target` that were published since `known` was the newest one
+    /// (0: all), the oldest first, and which is the newest one now.
+    ///
+    /// # Errors
+    /// When a rank has damaged the list.
+    ///
+    /// # Panics
+    /// When `target` is not below the number of local ranks.
+    pub fn rings_since(
+        &self,
+        target: u32,
+        known: u64,
+    ) -> io::Result<(u64, Vec<(RingKey, RingPlace)>)> {
+        let most = self.memory.len() as u64 / self.entry_offset();
+        let head = &self.board(target).newest_ring;
+        let found = directory::published_since(head, known, most, |ring| self.entry(ring));
+        let rings = found.and_then(|(newest, found)| {
+            let is_here = |key: &RingKey| key.source < self.job.local_ranks;
+            let rings = (found.into_iter().rev())
+                .map(|(ring, key)| Some((key, self.ring(ring).filter(|_| is_here(&key))?)));
+            Some((newest, rings.collect::<Option<_>>()?))
+        });
+        rings.ok_or_else(|| {
+            let text = format!("another process has damaged the list of rings to rank {target}");
+            io::Error::other(text)
+        })
+    }
+
+    /// The ring at an offset, if it can be one.
+    fn ring(&self, ring: u64) -> Option<RingPlace> {
+        let base = self.ring_memory(ring)?;
+        let (cells, payload_bytes) = (self.job.ring_cells, self.job.ring_payload_bytes);
+        // SAFETY: memory of the segment that is long enough and aligned (`ring_memory`), and was zero
+        // when it was allocated. A process that enters a ring twice makes two receivers read the
+        // same atomic words.
+        Some(unsafe { RingPlace::at(base, cells, payload_bytes) })
+    }
+
+    /// The entry behind the ring at an offset, if it can be one.
+    fn entry(&self, ring: u64) -> Option<&Entry> {
+        let base = self.ring_memory(ring)?;
+        // SAFETY: inside the range of `ring_memory`, a line behind lines; all atomics.
+        Some(unsafe { base.add(self.entry_offset() as usize).cast().as_ref() })
+    }
+
+    /// The memory of a ring and its entry.
+    fn ring_memory(&self, ring: u64) -> Option<NonNull<u8>> {
+        let is_ring = ring >= self.job.heap_offset && ring.is_multiple_of(PAGE_BYTES as u64);
+        let bytes = self.entry_offset() + size_of::<Entry>() as u64;
+        self.address(ring, bytes).filter(|_| is_ring)
+    }
+
+    /// Where the entry of a ring lies, from the ring's start on.
+    fn entry_offset(&self) -> u64 {
+        let bytes = RingPlace::bytes(self.job.ring_cells, self.job.ring_payload_bytes);
+        bytes.next_multiple_of(align_of::<Entry>() as u64)
     }
 
     /// Takes `bytes` of never-used, zeroed heap, page-aligned.
@@ -369,6 +425,8 @@ impl Segment {
 
 #[cfg(test)]
 mod tests {
+    use sys::sync::AtomicU64;
+
     use super::*;
 
     const PLAN: SegmentPlan = SegmentPlan {
@@ -454,5 +512,65 @@ mod tests {
         let base = segment.address(offset, 5000).unwrap();
         assert_eq!(segment.offset_of(base.as_ptr(), 5000), Some(offset));
         assert!(segment.allocate(1 << 20).is_err());
+    }
+
+    fn key(source: u32) -> RingKey {
+        RingKey {
+            source,
+            source_vci: 4,
+            target_vci: 5,
+        }
+    }
+
+    fn sources(rings: &[(RingKey, RingPlace)]) -> Vec<u32> {
+        rings.iter().map(|(key, _)| key.source).collect()
+    }
+
+    #[test]
+    fn a_receiver_finds_each_ring_once_in_the_order_of_their_making() {
+        let file = File::from(create_with(&PLAN, 64 << 20).unwrap());
+        let (here, there) = (attach(&file).unwrap(), attach(&file).unwrap());
+        let publish = |source| {
+            let (ring, _) = there.make_ring().unwrap();
+            there.publish_ring(1, ring, key(source));
+        };
+        assert!(here.rings_since(1, 0).unwrap().1.is_empty());
+        publish(2);
+        publish(0);
+        let (newest, rings) = here.rings_since(1, 0).unwrap();
+        assert_eq!(sources(&rings), [2, 0]);
+        assert_eq!(rings[0].0, key(2));
+        publish(1);
+        let (last, rings) = here.rings_since(1, newest).unwrap();
+        assert_eq!(sources(&rings), [1]);
+        assert!(here.rings_since(1, last).unwrap().1.is_empty());
+        assert!(here.rings_since(0, 0).unwrap().1.is_empty());
+    }
+
+    #[test]
+    fn a_damaged_list_is_an_error() {
+        let file = File::from(create_with(&PLAN, 64 << 20).unwrap());
+        let segment = attach(&file).unwrap();
+        let rings = [0, 2].map(|source| {
+            let (ring, _) = segment.make_ring().unwrap();
+            segment.publish_ring(1, ring, key(source));
+            ring
+        });
+        let head = &segment.board(1).newest_ring;
+        let is_refused = || segment.rings_since(1, 0).is_err();
+        for offset in [1, 4096, rings[0] + 64, rings[1] + 4096 * 4096, u64::MAX] {
+            head.store(offset, Ordering::Relaxed);
+            assert!(is_refused(), "{offset}");
+        }
+        // A list that leads in a circle, and a sender that does not exist.
+        head.store(rings[1], Ordering::Relaxed);
+        let oldest = segment.entry(rings[0]).unwrap();
+        let end = AtomicU64::new(rings[1]);
+        oldest.publish(&end, rings[0], key(0));
+        assert!(is_refused());
+        oldest.publish(&AtomicU64::new(0), rings[0], key(3));
+        assert!(is_refused());
+        oldest.publish(&AtomicU64::new(0), rings[0], key(0));
+        assert!(!is_refused());
     }
 }

@@ -20,7 +20,7 @@ impl VciState {
     // TIER: short
     #[inline(always)]
     pub(crate) fn progress(&mut self) -> usize {
-        if self.node.connections() != self.accepted {
+        if self.node.newest_ring() != self.newest_ring {
             self.accept();
         }
         let mut events = 0;
@@ -37,9 +37,14 @@ impl VciState {
     #[cold]
     #[inline(never)]
     fn accept(&mut self) {
-        match link::accept(&self.node.segment, self.node.me, &mut self.incoming) {
-            Ok(count) => {
-                self.accepted = count;
+        match link::accept(
+            &self.node.segment,
+            self.node.me,
+            self.newest_ring,
+            &mut self.incoming,
+        ) {
+            Ok(newest) => {
+                self.newest_ring = newest;
                 protocol::publish_wishes(self);
             }
             Err(error) => self.fault = Some(error.to_string()),

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two ends of the paths between this rank and one peer: an outgoing [`Link`] and an [`Incoming`] ring.
 //!
-//! A path is made on its first use: the sender allocates a ring in the node segment and enters it in the directory; the
-//! receiver finds it there when the count of its connections moves. Whoever never talks to a peer pays nothing for it.
+//! A path is made on its first use: the sender makes a ring in the node segment and puts it at the head of the receiver's
+//! list (`fabric::directory`), which the receiver walks when the head has changed. A pair that never talks costs nothing.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use fabric::directory::RingKey;
 use fabric::doorbell;
-use fabric::ring::{RingPlace, RingReceiver, RingSender};
+use fabric::ring::{RingReceiver, RingSender};
 use fabric::segment::Segment;
 use sys::leaks::Root;
 use sys::memory;
@@ -58,19 +59,9 @@ impl Link {
     /// Makes the ring to local rank `target` and announces it.
     #[cold]
     pub(crate) fn connect(&mut self, segment: &Segment, me: u32, target: u32) -> Result<()> {
-        let job = segment.job();
-        let bytes = RingPlace::bytes(job.ring_cells, job.ring_payload_bytes);
-        let offset = segment
-            .allocate(bytes)
+        let (ring, place) = segment
+            .make_ring()
             .map_err(|e| Error::new(ErrorClass::ERR_NO_MEM, e.to_string()))?;
-        let base = segment.address(offset, bytes).ok_or_else(|| {
-            Error::new(
-                ErrorClass::ERR_INTERN,
-                "a ring lies outside the node segment",
-            )
-        })?;
-        // SAFETY: fresh zeroed bytes of the segment, which outlives the VCI; only the directory's entry leads here.
-        let place = unsafe { RingPlace::at(base, job.ring_cells, job.ring_payload_bytes) };
         self.sender = RingSender::new(place);
         self.asleep = &raw const segment.board(target).asleep;
         let sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
@@ -79,15 +70,13 @@ impl Link {
         } else {
             self.asleep
         };
-        // PAIRS: link.directory. The zeroed ring exists before its offset is seen.
-        segment
-            .directory(me, target)
-            .store(offset, Ordering::Release);
-        // PAIRS: link.connections. The directory entry is visible with the count.
-        segment
-            .board(target)
-            .connections
-            .fetch_add(1, Ordering::Release);
+        // TODO(#18): the VCIs of both sides, once there are several.
+        let key = RingKey {
+            source: me,
+            source_vci: 0,
+            target_vci: 0,
+        };
+        segment.publish_ring(target, ring, key);
         self.ring_doorbell();
         Ok(())
     }
@@ -214,36 +203,24 @@ pub(crate) struct Arriving {
     pub(crate) rest: usize,
 }
 
-/// Attaches to the rings that peers have entered since `known` was taken, and returns the new count.
+/// Attaches to the rings that peers have made since `known` was the newest, and returns the newest.
 #[cold]
-pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incoming>) -> Result<u32> {
-    // PAIRS: link.connections
-    let count = segment.board(me).connections.load(Ordering::Acquire);
-    let job = segment.job();
-    for peer in 0..job.local_ranks {
-        if incoming.iter().any(|known| known.peer == peer) {
+pub(crate) fn accept(
+    segment: &Arc<Segment>,
+    me: u32,
+    known: u64,
+    incoming: &mut Vec<Incoming>,
+) -> Result<u64> {
+    let (newest, rings) = segment
+        .rings_since(me, known)
+        .map_err(|error| Error::new(ErrorClass::ERR_INTERN, error.to_string()))?;
+    for (key, place) in rings {
+        if incoming.iter().any(|known| known.peer == key.source) {
             continue;
         }
-        // PAIRS: link.directory
-        let offset = segment.directory(peer, me).load(Ordering::Acquire);
-        if offset == 0 {
-            continue;
-        }
-        let bytes = RingPlace::bytes(job.ring_cells, job.ring_payload_bytes);
-        let base = segment
-            .address(offset, bytes)
-            .filter(|_| offset.is_multiple_of(64))
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorClass::ERR_INTERN,
-                    format!("rank {peer} announced a ring outside the node segment"),
-                )
-            })?;
-        // SAFETY: inside the segment and aligned (checked); its sender made it for us alone.
-        let place = unsafe { RingPlace::at(base, job.ring_cells, job.ring_payload_bytes) };
         incoming.push(Incoming {
             ring: RingReceiver::new(place),
-            peer,
+            peer: key.source,
             held_bytes: 0,
             throttled: false,
             prompt: false,
@@ -254,7 +231,7 @@ pub(crate) fn accept(segment: &Arc<Segment>, me: u32, incoming: &mut Vec<Incomin
             signature: None,
         });
     }
-    Ok(count)
+    Ok(newest)
 }
 
 /// What waits behind a full ring, in order.

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::segment::Segment;
-use sys::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::sync::{AtomicU64, Ordering};
 
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
@@ -26,8 +26,8 @@ pub(crate) struct VciState {
     /// One way per world rank.
     pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
-    /// The count of connections that `incoming` reflects.
-    pub(crate) accepted: u32,
+    /// Offset of the newest ring that `incoming` reflects.
+    pub(crate) newest_ring: u64,
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers asked for the data piece by piece.
     pub(crate) streaming: Vec<Streams>,
@@ -72,7 +72,7 @@ impl VciState {
             segment: segment.clone(),
             me,
             clock: NonNull::from(&segment.header().clock_ms),
-            connections: NonNull::from(&board.connections),
+            newest_ring: NonNull::from(&board.newest_ring),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             fragment_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
@@ -94,7 +94,7 @@ impl VciState {
             unexpected: UnexpectedQueue::new(),
             links: Links::new(job.local_ranks)?,
             incoming: Vec::new(),
-            accepted: 0,
+            newest_ring: 0,
             backlogs: Vec::new(),
             streaming: Vec::new(),
             offered: 0,
@@ -174,7 +174,7 @@ pub(crate) struct Node {
     /// This rank.
     pub(crate) me: u32,
     clock: NonNull<AtomicU64>,
-    connections: NonNull<AtomicU32>,
+    newest_ring: NonNull<AtomicU64>,
     pub(crate) eager_bytes: usize,
     pub(crate) fragment_bytes: u32,
     pub(crate) unexpected_bytes: u64,
@@ -202,10 +202,10 @@ impl Node {
         unsafe { self.clock.as_ref() }.load(Ordering::Relaxed) as u32
     }
 
-    /// Rings towards this rank that peers have announced.
+    /// Offset of the ring towards this rank that a peer made last.
     #[inline(always)]
-    pub(crate) fn connections(&self) -> u32 {
+    pub(crate) fn newest_ring(&self) -> u64 {
         // SAFETY: points into this rank's board, which `segment` keeps mapped.
-        unsafe { self.connections.as_ref() }.load(Ordering::Relaxed)
+        unsafe { self.newest_ring.as_ref() }.load(Ordering::Relaxed)
     }
 }

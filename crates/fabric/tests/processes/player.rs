@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use fabric::board::phase;
+use fabric::directory::RingKey;
 use fabric::doorbell::{self, Sleeper};
 use fabric::ring::{RingPlace, RingReceiver, RingSender, SHORT_BYTES};
 use fabric::segment::Segment;
@@ -64,32 +65,29 @@ pub(crate) fn play() {
     );
 }
 
-/// The ring between two ranks, made by `from`.
+/// The ring from rank `from` to rank `to`, which `from` makes.
 fn place(segment: &Segment, from: u32, to: u32) -> RingPlace {
-    let header = segment.job();
-    let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
     let start = Instant::now();
-    let offset = loop {
-        match segment.directory(from, to).load(Ordering::Acquire) {
-            0 => std::thread::yield_now(),
-            offset => break offset,
+    loop {
+        let (_, rings) = segment.rings_since(to, 0).unwrap();
+        if let Some((_, place)) = rings.iter().find(|(key, _)| key.source == from) {
+            return *place;
         }
         assert!(start.elapsed() < PATIENCE, "rank {from} made no ring");
-    };
-    let base = segment.address(offset, bytes).unwrap();
-    // SAFETY: fresh memory of the segment, for one sender and one receiver.
-    unsafe { RingPlace::at(base, header.ring_cells, header.ring_payload_bytes) }
+        std::thread::yield_now();
+    }
 }
 
 impl<'a> Player<'a> {
     fn new(segment: &'a Segment, me: u32, case: Case) -> Self {
-        let header = segment.job();
-        let bytes = RingPlace::bytes(header.ring_cells, header.ring_payload_bytes);
-        let offset = segment.allocate(bytes).unwrap();
-        segment
-            .directory(me, 1 - me)
-            .store(offset, Ordering::Release);
-        let sender = RingSender::new(place(segment, me, 1 - me));
+        let (ring, own) = segment.make_ring().unwrap();
+        let key = RingKey {
+            source: me,
+            source_vci: 0,
+            target_vci: 0,
+        };
+        segment.publish_ring(1 - me, ring, key);
+        let sender = RingSender::new(own);
         let receiver = RingReceiver::new(place(segment, 1 - me, me));
         let longest = sender.largest_payload();
         let traffic = |from| Traffic::new(case.seed, from, longest, case.longest_only);
