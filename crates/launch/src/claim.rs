@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cores that belong to a job while it runs, so that two jobs of one machine do not share cores while others idle.
+//! Cores that belong to a job while it runs, so that two jobs of one node do not share cores while others idle.
 //!
 //! A claim is a socket with an abstract name: only one process can have it, it is no file, and it is gone with its owner,
 //! however that ends. Jobs in different network namespaces (containers) do not see each other's claims.
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn cores_are_given_once_until_they_are_returned() {
-        // Numbers that no machine has, so that jobs of this machine do not matter.
+        // Numbers that no node has, so that jobs of this node do not matter.
         let cores = || {
             (1_000_000..1_000_004)
                 .map(|core| vec![core])

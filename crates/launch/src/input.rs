@@ -104,7 +104,7 @@ impl InputPump {
                 self.readers.iter_mut().for_each(|reader| reader.taken = 0);
                 self.give();
             }
-            // In the background of a terminal after all: the next look tells.
+            // The job went to the background of the terminal: the next poll tells.
             Err(Errno::INTR | Errno::AGAIN) => self.piece.clear(),
             Err(Errno::IO) if self.terminal && !in_foreground() => self.piece.clear(),
             Err(_) => self.close(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sentences from the launcher to the user, and the names of this machine in them.
+//! Sentences from the launcher to the user, and the names of this node in them.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
@@ -51,7 +51,7 @@ pub(crate) fn tell_pid(to: &OsStr) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// The name of this machine.
+/// The name of this node.
 pub(crate) fn host_name() -> String {
     rustix::system::uname()
         .nodename()
@@ -59,7 +59,7 @@ pub(crate) fn host_name() -> String {
         .into_owned()
 }
 
-/// Refuses hosts that are not this machine; returns their slots (`host:4`), one where none are told.
+/// Refuses hosts that are not this node; returns their slots (`host:4`), one where none are told.
 pub(crate) fn require_this_host<'a>(
     hosts: impl Iterator<Item = &'a str>,
 ) -> Result<u32, LaunchError> {
@@ -75,7 +75,7 @@ pub(crate) fn require_this_host<'a>(
         let here = ["localhost", "127.0.0.1", "::1", "+n0", &own, short].contains(&name);
         if !here {
             return Err(LaunchError::usage(format!(
-                "host {name} is not this machine ({own}); this version runs jobs on one machine only"
+                "host {name} is not this node ({own}); this version runs jobs on one node only"
             )));
         }
         all = all.saturating_add(slots.parse().unwrap_or(1));

@@ -52,7 +52,7 @@ impl Pattern {
             }
             let part = match bytes.next()? {
                 b'%' => Part::Text(b"%".to_vec()),
-                // There is one process group, and one machine.
+                // There is one process group, and one node.
                 b'g' | b'p' => Part::Text(b"0".to_vec()),
                 b'r' => Part::Rank,
                 b'R' => Part::PaddedRank,

@@ -22,7 +22,7 @@ pub(crate) fn total_ranks(programs: &[Program]) -> Result<u32, LaunchError> {
             "a job has between 1 and 4294967295 ranks",
         )),
         Some(total) if total > settings::most_processes() => Err(LaunchError::usage(format!(
-            "a job of {total} ranks is too large for this machine, which runs at most {} processes (kernel.pid_max)",
+            "a job of {total} ranks is too large for this node, which runs at most {} processes (kernel.pid_max)",
             settings::most_processes()
         ))),
         Some(total) => Ok(total),

@@ -10,9 +10,9 @@ use crate::LaunchError;
 pub const RANK_VARIABLE: &str = "RANKPOINT_LAUNCH_RANK";
 /// Set for each rank: the size of MPI_COMM_WORLD, for scripts.
 pub const SIZE_VARIABLE: &str = "RANKPOINT_LAUNCH_SIZE";
-/// As [`RANK_VARIABLE`] among the ranks of this machine, under the name that other launchers use.
+/// As [`RANK_VARIABLE`] among the ranks of this node, under the name that other launchers use.
 pub const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
-/// As [`SIZE_VARIABLE`] for this machine, under the name that other launchers use.
+/// As [`SIZE_VARIABLE`] for this node, under the name that other launchers use.
 pub const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
 /// Set for the ranks of a program for which `--initial-errhandler` is given; the library reads it.
 pub const INITIAL_ERRHANDLER_VARIABLE: &str = "RANKPOINT_INITIAL_ERRHANDLER";
@@ -91,7 +91,7 @@ pub(crate) fn threads_per_rank() -> Option<u32> {
         .ok()
 }
 
-/// Processes that this machine can run at once.
+/// Processes that this node can run at once.
 pub(crate) fn most_processes() -> u32 {
     let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
     text.trim().parse().unwrap_or(u32::MAX)

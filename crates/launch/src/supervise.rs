@@ -28,8 +28,8 @@ use crate::{LaunchError, kill, notices, program, report};
 
 /// How often the job's clock advances.
 const TICK: Duration = Duration::from_millis(250);
-/// How often to look whether a rank has ended of which no descriptor tells.
-const LOOK: Duration = Duration::from_millis(10);
+/// Polling interval for the end of ranks that have no process descriptor.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Exit status when the time is up.
 const TIMED_OUT: u8 = 124;
 
@@ -129,7 +129,7 @@ struct Supervisor<'a> {
 }
 
 impl Supervisor<'_> {
-    /// Supervises the ranks until all have ended, or until the system refuses what that needs: then they are killed.
+    /// Supervises the ranks until all have ended. When the system refuses a call that this needs, the ranks are killed.
     fn watch(&mut self) -> Result<(), LaunchError> {
         let watched = self.watch_ranks();
         // Whatever the ranks left running goes with them; it also holds their output open.
@@ -199,8 +199,8 @@ impl Supervisor<'_> {
             fds.push(PollFd::from_borrowed_fd(stream, PollFlags::OUT));
         }
         let time = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let look = (!unwatched.is_empty()).then_some(LOOK);
-        let time = time.into_iter().chain(look).min();
+        let interval = (!unwatched.is_empty()).then_some(POLL_INTERVAL);
+        let time = time.into_iter().chain(interval).min();
         let time = time.and_then(|time| Timespec::try_from(time).ok());
         match rustix::event::poll(&mut fds, time.as_ref()) {
             Ok(0) | Err(Errno::INTR | Errno::AGAIN) => return Ok(unwatched),
@@ -281,7 +281,7 @@ impl Supervisor<'_> {
             .any(|board| board.is_some_and(|board| board.phase == phase::INITIALIZED))
     }
 
-    /// Looks at ranks that ended together, and ends the job if one of them is its end.
+    /// Judges the ends of ranks that ended together, and ends the job if one of them is its end.
     fn judge_ended(&mut self, ended: &[usize]) {
         if !matches!(self.stage, Stage::Running) || ended.is_empty() {
             return;
@@ -316,7 +316,7 @@ impl Supervisor<'_> {
 
     fn fail(&mut self, rank: usize, verdict: &Verdict) {
         let number = u32::try_from(rank).unwrap_or(u32::MAX);
-        // Ranks that wait look for it; those that do not are signalled below.
+        // Ranks that wait poll this word; all others are signalled below.
         let _ = self.job.node.set_death(number);
         self.outputs.drain(rank);
         let ending = match self.alive {
@@ -384,7 +384,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// When something is to be done though nothing happens.
+    /// The time at which the event loop acts without an event.
     fn next_time(&self) -> Option<Instant> {
         match self.stage {
             Stage::Running => {

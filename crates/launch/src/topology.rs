@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of this machine that the launcher may use, by the kernel's own description.
+//! The cores of this node that the launcher may use, by the kernel's own description.
 
 use std::collections::BTreeMap;
 use std::path::Path;

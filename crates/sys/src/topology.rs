@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processors of this machine share, by the kernel's own description, and how far a thread is confined in it.
+//! What the processors of this node share, by the kernel's own description, and how far a thread is confined in it.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

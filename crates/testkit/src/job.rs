@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Lines of a rank's output that a failure shows: the last ones.
 const MAX_SHOWN_LINES: usize = 200;
 
-/// One job at a time in this process: each already fills the machine.
+/// One job at a time in this process: each already fills the node.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 /// All jobs of a test that passed.

@@ -22,7 +22,7 @@
 //!
 //! A body may return `()` or a `Result`. When it fails or panics the rank's process ends at once, without destructors of
 //! what the panic left behind on other threads; the launcher ends the other ranks. Multi-rank tests of one executable run
-//! one after the other, however many threads `cargo test` uses, because each of them already fills the machine.
+//! one after the other, however many threads `cargo test` uses, because each of them already fills the node.
 //!
 //! A test can also be debugged by hand: `mpiexec -n 4 target/debug/deps/NAME-HASH --exact tests::sum_of_ranks --nocapture`.
 //!

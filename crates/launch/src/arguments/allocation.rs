@@ -8,7 +8,7 @@ use crate::settings;
 pub(crate) struct Allocation {
     /// Processes, if their number was given.
     pub(crate) tasks: Option<u32>,
-    /// Machines.
+    /// Nodes.
     pub(crate) nodes: u32,
 }
 
@@ -33,11 +33,11 @@ impl Allocation {
         })
     }
 
-    /// What to tell of machines that stay idle.
+    /// What to tell of nodes that stay idle.
     pub(crate) fn notice(&self) -> Option<String> {
         (self.nodes > 1).then(|| {
             format!(
-                "{} nodes are allocated, but this version runs jobs on one machine only: all ranks run on this one",
+                "{} nodes are allocated, but this version runs jobs on one node only: all ranks run on this one",
                 self.nodes
             )
         })

@@ -28,7 +28,7 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "output", ["LIST"], OutputList, "dir=DIR or file=NAME: write output to files in or beside it; copy: to the terminal too; merge, tag, rank, timestamp";
     "merge-stderr-to-stdout", [], Merge, "let standard error go where standard output goes";
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, ranks such as 0,2-4, all or none (default 0)";
-    "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores in turns while the load is even)";
+    "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores round robin, until other programs load them)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
     "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
     "stats", [], Stats, "print each rank's counters at the end";
@@ -51,7 +51,7 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
     "envlist", ["NAMES"], EnvList, "the same for one program";
     "genvnone", [], JobEnvNone, "pass on PATH alone";
     "envnone", [], EnvNone, "the same for one program";
-    "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts must be this machine; without `-n`, the sum of their slots (`localhost:4`) is the number of ranks";
+    "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts must be this node; without `-n`, the sum of their slots (`localhost:4`) is the number of ranks";
     "f" | "hostfile" | "machinefile" | "machine" | "default-hostfile" | "add-hostfile", ["FILE"], HostFile, "the same for the hosts in a file (`localhost:4`, `localhost slots=4`)";
     "ppn" | "perhost" | "npernode" | "N" | "grr", ["N"], PerNode, "without `-n` the number of ranks; else ignored, for there is one node";
     "pernode" | "rr", [], OnePerNode, "the same with 1";
@@ -81,19 +81,19 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
         | "display-comm" | "display-comm-finalize" | "silent-abort", [], Ignored, "habits of Open MPI or Intel MPI that have no counterpart";
     "disable-auto-cleanup" | "cleanup", [], Ignored, "a rank that fails inside MPI ends the job here";
     "rank-by" | "membind" | "topolib" | "cpu-set" | "cpu-list" | "slot-list" | "npersocket" | "cpu-bind" | "binding" | "rankfile" | "rf"
-        | "rankmap" | "gpus-per-proc" | "use-app-topology", ["VALUE"], Ignored, "placement inside the machine by other means than `--bind-to`";
+        | "rankmap" | "gpus-per-proc" | "use-app-topology", ["VALUE"], Ignored, "placement inside the node by other means than `--bind-to`";
     "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bynode" | "bysocket" | "no-overload"
-        | "bind-to-socket" | "bind-to-board" | "display-allocation" | "display-topo" | "display-devel-allocation" | "novm", [], Ignored, "placement inside the machine by other means than `--bind-to`";
+        | "bind-to-socket" | "bind-to-board" | "display-allocation" | "display-topo" | "display-devel-allocation" | "novm", [], Ignored, "placement inside the node by other means than `--bind-to`";
     "iface" | "rmk" | "launcher" | "bootstrap" | "launcher-exec" | "bootstrap-exec" | "bootstrap-exec-args" | "order-nodes"
         | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "launch-agent" | "preload-files"
         | "localhost" | "nameserver" | "hosts-group" | "tmpdir" | "max-vm-size" | "dvm" | "report-uri" | "pmix-prefix"
         | "app-pmix-prefix" | "keepalive" | "singleton" | "spawn-timeout" | "ompi-server" | "server-wait-time" | "max-restarts"
-        | "num-connect-retries" | "memory-alloc-kinds" | "forward-signals", ["VALUE"], Ignored, "how several machines are reached, and what runs on them";
+        | "num-connect-retries" | "memory-alloc-kinds" | "forward-signals", ["VALUE"], Ignored, "how several nodes are reached, and what runs on them";
     "nolocal" | "disable-hostname-propagation" | "pmi-port" | "enable-x" | "disable-x" | "noprefix" | "no-app-prefix"
         | "hybrid-hosts" | "skip-launch-node" | "hetero-nodes" | "preload-binary" | "ilp64" | "noconf" | "pmi-aggregate" | "pmi-noaggregate"
         | "debug-daemons" | "debug-daemons-file" | "debug-devel" | "debug" | "leave-session-attached" | "set-sid" | "system-server" | "system-server-first"
         | "system-server-only" | "do-not-connect" | "do-not-resolve" | "wait-for-server" | "set-cwd-to-session-dir" | "output-proctable"
-        | "profile", [], Ignored, "how several machines are reached, and what runs on them";
+        | "profile", [], Ignored, "how several nodes are reached, and what runs on them";
     "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `RANKPOINT_CHECK=collectives`)";
 
     "gdb" | "gdb-args" | "gdb-ia" | "gdba" | "tv" | "tva" | "stop-on-exec" | "stop-in-init" | "stop-in-app" | "xterm" | "debugger" | "gtool" | "gtoolfile" | "valgrind", [], Refused,

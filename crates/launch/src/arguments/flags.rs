@@ -143,7 +143,7 @@ pub(crate) fn dashed(name: &str) -> String {
 /// The text of `--help`.
 pub(crate) fn help() -> String {
     let mut text = String::from(
-        "Start the ranks of an MPI job on this machine.\n\n\
+        "Start the ranks of an MPI job on this node.\n\n\
          mpiexec [flags] program [arguments] [: [flags] program [arguments]]...\n\n",
     );
     for row in OURS {

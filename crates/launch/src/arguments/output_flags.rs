@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What flags say about the ranks' output: files, labels, merging. Three launchers have three ways to say it.
+//! Flags about the output of ranks: files, labels, merging, in the notations of three launchers.
 
 use std::ffi::OsStr;
 use std::path::Path;

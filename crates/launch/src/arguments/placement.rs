@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use crate::LaunchError;
 use crate::plan::Binding;
 
-/// What `--map-by` means on one machine.
+/// What `--map-by` means on one node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Mapping {
     /// `PE=N`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ranks' output on its way through the launcher: whole lines, each behind its rank.
+//! Output that passes through the launcher: bytes of ranks become whole lines, with labels where they are wanted.
 
 use std::fs::File;
 use std::io;

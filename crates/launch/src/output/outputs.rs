@@ -64,7 +64,7 @@ struct Source {
     stream: Option<PipeReader>,
     buffer: LineBuffer,
     /// Sinks that its lines go to.
-    ways: Vec<usize>,
+    targets: Vec<usize>,
     /// The end of what goes to a file that others write to as well.
     tail: Vec<u8>,
 }
@@ -81,9 +81,9 @@ impl Outputs {
             let mut which = 0;
             sources.push(streams.map(|stream| {
                 let file = files.of.get(rank).and_then(|of| of[which]);
-                let mut ways = Vec::new();
+                let mut targets = Vec::new();
                 if let (Some(index), true) = (file, stream.is_some()) {
-                    ways.push(*sink_of_file[index].get_or_insert_with(|| {
+                    targets.push(*sink_of_file[index].get_or_insert_with(|| {
                         let OutputFile { file, path, .. } = &mut files.all[index];
                         let target = file.take().map(|file| Target::File(file, path.clone()));
                         sinks.extend(target.map(Sink::new));
@@ -91,13 +91,13 @@ impl Outputs {
                     }));
                 }
                 if file.is_none() || routes(&output).is_some_and(|routes| routes.copy) {
-                    ways.push(which);
+                    targets.push(which);
                 }
                 which += 1;
                 let labelled = routes(&output).is_some_and(|routes| routes.label.is_some());
                 Source {
                     stream,
-                    ways,
+                    targets,
                     buffer: LineBuffer::new(labelled || file.is_some()),
                     tail: Vec::new(),
                 }
@@ -199,7 +199,10 @@ impl Outputs {
             sources.map(move |(which, source)| (rank, which, source))
         });
         sources.filter_map(|(rank, which, source)| {
-            let full = source.ways.iter().any(|&sink| self.sinks[sink].is_full());
+            let full = source
+                .targets
+                .iter()
+                .any(|&sink| self.sinks[sink].is_full());
             let stream = source.stream.as_ref().filter(|_| !full)?;
             Some((rank, which, stream))
         })
@@ -211,9 +214,9 @@ impl Outputs {
         let which = if merged { 0 } else { ERROR };
         let source = &self.sources[rank][which];
         let file = self.files.get(rank, which)?;
-        let words = match source.ways.contains(&which) {
+        let words = match source.targets.contains(&which) {
             true => None,
-            false if source.ways.is_empty() => files::last_words_in(&file.path),
+            false if source.targets.is_empty() => files::last_words_in(&file.path),
             false => files::last_lines(&source.tail),
         };
         words.map(|words| {
@@ -258,14 +261,14 @@ impl Outputs {
         let source = &mut self.sources[rank][which];
         let mut lines = Vec::new();
         action(&mut source.buffer, &label, &mut lines);
-        if !source.ways.contains(&which) {
+        if !source.targets.contains(&which) {
             const KEPT: usize = files::LAST_BYTES as usize;
             source.tail.extend_from_slice(&lines);
             if source.tail.len() > 2 * KEPT {
                 source.tail.drain(..source.tail.len() - KEPT);
             }
         }
-        for &sink in &source.ways {
+        for &sink in &source.targets {
             if self.sinks[sink].broken().is_none() {
                 self.sinks[sink].queue().extend_from_slice(&lines);
             }
@@ -276,7 +279,7 @@ impl Outputs {
     fn give_up(&mut self, sink: usize, error: Errno) {
         for source in self.sources.iter_mut().flatten() {
             // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.
-            if error == Errno::PIPE && source.ways == [sink] {
+            if error == Errno::PIPE && source.targets == [sink] {
                 source.stream = None;
             }
         }

@@ -124,8 +124,7 @@ fn host_files_may_name_this_machine_only() {
     let done = mpiexec(&["-f", &bad, "true"]);
     assert_eq!(done.code(), 2);
     assert!(
-        done.sentence()
-            .contains("faraway.example is not this machine"),
+        done.sentence().contains("faraway.example is not this node"),
         "{done:?}"
     );
 }
