@@ -216,7 +216,7 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
 
 /// Name of the first parameter of a Rust type.
 fn name_of(function: &Function, rust_type: &str) -> Option<String> {
-    let mut arguments = function.arguments().into_iter();
+    let mut arguments = function.typed_parameters().into_iter();
     let found = arguments.find(|argument| argument.rust_type == rust_type);
     found.map(|argument| argument.name)
 }

@@ -13,7 +13,7 @@
 use std::sync::OnceLock;
 
 use layout::{Layout, SharedLayout};
-use layout_cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, Place, Stream};
+use layout_cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, MemorySpace, Stream};
 
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
@@ -55,9 +55,9 @@ fn gpu_of(base: *const u8, layout: &Layout, count: usize) -> Result<Option<&'sta
         return Ok(None);
     };
     let first = base.wrapping_offset(layout.true_lower_bound() as isize);
-    match driver.place_of(first.addr() as u64).map_err(refused)? {
-        Place::Host => Ok(None),
-        Place::Device(gpu) => Ok(Some(gpu)),
+    match driver.space_of(first.addr() as u64).map_err(refused)? {
+        MemorySpace::Host => Ok(None),
+        MemorySpace::Device(gpu) => Ok(Some(gpu)),
     }
 }
 

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A context of the driver with the kernels in it, and what they are used for.
+//! A context of the driver with the kernels loaded.
 //!
 //! # Safety
 //! A context is made the thread's current one for the calls that need it, and the one before is restored. Contexts with kernels
-//! are kept for the rest of the process: destroying one that was used here, and another that takes its address, is not supported
-//! (nobody destroys primary contexts).
+//! are kept for the rest of the process. A program must not destroy a context that was used here; no program destroys
+//! primary contexts.
 
 use std::ffi::{CString, c_int, c_void};
-use std::ops::Range;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use crate::driver::{Driver, Handle};
-use crate::emit::{Direction, KernelName, module_text};
+use crate::emit::{KernelName, module_text};
 use crate::error::CudaError;
-use crate::memory::DeviceMemory;
-use crate::plan::{Addresses, Launch, Plan, Tuning};
-use layout::Layout;
+use crate::plan::Launch;
 
 /// A stream of the driver; [`Stream::default`] is the default one.
 pub type Stream = Handle;
@@ -88,28 +85,6 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// A layout ready for the kernels of this GPU.
-    ///
-    /// # Errors
-    /// When its table cannot be made or does not fit into the GPU's memory.
-    pub fn prepare(&'static self, layout: &Layout) -> Result<DeviceLayout, CudaError> {
-        let plan = Plan::new(layout, Tuning::default())?;
-        let table = plan.table();
-        let memory = if table.is_empty() {
-            None
-        } else {
-            let memory = self.allocate(size_of_val(table))?;
-            // SAFETY: the table's bytes are there, and the memory is as long.
-            unsafe { self.copy_in(memory.address(), table.as_ptr().cast(), size_of_val(table))? };
-            Some(memory)
-        };
-        Ok(DeviceLayout {
-            gpu: self,
-            plan,
-            table: memory,
-        })
-    }
-
     /// Waits until a stream has done what it was given.
     ///
     /// # Errors
@@ -142,7 +117,8 @@ impl Gpu {
         result
     }
 
-    fn launch(&self, launch: &Launch, stream: Stream) -> Result<(), CudaError> {
+    /// Starts a kernel in the current context.
+    pub(super) fn launch(&self, launch: &Launch, stream: Stream) -> Result<(), CudaError> {
         let kernel = self.kernels[launch.kernel.index()];
         let mut params: [*mut c_void; 1] = [launch.params().as_ptr().cast_mut().cast()];
         // SAFETY: the kernel's only parameter is at most as long as these bytes, which the driver reads before it returns.
@@ -232,81 +208,5 @@ fn with_log(error: CudaError, written: &[u8]) -> CudaError {
             log: String::from_utf8_lossy(written).trim().to_owned(),
         },
         other => other,
-    }
-}
-
-/// A layout whose tables are in the memory of a GPU.
-#[derive(Debug)]
-pub struct DeviceLayout {
-    gpu: &'static Gpu,
-    plan: Plan,
-    table: Option<DeviceMemory>,
-}
-
-impl DeviceLayout {
-    /// The GPU that holds it.
-    pub const fn gpu(&self) -> &'static Gpu {
-        self.gpu
-    }
-
-    /// Packs the bytes `range` of the packed form of the elements at `base` to `packed`, both addresses of this GPU, in order
-    /// with the other work of a stream. It may still be under way when this returns; the layout must live as long.
-    ///
-    /// # Errors
-    /// What the driver refuses.
-    ///
-    /// # Safety
-    /// The GPU can read all bytes that `range` describes relative to `base`, and write its length at `packed`, until the
-    /// stream has come so far; they do not overlap.
-    pub unsafe fn pack(
-        &self,
-        base: u64,
-        range: Range<usize>,
-        packed: u64,
-        stream: Stream,
-    ) -> Result<(), CudaError> {
-        self.copy(Direction::Pack, base, range, packed, stream)
-    }
-
-    /// Unpacks what is at `packed` into the bytes `range` of the packed form of the elements at `base`, as [`Self::pack`].
-    /// Where bytes of the layout lie on each other, any of the packed ones may win.
-    ///
-    /// # Errors
-    /// What the driver refuses.
-    ///
-    /// # Safety
-    /// As for [`Self::pack`], with reading and writing exchanged.
-    pub unsafe fn unpack(
-        &self,
-        base: u64,
-        range: Range<usize>,
-        packed: u64,
-        stream: Stream,
-    ) -> Result<(), CudaError> {
-        self.copy(Direction::Unpack, base, range, packed, stream)
-    }
-
-    fn copy(
-        &self,
-        direction: Direction,
-        base: u64,
-        range: Range<usize>,
-        packed: u64,
-        stream: Stream,
-    ) -> Result<(), CudaError> {
-        let at = Addresses {
-            base,
-            packed,
-            table: self.table.as_ref().map_or(0, DeviceMemory::address),
-        };
-        self.gpu.inside(|| {
-            let mut result = Ok(());
-            self.plan.launches(direction, range, at, |launch| {
-                if result.is_ok() {
-                    result = self.gpu.launch(launch, stream);
-                }
-            });
-            result
-        })
     }
 }

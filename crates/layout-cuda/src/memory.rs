@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a GPU: whose an address is, and memory of our own.
+//! Memory of a GPU: the owner of an address, and memory that this crate allocates.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,16 +7,16 @@ use crate::driver::{Driver, Handle};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
 
-/// Whose an address is.
+/// The owner of an address.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum MemorySpace {
     /// Memory that the processor reads and writes, also if a GPU can.
     Host,
     /// Memory of a GPU, which the processor must not touch.
     Device(&'static Gpu),
 }
 
-/// What can be asked of an address (`CUpointer_attribute`).
+/// Attributes of an address (`CUpointer_attribute`).
 const ATTRIBUTE_CONTEXT: c_int = 1;
 const ATTRIBUTE_MEMORY_TYPE: c_int = 2;
 const ATTRIBUTE_IS_MANAGED: c_int = 8;
@@ -27,17 +27,17 @@ const MEMORY_TYPE_DEVICE: u32 = 2;
 const UNKNOWN_ADDRESS: [c_int; 3] = [1, 3, 201];
 
 impl Driver {
-    /// Whose an address is: memory that the driver does not know, pinned memory and managed memory are the host's.
+    /// The owner of an address. Memory that the driver does not know, pinned memory and managed memory belong to the host.
     ///
     /// # Errors
     /// What the driver refuses for other reasons than not knowing the address.
-    pub fn place_of(&'static self, address: u64) -> Result<Place, CudaError> {
+    pub fn space_of(&'static self, address: u64) -> Result<MemorySpace, CudaError> {
         let Some(kind) = self.attribute::<u32>(ATTRIBUTE_MEMORY_TYPE, address)? else {
-            return Ok(Place::Host);
+            return Ok(MemorySpace::Host);
         };
         let managed = self.attribute::<u32>(ATTRIBUTE_IS_MANAGED, address)?;
         if kind != MEMORY_TYPE_DEVICE || managed.is_some_and(|is| is & 0xff != 0) {
-            return Ok(Place::Host);
+            return Ok(MemorySpace::Host);
         }
         let context = self.attribute::<Handle>(ATTRIBUTE_CONTEXT, address)?;
         let gpu = match context.filter(|&context| context != Handle::default()) {
@@ -48,7 +48,7 @@ impl Driver {
                 Gpu::primary(self, device.unwrap_or(0))?
             }
         };
-        Ok(Place::Device(gpu))
+        Ok(MemorySpace::Device(gpu))
     }
 
     fn attribute<T: Default>(
@@ -90,7 +90,7 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // When the process ends the driver may be gone before; then the memory is too.
         drop(self.gpu.inside(|| {
-            // SAFETY: allocated in this context, and nobody else frees it.
+            // SAFETY: `Gpu::allocate` made it in this context, and only this destructor frees it.
             let code = unsafe { (self.gpu.driver.functions.free)(self.address) };
             let argument = || format!("address {:#x}", self.address);
             self.gpu.driver.check(code, "cuMemFree", argument)

@@ -3,7 +3,7 @@
 //!
 //! A build script walks [`table::functions`](crate::table::functions), gives each function a body, and writes the text to a file
 //! that the crate includes. The body is a Rust expression; the parameters are in scope under the names of
-//! [`Function::arguments`], where they hide functions of the same name: a body names its own by path. The including module needs
+//! [`Function::typed_parameters`], where they hide functions of the same name: a body names its own by path. The including module needs
 //! `use mpi_abi_sys::types::*`.
 //!
 //! * [`EntryPoints::of_library`] exports `MPI_X` and `PMPI_X`, each with a copy of the body;
@@ -65,7 +65,7 @@ impl Body {
     pub fn reset_handles(mut self, function: &Function, constants: &str) -> Self {
         let mut resets = String::new();
         let needed = function.not_null();
-        for argument in function.arguments() {
+        for argument in function.typed_parameters() {
             let is_one = |row: &NotNull| row.name == argument.name && row.length.is_none();
             if let Some(null) = argument.null_handle().filter(|_| needed.iter().any(is_one)) {
                 resets.push_str(&format!("*{} = {constants}::{null}; ", argument.name));
@@ -87,7 +87,7 @@ impl Body {
         guard: &str,
         refuse: impl Fn(&NullCheck) -> String,
     ) -> Self {
-        let arguments = function.arguments();
+        let arguments = function.typed_parameters();
         for NotNull {
             name,
             length,
@@ -179,7 +179,7 @@ impl EntryPoints {
 
 /// Names and Rust types of a function's parameters, as a declaration has them.
 pub fn declared(function: &Function) -> String {
-    let arguments = function.arguments();
+    let arguments = function.typed_parameters();
     let declared = arguments
         .iter()
         .map(|argument| format!("{}: {}", argument.name, argument.rust_type));
@@ -188,7 +188,7 @@ pub fn declared(function: &Function) -> String {
 
 /// A call of the function at a path with the entry point's own parameters.
 pub fn call(function: &Function, path: &str) -> String {
-    let arguments = function.arguments();
+    let arguments = function.typed_parameters();
     let names: Vec<&str> = arguments
         .iter()
         .map(|argument| argument.name.as_str())

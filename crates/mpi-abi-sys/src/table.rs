@@ -113,7 +113,7 @@ pub struct NotNull {
 
 /// Whether a function reads or stores what a parameter stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum Intent {
     /// Reads only, or the table has no direction.
     In,
     /// Stores only.
@@ -124,23 +124,23 @@ pub enum Direction {
 
 /// A parameter of a function, as an entry point declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
+pub struct Parameter {
     /// The standard's name, with `_` behind where that is a word of Rust.
     pub name: String,
     /// Type with the same representation as the C type.
     pub rust_type: String,
     /// Kind, such as `COMMUNICATOR`, `BUFFER` or `POLYXFER_NUM_ELEM_NNI` (the README of the tables); empty where the table has none.
     pub kind: &'static str,
-    /// Direction.
-    pub direction: Direction,
+    /// Intent.
+    pub intent: Intent,
     /// Length of an array as the standard gives it: a parameter's name, a constant, or `*`.
     pub length: Option<&'static str>,
 }
 
-impl Argument {
+impl Parameter {
     /// Name of the null handle of an argument through which the function stores a handle that it makes.
     pub fn null_handle(&self) -> Option<&'static str> {
-        if self.direction != Direction::Out {
+        if self.intent != Intent::Out {
             return None;
         }
         Some(match self.kind {
@@ -162,20 +162,20 @@ impl Argument {
 
 impl Function {
     /// The parameters; a variadic tail is left out.
-    pub fn arguments(&self) -> Vec<Argument> {
+    pub fn typed_parameters(&self) -> Vec<Parameter> {
         let parameters = self.rust_parameters().into_iter().enumerate();
         let argument = |(position, (name, rust_type))| {
             let (kind, direction) = self.kind(position);
             let declared = declared_name(self.parameters[position]);
             let mut lengths = self.lengths.iter();
-            Argument {
+            Parameter {
                 name,
                 rust_type,
                 kind,
-                direction: match direction {
-                    "out" => Direction::Out,
-                    "inout" => Direction::InOut,
-                    _ => Direction::In,
+                intent: match direction {
+                    "out" => Intent::Out,
+                    "inout" => Intent::InOut,
+                    _ => Intent::In,
                 },
                 length: (lengths.find(|(array, _)| *array == declared)).map(|(_, length)| *length),
             }

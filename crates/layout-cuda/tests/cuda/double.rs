@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use layout::Layout;
-use layout_cuda::{CudaError, Driver, Gpu, Place, Stream};
+use layout_cuda::{CudaError, Driver, Gpu, MemorySpace, Stream};
 
 use crate::layouts::{Numbers, packed, pattern, unpack};
 
@@ -62,19 +62,19 @@ fn contexts_are_found_and_restored() {
 fn addresses_have_places() {
     let gpu = Gpu::primary(driver(), 0).expect("device 0");
     let memory = gpu.allocate(100).expect("100 bytes");
-    let place = |address| driver().place_of(address).expect("answered");
+    let place = |address| driver().space_of(address).expect("answered");
     assert!(
-        matches!(place(memory.address() + 99), Place::Device(found) if std::ptr::eq(found, gpu))
+        matches!(place(memory.address() + 99), MemorySpace::Device(found) if std::ptr::eq(found, gpu))
     );
-    assert!(matches!(place(memory.address() + 100), Place::Host));
+    assert!(matches!(place(memory.address() + 100), MemorySpace::Host));
     let here = 1u8;
     assert!(matches!(
         place((&raw const here).addr() as u64),
-        Place::Host
+        MemorySpace::Host
     ));
     let address = memory.address();
     drop(memory);
-    assert!(matches!(place(address), Place::Host));
+    assert!(matches!(place(address), MemorySpace::Host));
 }
 
 /// All the way: tables, launches and copies, with device memory of which no byte more is there.
