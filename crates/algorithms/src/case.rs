@@ -140,7 +140,7 @@ impl Barrier {
     pub(crate) fn why_not(self, case: &Case) -> Option<&'static str> {
         match self {
             Self::Shared => unless(case.shared, NOT_SHARED),
-            Self::Dissemination | Self::Tree | Self::Linear => None,
+            Self::Dissemination => None,
             Self::Hierarchical => between_nodes(case),
         }
     }
@@ -229,7 +229,7 @@ impl Allreduce {
             Self::Ring => unless(case.commutative, ORDERED)
                 .or_else(|| own_grouping(case))
                 .or_else(|| many_elements(case)),
-            Self::RecursiveDoubling | Self::Tree => own_grouping(case),
+            Self::RecursiveDoubling => own_grouping(case),
             Self::Chain => None,
             Self::Hierarchical => operands_between_nodes(case),
         }

@@ -127,7 +127,7 @@ pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sen
         return Sent::default();
     }
     match algorithm.operation() {
-        Operation::Barrier => barrier(typed(algorithm), case, rank),
+        Operation::Barrier => barrier(typed(algorithm), case),
         Operation::Bcast => bcast(typed(algorithm), parameter, case, rank),
         Operation::Gather => gather(typed(algorithm), case, rank),
         Operation::Scatter => scatter(typed(algorithm), case, rank),
@@ -209,13 +209,10 @@ fn star_down(case: &Case, rank: u32) -> Sent {
     Sent::of(count, count * case.bytes as u64)
 }
 
-fn barrier(algorithm: Barrier, case: &Case, rank: u32) -> Sent {
-    let nothing = Case { bytes: 0, ..*case };
+fn barrier(algorithm: Barrier, case: &Case) -> Sent {
     match algorithm {
         Barrier::Shared | Barrier::Hierarchical => Sent::default(),
         Barrier::Dissemination => Sent::of(doublings(case.ranks), 0),
-        Barrier::Tree => tree_up(&nothing, rank).and(tree_down(&nothing, rank, 2)),
-        Barrier::Linear => tree_up(&nothing, rank).and(star_down(&nothing, rank)),
     }
 }
 
@@ -445,7 +442,6 @@ fn allreduce(algorithm: Allreduce, parameter: u64, case: &Case, rank: u32) -> Se
                 2 * elements - ring_part(elements, me, p) - ring_part(elements, (me + 1) % p, p);
             Sent::of(2 * (p - 1), given * element_bytes(case))
         }
-        Allreduce::Tree => tree_up(case, rank).and(tree_down(case, rank, 2)),
         Allreduce::Chain => chain_up(parameter, case, rank).and(tree_down(case, rank, 2)),
     }
 }
@@ -513,10 +509,8 @@ fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
             };
             within + rounds(algorithm, parameter, &case)
         }
-        (Operation::Barrier | Operation::Allreduce, "tree") => 2 * log,
         (_, "tree" | "dissemination" | "bruck") => log,
         (_, "knomial") => levels(case.ranks, parameter),
-        (Operation::Barrier, "linear") => 2,
         (Operation::Scan, "linear") => others,
         (Operation::Alltoall, "linear") => others.div_ceil(parameter.max(1)),
         (_, "linear") => 1,

@@ -88,14 +88,12 @@ macro_rules! operations {
 
 operations! {
     Barrier "barrier" "MPI_Barrier: no bytes", Dissemination {
-        Shared "shared" "Every member posts a stamp in shared memory and reads those of the others.";
+        Shared "shared" "Every member publishes a stamp in shared memory and reads those of the others.";
         Dissemination "dissemination" "Messages to the ranks at distances 1, 2, 4...";
-        Tree "tree" "Up a binomial tree and down again: the fewest messages in all.";
-        Linear "linear" "Everybody tells rank 0, which answers.";
-        Hierarchical "hierarchical" "Within each machine, then between one rank of each, then within each machine.";
+        Hierarchical "hierarchical" "Within each node, then between one rank of each, then within each node.";
     }
     Bcast "bcast" "MPI_Bcast: bytes of the vector", Tree {
-        Shared "shared" "The root shows the vector in shared memory.";
+        Shared "shared" "The root publishes the vector in shared memory.";
         Tree "tree" "A binomial tree.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
         Linear "linear" "The root sends to everybody.";
@@ -105,51 +103,50 @@ operations! {
         Hierarchical "hierarchical" "To one rank of each machine, which passes it on within.";
     }
     Gather "gather" "MPI_Gather, MPI_Gatherv: bytes of one rank's piece", Linear {
-        Shared "shared" "Every member shows its piece in shared memory.";
+        Shared "shared" "Every member publishes its piece in shared memory.";
         Tree "tree" "Packed pieces go up a binomial tree.";
         Linear "linear" "Every rank sends to the root.";
-        Hierarchical "hierarchical" "To one rank within each machine, which sends the pieces to the root in one message.";
+        Hierarchical "hierarchical" "To one rank within each node, which sends the pieces to the root in one message.";
     }
     Scatter "scatter" "MPI_Scatter, MPI_Scatterv: bytes of one rank's piece", Linear {
-        Shared "shared" "The root shows the pieces in shared memory.";
+        Shared "shared" "The root publishes the pieces in shared memory.";
         Tree "tree" "Packed pieces go down a binomial tree.";
         Linear "linear" "The root sends to every rank.";
         Hierarchical "hierarchical" "The pieces of each machine in one message to one of its ranks, which passes them on within.";
     }
     Allgather "allgather" "MPI_Allgather, MPI_Allgatherv: bytes of the largest piece", Ring {
-        Shared "shared" "Every member shows its piece in shared memory.";
+        Shared "shared" "Every member publishes its piece in shared memory.";
         Bruck "bruck" "The known pieces, packed, double in each step (Bruck).";
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange what they know.";
         Ring "ring" "Each piece goes once round a ring.";
         Linear "linear" "Every rank sends its piece to every other, all at once.";
-        Hierarchical "hierarchical" "Gathered within each machine, exchanged between one rank of each, and shown within.";
+        Hierarchical "hierarchical" "Gathered within each node, exchanged between one rank of each, and published within.";
     }
     Alltoall "alltoall" "MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw: bytes of the largest piece", Pairwise {
-        Shared "shared" "Every member shows its pieces in shared memory.";
+        Shared "shared" "Every member publishes its pieces in shared memory.";
         Bruck "bruck" "Packed pieces are forwarded along the bits of their distance (Bruck).";
         Pairwise "pairwise" "One piece to one rank and one from another at a time.";
         Linear "linear" "Messages straight to their ranks, a window of them at once.";
     }
     Reduce "reduce" "MPI_Reduce: bytes of the vector", Chain {
-        Shared "shared" "Every member shows its operand in shared memory.";
+        Shared "shared" "Every member publishes its operand in shared memory.";
         Tree "tree" "A binomial tree in rank order.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
         Linear "linear" "Everybody sends to rank 0, which combines in rank order.";
         Chain "chain" "Segments go from the last rank to rank 0, several under way at once.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then gathered (Rabenseifner).";
-        Hierarchical "hierarchical" "Combined within each machine, then between one rank of each.";
+        Hierarchical "hierarchical" "Combined within each node, then between one rank of each.";
     }
     Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", Chain {
-        Shared "shared" "Every member shows its operand in shared memory.";
+        Shared "shared" "Every member publishes its operand in shared memory.";
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange whole vectors.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then collected (Rabenseifner).";
         Ring "ring" "Parts go round a ring twice: to be combined, and to be collected.";
-        Tree "tree" "Up a binomial tree and down again.";
         Chain "chain" "Segments go from the last rank to rank 0, and the result down a binomial tree.";
-        Hierarchical "hierarchical" "Combined within each machine, then between one rank of each, and shown within.";
+        Hierarchical "hierarchical" "Combined within each node, then between one rank of each, and published within.";
     }
     ReduceScatter "reduce_scatter" "MPI_Reduce_scatter, MPI_Reduce_scatter_block: bytes of the largest part", Chain {
-        Shared "shared" "Every member shows its operand in shared memory.";
+        Shared "shared" "Every member publishes its operand in shared memory.";
         RecursiveDoubling "recursive_doubling" "An allreduce by recursive doubling of which each rank keeps its part.";
         Rabenseifner "rabenseifner" "An allreduce of Rabenseifner's of which each rank keeps its part.";
         Pairwise "pairwise" "Every rank sends each other its part.";
@@ -157,7 +154,7 @@ operations! {
         Chain "chain" "Segments go from the last rank to rank 0, which sends each rank its part.";
     }
     Scan "scan" "MPI_Scan, MPI_Exscan: bytes of the vector", Direct {
-        Shared "shared" "Every member shows its operand in shared memory.";
+        Shared "shared" "Every member publishes its operand in shared memory.";
         SharedChain "shared_chain" "From rank to rank in shared memory, in which those below run ahead.";
         RecursiveDoubling "recursive_doubling" "Ranks at distances 1, 2, 4... pass on what they have combined.";
         Linear "linear" "From rank to rank.";

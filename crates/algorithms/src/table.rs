@@ -374,7 +374,7 @@ mod tests {
             None
         );
         assert_eq!(limit("", Operation::Barrier), Some(0));
-        assert_eq!(limit("barrier use=tree", Operation::Barrier), None);
+        assert_eq!(limit("barrier use=dissemination", Operation::Barrier), None);
         assert_eq!(limit("scan use=shared", Operation::Scan), Some(2048));
         assert_eq!(limit("", Operation::Scan), None);
         let chain = |reproducible| {

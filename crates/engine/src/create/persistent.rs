@@ -31,7 +31,7 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
     let home = own.clone();
     let again = move || -> Boxed { task::apart(&home, name, again(home.clone())) };
     let again = Box::new(again);
-    let short = short.unwrap_or_else(|| plan_by_task());
+    let short = short.unwrap_or_else(plan_by_task);
     let request = task::plan_collective(&own, name, Plan { short, again });
     // The request counts as pending on it.
     own.free();

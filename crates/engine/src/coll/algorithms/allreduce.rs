@@ -9,9 +9,7 @@ use crate::coll::algorithms::bcast;
 use crate::coll::algorithms::chain;
 use crate::coll::algorithms::hierarchy;
 use crate::coll::algorithms::inter;
-use crate::coll::algorithms::reduce::{
-    self, Accumulator, Folded, Halves, Image, combine, double, halve,
-};
+use crate::coll::algorithms::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
 use crate::coll::algorithms::ring;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
@@ -73,11 +71,6 @@ pub(in crate::coll) async fn by_messages(
 ) {
     match choice.algorithm {
         Allreduce::Ring => ring::allreduce(coll, value, op).await,
-        Allreduce::Tree => {
-            let first = Some(value).filter(|_| coll.rank == 0);
-            reduce::tree(coll, value, first, op, (0, 2)).await;
-            bcast::tree(coll, value, 0).await;
-        }
         Allreduce::Chain => {
             let first = Some(value).filter(|_| coll.rank == 0);
             chain::reduce(coll, value, first, op, (0, choice.parameter)).await;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use algorithms::Barrier;
 
-use crate::coll::algorithms::bcast::tree;
 use crate::coll::algorithms::hierarchy;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
@@ -42,18 +41,8 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
     {
         return Box::pin(hierarchy::barrier(&coll, node)).await;
     }
-    by_messages(&mut coll, choice.algorithm).await;
+    Box::pin(dissemination(&mut coll)).await;
     coll.outcome()
-}
-
-pub(in crate::coll) async fn by_messages(coll: &mut Collective, algorithm: Barrier) {
-    match algorithm {
-        Barrier::Tree => Box::pin(up_and_down(coll)).await,
-        Barrier::Linear => Box::pin(linear(coll)).await,
-        Barrier::Dissemination | Barrier::Shared | Barrier::Hierarchical => {
-            Box::pin(dissemination(coll)).await;
-        }
-    }
 }
 
 /// Messages to the ranks at distances 1, 2, 4..., ceil(log2 p) rounds of one empty message each way.
@@ -64,45 +53,6 @@ pub(in crate::coll) async fn dissemination(coll: &mut Collective) {
         let (to, from) = (coll.above(distance), coll.below(distance));
         coll.exchange(&nothing, to, &nothing, from).await;
         distance *= 2;
-    }
-}
-
-/// Up a binomial tree, then down: 2 (p - 1) messages in all.
-async fn up_and_down(coll: &mut Collective) {
-    let nothing = Scratch::new(0).block(0, 0);
-    let (rank, size) = (coll.rank, coll.size);
-    let mut bit = 1;
-    let mut step = coll.step();
-    while bit < size && rank & bit == 0 {
-        if rank + bit < size {
-            step.receive(&nothing, rank + bit);
-        }
-        bit *= 2;
-    }
-    step.finish().await;
-    if rank > 0 {
-        coll.send(&nothing, rank - bit).await;
-    }
-    tree(coll, &nothing, 0).await;
-}
-
-/// Everybody tells rank 0, which answers.
-async fn linear(coll: &mut Collective) {
-    let nothing = Scratch::new(0).block(0, 0);
-    if coll.rank > 0 {
-        coll.exchange(&nothing, 0, &nothing, 0).await;
-        return;
-    }
-    for receives in [true, false] {
-        let mut step = coll.step();
-        for rank in 1..step.size() {
-            if receives {
-                step.receive(&nothing, rank);
-            } else {
-                step.send(&nothing, rank);
-            }
-        }
-        step.finish().await;
     }
 }
 

@@ -254,7 +254,7 @@ impl Part<Barrier> {
         {
             return long::barrier(sequence).await;
         }
-        super::barrier::by_messages(coll, self.choice.algorithm).await;
+        Box::pin(super::barrier::dissemination(coll)).await;
         Ok(())
     }
 }
@@ -265,8 +265,7 @@ pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<(
     let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
     let mut outcome = parts[0].barrier(&mut levels.within).await;
     if let Some(between) = &mut levels.between {
-        let choice = choose::<Barrier>(between, &select::case(between, 0, 0));
-        super::barrier::by_messages(between, choice.algorithm).await;
+        Box::pin(super::barrier::dissemination(between)).await;
     }
     outcome = outcome.and(parts[1].barrier(&mut levels.within).await);
     levels.outcome(outcome)

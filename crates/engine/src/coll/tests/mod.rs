@@ -10,6 +10,7 @@ mod matrix;
 mod random;
 mod reproducible;
 mod shared;
+mod threads;
 mod together;
 
 use std::future::Future;
