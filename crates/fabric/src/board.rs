@@ -165,8 +165,8 @@ pub struct RankBoard {
     pub ops_file: AtomicU32,
     /// Name of the MPI call that waits, ASCII.
     pub call: [AtomicU64; CALL_NAME_BYTES / 8],
-    /// Written by the launcher: 1 while others than ranks of the job take much of the time of this rank's core.
-    pub strangers: AtomicU32,
+    /// Written by the launcher: 1 while other programs than ranks of the job take much of the time of this rank's core.
+    pub external_load: AtomicU32,
     _tail: [u32; 7],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],

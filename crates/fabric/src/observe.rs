@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The node segment as the launcher sees it: typed snapshots, read with `pread`, without a mapping.
 //!
-//! An observer costs the ranks nothing and cannot be hurt by them: whatever it reads is a copy, may be stale or torn,
+//! An observer costs the ranks nothing, and ranks cannot harm it: it reads copies, which may be stale or torn,
 //! and is checked before it is used as an offset or a length.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// More records than this are a damaged board.
 const MAX_RECORDS: u32 = 1 << 26;
 
-/// What a rank's board said at one moment.
+/// A copy of a rank's board.
 #[derive(Clone, Debug)]
 pub struct BoardSnapshot {
     /// Process id of the rank; 0 until it attached.
@@ -134,7 +134,7 @@ impl NodeFile {
     /// Sets the job's clock, in milliseconds since its start.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_clock_ms(&self, clock_ms: u64) -> io::Result<()> {
         let offset = offset_of!(JobHeader, clock_ms) as u64;
         self.file.write_all_at(&clock_ms.to_ne_bytes(), offset)
@@ -143,7 +143,7 @@ impl NodeFile {
     /// Tells all ranks that the end of `rank` ends the job.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_death(&self, rank: u32) -> io::Result<()> {
         let offset = offset_of!(JobHeader, death) as u64;
         self.file.write_all_at(&(rank + 1).to_ne_bytes(), offset)
@@ -155,7 +155,7 @@ impl NodeFile {
     /// When there is no such rank, or what the kernel says.
     pub fn set_external_load(&self, rank: u32, is_here: bool) -> io::Result<()> {
         let board = self.board_offset(rank)?;
-        let offset = board + offset_of!(RankBoard, strangers) as u64;
+        let offset = board + offset_of!(RankBoard, external_load) as u64;
         let word = u32::from(is_here);
         self.file.write_all_at(&word.to_ne_bytes(), offset)
     }

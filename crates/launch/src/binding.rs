@@ -18,7 +18,7 @@ pub(crate) struct Places {
     pub(crate) automatic: bool,
     /// Processors that the ranks may use together.
     pub(crate) cores: u32,
-    /// What keeps other jobs away from them.
+    /// Claims that keep other jobs away from them.
     _claims: Vec<Claim>,
 }
 
@@ -47,7 +47,7 @@ impl Places {
         Some(words)
     }
 
-    /// What rank `rank` is bound to, for a reader.
+    /// The binding of rank `rank` as text.
     pub(crate) fn text(&self, rank: u32) -> String {
         match self.sets.get(rank as usize) {
             None => "not bound".to_owned(),

@@ -35,7 +35,7 @@ impl Weight {
 pub(crate) struct Verdict {
     pub(crate) weight: Weight,
     pub(crate) exit_code: u8,
-    /// What the rank did, to follow "rank 3 (pid 7 on host)".
+    /// The rank's end, to follow "rank 3 (pid 7 on host)".
     pub(crate) text: String,
 }
 

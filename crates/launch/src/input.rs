@@ -52,7 +52,7 @@ impl InputPump {
         }
     }
 
-    /// What rank `rank` gets as its standard input.
+    /// The standard input of rank `rank`.
     pub(crate) fn reader_for(&mut self, rank: u32) -> io::Result<Stdio> {
         if !reads_input(&self.plan, rank) {
             return empty_input();
@@ -111,7 +111,7 @@ impl InputPump {
         }
     }
 
-    /// Gives the piece to whoever takes it now.
+    /// Gives the piece to the readers that take it now.
     pub(crate) fn give(&mut self) {
         let piece = &self.piece;
         self.readers.retain_mut(|reader| {

@@ -49,10 +49,10 @@ pub use plan::JobPlan;
 pub use supervise::run;
 pub use sys::spawn::end_with_thread;
 
-/// What keeps a job from being started: the sentence for the user.
+/// Why a job cannot start or go on: the sentence for the user.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LaunchError {
-    /// What is wrong, and what was expected.
+    /// The fault, and what was expected.
     pub text: String,
     /// Exit status that fits it.
     pub exit_code: u8,

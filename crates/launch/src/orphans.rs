@@ -13,7 +13,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    /// `None` where the kernel does not tell who a process's children are.
+    /// `None` where the kernel does not list a process's children.
     pub(crate) fn adopt() -> Option<Self> {
         let before = children()?;
         rustix::process::set_child_subreaper(Some(getpid())).ok()?;

@@ -11,7 +11,7 @@ pub struct JobOutcome {
     pub ranks: Vec<RankOutcome>,
     /// Why it ended.
     pub end: End,
-    /// What the launcher said about it, one sentence or table each; a command line has printed them already.
+    /// Sentences of the launcher about it, one sentence or table each; a command line has printed them already.
     pub messages: Vec<String>,
     /// Exit status of the job.
     pub exit_code: u8,
@@ -49,7 +49,7 @@ pub struct RankOutcome {
     pub phase: u32,
     /// Its counters as it last told them, in the order of [`crate::COUNTERS`].
     pub counters: [u64; 64],
-    /// What it wrote, where that was captured.
+    /// Its output, where that was captured.
     pub output: Vec<u8>,
 }
 

@@ -26,7 +26,7 @@ enum Part {
 pub(crate) const FILE_LETTERS: &str = "%r (rank), %R (rank with zeros in front), %h (host), %s (stdout or stderr), %g (group, always 0), \
      %p (proxy, always 0), %t (seconds, 0 at the start), %%";
 
-/// What the places of a pattern are filled with.
+/// Values for the fields of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) rank: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be started, as data: the command line's meaning, or what a program that starts jobs wants.
+//! A job to be started, as data: made from a command line, or by a program that starts jobs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct JobPlan {
     pub programs: Vec<Program>,
     /// Where the ranks' output goes.
     pub output: Output,
-    /// Who reads the launcher's standard input.
+    /// The readers of the launcher's standard input.
     pub input: Input,
     /// Which processors the ranks get.
     pub binding: Binding,
@@ -22,16 +22,16 @@ pub struct JobPlan {
     pub timeout: Option<Duration>,
     /// How long ranks that were asked to end may take before they are killed.
     pub grace: Duration,
-    /// What is printed about the job itself.
+    /// Notices about the job.
     pub talk: Talk,
 }
 
-/// What is printed about the job itself, beside errors.
+/// Notices about the job, beside errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Talk {
     /// Each rank's counters at the end.
     pub stats: bool,
-    /// What is done, step by step.
+    /// Each step.
     pub verbose: bool,
     /// Each rank's processors at the start.
     pub bindings: bool,
@@ -75,11 +75,11 @@ impl Program {
 /// The environment of a program, made from the launcher's.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// What is taken over.
+    /// Variables that are taken over.
     pub inherit: Inherit,
-    /// What of that is left out; a name that ends in a star is all that begin so.
+    /// Variables of these that are left out; a star at the end of a name stands for any text.
     pub remove: Vec<OsString>,
-    /// What is set afterwards.
+    /// Variables that are set afterwards.
     pub set: Vec<(OsString, OsString)>,
 }
 
@@ -112,7 +112,7 @@ impl Default for Output {
 /// a terminal or the job has one rank. All other output passes through the launcher, which keeps lines whole.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Routes {
-    /// What stands before each line.
+    /// The label of each line.
     pub label: Option<Pattern>,
     /// Names of the files for standard output and for standard error, in place of the launcher's own streams.
     pub files: [Option<Pattern>; 2],
@@ -122,7 +122,7 @@ pub struct Routes {
     pub merge: bool,
 }
 
-/// Who reads the launcher's standard input.
+/// The readers of the launcher's standard input.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Input {
     /// One rank; the others read an empty file.
@@ -148,7 +148,7 @@ pub enum Binding {
         /// How many.
         cores_each: u32,
     },
-    /// Whatever the launcher may use.
+    /// All processors that the launcher may use.
     None,
     /// Rank `i` gets entry `i` modulo the length: a set of processor numbers.
     User(Vec<Vec<u32>>),

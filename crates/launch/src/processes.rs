@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `/proc` says of processes: parents, groups, threads, states. Where it is not mounted nothing is known.
+//! Parents, groups, threads and states of processes, by `/proc`. Where it is not mounted nothing is known.
 
 use std::fs;
 
 /// Ancestors of a process that are looked at.
 const MOST_ANCESTORS: usize = 64;
 
-/// What a process, or one thread, does at the moment.
+/// State and relations of a process, or of one thread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Status {
     /// The kernel's letter for its state.

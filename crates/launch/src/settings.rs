@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the launcher reads from its environment, and what it tells the ranks through theirs.
+//! Variables that the launcher reads from its environment, and those that it sets for ranks.
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -99,7 +99,7 @@ enum Stage {
     Unkillable(io::Error),
 }
 
-/// What `poll` can report.
+/// An event that `poll` can report.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Signals,
@@ -132,7 +132,7 @@ impl Supervisor<'_> {
     /// Supervises the ranks until all have ended. When the system refuses a call that this needs, the ranks are killed.
     fn watch(&mut self) -> Result<(), LaunchError> {
         let watched = self.watch_ranks();
-        // Whatever the ranks left running goes with them; it also holds their output open.
+        // Processes that ranks left behind end with the job; they also hold its output open.
         if self.signal_all(signals::SIGKILL).is_ok() {
             for rank in &mut self.job.ranks {
                 if rank.exit.is_none() {

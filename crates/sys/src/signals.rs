@@ -73,9 +73,9 @@ impl Drop for SignalInbox {
     }
 }
 
-/// Gives signals their default action in this process: whoever started it may have had them ignored (SIGCHLD, so that the
-/// ends of children are not told), and Rust's runtime catches SIGSEGV and SIGBUS, of which it swallows the first one that
-/// another process sends.
+/// Gives signals their default action in this process. A process may be started with SIGCHLD ignored, and then learns nothing
+/// about the ends of its children. Rust's runtime catches SIGSEGV and SIGBUS, and swallows the first one that another
+/// process sends.
 pub fn restore_default(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: the action is no function of this program. The call fails only for numbers that are no signals.

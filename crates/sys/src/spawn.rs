@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must happen between `fork` and `exec` of a rank, and the guard that outlives a launcher.
+//! System calls between `fork` and `exec` of a rank, and the guard that outlives a launcher.
 //!
 //! All ranks of a job and what they start are in one process group, whose leader is the *guard*: a tiny process that
 //! does nothing but wait for its launcher's end, and then kills the group, itself included. While the guard lives, the
@@ -129,7 +129,7 @@ impl Guard {
     /// Sends a signal to all processes of the group. The guard itself heeds only SIGKILL.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn signal(&self, number: i32) -> io::Result<()> {
         // SAFETY: numbers only; the group is ours because its leader is our unreaped child.
         check(unsafe { libc::kill(-self.pid, number) })

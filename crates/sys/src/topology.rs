@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processors of this node share, by the kernel's own description, and how far a thread is confined in it.
+//! Resources that the processors of this node share, by the kernel's own description, and how far a thread is confined in it.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::cores;
 
-/// What processors share, from the largest to the smallest.
+/// A resource that processors share, from the largest to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A package: what sits in one socket.
@@ -35,7 +35,7 @@ impl Resource {
     ];
 }
 
-/// What is known about the resources of one kind that a thread may use.
+/// Knowledge about the resources of one kind that a thread may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
     /// The kernel does not tell.

@@ -49,7 +49,7 @@ pub struct Failed {
     pub test: &'static str,
     /// Ranks of the job.
     pub ranks: u32,
-    /// What went wrong, in a sentence.
+    /// The failure, in a sentence.
     pub reason: String,
     /// How the job ended; `None` when it could not be started.
     pub job: Option<JobOutcome>,

@@ -7,7 +7,7 @@ use std::process::{ExitCode, Termination};
 
 use crate::settings;
 
-/// What a rank prints when its body has come to its end: proof that the harness found the test and ran it.
+/// A rank prints this line when its body has come to its end: proof that the harness found the test and ran it.
 pub(crate) const DONE_MARK: &str = "<rankpoint test body is done>";
 /// Exit status of a rank whose body failed; the test harness uses the same.
 const FAILED: i32 = 101;

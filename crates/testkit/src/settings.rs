@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the test kit reads from the environment.
+//! Variables that the test kit reads from the environment.
 
 use std::time::Duration;
 

@@ -43,7 +43,7 @@ impl Vci {
     /// How often to give the core away before a wait is a long one.
     pub(crate) fn short_yields(&self) -> u64 {
         let most = self.waiting.crowded.yields.min(SHORT_YIELDS);
-        if self.waiting.is_among_strangers() {
+        if self.waiting.has_external_load() {
             0
         } else {
             most

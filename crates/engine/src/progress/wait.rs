@@ -110,16 +110,16 @@ impl WaitPolicy {
         let is_shared = if self.is_uncrowded() {
             self.neighbour.is_here(self.now_ms())
         } else {
-            self.is_among_strangers()
+            self.has_external_load()
         };
         if is_shared { 0 } else { self.patience().yields }
     }
 
     /// Whether the launcher has found that others take much of this core's time. Where ranks outnumber cores a rank cannot tell them from
     /// other ranks by itself.
-    pub(super) fn is_among_strangers(&self) -> bool {
+    pub(super) fn has_external_load(&self) -> bool {
         let board = self.segment.board(self.me);
-        board.strangers.load(Ordering::Relaxed) != 0
+        board.external_load.load(Ordering::Relaxed) != 0
     }
 
     /// Gives the core away once.

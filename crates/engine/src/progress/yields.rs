@@ -72,11 +72,13 @@ mod tests {
     use crate::testing::on_ranks_with;
 
     #[test]
-    fn ranks_among_strangers_sleep_instead_of_yielding() {
+    fn ranks_with_external_load_sleep_instead_of_yielding() {
         let ranks = cores::usable_cores() + 1;
         let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
             let board = |rank| process.segment().board(rank);
-            board(process.rank()).strangers.store(1, Ordering::Relaxed);
+            board(process.rank())
+                .external_load
+                .store(1, Ordering::Relaxed);
             let counted = || process.vci().enter().counted(Counter::Yields);
             let before = counted();
             match process.rank() {

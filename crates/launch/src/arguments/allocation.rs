@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a resource manager has allocated for the job, as far as the environment tells: Slurm's `salloc` and `sbatch`.
+//! The allocation of a resource manager for the job, as far as the environment tells: Slurm's `salloc` and `sbatch`.
 
 use crate::settings;
 
-/// What was asked for.
+/// The size of an allocation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Allocation {
     /// Processes, if their number was given.
@@ -33,7 +33,7 @@ impl Allocation {
         })
     }
 
-    /// What to tell of nodes that stay idle.
+    /// The notice about nodes that stay idle.
     pub(crate) fn notice(&self) -> Option<String> {
         (self.nodes > 1).then(|| {
             format!(

@@ -43,7 +43,7 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCo
     }
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 enum Request {
     /// To print a text.
@@ -52,7 +52,7 @@ enum Request {
     Job(Box<JobPlan>, Before),
 }
 
-/// What is said before a job.
+/// Notices before a job starts.
 #[derive(Debug)]
 struct Before {
     notices: Vec<String>,
@@ -419,7 +419,7 @@ impl Reading {
         Ok(Request::Job(Box::new(self.plan), before))
     }
 
-    /// What other flags than `-n` and `--bind-to` say about ranks and cores, and an allocation about ranks.
+    /// Applies other flags than `-n` and `--bind-to` about ranks and cores, and an allocation's number of ranks.
     fn finish_counts(&mut self, tasks: Option<u32>) {
         let counts = std::mem::take(&mut self.counts);
         if let ([program], false) = (&mut self.plan.programs[..], counts.given) {
@@ -456,7 +456,7 @@ fn reader_of_input(text: &str) -> Result<Input, LaunchError> {
     }
 }
 
-/// What tells the library of an error handler.
+/// The variable that gives the library an error handler.
 fn initial_handler(text: &str) -> Result<(OsString, OsString), LaunchError> {
     let names = [
         "mpi_errors_are_fatal",

@@ -5,7 +5,7 @@
 
 use super::flag_table::{OTHERS, OURS};
 
-/// What a flag does.
+/// The effect of a flag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
     Ranks,
@@ -58,7 +58,7 @@ pub(crate) enum Effect {
     ExitCodes,
     Progress,
     ReportPid,
-    /// What it asks for is how things are.
+    /// The default behaviour is what it asks for.
     Granted,
     /// Means nothing here.
     Ignored,
@@ -72,7 +72,7 @@ pub(crate) struct FlagRow {
     /// Names of its values, one word each.
     pub(crate) values: &'static [&'static str],
     pub(crate) effect: Effect,
-    /// What it does, or why it is ignored or refused; for `--help` and for `docs/mpiexec-flags.md`.
+    /// Its effect, or why it is ignored or refused; for `--help` and for `docs/mpiexec-flags.md`.
     pub(crate) text: &'static str,
 }
 

@@ -8,7 +8,7 @@ use crate::LaunchError;
 use crate::pattern::{FILE_LETTERS, Pattern};
 use crate::plan::Routes;
 
-/// What stands before each line.
+/// The label of each line.
 #[derive(Clone, Debug, Default)]
 struct Labels {
     /// A time, in one of the two forms that other launchers have.

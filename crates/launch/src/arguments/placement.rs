@@ -6,14 +6,14 @@ use std::ffi::OsStr;
 use crate::LaunchError;
 use crate::plan::Binding;
 
-/// What `--map-by` means on one node.
+/// The meaning of `--map-by` on one node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Mapping {
     /// `PE=N`.
     pub(crate) cores_each: Option<u32>,
     /// `ppr:N:node`.
     pub(crate) per_node: Option<u32>,
-    /// What means nothing.
+    /// Words without a meaning here.
     pub(crate) rest: Option<String>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct ExternalLoad {
 struct Core {
     processors: Vec<u32>,
     ranks: Vec<u32>,
-    /// What each of them had spent at the last poll.
+    /// Processor time of each of them at the last poll.
     spent: Vec<Option<Duration>>,
     is_here: bool,
 }

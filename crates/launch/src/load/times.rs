@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What processors have done, by `/proc/stat`.
+//! Times of processors, by `/proc/stat`.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What a processor has done since the system was started, in ticks.
+/// The times of a processor since the system was started, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
     idle: u64,
@@ -16,14 +16,14 @@ pub(super) struct Times {
 /// The times of each processor.
 pub(super) type AllTimes = BTreeMap<u32, Times>;
 
-/// What a core did in some interval, as parts of its time.
+/// Parts of a core's time in some interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Parts {
     pub(super) idle: f64,
     pub(super) stolen: f64,
 }
 
-/// What each processor has done.
+/// The present times of each processor.
 pub(super) fn processor_times() -> AllTimes {
     parse_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
@@ -44,7 +44,7 @@ pub(super) fn parse_times(text: &str) -> AllTimes {
     text.lines().filter_map(line).collect()
 }
 
-/// What the processors of a core did between two measurements; `None` when that is not known.
+/// The parts of a core's time between two measurements; `None` when they are not known.
 pub(super) fn parts(set: &[u32], before: &AllTimes, now: &AllTimes) -> Option<Parts> {
     let (mut idle, mut stolen, mut all) = (0, 0, 0);
     for processor in set {

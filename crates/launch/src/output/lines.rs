@@ -92,7 +92,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// What waits to be written to one of the launcher's own streams, or to a file.
+/// The queue of one of the launcher's own streams, or of a file.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pub(crate) target: Target,
@@ -168,7 +168,7 @@ fn takes_more(stream: BorrowedFd<'_>) -> bool {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // Whatever the answer is but "not yet", the write tells.
+    // After any answer but "not yet", the write reports errors.
     rustix::event::poll(&mut fds, Some(&now)) != Ok(0)
 }
 

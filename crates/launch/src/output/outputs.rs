@@ -51,9 +51,9 @@ pub(crate) struct Outputs {
     files: Files,
     /// Where it is read to.
     piece: Vec<u8>,
-    /// What each rank wrote.
+    /// Captured output of each rank.
     pub(crate) captured: Vec<Vec<u8>>,
-    /// What the launcher said.
+    /// Sentences of the launcher.
     pub(crate) messages: Vec<String>,
     /// Whether something that the ranks wrote is lost.
     pub(crate) lost: bool,
@@ -275,7 +275,7 @@ impl Outputs {
         }
     }
 
-    /// What follows from a sink that takes nothing any more.
+    /// Stops the sources of a sink that takes nothing any more.
     fn give_up(&mut self, sink: usize, error: Errno) {
         for source in self.sources.iter_mut().flatten() {
             // Nobody reads ours, so nobody reads theirs: they learn it as they would without us.

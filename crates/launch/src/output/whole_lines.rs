@@ -16,7 +16,7 @@ pub(crate) struct WholeLines {
     pub(crate) together: bool,
 }
 
-/// What the launcher's own stream is.
+/// Properties of one of the launcher's own streams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Stream {
     takes_blocks: bool,

@@ -16,7 +16,7 @@ use crate::start::RankProcess;
 /// Operations of one rank that are listed one by one.
 const MAX_LISTED: usize = 12;
 
-/// What is known of one rank at one moment.
+/// The state of one rank at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankState {
     pub(crate) pid: u32,
@@ -28,7 +28,7 @@ pub(crate) struct RankState {
     pub(crate) pending: Vec<OpRecord>,
     /// Messages without a receive, by sender.
     pub(crate) unexpected: BTreeMap<u32, Unexpected>,
-    /// What it calls its communicators, by context.
+    /// The texts of its communicators, by context.
     pub(crate) contexts: BTreeMap<u32, String>,
     others: u64,
     /// Why its operations could not be read.

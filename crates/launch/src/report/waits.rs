@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the state of a hanging job means: who waits for whom, in a cycle or for someone who has gone.
+//! Conclusions from the state of a hanging job: ranks that wait in a cycle, or for a rank that does nothing for them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::state::{RankState, belongs_to_collective, communicator_text, tag_text
 /// Sentences of each kind that are told.
 const MAX_TOLD: usize = 4;
 
-/// What follows from the ranks' states, one sentence each.
+/// Conclusions from the ranks' states, one sentence each.
 pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
     let mut sentences = Vec::new();
     let cycles = cycles(states);
@@ -59,8 +59,8 @@ fn is_collective(states: &[RankState], cycle: &[usize]) -> bool {
     })
 }
 
-/// Cycles of waiting ranks, each found once, starting at its lowest rank. A rank in MPI_Finalize is in none: for whoever waits
-/// for it, it is gone.
+/// Cycles of waiting ranks, each found once, starting at its lowest rank. A rank in MPI_Finalize is in none, because it
+/// sends nothing more.
 fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
     let mut cycles = Vec::new();
     let mut seen = vec![false; states.len()];
@@ -152,7 +152,7 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
     )
 }
 
-/// For each rank that does not wait itself: who waits for it.
+/// For each rank that does nothing for others: the ranks that wait for it.
 fn waits_for_the_absent(states: &[RankState]) -> impl Iterator<Item = String> {
     let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (rank, state) in states.iter().enumerate() {
