@@ -284,8 +284,8 @@ impl<T: Threads> Communicator<'_, T> {
                 now::gather(call, this.comm(), Some(from), room, Some(root))
             });
             this.finish(call, tried, |comm| {
-                let pieces = into.map(|into| this.equal_pieces(&block(into)));
-                coll::gather(comm, Some(block(from)), pieces, root, Sizes::Equal)
+                let blocks = into.map(|into| this.equal_blocks(&block(into)));
+                coll::gather(comm, Some(block(from)), blocks, root, Sizes::Equal)
             })?;
             Ok(all)
         })
@@ -321,8 +321,8 @@ impl<T: Threads> Communicator<'_, T> {
                 now::scatter(call, this.comm(), whole, Some(into), root)
             });
             this.finish(call, tried, |comm| {
-                let pieces = from.map(|from| this.equal_pieces(&block(from)));
-                coll::scatter(comm, pieces, Some(block(into)), root, Sizes::Equal)
+                let blocks = from.map(|from| this.equal_blocks(&block(from)));
+                coll::scatter(comm, blocks, Some(block(into)), root, Sizes::Equal)
             })
         })
     }
@@ -341,8 +341,8 @@ impl<T: Threads> Communicator<'_, T> {
                 now::gather(call, this.comm(), Some(from), into.dense(), None)
             });
             this.finish(call, tried, |comm| {
-                let pieces = this.equal_pieces(&block(into));
-                coll::allgather(comm, Some(block(from)), pieces)
+                let blocks = this.equal_blocks(&block(into));
+                coll::allgather(comm, Some(block(from)), blocks)
             })?;
             Ok(all)
         })
@@ -361,9 +361,9 @@ impl<T: Threads> Communicator<'_, T> {
                 .map(|&length| zeros(length as usize))
                 .collect();
             let rooms: Result<_> = all.iter_mut().map(|one| writes(&mut one[..])).collect();
-            let pieces = Pieces(rooms?);
+            let blocks = Pieces(rooms?);
             let comm = this.shared().clone();
-            this.collect(call, coll::allgather(comm, Some(reads(data)?), pieces))?;
+            this.collect(call, coll::allgather(comm, Some(reads(data)?), blocks))?;
             Ok(all)
         })
     }
@@ -388,15 +388,15 @@ impl<T: Threads> Communicator<'_, T> {
                 .zip(into.dense())
                 .and_then(|(from, into)| unsafe { now::alltoall(call, this.comm(), from, into) });
             this.finish(call, tried, |comm| {
-                let send = this.equal_pieces(&block(from));
-                let receive = this.equal_pieces(&block(into));
+                let send = this.equal_blocks(&block(from));
+                let receive = this.equal_blocks(&block(into));
                 coll::alltoall(comm, Some(send), receive, Sizes::Equal)
             })?;
             Ok(result)
         })
     }
 
-    pub(crate) fn equal_pieces(&self, block: &Block) -> Pieces {
+    pub(crate) fn equal_blocks(&self, block: &Block) -> Pieces {
         Pieces::equal(block, block.count / self.size(), self.size() as u32)
     }
 }

@@ -197,10 +197,10 @@ pub(crate) fn value_types<T: Datatype>() -> Option<Values> {
 }
 
 fn struct_layout<T>(fields: &[(usize, Unit)]) -> Layout {
-    let pieces = fields
+    let blocks = fields
         .iter()
         .map(|&(offset, unit)| (offset as i64, unit.repeat, unit.layout));
-    let made = Layout::structure(pieces);
+    let made = Layout::structure(blocks);
     match made.and_then(|layout| layout.resized(0, size_of::<T>() as i64)) {
         Ok(layout) => layout,
         // Offsets in a type fit into an address; its blocks could exceed memory in theory only.

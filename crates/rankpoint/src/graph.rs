@@ -11,11 +11,11 @@ use engine::comm::Comm;
 use engine::topo::{DistGraph, Topology, graph};
 use engine::{Error, ErrorClass, Result};
 
+use crate::blocks::{blocks_read, blocks_written};
 use crate::collective::{reads, wrong_length};
 use crate::communicator::number;
 use crate::data::zeros;
 use crate::pending::Pending;
-use crate::pieces::{pieces_read, pieces_written};
 use crate::universe::{OneThread, Threads};
 use crate::varying::{sources, targets};
 use crate::{Buffer, BufferMut, Communicator, Datatype};
@@ -199,7 +199,7 @@ impl<'u, T: Threads> Graph<'u, T> {
         let call = "Graph::neighbour_exchange";
         self.run(call, |comm| {
             check_degrees(comm.comm(), send.len(), receive.len())?;
-            let (send, receive) = (pieces_read(send)?, pieces_written(receive)?);
+            let (send, receive) = (blocks_read(send)?, blocks_written(receive)?);
             comm.collect(
                 call,
                 neighbour::exchange(comm.shared().clone(), send, receive),

@@ -8,9 +8,9 @@ use engine::Result;
 use engine::coll::{self, Block, Pieces, Root, Sizes};
 use engine::{Error, ErrorClass};
 
+use crate::blocks::{blocks_read, blocks_written};
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
-use crate::pieces::{pieces_read, pieces_written};
 use crate::universe::Threads;
 use crate::varying::{lengths, rooms, sources, targets};
 use crate::{Buffer, BufferMut, Datatype, InterCommunicator, Op};
@@ -115,9 +115,9 @@ impl<T: Threads> InterCommunicator<'_, T> {
     /// When there is not one part for each rank of the other group, or data are longer than their part.
     pub fn gather_here<R: BufferMut>(&self, parts: &mut [R]) -> Result<()> {
         let checked = self.check_parts("parts", parts.len());
-        let pieces = checked.and_then(|()| pieces_written(parts)).map(Some);
+        let blocks = checked.and_then(|()| blocks_written(parts)).map(Some);
         let call = "InterCommunicator::gather_here";
-        self.collected(call, Ok(None), pieces, Ok(Root::Here))
+        self.collected(call, Ok(None), blocks, Ok(Root::Here))
     }
 
     /// Gives data to the other group's rank `root` (MPI_Gatherv).
@@ -157,9 +157,9 @@ impl<T: Threads> InterCommunicator<'_, T> {
     /// When there is not one part for each rank of the other group.
     pub fn scatter_here<S: Buffer>(&self, parts: &[S]) -> Result<()> {
         let checked = self.check_parts("parts", parts.len());
-        let pieces = checked.and_then(|()| pieces_read(parts)).map(Some);
+        let blocks = checked.and_then(|()| blocks_read(parts)).map(Some);
         let call = "InterCommunicator::scatter_here";
-        self.handed(call, pieces, Ok(None), Ok(Root::Here))
+        self.handed(call, blocks, Ok(None), Ok(Root::Here))
     }
 
     /// Receives a part from the other group's rank `root` (MPI_Scatterv).
@@ -189,7 +189,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
         let call = "InterCommunicator::all_gather";
         self.inner().run(call, |comm| {
             let mut theirs = vec![[0u64]; self.remote_size()];
-            let (send, receive) = (reads(&(data.len() as u64))?, pieces_written(&mut theirs)?);
+            let (send, receive) = (reads(&(data.len() as u64))?, blocks_written(&mut theirs)?);
             comm.collect(
                 call,
                 coll::allgather(comm.shared().clone(), Some(send), receive),
@@ -215,7 +215,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
             self.check_parts("parts", parts.len())?;
             let sizes = Sizes::Varying;
             let (ours, mut theirs) = (lengths(parts), vec![0u64; parts.len()]);
-            let (send, receive) = (pieces_read(&ours)?, pieces_written(&mut theirs)?);
+            let (send, receive) = (blocks_read(&ours)?, blocks_written(&mut theirs)?);
             let shared = comm.shared().clone();
             comm.collect(call, coll::alltoall(shared, Some(send), receive, sizes))?;
             let mut all = rooms::<V>(&theirs);

@@ -53,7 +53,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`pieces`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
+//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
 //! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
@@ -65,6 +65,7 @@ extern crate self as rankpoint;
 mod arrays;
 pub mod attribute;
 mod axes;
+pub mod blocks;
 pub mod buffer;
 pub mod cart;
 pub mod collective;
@@ -85,7 +86,6 @@ pub mod parts;
 pub mod pending;
 pub mod pending_varying;
 pub mod persistent;
-pub mod pieces;
 pub mod planned;
 pub mod scope;
 pub mod section;

@@ -68,12 +68,12 @@ impl Blocks {
             return wrong_blocks(block, format!("blocks within the {length} elements"));
         }
         let unit = T::unit();
-        let pieces = blocks.iter().map(|block| {
+        let blocks = blocks.iter().map(|block| {
             // Within a slice neither overflows.
             let offset_bytes = block.start.wrapping_mul(size_of::<T>()) as i64;
             (offset_bytes, block.len().wrapping_mul(unit.repeat))
         });
-        let layout = Layout::hindexed(pieces, unit.layout).map_err(unfit)?;
+        let layout = Layout::hindexed(blocks, unit.layout).map_err(unfit)?;
         Ok(Self {
             base: base.cast(),
             layout: layout.into(),
@@ -223,12 +223,12 @@ impl List {
             return Ok(Region::run(std::ptr::dangling_mut(), 0));
         };
         let base = first.0.addr();
-        let pieces = self.parts.iter().map(|(start, count, layout)| {
+        let blocks = self.parts.iter().map(|(start, count, layout)| {
             let distance = start.addr().wrapping_sub(base) as i64;
             let layout: &Layout = layout;
             (distance, *count, layout)
         });
-        let layout = Layout::structure(pieces).map_err(unfit)?;
+        let layout = Layout::structure(blocks).map_err(unfit)?;
         let base = std::ptr::with_exposed_provenance_mut(base);
         let region = Region::laid_out(base, 1, layout.into())?;
         // Parts that were added before anything was checked have said nothing.

@@ -152,9 +152,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
             let length = data.len() * self.size();
             let mut all = (self.rank() == root as usize).then(|| zeros::<V>(length));
             let room = all.as_mut().map(|all| writes(&mut all[..])).transpose()?;
-            let pieces = room.map(|room| self.equal_pieces(&room));
+            let blocks = room.map(|room| self.equal_blocks(&room));
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
-            let work = coll::gather(comm, send, pieces, root, Sizes::Equal);
+            let work = coll::gather(comm, send, blocks, root, Sizes::Equal);
             self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }
@@ -167,13 +167,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
         const CALL: &str = "Communicator::iall_gather";
         self.run(CALL, |_| {
             let mut all = zeros::<V>(data.len() * self.size());
-            let pieces = self.equal_pieces(&writes(&mut all[..])?);
+            let blocks = self.equal_blocks(&writes(&mut all[..])?);
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
             self.begin(
                 const { CallName::of(CALL) },
                 data,
                 all,
-                coll::allgather(comm, send, pieces),
+                coll::allgather(comm, send, blocks),
             )
         })
     }
@@ -190,8 +190,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 return Err(wrong_length("data", data.len(), expected));
             }
             let mut result = zeros::<V>(data.len());
-            let send = self.equal_pieces(&reads(&data[..])?);
-            let receive = self.equal_pieces(&writes(&mut result[..])?);
+            let send = self.equal_blocks(&reads(&data[..])?);
+            let receive = self.equal_blocks(&writes(&mut result[..])?);
             let comm = self.shared().clone();
             let work = coll::alltoall(comm, Some(send), receive, Sizes::Equal);
             self.begin(const { CallName::of(CALL) }, data, result, work)

@@ -56,9 +56,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 }
                 None => None,
             };
-            let pieces = all.as_mut().map(|all| targets(all)).transpose()?;
+            let blocks = all.as_mut().map(|all| targets(all)).transpose()?;
             let (comm, send) = (self.shared().clone(), Some(reads(&data[..])?));
-            let work = coll::gather(comm, send, pieces, code, Sizes::Varying);
+            let work = coll::gather(comm, send, blocks, code, Sizes::Varying);
             self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }
@@ -81,10 +81,10 @@ impl<'u, T: Threads> Communicator<'u, T> {
             if self.rank() == root {
                 self.check_parts("parts", parts.as_ref().map_or(0, Vec::len))?;
             }
-            let pieces = parts.as_deref().map(sources).transpose()?;
+            let blocks = parts.as_deref().map(sources).transpose()?;
             let mut mine = zeros::<V>(length);
             let (comm, receive) = (self.shared().clone(), Some(writes(&mut mine[..])?));
-            let work = coll::scatter(comm, pieces, receive, code, Sizes::Varying);
+            let work = coll::scatter(comm, blocks, receive, code, Sizes::Varying);
             self.begin(const { CallName::of(CALL) }, parts, mine, work)
         })
     }
@@ -109,10 +109,10 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 self.check_counts(given, &vec![length; self.size()])?;
             }
             let whole = data.as_deref().map(reads).transpose()?;
-            let pieces = whole.map(|whole| self.equal_pieces(&whole));
+            let blocks = whole.map(|whole| self.equal_blocks(&whole));
             let mut mine = zeros::<V>(length);
             let (comm, receive) = (self.shared().clone(), Some(writes(&mut mine[..])?));
-            let work = coll::scatter(comm, pieces, receive, code, Sizes::Equal);
+            let work = coll::scatter(comm, blocks, receive, code, Sizes::Equal);
             self.begin(const { CallName::of(CALL) }, data, mine, work)
         })
     }
@@ -131,8 +131,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.run(CALL, |_| {
             self.check_parts("lengths", lengths.len())?;
             let mut all = rooms::<V>(lengths);
-            let (send, pieces) = (Some(reads(&data[..])?), targets(&mut all)?);
-            let work = coll::allgather(self.shared().clone(), send, pieces);
+            let (send, blocks) = (Some(reads(&data[..])?), targets(&mut all)?);
+            let work = coll::allgather(self.shared().clone(), send, blocks);
             self.begin(const { CallName::of(CALL) }, data, all, work)
         })
     }

@@ -21,7 +21,7 @@ use engine::request::RequestId;
 use crate::buffer::{Incoming, Lend, Outgoing, Region};
 use crate::envelope::rank_code;
 use crate::errors::report;
-use crate::p2p::give_up;
+use crate::scope::complete_planned;
 use crate::universe::Threads;
 use crate::{Scope, Source, Status, Tag};
 
@@ -313,17 +313,4 @@ pub fn start_all<'p, 'scope: 'p, B: 'p, O: Outcome + 'p>(
     requests: impl IntoIterator<Item = &'p mut Persistent<'scope, B, O>>,
 ) -> Result<Vec<Started<'p, 'scope, B, O>>> {
     requests.into_iter().map(Persistent::start).collect()
-}
-
-/// Waits for what a persistent request started. An error of the engine itself, which leaves the operation's fate unknown,
-/// ends the program.
-pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
-    let vci = comm.process().vci();
-    let outcome = completion::wait(vci, &mut { id }, call);
-    if let Err(error) = &outcome
-        && !matches!(completion::test(vci, &mut { id }), Ok(Some(_)))
-    {
-        give_up(Some(error));
-    }
-    outcome.map(Status)
 }

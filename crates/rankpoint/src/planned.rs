@@ -33,17 +33,17 @@ pub(crate) fn block(region: Result<Region>) -> Result<Block> {
 
 /// Memory that is borrowed until a collective is complete.
 pub(crate) fn lent<'a>(parts: &[impl Outgoing<'a>]) -> Result<Pieces> {
-    let pieces: Result<_> = parts.iter().map(|part| block(part.outgoing())).collect();
-    pieces.map(Pieces)
+    let blocks: Result<_> = parts.iter().map(|part| block(part.outgoing())).collect();
+    blocks.map(Pieces)
 }
 
 /// Memory that is borrowed exclusively until a collective is complete.
 pub(crate) fn lent_mut<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Pieces> {
-    let pieces: Result<_> = parts
+    let blocks: Result<_> = parts
         .iter_mut()
         .map(|part| block(part.incoming()))
         .collect();
-    pieces.map(Pieces)
+    blocks.map(Pieces)
 }
 
 impl<'scope, T: Threads> Scope<'scope, '_, T> {
@@ -125,16 +125,16 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         root: usize,
     ) -> Result<PersistentCollective<'scope, (S, Vec<R>)>> {
         let arguments = block(data.outgoing()).and_then(|send| {
-            let pieces = if self.is_root(root, parts.len())? {
+            let blocks = if self.is_root(root, parts.len())? {
                 Some(lent_mut(&mut parts)?)
             } else {
                 None
             };
-            Ok((send, pieces))
+            Ok((send, blocks))
         });
         let arguments = self.root_and(root, arguments);
-        let work = |comm, (root, (send, pieces)): (u32, (Block, Option<Pieces>))| {
-            coll::gather(comm, Some(send), pieces, root, Sizes::Varying)
+        let work = |comm, (root, (send, blocks)): (u32, (Block, Option<Pieces>))| {
+            coll::gather(comm, Some(send), blocks, root, Sizes::Varying)
         };
         self.plan("Scope::gather_init", (data, parts), arguments, work)
     }
@@ -151,16 +151,16 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         root: usize,
     ) -> Result<PersistentCollective<'scope, (Vec<S>, R)>> {
         let arguments = block(into.incoming()).and_then(|receive| {
-            let pieces = if self.is_root(root, parts.len())? {
+            let blocks = if self.is_root(root, parts.len())? {
                 Some(lent(&parts)?)
             } else {
                 None
             };
-            Ok((pieces, receive))
+            Ok((blocks, receive))
         });
         let arguments = self.root_and(root, arguments);
-        let work = |comm, (root, (pieces, receive)): (u32, (Option<Pieces>, Block))| {
-            coll::scatter(comm, pieces, Some(receive), root, Sizes::Varying)
+        let work = |comm, (root, (blocks, receive)): (u32, (Option<Pieces>, Block))| {
+            coll::scatter(comm, blocks, Some(receive), root, Sizes::Varying)
         };
         self.plan("Scope::scatter_init", (parts, into), arguments, work)
     }
@@ -177,7 +177,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let arguments = self.comm.check_parts("parts", parts.len());
         let arguments =
             arguments.and_then(|()| Ok((block(data.outgoing())?, lent_mut(&mut parts)?)));
-        let work = |comm, (send, pieces)| coll::allgather(comm, Some(send), pieces);
+        let work = |comm, (send, blocks)| coll::allgather(comm, Some(send), blocks);
         self.plan("Scope::all_gather_init", (data, parts), arguments, work)
     }
 

@@ -21,7 +21,6 @@ use crate::buffer::{Incoming, Outgoing, Region};
 use crate::envelope::rank_code;
 use crate::errors::report;
 use crate::p2p::{complete, give_up};
-use crate::persistent::complete_planned;
 use crate::universe::Threads;
 use crate::{Communicator, Source, Status, Tag};
 
@@ -411,4 +410,17 @@ pub fn wait_some<'scope, B>(requests: &mut Vec<Request<'scope, B>>) -> Result<Ve
         }
     }
     Ok(done)
+}
+
+/// Waits for the operation that a persistent request started. An error of the engine itself leaves the state of the operation
+/// unknown and ends the program.
+pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
+    let vci = comm.process().vci();
+    let outcome = completion::wait(vci, &mut { id }, call);
+    if let Err(error) = &outcome
+        && !matches!(completion::test(vci, &mut { id }), Ok(Some(_)))
+    {
+        give_up(Some(error));
+    }
+    outcome.map(Status)
 }

@@ -14,16 +14,16 @@ use crate::data::zeros;
 use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
-/// The pieces of vectors that are read.
+/// The blocks of vectors that are read.
 pub(crate) fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
-    let pieces: Result<_> = parts.iter().map(|part| reads(&part[..])).collect();
-    pieces.map(Pieces)
+    let blocks: Result<_> = parts.iter().map(|part| reads(&part[..])).collect();
+    blocks.map(Pieces)
 }
 
-/// The pieces of vectors that are written.
+/// The blocks of vectors that are written.
 pub(crate) fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
-    let pieces: Result<_> = parts.iter_mut().map(|part| writes(&mut part[..])).collect();
-    pieces.map(Pieces)
+    let blocks: Result<_> = parts.iter_mut().map(|part| writes(&mut part[..])).collect();
+    blocks.map(Pieces)
 }
 
 pub(crate) fn rooms<V: Datatype>(lengths: &[u64]) -> Vec<Vec<V>> {
@@ -50,9 +50,9 @@ impl<T: Threads> Communicator<'_, T> {
         let lengths = self.gather(&[data.len() as u64], root)?;
         self.run(call, |this| {
             let mut all = lengths.map(|lengths| rooms::<V>(&lengths));
-            let pieces = all.as_mut().map(|all| targets(all)).transpose()?;
+            let blocks = all.as_mut().map(|all| targets(all)).transpose()?;
             let (comm, root) = (this.shared().clone(), this.root(root)?);
-            let work = coll::gather(comm, Some(reads(data)?), pieces, root, Sizes::Varying);
+            let work = coll::gather(comm, Some(reads(data)?), blocks, root, Sizes::Varying);
             this.collect(call, work)?;
             Ok(all)
         })

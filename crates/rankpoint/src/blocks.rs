@@ -8,14 +8,14 @@ use crate::collective::{reads, writes, wrong_length};
 use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator};
 
-pub(crate) fn pieces_read<S: Buffer>(parts: &[S]) -> Result<Pieces> {
-    let pieces: Result<_> = parts.iter().map(reads).collect();
-    pieces.map(Pieces)
+pub(crate) fn blocks_read<S: Buffer>(parts: &[S]) -> Result<Pieces> {
+    let blocks: Result<_> = parts.iter().map(reads).collect();
+    blocks.map(Pieces)
 }
 
-pub(crate) fn pieces_written<R: BufferMut>(parts: &mut [R]) -> Result<Pieces> {
-    let pieces: Result<_> = parts.iter_mut().map(writes).collect();
-    pieces.map(Pieces)
+pub(crate) fn blocks_written<R: BufferMut>(parts: &mut [R]) -> Result<Pieces> {
+    let blocks: Result<_> = parts.iter_mut().map(writes).collect();
+    blocks.map(Pieces)
 }
 
 impl<T: Threads> Communicator<'_, T> {
@@ -53,9 +53,9 @@ impl<T: Threads> Communicator<'_, T> {
             if at_root {
                 this.check_parts("parts", parts.as_ref().map_or(0, |parts| parts.len()))?;
             }
-            let pieces = parts.map(pieces_written).transpose()?;
+            let blocks = parts.map(blocks_written).transpose()?;
             let comm = this.shared().clone();
-            this.collect(call, coll::gather(comm, send, pieces, root, Sizes::Varying))
+            this.collect(call, coll::gather(comm, send, blocks, root, Sizes::Varying))
         })
     }
 
@@ -78,9 +78,9 @@ impl<T: Threads> Communicator<'_, T> {
             if at_root {
                 this.check_parts("parts", parts.map_or(0, <[S]>::len))?;
             }
-            let pieces = parts.map(pieces_read).transpose()?;
+            let blocks = parts.map(blocks_read).transpose()?;
             let comm = this.shared().clone();
-            let work = coll::scatter(comm, pieces, receive, root, Sizes::Varying);
+            let work = coll::scatter(comm, blocks, receive, root, Sizes::Varying);
             this.collect(call, work)
         })
     }
@@ -98,8 +98,8 @@ impl<T: Threads> Communicator<'_, T> {
         let call = "Communicator::all_gather_into";
         self.run(call, |this| {
             this.check_parts("parts", parts.len())?;
-            let (send, pieces) = (Some(reads(data)?), pieces_written(parts)?);
-            this.collect(call, coll::allgather(this.shared().clone(), send, pieces))
+            let (send, blocks) = (Some(reads(data)?), blocks_written(parts)?);
+            this.collect(call, coll::allgather(this.shared().clone(), send, blocks))
         })
     }
 
@@ -133,7 +133,7 @@ impl<T: Threads> Communicator<'_, T> {
         self.run(call, |this| {
             this.check_parts("send", send.len())?;
             this.check_parts("receive", receive.len())?;
-            let (send, receive) = (Some(pieces_read(send)?), pieces_written(receive)?);
+            let (send, receive) = (Some(blocks_read(send)?), blocks_written(receive)?);
             let comm = this.shared().clone();
             this.collect(call, coll::alltoall(comm, send, receive, Sizes::Varying))
         })
