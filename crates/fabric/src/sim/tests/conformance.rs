@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every way between two ranks promises, written once and run on shared memory (with and
+//! What every channel between two ranks promises, written once and run on shared memory (with and
 //! without blocks) and on simulated networks.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use super::{PLACES, SHORT, poll, send_chunk, settings, take};
+use super::messages::{PLACES, SHORT, poll, send_chunk, settings, take};
 use crate::ring::{RingPlace, RingReceiver, RingSender, private_ring};
 use crate::sim::{Port, SimNet};
 
-/// A way from a rank to another one, in one thread.
-struct Way {
+/// A channel from a rank to another one, in one thread.
+struct Channel {
     name: String,
     sender: RingSender,
     receiver: RingReceiver,
@@ -20,7 +20,7 @@ struct Way {
     _memory: Vec<u128>,
 }
 
-impl Way {
+impl Channel {
     /// Rings as they lie in the node segment.
     fn shared_memory(cells: u32, payload_bytes: u32) -> Self {
         let bytes = RingPlace::bytes(cells, payload_bytes) as usize;
@@ -72,7 +72,7 @@ impl Way {
         }
     }
 
-    /// Gives the way an opportunity to move what is under way.
+    /// Gives the channel an opportunity to move what is under way.
     fn pump(&self) {
         if let Some(port) = &self.port {
             poll(port);
@@ -84,40 +84,40 @@ impl Way {
     }
 }
 
-fn for_each_way(body: impl Fn(&mut Way)) {
-    let mut ways = Vec::new();
+fn for_each_channel(body: impl Fn(&mut Channel)) {
+    let mut channels = Vec::new();
     for cells in [1, 2, 8, 64] {
         for payload_bytes in [8 << 10, 16 << 10, 64 << 10] {
-            ways.push(Way::shared_memory(cells, payload_bytes));
-            ways.push(Way::private(cells, payload_bytes));
+            channels.push(Channel::shared_memory(cells, payload_bytes));
+            channels.push(Channel::private(cells, payload_bytes));
             for rest in [
                 "latency=0,gap=0,bandwidth=0",
                 "early=40,reorder=1,seed=5",
                 "choices=",
             ] {
                 let text = format!("cells={cells},payload={payload_bytes},{rest}");
-                ways.push(Way::simulated(&text));
+                channels.push(Channel::simulated(&text));
             }
         }
     }
-    for way in &mut ways {
-        body(way);
+    for channel in &mut channels {
+        body(channel);
     }
 }
 
 /// Sends and takes messages in bursts until all have arrived in order.
-fn exchange(way: &mut Way, messages: u64, send: impl Fn(&mut RingSender, u64) -> bool) {
+fn exchange(channel: &mut Channel, messages: u64, send: impl Fn(&mut RingSender, u64) -> bool) {
     let (mut sent, mut taken, mut fruitless) = (0, 0, 0);
     while taken < messages {
         let before = sent + taken;
-        while sent < messages && send(&mut way.sender, sent) {
+        while sent < messages && send(&mut channel.sender, sent) {
             sent += 1;
         }
-        way.pump();
+        channel.pump();
         // Rings of one cell return their credit at once, others late: take all or a few.
         for _ in 0..1 + (taken * 7) % 23 {
-            match way.take() {
-                Some(number) => assert_eq!(number, taken, "{}", way.name),
+            match channel.take() {
+                Some(number) => assert_eq!(number, taken, "{}", channel.name),
                 None => break,
             }
             taken += 1;
@@ -130,22 +130,22 @@ fn exchange(way: &mut Way, messages: u64, send: impl Fn(&mut RingSender, u64) ->
         assert!(
             fruitless < 100,
             "{}: stuck at {sent} sent, {taken} taken",
-            way.name
+            channel.name
         );
     }
-    assert!(way.receiver.peek().is_none());
+    assert!(channel.receiver.peek().is_none());
     assert_eq!(
-        way.sender.published(),
-        way.receiver.consumed(),
+        channel.sender.published(),
+        channel.receiver.consumed(),
         "{}",
-        way.name
+        channel.name
     );
 }
 
 #[test]
 fn short_messages_arrive_whole_and_in_order() {
-    for_each_way(|way| {
-        exchange(way, 300, |sender, number| {
+    for_each_channel(|channel| {
+        exchange(channel, 300, |sender, number| {
             sender.put_words(SHORT, 0, !number, &[number, 1, 2, 3, 4, 5])
         });
     });
@@ -153,13 +153,13 @@ fn short_messages_arrive_whole_and_in_order() {
 
 #[test]
 fn payload_of_all_lengths_arrives_whole_and_in_order() {
-    for_each_way(|way| {
-        let longest = way.sender.largest_payload() as usize;
+    for_each_channel(|channel| {
+        let longest = channel.sender.largest_payload() as usize;
         let lengths: Vec<_> = (0..=longest.min(200))
             .chain((0..40).map(|step| longest * step / 40))
             .chain([longest, longest, longest])
             .collect();
-        exchange(way, lengths.len() as u64, |sender, number| {
+        exchange(channel, lengths.len() as u64, |sender, number| {
             send_chunk(sender, number, lengths[number as usize])
         });
     });
@@ -167,51 +167,56 @@ fn payload_of_all_lengths_arrives_whole_and_in_order() {
 
 #[test]
 fn what_exceeds_a_ring_is_refused() {
-    for_each_way(|way| {
-        let longest = way.sender.largest_payload();
-        assert!(way.sender.reserve(longest + 1, std::ptr::null()).is_none());
+    for_each_channel(|channel| {
+        let longest = channel.sender.largest_payload();
+        assert!(
+            channel
+                .sender
+                .reserve(longest + 1, std::ptr::null())
+                .is_none()
+        );
     });
 }
 
 #[test]
 fn a_sender_without_credit_is_told_so() {
-    for_each_way(|way| {
+    for_each_channel(|channel| {
         let (mut sent, mut refused) = (VecDeque::new(), 0);
         for number in 0..500 {
-            if way.sender.put_words(SHORT, 0, !number, &[number]) {
+            if channel.sender.put_words(SHORT, 0, !number, &[number]) {
                 sent.push_back(number);
             } else {
                 refused += 1;
             }
-            way.pump();
+            channel.pump();
         }
-        assert_ne!(refused, 0, "{}", way.name);
+        assert_ne!(refused, 0, "{}", channel.name);
         while let Some(expected) = sent.pop_front() {
-            let mut number = way.take();
+            let mut number = channel.take();
             for _ in 0..10 {
                 if number.is_none() {
-                    way.pump();
-                    number = way.take();
+                    channel.pump();
+                    number = channel.take();
                 }
             }
-            assert_eq!(number, Some(expected), "{}", way.name);
+            assert_eq!(number, Some(expected), "{}", channel.name);
         }
     });
 }
 
 #[test]
 fn the_receivers_word_comes_back() {
-    for_each_way(|way| {
-        assert!(!way.sender.is_throttled() && way.sender.preferences() == 0);
-        way.receiver.set_throttle(true);
-        way.receiver.set_preferences(77);
+    for_each_channel(|channel| {
+        assert!(!channel.sender.is_throttled() && channel.sender.preferences() == 0);
+        channel.receiver.set_throttle(true);
+        channel.receiver.set_preferences(77);
         for _ in 0..5 {
-            way.pump();
+            channel.pump();
         }
         assert!(
-            way.sender.is_throttled() && way.sender.preferences() == 77,
+            channel.sender.is_throttled() && channel.sender.preferences() == 77,
             "{}",
-            way.name
+            channel.name
         );
     });
 }
