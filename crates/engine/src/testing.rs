@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs whose ranks are threads of a test: several engines over one node segment.
+//! Jobs whose ranks are threads of a test: several engines over one node segment, or over a simulated network if
+//! `RANKPOINT_TEST_SIM` is set.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fabric::segment::{self, SegmentPlan};
+use fabric::sim::SimNet;
 use sys::cores;
 use sys::sync::Ordering;
 
 use crate::comm::{Process, ThreadLevel};
-use crate::settings::Settings;
+use crate::protocol::PLACES;
+use crate::settings::{self, Place, Settings};
+
+/// Whether ranks share memory in this run. Tests of doorbells, cross-memory attach or the shared collective area end at once where
+/// they do not.
+pub(crate) fn shares_memory() -> bool {
+    settings::simulated_network().is_none()
+}
 
 /// Memory of a node's segment.
 const HEAP_BYTES: u64 = 1 << 30;
@@ -42,18 +51,24 @@ pub(crate) fn on_ranks_at_level<R: Send>(
         launcher_pid: 0,
     };
     let file = segment::create_with(&plan, HEAP_BYTES).unwrap();
+    let net = settings::simulated_network()
+        .map(|simulated| SimNet::new(size, simulated, PLACES).unwrap());
     std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..size)
             .map(|rank| {
-                let (file, body) = (file.try_clone().unwrap(), &body);
+                let (file, body, net) = (file.try_clone().unwrap(), &body, net.clone());
                 scope.spawn(move || {
-                    let process =
-                        Process::attach_in_test(file, rank, size, settings.clone(), level);
+                    // Also a rank that fails leaves the network, for the others wait for its turns.
+                    let leave = net.as_ref().map(|net| net.leave_on_drop(rank));
+                    let port = net.as_ref().map(|net| net.port(rank).unwrap());
+                    let place = Place { file, rank, size };
+                    let process = Process::attach_in_test(place, settings.clone(), level, port);
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
                         let result = body(process);
                         crate::coll::finish(process).unwrap();
                         result
                     }));
+                    drop(leave);
                     outcome.unwrap_or_else(|panic| {
                         let header = process.segment().header();
                         header.death.store(1 + rank, Ordering::Relaxed);

@@ -14,9 +14,13 @@ pub mod board;
 pub mod counters;
 pub mod directory;
 pub mod doorbell;
+#[cfg(not(loom))]
+pub mod link;
 pub mod lock;
 pub mod observe;
 pub mod ring;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod sim;
+#[cfg(not(loom))]
+pub mod transport;

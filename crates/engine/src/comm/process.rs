@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
 use fabric::segment::{self, Segment, SegmentPlan};
+use fabric::transport::{Null, Shm, Transport};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
 
@@ -94,10 +95,23 @@ impl Process {
                 alone()?
             }
         };
-        Ok((Self::attach(place, settings, level)?, warnings))
+        let is_null = settings.null_fabric;
+        let transport = |segment: &Arc<Segment>, rank| {
+            if is_null {
+                let job = segment.job();
+                return Transport::Null(Null::new(job.ring_cells, job.ring_payload_bytes));
+            }
+            Transport::Shm(Shm::new(segment.clone(), rank))
+        };
+        Ok((Self::attach(place, settings, level, transport)?, warnings))
     }
 
-    fn attach(place: Place, settings: Settings, level: ThreadLevel) -> Result<&'static Self> {
+    fn attach(
+        place: Place,
+        mut settings: Settings,
+        level: ThreadLevel,
+        transport: impl FnOnce(&Arc<Segment>, u32) -> Transport,
+    ) -> Result<&'static Self> {
         if settings.check.collectives {
             crate::datatype::start_signing();
         }
@@ -120,11 +134,16 @@ impl Process {
                 ),
             ));
         }
+        let transport = transport(&segment, place.rank);
+        if !transport.capabilities().shares_memory {
+            settings.shared_collectives = 0;
+        }
         let vci = Vci::new(
             &segment,
             place.rank,
             &settings,
             level == ThreadLevel::Multiple,
+            transport,
         )?;
         let process: &'static Self = Box::leak(Box::new(Self {
             rank: place.rank,
@@ -154,17 +173,19 @@ impl Process {
         Ok(process)
     }
 
-    /// A rank of a job whose ranks are threads of a test.
+    /// A rank of a job whose ranks are threads of a test, on shared memory or on a port of a simulated network.
     #[cfg(test)]
     pub(crate) fn attach_in_test(
-        file: std::os::fd::OwnedFd,
-        rank: u32,
-        size: u32,
+        place: Place,
         settings: Settings,
         level: ThreadLevel,
+        port: Option<fabric::sim::Port>,
     ) -> &'static Self {
-        let place = Place { file, rank, size };
-        Self::attach(place, settings, level).unwrap()
+        let transport = |segment: &Arc<Segment>, rank| match port {
+            Some(port) => Transport::sim(port),
+            None => Transport::Shm(Shm::new(segment.clone(), rank)),
+        };
+        Self::attach(place, settings, level, transport).unwrap()
     }
 
     /// This process's rank in MPI_COMM_WORLD.

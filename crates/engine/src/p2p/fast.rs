@@ -264,7 +264,7 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     // SAFETY: writable (caller) for so many bytes (checked).
     unsafe { incoming.ring.copy_short(memory.base, bytes) };
     incoming.ring.advance();
-    incoming.short_bytes += bytes as u64;
+    incoming.injected_bytes += bytes as u64;
     state.took_one(ring);
     Some(bytes as u64)
 }

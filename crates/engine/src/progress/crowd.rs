@@ -69,7 +69,7 @@ mod tests {
     use crate::completion::wait;
     use crate::p2p::{Memory, Mode, irecv, isend};
     use crate::settings::Settings;
-    use crate::testing::{on_ranks_at_level, on_ranks_with};
+    use crate::testing::{on_ranks_at_level, on_ranks_with, shares_memory};
 
     /// Large enough to be described first.
     const LONGS: usize = 1 << 17;
@@ -119,6 +119,9 @@ mod tests {
 
     #[test]
     fn threads_that_outnumber_the_cores_read_large_messages_in_one_go() {
+        if !shares_memory() {
+            return;
+        }
         let forced = Settings {
             cma: 2,
             ..Settings::default()

@@ -3,11 +3,13 @@
 //!
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 
-use fabric::doorbell;
-use sys::sync::Ordering;
+use std::io;
+
+use fabric::transport::Polled;
 
 use crate::protocol::{self, Handled};
-use crate::vci::{VciState, link};
+use crate::vci::VciState;
+use crate::vci::link::Incoming;
 
 /// Cells read from one ring before the next ring has its turn.
 const BATCH: usize = 64;
@@ -20,8 +22,8 @@ impl VciState {
     // TIER: short
     #[inline(always)]
     pub(crate) fn progress(&mut self) -> usize {
-        if self.node.newest_ring() != self.newest_ring {
-            self.accept();
+        if self.transport.needs_attention() {
+            self.attend();
         }
         let mut events = 0;
         for index in 0..self.incoming.len() {
@@ -34,17 +36,23 @@ impl VciState {
         events
     }
 
+    /// Lets the transport work, and takes in new connections.
     #[cold]
     #[inline(never)]
-    fn accept(&mut self) {
-        match link::accept(
-            &self.node.segment,
-            self.node.me,
-            self.newest_ring,
-            &mut self.incoming,
-        ) {
-            Ok(newest) => {
-                self.newest_ring = newest;
+    fn attend(&mut self) {
+        let accepted = match self.transport.poll() {
+            Ok(Polled::Alive) => self.transport.accept(),
+            Ok(Polled::Dead) => Err(io::Error::other("this rank has died")),
+            Err(error) => Err(error),
+        };
+        match accepted {
+            Ok(connections) if connections.is_empty() => {}
+            Ok(connections) => {
+                for (peer, ring) in connections {
+                    if self.incoming.iter().all(|known| known.peer != peer) {
+                        self.incoming.push(Incoming::new(peer, ring));
+                    }
+                }
                 protocol::publish_wishes(self);
             }
             Err(error) => self.fault = Some(error.to_string()),
@@ -95,9 +103,6 @@ impl VciState {
     #[cold]
     #[inline(never)]
     fn tell_of_room(&mut self, index: usize) {
-        let segment = &self.node.segment;
-        let asleep = &segment.board(self.incoming[index].peer).asleep;
-        let sender_fences = segment.sender_fences().load(Ordering::Relaxed) != 0;
-        doorbell::ring(asleep, sender_fences);
+        self.transport.wake(self.incoming[index].peer);
     }
 }

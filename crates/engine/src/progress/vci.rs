@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use fabric::lock::VciLock;
 use fabric::segment::Segment;
+use fabric::transport::Transport;
 use sys::sync::{AtomicBool, Ordering};
 
 use super::background::Background;
@@ -50,8 +51,10 @@ impl Vci {
         me: u32,
         settings: &Settings,
         threaded: bool,
+        transport: Transport,
     ) -> Result<Self> {
-        let state = VciState::new(segment, me, settings)?;
+        let can = transport.capabilities();
+        let state = VciState::new(segment, me, settings, transport)?;
         Ok(Self {
             first_link: state.links.first(),
             lock: VciLock::new(),
@@ -59,7 +62,7 @@ impl Vci {
             threaded: threaded || settings.progress_thread != 0,
             checks_types: settings.check.types,
             state: UnsafeCell::new(state),
-            waiting: WaitPolicy::new(segment, me, settings),
+            waiting: WaitPolicy::new(segment, me, settings, can),
             tasks: TaskList::default(),
             background: Background::new(settings.progress_thread != 0, settings.spare.clone()),
         })

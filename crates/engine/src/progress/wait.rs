@@ -12,6 +12,7 @@ use fabric::board::{CALL_NAME_BYTES, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::segment::Segment;
+use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, futex, spin};
 
@@ -39,6 +40,7 @@ pub(crate) struct WaitPolicy {
     pub(super) is_crowded: bool,
     pub(super) crowd: Crowd,
     sleep_limit: Duration,
+    can: Capabilities,
     /// When this rank first saw that another one is dead.
     death_seen: OnceLock<Instant>,
     neighbour: Neighbour,
@@ -55,7 +57,12 @@ pub(super) struct Patience {
 }
 
 impl WaitPolicy {
-    pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        me: u32,
+        settings: &Settings,
+        can: Capabilities,
+    ) -> Self {
         let job = segment.job();
         let crowded = job.local_ranks > job.cores;
         if !doorbell::prepare() {
@@ -78,6 +85,7 @@ impl WaitPolicy {
             short_polls: if crowded { 1 } else { polls::SHORT_POLLS },
             is_crowded: crowded,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
+            can,
             death_seen: OnceLock::new(),
             neighbour: Neighbour::default(),
             looked: (AtomicU64::new(u64::MAX), AtomicU64::new(0)),
@@ -179,6 +187,11 @@ impl WaitPolicy {
 }
 
 impl Vci {
+    /// Whether messages arrive.
+    pub(crate) const fn delivers(&self) -> bool {
+        self.waiting.can.delivers
+    }
+
     /// Lets others run on this core, and makes progress.
     pub(crate) fn give_way(&self) {
         self.enter().count(Counter::Yields);
@@ -352,6 +365,12 @@ impl Vci {
     }
 
     fn wait_stages(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<()> {
+        if !self.waiting.can.delivers {
+            return Err(Error::new(
+                ErrorClass::ERR_UNSUPPORTED_OPERATION,
+                "this call waits for another rank, and with RANKPOINT_FABRIC=null nothing arrives",
+            ));
+        }
         let mut yields = Yields::default();
         loop {
             self.poll_tasks();
@@ -373,6 +392,9 @@ impl Vci {
                     // Another thread may sleep for something that this poll completed.
                     self.ring_own_doorbell();
                 }
+            } else if !self.waiting.can.shares_memory {
+                // Nobody rings a doorbell: the transport gives the core away when it is polled.
+                self.check_death()?;
             } else if yields.count < self.waiting.most_yields() {
                 self.enter().count(Counter::Yields);
                 self.waiting.make_room(&mut yields);
@@ -388,9 +410,8 @@ impl Vci {
         }
     }
 
-    /// Sleeps until something may have happened; true when `done` holds.
-    #[cold]
-    fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
+    /// Ends a wait some time after another rank's death.
+    fn check_death(&self) -> Result<()> {
         let waiting = &self.waiting;
         // A collective waits many times: what counts is when this rank first saw that another one is dead.
         if waiting.segment.header().death.load(Ordering::Relaxed) != 0
@@ -401,6 +422,13 @@ impl Vci {
                 "another rank of the job died",
             ));
         }
+        Ok(())
+    }
+
+    /// Sleeps until something may have happened; true when `done` holds.
+    #[cold]
+    fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
+        self.check_death()?;
         let sleeper = self.waiting.sleeper();
         sleeper.announce();
         // Tasks may wait for words of shared memory, whose writers ring only who they see asleep.

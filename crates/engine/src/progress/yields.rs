@@ -69,10 +69,13 @@ mod tests {
     use super::*;
     use crate::progress::wait::tests::{receive, send};
     use crate::settings::Settings;
-    use crate::testing::on_ranks_with;
+    use crate::testing::{on_ranks_with, shares_memory};
 
     #[test]
     fn ranks_with_external_load_sleep_instead_of_yielding() {
+        if !shares_memory() {
+            return;
+        }
         let ranks = cores::usable_cores() + 1;
         let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
             let board = |rank| process.segment().board(rank);

@@ -14,5 +14,5 @@ use crate::vci::link::Link;
 pub(crate) unsafe fn write(link: &mut Link, word: u64, base: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { link.sender.put_short(cell::SHORT, word, base, bytes) };
-    link.short_bytes += bytes as u64;
+    link.injected_bytes += bytes as u64;
 }

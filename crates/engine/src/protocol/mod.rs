@@ -79,6 +79,25 @@ pub(crate) mod cell {
     pub(crate) const CONTINUE: u8 = 12;
 }
 
+/// Cells that describe payload: their words for the payload's place and length.
+#[cfg(test)]
+pub(crate) const PLACES: &[fabric::sim::PlaceRule] = &[
+    place_rule(cell::EAGER, 2, 3),
+    place_rule(cell::MORE, 0, 1),
+    place_rule(cell::PIECE, 2, 1),
+    place_rule(cell::BEGUN, 2, 3),
+    place_rule(cell::EARLY, 0, 1),
+];
+
+#[cfg(test)]
+const fn place_rule(kind: u8, place_word: u8, bytes_word: u8) -> fabric::sim::PlaceRule {
+    fabric::sim::PlaceRule {
+        kind,
+        place_word,
+        bytes_word,
+    }
+}
+
 /// Auxiliary bits of a cell whose message has a signature.
 const TYPED: u16 = 1;
 
@@ -120,7 +139,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
         unsafe { incoming.ring.copy_short(op.base, bytes) };
         incoming.ring.advance();
-        incoming.short_bytes += bytes as u64;
+        incoming.injected_bytes += bytes as u64;
         let record = state.ops.record_mut(receive);
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, bytes as u64);
         state.complete(receive);
@@ -312,7 +331,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let begun = op.position != 0;
     let link = &mut state.links[peer as usize];
     if !link.sender.is_connected() {
-        link.connect(&state.node.segment, state.node.me, peer)?;
+        link.connect(&mut state.transport, peer)?;
     }
     let throttled = link.sender.is_throttled();
     if typed && !announce(state, index, peer) {
@@ -391,7 +410,7 @@ fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool)
 pub(crate) fn send_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) {
     let link = &mut state.links[peer as usize];
     if !link.sender.is_connected()
-        && let Err(error) = link.connect(&state.node.segment, state.node.me, peer)
+        && let Err(error) = link.connect(&mut state.transport, peer)
     {
         state.fault = Some(error.to_string());
         return;

@@ -20,7 +20,7 @@ use super::{
     send_control, unpack, unpack_piece,
 };
 use crate::request::{Op, OpIndex, Role};
-use crate::vci::link::{CrossCopy, Streams, TURN_BYTES};
+use crate::vci::link::{Access, Streams, TURN_BYTES};
 use crate::vci::matching::Key;
 use crate::vci::{Reading, VciState};
 
@@ -238,22 +238,22 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
     let node = &state.node;
     let link = &mut state.links[peer as usize];
     let pid = node.segment.board(peer).pid.load(Ordering::Relaxed);
-    if link.cross_copy == CrossCopy::Untried {
+    if link.cma == Access::Untried {
         let remote = Remote {
             pid,
             address: proof,
         };
-        link.cross_copy = if cma::verify(remote, *node.proof) {
-            CrossCopy::Works
+        link.cma = if cma::verify(remote, *node.proof) {
+            Access::Works
         } else {
-            CrossCopy::Refused
+            Access::Refused
         };
-        if link.cross_copy == CrossCopy::Refused {
+        if link.cma == Access::Refused {
             state.ways.refuse();
             publish_wishes(state);
         }
     }
-    (state.links[peer as usize].cross_copy == CrossCopy::Works).then_some(pid)
+    (state.links[peer as usize].cma == Access::Works).then_some(pid)
 }
 
 /// Reads `bytes` bytes of a message out of a peer's memory, and notes what it took.

@@ -18,5 +18,7 @@ mod values;
 
 pub(crate) use job::{Assignment, Place, job_from_environment};
 pub(crate) use launchers::refusal_of_singleton;
+#[cfg(test)]
+pub(crate) use read::simulated_network;
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
 pub use values::{Checks, VirtualNodes};

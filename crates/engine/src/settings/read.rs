@@ -6,7 +6,7 @@ use std::sync::Arc;
 use algorithms::Table;
 use fabric::board::SPARE_VARIABLE;
 
-use super::table::STRICT;
+use super::table::{NULL, STRICT};
 use super::{Checks, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes};
 
 /// Names with the settings' prefix that other parts of the system read.
@@ -134,6 +134,17 @@ impl Settings {
         Vec::new()
     }
 
+    pub(super) fn read_fabric(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        self.null_fabric = text.trim() == NULL;
+        if self.null_fabric || matches!(text.trim(), "" | "shm") {
+            return Vec::new();
+        }
+        vec![format!(
+            "setting {} is '{text}', expected {}; it is left out",
+            row.name, row.unit
+        )]
+    }
+
     pub(super) fn read_errors(&mut self, row: &TextRow, text: String) -> Vec<String> {
         self.strict_errors = text.trim() == STRICT;
         if self.strict_errors || text.trim().is_empty() {
@@ -144,6 +155,20 @@ impl Settings {
             row.name, row.unit
         )]
     }
+}
+
+/// The simulated network that tests run on (`RANKPOINT_TEST_SIM`): its settings, or `default`; `None` for shared memory.
+///
+/// # Panics
+/// When the value is no list of settings.
+#[cfg(test)]
+pub(crate) fn simulated_network() -> Option<fabric::sim::SimSettings> {
+    let value = std::env::vars_os()
+        .find(|(name, _)| name == "RANKPOINT_TEST_SIM")?
+        .1;
+    let text = value.to_str().unwrap();
+    let text = if text == "default" { "" } else { text };
+    Some(text.parse().unwrap())
 }
 
 fn is_foreign(name: &str) -> bool {

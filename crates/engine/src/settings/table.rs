@@ -42,6 +42,9 @@ pub struct TextRow {
 /// The value of `RANKPOINT_ERRORS` that restores the rule of MPI-4.0.
 pub(super) const STRICT: &str = "strict";
 
+/// The value of `RANKPOINT_FABRIC` for a transport that carries nothing.
+pub(super) const NULL: &str = "null";
+
 /// The settings whose value is text; all are empty by default.
 pub const TEXTS: &[TextRow] = &[
     TextRow {
@@ -61,6 +64,12 @@ pub const TEXTS: &[TextRow] = &[
         unit: "number, or list",
         text: "for tests: number of nodes that collectives divide the ranks among, in blocks of neighbours; or the node of each rank, as a list that is repeated at its end; the same for all ranks",
         read: Settings::read_nodes,
+    },
+    TextRow {
+        name: "RANKPOINT_FABRIC",
+        unit: "shm, or null",
+        text: "what carries messages: empty or `shm`, shared memory; `null`, nothing: sends do everything but the memory writes, for measuring software, and calls that would wait for another rank fail (docs/fabric.md)",
+        read: Settings::read_fabric,
     },
     TextRow {
         name: "RANKPOINT_ERRORS",
@@ -88,6 +97,8 @@ macro_rules! settings {
             pub virtual_nodes_text: String,
             /// Whether errors that belong to no communicator always go to the handler of MPI_COMM_SELF.
             pub strict_errors: bool,
+            /// Whether nothing carries messages.
+            pub null_fabric: bool,
             /// Cores that no rank is bound to, if all ranks are bound.
             pub spare: Vec<u32>,
             /// The rules in force for the algorithms of collectives.
@@ -104,6 +115,7 @@ macro_rules! settings {
                     virtual_nodes: VirtualNodes::One,
                     virtual_nodes_text: String::new(),
                     strict_errors: false,
+                    null_fabric: false,
                     spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -139,7 +151,8 @@ macro_rules! settings {
             /// Current values of [`TEXTS`].
             pub fn texts(&self) -> [&str; TEXTS.len()] {
                 let errors = if self.strict_errors { STRICT } else { "" };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, errors]
+                let fabric = if self.null_fabric { NULL } else { "" };
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors]
             }
         }
     };

@@ -67,9 +67,9 @@ impl VciState {
             .wrapping_sub(self.counts.short_unexpected);
         let add = |counter: Counter| match counter {
             Counter::SendsShort => short_sent,
-            Counter::BytesSent => connected().map(|link| link.short_bytes).sum(),
+            Counter::BytesSent => connected().map(|link| link.injected_bytes).sum(),
             Counter::ReceivesPosted => short_posted,
-            Counter::BytesReceived => self.incoming.iter().map(|one| one.short_bytes).sum(),
+            Counter::BytesReceived => self.incoming.iter().map(|one| one.injected_bytes).sum(),
             Counter::MatchesWildcard => self.posted.wild_matches + self.unexpected.wild_matches,
             Counter::Wakes => connected().map(|link| u64::from(link.wakes)).sum(),
             Counter::RingsConnected => (connected().count() + self.incoming.len()) as u64,

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::segment::Segment;
+use fabric::transport::Transport;
 use sys::sync::{AtomicU64, Ordering};
 
 use super::counts::Counts;
@@ -26,8 +27,8 @@ pub(crate) struct VciState {
     /// One way per world rank.
     pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
-    /// Offset of the newest ring that `incoming` reflects.
-    pub(crate) newest_ring: u64,
+    /// What carries messages.
+    pub(crate) transport: Transport,
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers asked for the data piece by piece.
     pub(crate) streaming: Vec<Streams>,
@@ -59,7 +60,13 @@ impl VciState {
     ///
     /// # Errors
     /// When the system refuses memory.
-    pub(crate) fn new(segment: &Arc<Segment>, me: u32, settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        me: u32,
+        settings: &Settings,
+        transport: Transport,
+    ) -> Result<Self> {
+        let can = transport.capabilities();
         let board = segment.board(me);
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
@@ -72,20 +79,24 @@ impl VciState {
             segment: segment.clone(),
             me,
             clock: NonNull::from(&segment.header().clock_ms),
-            newest_ring: NonNull::from(&board.newest_ring),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             fragment_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cross_copy_bytes: settings.cma_min_bytes,
-            shared_copy_bytes: settings.direct_max_bytes,
+            shared_copy_bytes: if can.shares_memory {
+                settings.direct_max_bytes
+            } else {
+                0
+            },
             cross_copy: match settings.cma {
+                _ if !can.reads_memory => Reading::Never,
                 0 => Reading::Never,
                 1 => Reading::Measured,
                 _ => Reading::Always,
             },
             proof: Box::new(job.id),
         };
-        if is_crowded || settings.progress_thread != 0 {
+        if can.shares_memory && (is_crowded || settings.progress_thread != 0) {
             node.prefer_one_copy();
         }
         Ok(Self {
@@ -94,7 +105,7 @@ impl VciState {
             unexpected: UnexpectedQueue::new(),
             links: Links::new(job.local_ranks)?,
             incoming: Vec::new(),
-            newest_ring: 0,
+            transport,
             backlogs: Vec::new(),
             streaming: Vec::new(),
             offered: 0,
@@ -174,7 +185,6 @@ pub(crate) struct Node {
     /// This rank.
     pub(crate) me: u32,
     clock: NonNull<AtomicU64>,
-    newest_ring: NonNull<AtomicU64>,
     pub(crate) eager_bytes: usize,
     pub(crate) fragment_bytes: u32,
     pub(crate) unexpected_bytes: u64,
@@ -189,7 +199,9 @@ impl Node {
     /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each piece through the
     /// ring would cost a switch.
     pub(crate) fn prefer_one_copy(&mut self) {
-        self.shared_copy_bytes = u64::MAX;
+        if self.shared_copy_bytes != 0 {
+            self.shared_copy_bytes = u64::MAX;
+        }
         if self.cross_copy == Reading::Measured {
             (self.cross_copy, self.cross_copy_bytes) = (Reading::Always, 0);
         }
@@ -200,12 +212,5 @@ impl Node {
     pub(crate) fn now_ms(&self) -> u32 {
         // SAFETY: points into the segment's header, which `segment` keeps mapped.
         unsafe { self.clock.as_ref() }.load(Ordering::Relaxed) as u32
-    }
-
-    /// Offset of the ring towards this rank that a peer made last.
-    #[inline(always)]
-    pub(crate) fn newest_ring(&self) -> u64 {
-        // SAFETY: points into this rank's board, which `segment` keeps mapped.
-        unsafe { self.newest_ring.as_ref() }.load(Ordering::Relaxed)
     }
 }

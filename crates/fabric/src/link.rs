@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Links: the sending ends of a VCI's connections, one for each peer, made on first use.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use sys::leaks::Root;
+use sys::memory;
+use sys::sync::{AtomicU32, Ordering};
+
+use crate::doorbell;
+use crate::ring::RingSender;
+use crate::transport::Transport;
+
+/// The link to one peer. One cache line: all that an injected message touches beside its cell. All-zero is a link without a
+/// connection.
+#[repr(C, align(64))]
+pub struct Link {
+    /// Takes messages.
+    pub sender: RingSender,
+    /// Not 0 when a published cell needs the doorbell: the peer's doorbell itself, or a constant where senders must fence.
+    attention: *const AtomicU32,
+    /// The peer's doorbell.
+    asleep: *const AtomicU32,
+    /// Bytes of the messages injected.
+    pub injected_bytes: u64,
+    /// Times that this rank woke the peer.
+    pub wakes: u32,
+    /// Whether sends wait in the backlog; then the sender's credits are withheld, so that nothing overtakes them.
+    pub backlogged: bool,
+    /// Whether the peer's memory can be read.
+    pub cma: Access,
+    /// Whether the next rendezvous may send data before it is asked for: 0, or for how many messages not.
+    pub early: u8,
+}
+
+/// Whether a peer's private memory can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Access {
+    /// Not known yet.
+    Untried = 0,
+    /// It can.
+    Works = 1,
+    /// The system forbids it.
+    Refused = 2,
+}
+
+const _: () = assert!(size_of::<Link>() == 64);
+
+/// Where [`Link::attention`] leads when senders must fence.
+static ALWAYS: AtomicU32 = AtomicU32::new(1);
+
+impl Link {
+    /// Makes the connection to a peer.
+    ///
+    /// # Errors
+    /// When the transport has no memory, or no such peer.
+    #[cold]
+    pub fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
+        let connection = transport.connect(peer)?;
+        self.sender = connection.sender;
+        self.asleep = connection.doorbell;
+        self.attention = if connection.fences {
+            &raw const ALWAYS
+        } else {
+            self.asleep
+        };
+        Ok(())
+    }
+
+    /// Whether a message may be injected: there is a credit, or the receiver has returned some and nothing waits.
+    #[inline(always)]
+    pub fn has_room(&mut self) -> bool {
+        self.sender.has_credit() || (!self.backlogged && self.sender.refresh())
+    }
+
+    /// As [`Self::has_room`], for what is sent in the order of the backlog.
+    pub fn has_room_in_order(&mut self) -> bool {
+        self.sender.has_credit() || self.sender.refresh()
+    }
+
+    /// Whether a published cell needs [`Self::ring_doorbell`]. The link is connected.
+    // TIER: short
+    #[inline(always)]
+    pub fn needs_doorbell(&self) -> bool {
+        // SAFETY: connected, so it points to a constant or to the doorbell, which stays mapped as long as the transport
+        // (`transport::Connection`).
+        unsafe { &*self.attention }.load(Ordering::Relaxed) != 0
+    }
+
+    /// Wakes the peer if it sleeps. The link is connected.
+    // TIER: short
+    #[inline(always)]
+    pub fn ring_doorbell(&mut self) {
+        if self.needs_doorbell() {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self) {
+        let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
+        // SAFETY: connected, so it is the doorbell, which stays mapped as long as the transport.
+        self.wakes += u32::from(doorbell::ring(unsafe { &*self.asleep }, sender_fences));
+    }
+}
+
+/// The links to all ranks of a job, reserved as address space: only the pages of peers that are talked to exist.
+pub struct Links {
+    first: NonNull<Link>,
+    len: usize,
+    /// Connected links point to the heap.
+    root: Option<Root>,
+}
+
+impl Links {
+    /// Links to `ranks` ranks, none of them connected.
+    ///
+    /// # Errors
+    /// When the system refuses address space.
+    pub fn new(ranks: u32) -> io::Result<Self> {
+        let len = ranks as usize;
+        let bytes = len * size_of::<Link>();
+        let base = memory::map_private(bytes)?;
+        Ok(Self {
+            first: base.cast(),
+            len,
+            root: Some(Root::new(base, bytes)),
+        })
+    }
+
+    /// The first link; those of all ranks follow.
+    pub const fn first(&self) -> NonNull<Link> {
+        self.first
+    }
+}
+
+impl Deref for Links {
+    type Target = [Link];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Link] {
+        // SAFETY: mapped with this length by `new`; all-zero memory is a valid Link.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Links {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Link] {
+        // SAFETY: as in `deref`; `&mut self` makes this the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for link in self.iter_mut().filter(|link| link.sender.is_connected()) {
+            link.sender = RingSender::unconnected();
+        }
+        self.root = None;
+        // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.
+        unsafe { memory::unmap(self.first.cast(), self.len * size_of::<Link>()) };
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The transport between ranks of one node: rings in the node segment, found through each rank's list of rings.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use sys::sync::{AtomicU64, Ordering};
+
+use super::Connection;
+use crate::directory::RingKey;
+use crate::doorbell;
+use crate::ring::{RingReceiver, RingSender};
+use crate::segment::Segment;
+
+/// Rings in the node segment.
+pub struct Shm {
+    segment: Arc<Segment>,
+    me: u32,
+    /// Offset of the newest ring towards this rank, in its board.
+    head: NonNull<AtomicU64>,
+    /// The newest ring that has been accepted.
+    accepted: u64,
+}
+
+// SAFETY: `head` points into the board that `segment` keeps mapped; it is atomic.
+unsafe impl Send for Shm {}
+
+impl Shm {
+    /// The transport of local rank `me`.
+    pub fn new(segment: Arc<Segment>, me: u32) -> Self {
+        let head = NonNull::from(&segment.board(me).newest_ring);
+        Self {
+            segment,
+            me,
+            head,
+            accepted: 0,
+        }
+    }
+
+    // TIER: short
+    #[inline(always)]
+    pub(super) fn has_new_rings(&self) -> bool {
+        // SAFETY: points into this rank's board, which `segment` keeps mapped.
+        unsafe { self.head.as_ref() }.load(Ordering::Relaxed) != self.accepted
+    }
+
+    pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
+        let (ring, place) = self.segment.make_ring()?;
+        let sender = RingSender::new(place);
+        // TODO(#19): the VCIs of both sides, once there are several.
+        let key = RingKey {
+            source: self.me,
+            source_vci: 0,
+            target_vci: 0,
+        };
+        self.segment.publish_ring(peer, ring, key);
+        let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
+        let doorbell = &self.segment.board(peer).asleep;
+        // The peer may sleep without this ring on its list.
+        doorbell::ring(doorbell, fences);
+        Ok(Connection {
+            sender,
+            doorbell,
+            fences,
+        })
+    }
+
+    pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
+        let (newest, rings) = self.segment.rings_since(self.me, self.accepted)?;
+        self.accepted = newest;
+        let receiver = |(key, place): (RingKey, _)| (key.source, RingReceiver::new(place));
+        Ok(rings.into_iter().map(receiver).collect())
+    }
+
+    pub(super) fn wake(&self, peer: u32) {
+        let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
+        doorbell::ring(&self.segment.board(peer).asleep, fences);
+    }
+}
