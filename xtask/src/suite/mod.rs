@@ -4,7 +4,7 @@
 //! [`steps`] lists the steps, [`run`] runs and sums them up, [`scope`] says how much they cover. [`cargo`] runs what cargo knows,
 //! [`programs`] C programs and examples, [`abi`] compares our header with another library's, [`gpu`] tries GPUs without one,
 //! [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`reports`] asks what a program waits for, [`tune`] has a
-//! table of rules made, [`types`] compares datatypes with another library's, [`wrappers`] tries what is installed.
+//! table of rules made, [`sanitizers`] reads all memory of ranks, [`types`] compares datatypes with another library's, [`wrappers`] tries what is installed.
 
 mod abi;
 mod cargo;
@@ -16,6 +16,7 @@ mod profiling;
 mod programs;
 mod reports;
 mod run;
+mod sanitizers;
 mod scope;
 mod steps;
 mod tune;

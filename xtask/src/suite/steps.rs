@@ -3,7 +3,10 @@
 
 use super::found::Found;
 use super::scope::Scope;
-use super::{abi, cargo, gpu, memory, others, profiling, programs, reports, tune, types, wrappers};
+use super::{
+    abi, cargo, gpu, memory, others, profiling, programs, reports, sanitizers, tune, types,
+    wrappers,
+};
 use crate::{checks, install, instructions, miri, shell, tools, words};
 
 /// A step's name and what it does; an error is one failed test.
@@ -74,6 +77,7 @@ pub(super) const STEPS: &[Step] = &[
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("memory", memory::budgets),
+    ("sanitizers", sanitizers::all),
 ];
 
 /// Steps that take so long that only those who name them run them.
