@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
-// Messages of all protocols with both neighbours, and one request that is never freed. With two
-// arguments, a file name and a number: each rank dumps its core by gcore and compares its size.
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * Messages of all protocols with both neighbours, and one request that is never freed. With two
+ * arguments, a file name and a number: each rank dumps its core by gcore and compares its size. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

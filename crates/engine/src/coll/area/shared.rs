@@ -89,6 +89,7 @@ pub(super) fn shared_of(comm: &Comm) -> Option<&Shared> {
     unsafe {
         comm.area
             .address
+            // PAIRS: area.attached. The area is complete when its address is seen.
             .load(Ordering::Acquire)
             .cast::<Shared>()
             .as_ref()
@@ -125,6 +126,7 @@ pub(super) async fn found(coll: &mut Collective) {
     let slot = &coll.comm.area;
     // This operation alone sets both.
     // The address comes first: operations that find something attached use it.
+    // PAIRS: area.attached
     slot.address.store(address, Ordering::Release);
     let _ = slot
         .attached
