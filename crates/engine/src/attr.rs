@@ -101,6 +101,12 @@ impl Attributes {
         Ok(())
     }
 
+    /// Takes all values away, the latest first, whatever the keys' functions say; for keys whose functions only fail when another
+    /// thread took the value away meanwhile.
+    pub fn clear_all(&self) {
+        while self.clear(0).is_err() {}
+    }
+
     /// Deletes all values, latest first.
     ///
     /// # Errors

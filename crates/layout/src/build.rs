@@ -4,9 +4,9 @@
 use crate::bounds::Bounds;
 use crate::error::{LayoutError, Result};
 use crate::form::{Block, Form};
+use crate::form::{Observer, Rule, tell};
 use crate::gather::{Gather, equal_runs, extremes};
 use crate::layout::Layout;
-use crate::observe::{Observer, Rule, tell};
 
 /// Order of the dimensions of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use crate::error::{LayoutError, Result};
 use crate::form::{Block, Dimension, Dimensions, Form, Nest};
+use crate::form::{Observer, Rule, Silent, tell};
 #[cfg(target_arch = "x86_64")]
 use crate::isa;
 use crate::layout::Layout;
-use crate::observe::{Observer, Rule, Silent, tell};
 use crate::offsets::Offsets;
 
 /// Most nests of an irregular form; more would take gigabytes.

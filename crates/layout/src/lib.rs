@@ -18,6 +18,7 @@
 
 mod bounds;
 mod build;
+mod construct;
 mod copy;
 mod dense;
 mod direct;
@@ -30,7 +31,6 @@ mod kernel;
 mod layout;
 mod list;
 mod long;
-mod observe;
 mod offsets;
 mod report;
 mod shared;
@@ -38,11 +38,10 @@ mod walk;
 
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
-pub use form::{Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest};
+pub use form::{Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest, Observer, Rule, Silent};
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
 pub use long::{copy_bytes, copy_past_caches, settle};
-pub use observe::{Observer, Rule, Silent};
 pub use offsets::Offsets;
 pub use report::{Kernel, KernelUse};
 pub use shared::SharedLayout;

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::Result;
 use engine::attr::{CopyFunction, Keyval};
-use engine::comm::Comm;
 
 use crate::Communicator;
 use crate::universe::Threads;
@@ -168,10 +167,4 @@ impl<T: Threads> Communicator<'_, T> {
             this.comm().attributes.delete(0, key.keyval.number)
         })
     }
-}
-
-/// Takes all values of a communicator away, the latest first.
-pub(crate) fn clear(comm: &Comm) {
-    // The keys' own functions never fail; a value that another thread took away meanwhile is gone.
-    while comm.attributes.clear(0).is_err() {}
 }

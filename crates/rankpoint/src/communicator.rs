@@ -11,7 +11,6 @@ use engine::create;
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::progress::Vci;
 
-use crate::attribute;
 use crate::errors::report;
 use crate::universe::{OneThread, Threads};
 
@@ -239,7 +238,7 @@ pub(crate) fn number(argument: &'static str, value: usize) -> Result<i32> {
 impl<T: Threads> Drop for Communicator<'_, T> {
     fn drop(&mut self) {
         if self.owned {
-            attribute::clear(&self.comm);
+            self.comm.attributes.clear_all();
             self.comm.free();
         }
     }

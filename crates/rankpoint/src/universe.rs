@@ -10,7 +10,7 @@ use engine::comm::{Process, ThreadLevel};
 use engine::create;
 use engine::{Error, ErrorClass, Result};
 
-use crate::{Communicator, Group, attribute};
+use crate::{Communicator, Group};
 
 /// How many threads of a rank may use MPI: a marker that communicators carry.
 pub trait Threads: private::Sealed {
@@ -180,7 +180,7 @@ impl<T: Threads> Drop for Universe<T> {
             return;
         }
         for comm in [self.process.itself(), self.process.world()] {
-            attribute::clear(comm);
+            comm.attributes.clear_all();
         }
         if let Err(error) = engine::coll::finish(self.process) {
             warn(self.process, &error.to_string());

@@ -56,7 +56,12 @@ pub(super) fn tests(scope: Scope) -> Result<Found, String> {
 /// The variable that puts the engine's in-process tests on the simulated network, and its settings: the first one is that of a
 /// quick run.
 const SIM_VARIABLE: &str = "RANKPOINT_TEST_SIM";
-const SIM_SETTINGS: &[&str] = &["default"];
+const SIM_SETTINGS: &[&str] = &[
+    "default",
+    "seed=1,latency=20000,reorder=1",
+    "seed=7,cells=8,gap=500",
+    "seed=3,early=30,bandwidth=1000",
+];
 const QUICK_SIM_SETTINGS: usize = 1;
 /// The file that reads it.
 const SIM_READER: &str = "crates/engine/src/testing.rs";

@@ -68,7 +68,7 @@ pub const TEXTS: &[TextRow] = &[
     TextRow {
         name: "RANKPOINT_FABRIC",
         unit: "shm, or null",
-        text: "what carries messages: empty or `shm`, shared memory; `null`, nothing: sends do everything but the memory writes, for measuring software, and calls that would wait for another rank fail (docs/fabric.md)",
+        text: "what carries messages: empty or `shm`, shared memory; `null`, nothing: sends write to private memory only, for measuring software, and calls that would wait for another rank fail (docs/fabric.md)",
         read: Settings::read_fabric,
     },
     TextRow {

@@ -8,7 +8,7 @@
 //! | transport | what carries a message | for |
 //! |---|---|---|
 //! | [`Shm`] | rings in the node segment | ranks of one node |
-//! | [`Null`] | nothing: everything is done but the memory writes | measuring software |
+//! | [`Null`] | nothing: cells are written to private memory and forgotten | measuring software |
 //! | [`Port`] of a [`SimNet`](crate::sim::SimNet) | a deterministic network in one process | tests |
 
 mod null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A transport that forgets: sends do everything but the memory writes that carry a message, and nothing arrives.
+//! A transport that forgets: sends write their cells to private memory, and nothing arrives.
 
 use std::io;
 

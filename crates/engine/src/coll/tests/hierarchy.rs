@@ -206,6 +206,9 @@ fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) ->
 /// Sixteen ranks on four machines, operands that fit one message: what passes between machines is what four ranks would send.
 #[test]
 fn leaders_alone_send_and_no_more_than_they_must() {
+    if !shares_memory() {
+        return;
+    }
     let log2_of_nodes = 2;
     let settings = settings(VirtualNodes::Blocks(4), 1);
     on_ranks_with(&settings, 16, |process| {

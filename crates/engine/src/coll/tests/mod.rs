@@ -26,7 +26,7 @@ use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
 use crate::settings::{Checks, Settings};
 use crate::task;
-use crate::testing::on_ranks_with;
+use crate::testing::{on_ranks_with, shares_memory};
 
 const RANKS: [u32; 8] = [1, 2, 3, 4, 5, 7, 8, 13];
 

@@ -233,7 +233,10 @@ fn random_table(dice: &mut Dice) -> Arc<Table> {
 fn random_collectives_on_several_communicators_do_not_mix() {
     mix(0..96, &Settings::default());
     let straight = STRAIGHT.load(Ordering::Relaxed);
-    assert!(straight > 400, "{straight} took the straight line");
+    assert!(
+        straight > 400 || !shares_memory(),
+        "{straight} took the straight line"
+    );
 }
 
 /// The same with a thread in each process that makes progress at any time.

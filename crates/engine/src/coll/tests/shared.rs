@@ -267,6 +267,9 @@ fn straight_lines_and_futures_scatter_in_the_same_rounds() {
 
 #[test]
 fn members_that_disagree_are_told_so() {
+    if !shares_memory() {
+        return;
+    }
     on_ranks_with(&Settings::default(), 3, |process| {
         let comm = world(process);
         now(process, barrier(comm.clone()));

@@ -69,7 +69,7 @@ fn threads_take_rounds_of_their_own_communicators() {
                     for comm in &comms {
                         scope.spawn(move || {
                             let rounds = (0..CALLS).filter(|&number| combine(comm, number)).count();
-                            assert!(rounds as u32 > CALLS / 4, "{rounds}");
+                            assert!(rounds as u32 > CALLS / 4 || !shares_memory(), "{rounds}");
                         });
                     }
                 });

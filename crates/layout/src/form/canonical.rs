@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::observe::{Observer, Rule, tell};
+use super::{Observer, Rule, tell};
 use crate::offsets::Offsets;
 
 /// Contiguous bytes at an offset from the element's base.

@@ -4,7 +4,7 @@
 //! Constructors take an observer as a type, so that [`Silent`], with which all types are made, is told nothing and costs
 //! nothing. The forms told of are made for the telling: what a constructor was asked for, before each rule and after it.
 
-use crate::form::Form;
+use super::Form;
 
 /// A rule that changes the description of some bytes, but neither the bytes nor their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
