@@ -65,55 +65,66 @@ pub(super) struct Outgoing<'a> {
 ///
 /// # Safety
 /// The source is readable.
-#[inline(always)]
 pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> bool {
-    let (peer, total) = (message.peer as usize, message.bytes);
     loop {
-        let (link, start) = (&mut state.links[peer], message.position);
         // Behind others the receiver has something to copy meanwhile.
-        let chunk = if link.backlogged {
+        let chunk = if state.links[message.peer as usize].backlogged {
             state.node.fragment_bytes as usize
         } else {
-            chunk_bytes(total)
+            chunk_bytes(message.bytes)
         };
-        let bytes = (total - start).min(chunk);
-        let base = match message.source {
-            Source::Contiguous(base) | Source::Layout(_, base) => base,
-            Source::Operation(index) => state.ops.op(index).base.cast_const(),
-        };
-        let reserved = link.sender.reserve(bytes as u32, base.wrapping_add(start));
-        let Some((target, place)) = reserved else {
+        let bytes = (message.bytes - message.position).min(chunk);
+        // SAFETY: passed on.
+        if !unsafe { write_chunk(state, message, bytes) } {
             return false;
-        };
-        // SAFETY: the source is readable (caller); the reservation is `bytes` long.
-        let ticks = unsafe {
-            match message.source {
-                Source::Contiguous(base) => fill_piece(state, base.add(start), target, bytes),
-                Source::Layout(layout, base) => {
-                    layout.pack(base, start..start + bytes, target.as_ptr());
-                    hand_over(target, bytes);
-                    0
-                }
-                Source::Operation(index) => pack_piece(state, index, start, target, bytes),
-            }
-        };
-        let (link, length) = (&mut state.links[peer], bytes as u64);
-        let sent = if start == 0 {
-            let words = [total as u64, message.id, place, length, ticks];
-            link.sender
-                .put_words(cell::EAGER, message.aux, message.word, &words)
-        } else {
-            link.sender
-                .put_words(cell::MORE, 0, message.word, &[place, length, ticks])
-        };
-        debug_assert!(sent, "a reservation comes with a cell");
-        link.ring_doorbell();
-        state.count_other_cell_sent();
-        message.position = start + bytes;
-        if message.position == total {
+        }
+        message.position += bytes;
+        if message.position == message.bytes {
             return true;
         }
     }
+}
+
+/// Writes the next `bytes` bytes of an eager message; false when the ring has no room.
+///
+/// # Safety
+/// The source is readable.
+#[inline(always)]
+unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize) -> bool {
+    let (peer, start) = (message.peer as usize, message.position);
+    let base = match message.source {
+        Source::Contiguous(base) | Source::Layout(_, base) => base,
+        Source::Operation(index) => state.ops.op(index).base.cast_const(),
+    };
+    let sender = &mut state.links[peer].sender;
+    let Some((target, place)) = sender.reserve(bytes as u32, base.wrapping_add(start)) else {
+        return false;
+    };
+    // SAFETY: the source is readable (caller); the reservation is `bytes` long.
+    let ticks = unsafe {
+        match message.source {
+            Source::Contiguous(base) => fill_piece(state, base.add(start), target, bytes),
+            Source::Layout(layout, base) => {
+                layout.pack(base, start..start + bytes, target.as_ptr());
+                hand_over(target, bytes);
+                0
+            }
+            Source::Operation(index) => pack_piece(state, index, start, target, bytes),
+        }
+    };
+    let (link, length) = (&mut state.links[peer], bytes as u64);
+    let sent = if start == 0 {
+        let words = [message.bytes as u64, message.id, place, length, ticks];
+        let sender = &mut link.sender;
+        sender.put_words(cell::EAGER, message.aux, message.word, &words)
+    } else {
+        let words = [place, length, ticks];
+        link.sender.put_words(cell::MORE, 0, message.word, &words)
+    };
+    debug_assert!(sent, "a reservation comes with a cell");
+    link.ring_doorbell();
+    state.count_other_cell_sent();
+    true
 }
 
 /// Sends a message without an operation, if the ring has room for all of it and its receiver takes it eagerly; false when nothing was
@@ -133,10 +144,6 @@ pub(crate) unsafe fn send(
     if bytes > state.node.eager_bytes || !link.has_room() || link.sender.is_throttled() {
         return false;
     }
-    // Shorter messages go in one chunk, and are never read by their receivers.
-    if bytes as u64 >= ways::SMALLEST && !may_send_chunks(state, peer, source, bytes) {
-        return false;
-    }
     let mut message = Outgoing {
         peer,
         word,
@@ -146,8 +153,17 @@ pub(crate) unsafe fn send(
         id: 0,
         aux: 0,
     };
+    // Short messages go in one chunk, and are never read by their receivers.
+    if (bytes as u64) < ways::SMALLEST {
+        // SAFETY: passed on.
+        let is_sent = unsafe { write_chunk(state, &message, bytes) };
+        if is_sent {
+            count_plain(state, bytes);
+        }
+        return is_sent;
+    }
     // SAFETY: passed on.
-    if unsafe { write(state, &mut message) } {
+    if may_send_chunks(state, peer, source, bytes) && unsafe { write(state, &mut message) } {
         count_plain(state, bytes);
         return true;
     }
