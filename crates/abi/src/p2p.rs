@@ -191,6 +191,26 @@ unsafe extern "C" fn isend_bytes<C: Wide>(
     tag: i32,
     request: *mut MPI_Request,
 ) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        if p2p::send_eager(comm, buf.cast(), bytes, dest, tag) {
+            *request = RequestId::SENT.0 as usize;
+            return 0;
+        }
+        isend_rendezvous::<C>(buf, bytes, comm, dest, tag, request)
+    }
+}
+
+/// As [`isend_bytes`], of what needs an operation.
+#[inline(never)]
+unsafe extern "C" fn isend_rendezvous<C: Wide>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    request: *mut MPI_Request,
+) -> i32 {
     let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
     let call = called::<C>("MPI_Isend", "MPI_Isend_c");
     // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
@@ -285,6 +305,24 @@ unsafe extern "C" fn send_decoded<C: Wide>(
 /// As [`send_decoded`], of what the second stage refused.
 #[inline(never)]
 unsafe extern "C" fn send_bytes<C: Wide>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+) -> i32 {
+    // SAFETY: the buffer is readable (crate head).
+    unsafe {
+        if p2p::send_eager(comm, buf.cast(), bytes, dest, tag) {
+            return 0;
+        }
+        send_rendezvous::<C>(buf, bytes, comm, dest, tag)
+    }
+}
+
+/// As [`send_bytes`], of what needs an operation.
+#[inline(never)]
+unsafe extern "C" fn send_rendezvous<C: Wide>(
     buf: *const c_void,
     bytes: usize,
     comm: &Comm,

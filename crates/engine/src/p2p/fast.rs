@@ -153,6 +153,21 @@ unsafe fn inject_inside(
     }
 }
 
+/// As [`send_now`], of contiguous bytes that do not fit into a cell; false when nothing was done.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes.
+#[inline(always)]
+pub unsafe fn send_eager(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
+    if bytes <= SHORT_BYTES || dest as u32 >= comm.fast_ranks || tag < 0 {
+        return false;
+    }
+    let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
+    let source = eager::Source::Contiguous(base);
+    // SAFETY: the caller's promise.
+    unsafe { eager::send(&mut comm.vci.enter(), peer, word, source, bytes) }
+}
+
 /// Wakes the receiver of a message that went by [`Injected::SentWake`], and threads that wait for the VCI.
 #[cold]
 #[inline(never)]

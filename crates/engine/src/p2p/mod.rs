@@ -28,7 +28,7 @@ use crate::vci::matching::Key;
 pub use crate::datatype::Memory;
 pub use fast::{
     Injected, Posted, exchange_soon, inject, post, post_now, receive_posted, receive_soon,
-    send_now, wake, wake_contenders,
+    send_eager, send_now, wake, wake_contenders,
 };
 
 /// MPI_ANY_SOURCE.

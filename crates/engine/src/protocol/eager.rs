@@ -128,11 +128,11 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
 }
 
 /// Sends a message without an operation, if the ring has room for all of it and its receiver takes it eagerly; false when nothing was
-/// done.
+/// done. Inlined, so that the kind of source is known where the chunk is written.
 ///
 /// # Safety
 /// The source is readable for `bytes` packed bytes.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn send(
     state: &mut VciState,
     peer: u32,
@@ -140,11 +140,7 @@ pub(crate) unsafe fn send(
     source: Source<'_>,
     bytes: usize,
 ) -> bool {
-    let link = &mut state.links[peer as usize];
-    if bytes > state.node.eager_bytes || !link.has_room() || link.sender.is_throttled() {
-        return false;
-    }
-    let mut message = Outgoing {
+    let message = Outgoing {
         peer,
         word,
         source,
@@ -153,17 +149,37 @@ pub(crate) unsafe fn send(
         id: 0,
         aux: 0,
     };
-    // Short messages go in one chunk, and are never read by their receivers.
-    if (bytes as u64) < ways::SMALLEST {
+    // Longer messages may go in several chunks, or be read by their receivers.
+    if bytes as u64 >= ways::SMALLEST {
         // SAFETY: passed on.
-        let is_sent = unsafe { write_chunk(state, &message, bytes) };
-        if is_sent {
-            count_plain(state, bytes);
-        }
-        return is_sent;
+        return unsafe { send_chunks(state, message) };
+    }
+    let link = &mut state.links[peer as usize];
+    if bytes > state.node.eager_bytes || !link.has_room() || link.sender.is_throttled() {
+        return false;
     }
     // SAFETY: passed on.
-    if may_send_chunks(state, peer, source, bytes) && unsafe { write(state, &mut message) } {
+    let is_sent = unsafe { write_chunk(state, &message, bytes) };
+    if is_sent {
+        count_plain(state, bytes);
+    }
+    is_sent
+}
+
+/// [`send`] of at least [`ways::SMALLEST`] bytes.
+#[inline(never)]
+unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
+    let (peer, bytes) = (message.peer, message.bytes);
+    let link = &mut state.links[peer as usize];
+    if bytes > state.node.eager_bytes
+        || !link.has_room()
+        || link.sender.is_throttled()
+        || !may_send_chunks(state, peer, message.source, bytes)
+    {
+        return false;
+    }
+    // SAFETY: passed on.
+    if unsafe { write(state, &mut message) } {
         count_plain(state, bytes);
         return true;
     }
@@ -176,7 +192,6 @@ pub(crate) unsafe fn send(
 }
 
 /// Whether a message of at least [`ways::SMALLEST`] bytes may be sent without an operation.
-#[inline(never)]
 fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize) -> bool {
     let chunk = chunk_bytes(bytes);
     let sender = &state.links[peer as usize].sender;
