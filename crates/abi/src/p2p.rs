@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends and receives of one message (MPI-5.0, sections 3.2, 3.4 and 3.7): the fast path of the standard send and of the
 //! receive, and the other modes of sending. Beside it: [`crate::persistent`], [`crate::probe`], [`crate::sendrecv`].
+//!
+//! LONG: the stages of each call stand one below the other, as each hands its decoded arguments to the next.
 
 use core::ffi::c_void;
 use std::hint::cold_path;

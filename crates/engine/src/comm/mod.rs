@@ -2,7 +2,7 @@
 //! Communicators (MPI-5.0, chapter 7): who talks, and in which context.
 //!
 //! A communicator reaches everything a message needs by itself: its VCI, its match word, and the map from ranks to
-//! processes. [`create`] makes new ones and [`inter`] those of two groups; context ids come in pairs, the even one for
+//! processes. `create` makes new ones and `create::inter` those of two groups; context ids come in pairs, the even one for
 //! point-to-point, the odd one for collectives ([`context`] says how members agree on them).
 
 mod area_slot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
 //!
-//! Each function checks its arguments, routes, and starts the operation. What nearly all calls are goes straight ([`short`]).
+//! Each function checks its arguments, routes, and starts the operation. What nearly all calls are goes straight (`fast`).
 //! Completing is [`crate::request`]'s work.
 
 pub mod buffered;

@@ -2,7 +2,7 @@
 //! Tasks: operations written as `async fn`, polled by progress.
 //!
 //! The engine is the only executor. A blocking call polls its future on the caller's stack ([`block_on`]); a nonblocking one
-//! is boxed into the VCI's list ([`spawn`]) and completes a request. Futures wait for requests ([`Completion`]) or for
+//! is boxed into the VCI's list (`task::spawn`) and completes a request. Futures wait for requests ([`Completion`]) or for
 //! words of shared memory, so a poll after each round of progress is all the waking they need.
 
 use std::cell::Cell;
@@ -335,7 +335,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
     Started::WELL
 }
 
-/// Completes a request made by [`new_request`].
+/// Completes a request made by `task::new_request`.
 ///
 /// # Errors
 /// When the request is not one of those.

@@ -152,7 +152,7 @@ impl RingSender {
             .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
-    /// The last value of [`RingReceiver::set_preferences`].
+    /// The last value of `RingReceiver::set_preferences`.
     pub fn preferences(&self) -> u32 {
         self.back.as_ref().map_or(0, |back| {
             back.place.shared().preferences.load(Ordering::Relaxed)

@@ -138,7 +138,7 @@ const unsafe fn set_kind(op: NonNull<Op>, kind: u8) {
 /// Asks what starts do, if the members have area by now.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start), of a [`Kept`].
+/// As for each start (`request::Start`), of a [`Kept`].
 unsafe fn start_first(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise. Nothing else refers to the plan meanwhile.
     unsafe {
@@ -174,7 +174,7 @@ pub(crate) fn plan_by_task() -> ShortPlan {
 /// Runs the future of the plan.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start).
+/// As for each start (`request::Start`).
 unsafe fn start_by_task(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
@@ -187,7 +187,7 @@ unsafe fn start_by_task(op: NonNull<Op>) -> Started {
 /// A rank alone, which gives itself nothing.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start).
+/// As for each start (`request::Start`).
 unsafe fn start_nothing(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise.
     unsafe { set_kind(op, record_kind::COMPLETE) };
@@ -197,7 +197,7 @@ unsafe fn start_nothing(op: NonNull<Op>) -> Started {
 /// A rank alone.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start), of an [`Alone`].
+/// As for each start (`request::Start`), of an [`Alone`].
 unsafe fn start_alone(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
@@ -210,7 +210,7 @@ unsafe fn start_alone(op: NonNull<Op>) -> Started {
 /// Takes the next round.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start), of a plan that begins with a `Step<Lent>`.
+/// As for each start (`request::Start`), of a plan that begins with a `Step<Lent>`.
 unsafe fn start_round(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
@@ -223,7 +223,7 @@ unsafe fn start_round(op: NonNull<Op>) -> Started {
 /// Notes what came of a start: most often it is complete.
 ///
 /// # Safety
-/// As for each [`Start`](crate::task::Start).
+/// As for each start (`request::Start`).
 #[inline(always)]
 unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Started {
     let begun = ManuallyDrop::new(begun);
