@@ -10,7 +10,7 @@ use sys::cores;
 use sys::sync::Ordering;
 
 use crate::comm::{Process, ThreadLevel};
-use crate::protocol::PLACES;
+use crate::protocol::PAYLOAD_RULES;
 use crate::settings::{self, Place, Settings};
 
 /// Whether ranks share memory in this run. Tests of doorbells, cross-memory attach or the shared collective area end at once where
@@ -52,7 +52,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
     };
     let file = segment::create_with(&plan, HEAP_BYTES).unwrap();
     let net = settings::simulated_network()
-        .map(|simulated| SimNet::new(size, simulated, PLACES).unwrap());
+        .map(|simulated| SimNet::new(size, simulated, PAYLOAD_RULES).unwrap());
     std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..size)
             .map(|rank| {

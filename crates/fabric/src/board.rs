@@ -189,54 +189,54 @@ pub struct ContextText {
 pub const NAMED: u64 = 1 << 40;
 
 impl RankBoard {
-    /// Notes what reports call a communicator. When there are too many, names that the program gave take the place of other texts, and what
-    /// finds no place has none.
+    /// Notes what reports call a communicator. When there are too many, names that the program gave replace other texts, and what
+    /// finds no free entry has none.
     // TIER: setup
     pub fn describe_context(&self, context: u32, text: &str, is_name: bool) {
         let word = u64::from(context) + 1 + if is_name { NAMED } else { 0 };
-        let place = self.context_place(|held| held & !NAMED == word & !NAMED);
-        let free = || self.context_place(|held| held == 0);
+        let entry = self.context_entry(|held| held & !NAMED == word & !NAMED);
+        let free = || self.context_entry(|held| held == 0);
         let lesser = || {
-            self.context_place(|held| held & NAMED == 0)
+            self.context_entry(|held| held & NAMED == 0)
                 .filter(|_| is_name)
         };
-        let Some(place) = place.or_else(free).or_else(lesser) else {
+        let Some(entry) = entry.or_else(free).or_else(lesser) else {
             return;
         };
-        // Threads that make communicators at once may take the same place: one of them has no text then.
-        place.word.store(word, Ordering::Relaxed);
+        // Threads that make communicators at once may take the same entry: one of them has no text then.
+        entry.word.store(word, Ordering::Relaxed);
         let cut = text.floor_char_boundary(CONTEXT_TEXT_BYTES);
-        for (to, bytes) in place.text.iter().zip(text.as_bytes()[..cut].chunks(8)) {
+        for (to, bytes) in entry.text.iter().zip(text.as_bytes()[..cut].chunks(8)) {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
             to.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
         }
-        place.len.store(cut as u64, Ordering::Relaxed);
+        entry.len.store(cut as u64, Ordering::Relaxed);
     }
 
     /// What reports call a communicator, if they call it anything.
     // TIER: setup
     pub fn context_text(&self, context: u32) -> Option<String> {
-        let place = self.context_place(|held| held & !NAMED == u64::from(context) + 1)?;
-        let words = place.text.iter().map(|word| word.load(Ordering::Relaxed));
+        let entry = self.context_entry(|held| held & !NAMED == u64::from(context) + 1)?;
+        let words = entry.text.iter().map(|word| word.load(Ordering::Relaxed));
         let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
-        bytes.truncate(place.len.load(Ordering::Relaxed) as usize);
+        bytes.truncate(entry.len.load(Ordering::Relaxed) as usize);
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A communicator is gone.
     // TIER: setup
     pub fn forget_context(&self, context: u32) {
-        let place = self.context_place(|held| held & !NAMED == u64::from(context) + 1);
-        if let Some(place) = place {
-            place.word.store(0, Ordering::Relaxed);
+        let entry = self.context_entry(|held| held & !NAMED == u64::from(context) + 1);
+        if let Some(entry) = entry {
+            entry.word.store(0, Ordering::Relaxed);
         }
     }
 
-    fn context_place(&self, fits: impl Fn(u64) -> bool) -> Option<&ContextText> {
+    fn context_entry(&self, fits: impl Fn(u64) -> bool) -> Option<&ContextText> {
         self.contexts
             .iter()
-            .find(|place| fits(place.word.load(Ordering::Relaxed)))
+            .find(|entry| fits(entry.word.load(Ordering::Relaxed)))
     }
 
     /// Whether the rank would run on this core, for all that is known, if whoever asks gave it away; `here` is what its own board says.

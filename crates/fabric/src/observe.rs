@@ -224,13 +224,13 @@ impl NodeFile {
         let board = BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64;
         let offset = board + offset_of!(RankBoard, contexts) as u64;
         self.file.read_exact_at(&mut bytes, offset)?;
-        let places = bytes.chunks_exact(size_of::<ContextText>());
-        Ok(places
-            .filter_map(|place| {
-                let held = word64(place, offset_of!(ContextText, word)) & !NAMED;
+        let entries = bytes.chunks_exact(size_of::<ContextText>());
+        Ok(entries
+            .filter_map(|entry| {
+                let held = word64(entry, offset_of!(ContextText, word)) & !NAMED;
                 let context = u32::try_from(held.checked_sub(1)?).ok()?;
-                let len = word64(place, offset_of!(ContextText, len)) as usize;
-                let text = &place[offset_of!(ContextText, text)..];
+                let len = word64(entry, offset_of!(ContextText, len)) as usize;
+                let text = &entry[offset_of!(ContextText, text)..];
                 let text = String::from_utf8_lossy(&text[..len.min(CONTEXT_TEXT_BYTES)]);
                 let shown = |letter: &char| !letter.is_control();
                 Some((context, text.chars().filter(shown).collect()))
@@ -382,7 +382,7 @@ mod tests {
         }
         assert_eq!(texts().len(), CONTEXT_NAMES);
         assert!(!texts().iter().any(|&(context, _)| context == 66));
-        // A name finds a place, whatever it is.
+        // A name finds an entry, whatever it is.
         let long = format!("\u{1b}[1m{}", "\u{e9}".repeat(60));
         board.describe_context(66, &long, true);
         let (_, told) = texts()

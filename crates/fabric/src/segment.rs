@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 
 use crate::board::{BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard};
 use crate::directory::{self, Entry, RingKey};
-use crate::ring::RingPlace;
+use crate::ring::RingView;
 use sys::reservation::Reservation;
 use sys::sync::{AtomicU32, Ordering};
 use sys::{limits, memory, random};
@@ -283,12 +283,12 @@ impl Segment {
     ///
     /// # Errors
     /// When the segment is full.
-    pub fn make_ring(&self) -> io::Result<(u64, RingPlace)> {
+    pub fn make_ring(&self) -> io::Result<(u64, RingView)> {
         let ring = self.allocate(self.entry_offset() + size_of::<Entry>() as u64)?;
-        let place = self
+        let view = self
             .ring(ring)
             .ok_or_else(|| io::Error::other("the system gives no memory for a ring"))?;
-        Ok((ring, place))
+        Ok((ring, view))
     }
 
     /// Enters a ring of [`Self::make_ring`] into the list of local rank `target`.
@@ -313,7 +313,7 @@ impl Segment {
         &self,
         target: u32,
         known: u64,
-    ) -> io::Result<(u64, Vec<(RingKey, RingPlace)>)> {
+    ) -> io::Result<(u64, Vec<(RingKey, RingView)>)> {
         let most = self.memory.len() as u64 / self.entry_offset();
         let head = &self.board(target).newest_ring;
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
@@ -330,13 +330,13 @@ impl Segment {
     }
 
     /// The ring at an offset, if it can be one.
-    fn ring(&self, ring: u64) -> Option<RingPlace> {
+    fn ring(&self, ring: u64) -> Option<RingView> {
         let base = self.ring_memory(ring)?;
         let (cells, payload_bytes) = (self.job.ring_cells, self.job.ring_payload_bytes);
         // SAFETY: memory of the segment that is long enough and aligned (`ring_memory`), and was zero
         // when it was allocated. A process that enters a ring twice makes two receivers read the
         // same atomic words.
-        Some(unsafe { RingPlace::at(base, cells, payload_bytes) })
+        Some(unsafe { RingView::at(base, cells, payload_bytes) })
     }
 
     /// The entry behind the ring at an offset, if it can be one.
@@ -355,7 +355,7 @@ impl Segment {
 
     /// Where the entry of a ring lies, from the ring's start on.
     fn entry_offset(&self) -> u64 {
-        let bytes = RingPlace::bytes(self.job.ring_cells, self.job.ring_payload_bytes);
+        let bytes = RingView::bytes(self.job.ring_cells, self.job.ring_payload_bytes);
         bytes.next_multiple_of(align_of::<Entry>() as u64)
     }
 
@@ -522,7 +522,7 @@ mod tests {
         }
     }
 
-    fn sources(rings: &[(RingKey, RingPlace)]) -> Vec<u32> {
+    fn sources(rings: &[(RingKey, RingView)]) -> Vec<u32> {
         rings.iter().map(|(key, _)| key.source).collect()
     }
 

@@ -8,7 +8,7 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, ChunkPlace, SHORT_BYTES, hand_over};
+use fabric::ring::{Arrival, ChunkLocation, SHORT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use layout::SharedLayout;
@@ -284,7 +284,7 @@ pub(super) fn deliver(
 /// A whole message that an EAGER cell describes.
 struct Whole {
     piece: NonNull<u8>,
-    place: ChunkPlace,
+    place: ChunkLocation,
     bytes: u64,
 }
 

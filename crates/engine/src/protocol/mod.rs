@@ -30,7 +30,7 @@ use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, ChunkPlace, SHORT_BYTES};
+use fabric::ring::{Arrival, ChunkLocation, SHORT_BYTES};
 
 use crate::datatype::SentSignature;
 use crate::errors::Result;
@@ -81,19 +81,19 @@ pub(crate) mod cell {
 
 /// Cells that describe payload: their words for the payload's place and length.
 #[cfg(test)]
-pub(crate) const PLACES: &[fabric::sim::PlaceRule] = &[
-    place_rule(cell::EAGER, 2, 3),
-    place_rule(cell::MORE, 0, 1),
-    place_rule(cell::PIECE, 2, 1),
-    place_rule(cell::BEGUN, 2, 3),
-    place_rule(cell::EARLY, 0, 1),
+pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
+    payload_rule(cell::EAGER, 2, 3),
+    payload_rule(cell::MORE, 0, 1),
+    payload_rule(cell::PIECE, 2, 1),
+    payload_rule(cell::BEGUN, 2, 3),
+    payload_rule(cell::EARLY, 0, 1),
 ];
 
 #[cfg(test)]
-const fn place_rule(kind: u8, place_word: u8, bytes_word: u8) -> fabric::sim::PlaceRule {
-    fabric::sim::PlaceRule {
+const fn payload_rule(kind: u8, location_word: u8, bytes_word: u8) -> fabric::sim::PayloadRule {
+    fabric::sim::PayloadRule {
         kind,
-        place_word,
+        location_word,
         bytes_word,
     }
 }
@@ -432,7 +432,12 @@ pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64
 }
 
 /// The address of an arrived piece, if its description is possible.
-fn piece_at(state: &VciState, ring: usize, place: ChunkPlace, bytes: u64) -> Option<NonNull<u8>> {
+fn piece_at(
+    state: &VciState,
+    ring: usize,
+    place: ChunkLocation,
+    bytes: u64,
+) -> Option<NonNull<u8>> {
     let incoming = &state.incoming[ring];
     let way_back = &state.links[incoming.peer as usize].sender;
     let bytes = u32::try_from(bytes).ok()?;
@@ -441,7 +446,7 @@ fn piece_at(state: &VciState, ring: usize, place: ChunkPlace, bytes: u64) -> Opt
 
 /// Notes that an arrived piece has been copied out.
 #[inline]
-fn release_piece(state: &mut VciState, ring: usize, place: ChunkPlace, bytes: u64) {
+fn release_piece(state: &mut VciState, ring: usize, place: ChunkLocation, bytes: u64) {
     state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
     let way_back = &mut state.links[incoming.peer as usize].sender;

@@ -141,10 +141,10 @@ unsafe impl Sync for SharedArea {}
 impl SharedArea {
     /// Bytes that area of these sizes need. `buffer_bytes` is a multiple of a line.
     pub const fn bytes(members: u32, buffer_bytes: usize) -> u64 {
-        let places = members as u64 + 1;
-        let buffers = BUFFERS * places * buffer_bytes as u64;
+        let slots = members as u64 + 1;
+        let buffers = BUFFERS * slots * buffer_bytes as u64;
         let lines = lines(members);
-        64 + 64 * members as u64 + 64 * lines + (64 + WIDE_BYTES as u64) * lines * places + buffers
+        64 + 64 * members as u64 + 64 * lines + (64 + WIDE_BYTES as u64) * lines * slots + buffers
     }
 
     /// The area that start at `base`.
@@ -186,9 +186,9 @@ impl SharedArea {
         round & self.line_mask as u64
     }
 
-    /// Rounds with data in such places that can be under way at once.
-    pub const fn rounds_at_once(&self, place: Slot) -> u64 {
-        match place {
+    /// Rounds with data in such slots that can be under way at once.
+    pub const fn rounds_at_once(&self, slot: Slot) -> u64 {
+        match slot {
             Slot::Line => self.lines(),
             Slot::Part { .. } => PART_ROUNDS,
             Slot::Buffer => BUFFERS,
@@ -210,8 +210,8 @@ impl SharedArea {
         self.buffer_bytes
     }
 
-    /// The place of a member, or of nobody in particular for `members`, among those of `number`.
-    pub(super) const fn place(&self, number: u64, member: u32) -> usize {
+    /// The index of the slot of a member, or of nobody in particular for `members`, among those of `number`.
+    pub(super) const fn slot_index(&self, number: u64, member: u32) -> usize {
         debug_assert!(member <= self.members);
         number as usize * (self.members as usize + 1) + member as usize
     }
@@ -219,7 +219,7 @@ impl SharedArea {
     /// Which line a member has in a round.
     const fn line_index(&self, round: u64, member: u32) -> usize {
         let number = self.number(round);
-        self.place(number / GROUP, member) * GROUP as usize + (number % GROUP) as usize
+        self.slot_index(number / GROUP, member) * GROUP as usize + (number % GROUP) as usize
     }
 
     pub(super) fn line(&self, round: u64, member: u32) -> &Line {
@@ -263,10 +263,10 @@ impl SharedArea {
 
     /// The buffer of a member (or of nobody in particular) in a round: [`Self::buffer_bytes`] bytes, aligned to a line.
     pub const fn buffer(&self, round: u64, member: u32) -> NonNull<u8> {
-        // SAFETY: `place` is below the number of buffers (SharedArea::at).
+        // SAFETY: the index is below the number of buffers (SharedArea::at).
         unsafe {
             self.buffers
-                .add(self.place(round % BUFFERS, member) * self.buffer_bytes)
+                .add(self.slot_index(round % BUFFERS, member) * self.buffer_bytes)
         }
     }
 
@@ -343,11 +343,11 @@ impl SharedArea {
             .unwrap_or((0, 0))
     }
 
-    /// The same for who waits until `reader` has left the round that had the place of `round` ([`Tracker::may_pass`],
+    /// The same for who waits until `reader` has left the round that had the slot of `round` ([`Tracker::may_pass`],
     /// [`Tracker::may_pass_line`]).
-    pub fn reader_or_laggard(&self, round: u64, reader: u32, place: Slot) -> (u32, u64) {
+    pub fn reader_or_laggard(&self, round: u64, reader: u32, slot: Slot) -> (u32, u64) {
         let left = self.left(reader).load(Ordering::Relaxed);
-        if left > round.saturating_sub(self.rounds_at_once(place)) {
+        if left > round.saturating_sub(self.rounds_at_once(slot)) {
             return self.laggard();
         }
         (reader, left)

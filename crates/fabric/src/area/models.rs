@@ -69,14 +69,14 @@ impl Memory {
         }
     }
 
-    fn write(&self, place: usize, value: u64) {
+    fn write(&self, index: usize, value: u64) {
         // SAFETY: the writer's by the rules of rounds; the checker reports it if somebody reads.
-        self.shadows[place].with_mut(|shadow| unsafe { *shadow = value });
+        self.shadows[index].with_mut(|shadow| unsafe { *shadow = value });
     }
 
-    fn read(&self, place: usize) -> u64 {
+    fn read(&self, index: usize) -> u64 {
         // SAFETY: published and not left; the checker reports it if somebody writes.
-        self.shadows[place].with(|shadow| unsafe { *shadow })
+        self.shadows[index].with(|shadow| unsafe { *shadow })
     }
 }
 
@@ -121,7 +121,7 @@ fn run_members(members: u32, member: impl Fn(&Memory, u32) + Copy + Send + 'stat
 /// Everybody publishes everybody a number.
 fn everyone(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, round: u64) {
     enter(area, rounds, round);
-    memory.write(area.place(round % LINES, me), round);
+    memory.write(area.slot_index(round % LINES, me), round);
     area.publish(rounds, round, me, 0);
     let mut learned = u64::MAX;
     for member in 0..area.members() {
@@ -130,7 +130,7 @@ fn everyone(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, r
             learned = learned.min(published.map_or(u64::MAX, |published| published.left_before));
             published.is_some()
         });
-        assert_eq!(memory.read(area.place(round % LINES, member)), round);
+        assert_eq!(memory.read(area.slot_index(round % LINES, member)), round);
     }
     rounds.learn(learned);
 }
@@ -139,11 +139,11 @@ fn everyone(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, r
 fn from_root(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, round: u64) {
     if me == 0 {
         enter(area, rounds, round);
-        memory.write(area.place(round % LINES, 0), round);
+        memory.write(area.slot_index(round % LINES, 0), round);
         area.publish(rounds, round, 0, 0);
     } else {
         wait(|| area.published(round, 0).is_some());
-        assert_eq!(memory.read(area.place(round % LINES, 0)), round);
+        assert_eq!(memory.read(area.slot_index(round % LINES, 0)), round);
     }
 }
 
@@ -152,14 +152,14 @@ fn last_for_all(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u3
     enter(area, rounds, round);
     let comes_last = area.comes_last(round);
     if !comes_last {
-        memory.write(area.place(round % LINES, me), round);
+        memory.write(area.slot_index(round % LINES, me), round);
     }
     let members = area.members();
-    let common = area.place(round % LINES, members);
+    let common = area.slot_index(round % LINES, members);
     if area.count_in(round) {
         let others = (0..members).filter(|&member| !comes_last || member != me);
         let sum: u64 = others
-            .map(|member| memory.read(area.place(round % LINES, member)))
+            .map(|member| memory.read(area.slot_index(round % LINES, member)))
             .sum();
         memory.write(common, sum + if comes_last { round } else { 0 });
         area.publish(rounds, round, members, 0);
@@ -182,10 +182,10 @@ fn passed_on(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, 
     }
     if me > 0 {
         wait(|| area.published(round, me - 1).is_some());
-        sum += memory.read(area.place(round % BUFFERS, me - 1));
+        sum += memory.read(area.slot_index(round % BUFFERS, me - 1));
     }
     if me < last {
-        memory.write(area.place(round % BUFFERS, me), sum);
+        memory.write(area.slot_index(round % BUFFERS, me), sum);
         area.publish(rounds, round, me, 0);
     }
     assert_eq!(sum, round * u64::from(me + 1));
@@ -206,10 +206,10 @@ fn passed_on_in_lines(
     }
     if me > 0 {
         wait(|| area.published(round, me - 1).is_some());
-        sum += memory.read(area.place(round % LINES, me - 1));
+        sum += memory.read(area.slot_index(round % LINES, me - 1));
     }
     if me < last {
-        memory.write(area.place(round % LINES, me), sum);
+        memory.write(area.slot_index(round % LINES, me), sum);
         area.publish(rounds, round, me, 0);
     }
     assert_eq!(sum, round * u64::from(me + 1));

@@ -18,9 +18,9 @@ fn member(memory: &mut [u128], members: u32) -> (SharedArea, Tracker) {
 }
 
 #[test]
-fn places_are_free_when_all_have_left() {
+fn slots_are_free_when_all_have_left() {
     let part = Slot::Part { whole_before: 0 };
-    for (place, reach) in [
+    for (slot, reach) in [
         (Slot::Line, lines(2)),
         (part, PART_ROUNDS),
         (Slot::Buffer, BUFFERS),
@@ -29,7 +29,7 @@ fn places_are_free_when_all_have_left() {
         let (area, mut one) = member(&mut memory, 2);
         let mut other = Tracker::new();
         for round in 1..=reach {
-            assert!(one.may_enter(&area, round, place), "{round}");
+            assert!(one.may_enter(&area, round, slot), "{round}");
             area.publish(&one, round, 0, 7);
             let published = Published {
                 purpose: 7,
@@ -38,15 +38,15 @@ fn places_are_free_when_all_have_left() {
             assert_eq!(area.published(round, 0), Some(published));
             one.leave(&area, 0, round);
         }
-        assert!(!one.may_enter(&area, reach + 1, place));
+        assert!(!one.may_enter(&area, reach + 1, slot));
         other.leave(&area, 1, 1);
-        assert!(one.may_enter(&area, reach + 1, place));
-        assert!(!one.may_enter(&area, reach + 2, place));
+        assert!(one.may_enter(&area, reach + 1, slot));
+        assert!(!one.may_enter(&area, reach + 2, slot));
         other.leave(&area, 1, 3);
-        assert!(!one.may_enter(&area, reach + 2, place));
+        assert!(!one.may_enter(&area, reach + 2, slot));
         other.leave(&area, 1, 2);
-        assert!(one.may_enter(&area, reach + 3, place));
-        assert!(!one.may_enter(&area, reach + 4, place));
+        assert!(one.may_enter(&area, reach + 3, slot));
+        assert!(!one.may_enter(&area, reach + 4, slot));
     }
 }
 
@@ -54,14 +54,14 @@ fn places_are_free_when_all_have_left() {
 fn parts_wait_for_whole_areas() {
     let mut memory = vec![0; 1 << 14];
     let (area, mut one) = member(&mut memory, 1);
-    let place = Slot::Part { whole_before: 3 };
+    let slot = Slot::Part { whole_before: 3 };
     for round in [1, 3] {
         one.leave(&area, 0, round);
-        assert!(!one.may_enter(&area, 7, place));
+        assert!(!one.may_enter(&area, 7, slot));
     }
     one.leave(&area, 0, 2);
-    assert!(one.may_enter(&area, 7, place));
-    assert!(one.may_enter(&area, PART_ROUNDS, place));
+    assert!(one.may_enter(&area, 7, slot));
+    assert!(one.may_enter(&area, PART_ROUNDS, slot));
 }
 
 #[test]

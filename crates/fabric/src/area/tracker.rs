@@ -42,17 +42,17 @@ impl Tracker {
         self.all_left_before = self.all_left_before.max(all_left_before);
     }
 
-    /// Whether the data of a round may be written: every member has left the rounds that had the place before.
+    /// Whether the data of a round may be written: every member has left the rounds that had the slot before.
     #[inline(always)]
-    pub fn may_enter(&mut self, area: &SharedArea, round: u64, place: Slot) -> bool {
+    pub fn may_enter(&mut self, area: &SharedArea, round: u64, slot: Slot) -> bool {
         let is_known = round < self.all_left_before + area.lines();
-        (is_known && place == Slot::Line) || self.may_enter_later(area, round, place)
+        (is_known && slot == Slot::Line) || self.may_enter_later(area, round, slot)
     }
 
     #[inline(never)]
-    fn may_enter_later(&mut self, area: &SharedArea, round: u64, place: Slot) -> bool {
+    fn may_enter_later(&mut self, area: &SharedArea, round: u64, slot: Slot) -> bool {
         let back = |rounds| (round + 1).saturating_sub(rounds);
-        let needed = match place {
+        let needed = match slot {
             Slot::Line => back(area.lines()),
             Slot::Part { whole_before } => back(PART_ROUNDS).max(whole_before + 1),
             Slot::Buffer => back(BUFFERS),

@@ -27,7 +27,7 @@ pub(super) const RETURNED_TOGETHER: u32 = if cfg!(loom) { 1 } else { 2 };
 // `returned`, so none of them stays with the receiver for good.
 const _: () = assert!(BLOCKS - KEPT >= RETURNED_TOGETHER);
 
-/// The place of a chunk in a block has this bit, and one for blocks of the pool of the sender's peer.
+/// The location of a chunk in a block has this bit, and one for blocks of the pool of the sender's peer.
 const IS_BLOCK: u64 = 1 << 32;
 const FROM_PEER: u64 = 1 << 8;
 
@@ -41,23 +41,23 @@ pub(super) struct Block {
 
 impl Block {
     /// The number for a cell that names this block and the offset of the data in it.
-    pub(super) const fn place(self, shift: usize) -> u64 {
+    pub(super) const fn location(self, shift: usize) -> u64 {
         IS_BLOCK | if self.own { 0 } else { FROM_PEER } | self.index as u64 | (shift as u64) << 16
     }
 
     /// Offset of an arrived chunk in its block, in bytes.
-    pub(super) const fn shift(place: u64) -> usize {
-        (place >> 16) as u16 as usize
+    pub(super) const fn shift(location: u64) -> usize {
+        (location >> 16) as u16 as usize
     }
 
     /// The block that an arrived number names, seen from the receiver; `None` when it names none.
-    pub(super) const fn arrived(place: u64) -> Option<Self> {
-        let index = place & 0xff;
-        if place & IS_BLOCK == 0 || index >= BLOCKS as u64 {
+    pub(super) const fn arrived(location: u64) -> Option<Self> {
+        let index = location & 0xff;
+        if location & IS_BLOCK == 0 || index >= BLOCKS as u64 {
             return None;
         }
         Some(Self {
-            own: place & FROM_PEER != 0,
+            own: location & FROM_PEER != 0,
             index: index as u8,
         })
     }
@@ -216,13 +216,13 @@ mod tests {
             index: 7,
         };
         assert_eq!(
-            Block::arrived(block.place(0)),
+            Block::arrived(block.location(0)),
             Some(Block {
                 own: false,
                 index: 7
             })
         );
         assert_eq!(Block::arrived(7), None);
-        assert_eq!(Block::arrived(block.place(0) + u64::from(BLOCKS)), None);
+        assert_eq!(Block::arrived(block.location(0) + u64::from(BLOCKS)), None);
     }
 }

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use super::blocks::{Block, RETURNED_TOGETHER};
-use super::{BLOCK_SLACK, Back, Cell, ChunkPlace, PAYLOAD_LINE, RingReceiver, RingSender};
+use super::{BLOCK_SLACK, Back, Cell, ChunkLocation, PAYLOAD_LINE, RingReceiver, RingSender};
 use sys::sync::Ordering;
 
 /// Longest chunk that goes into the payload area while there are blocks, in bytes.
@@ -21,7 +21,7 @@ const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
 const FALLBACK_BYTES: u32 = 8 << 10;
 
 /// Offset in a block at `start` for the bytes at `source`: a copy is fastest between addresses that
-/// agree in their place in a cache line and differ in their place in a page.
+/// agree in their offset in a cache line and differ in their offset in a page.
 fn shift_for(start: NonNull<u8>, source: *const u8) -> usize {
     let shift = source as usize % 64;
     let target = start.as_ptr() as usize + shift;
@@ -39,10 +39,14 @@ const fn line_bytes(bytes: u32) -> u32 {
 
 impl RingSender {
     /// Room for `bytes` bytes of payload and for the cell that will describe them: the address, and
-    /// the place to put into the cell. `None` while the ring is too full, or when `bytes` exceeds
+    /// the location to put into the cell. `None` while the ring is too full, or when `bytes` exceeds
     /// [`Self::largest_payload`].
     #[inline(always)]
-    pub fn reserve(&mut self, bytes: u32, source: *const u8) -> Option<(NonNull<u8>, ChunkPlace)> {
+    pub fn reserve(
+        &mut self,
+        bytes: u32,
+        source: *const u8,
+    ) -> Option<(NonNull<u8>, ChunkLocation)> {
         if !self.has_credit() && !self.refresh() {
             return None;
         }
@@ -68,16 +72,16 @@ impl RingSender {
         self.back.as_ref().is_some_and(|back| {
             let area = back.payload_limit.wrapping_sub(back.payload_next) as usize;
             if back.forgets {
-                return cells >= chunks && chunk <= back.place.payload_bytes / 4;
+                return cells >= chunks && chunk <= back.view.payload_bytes / 4;
             }
-            if back.place.pool.is_none() {
+            if back.view.pool.is_none() {
                 return cells >= chunks
-                    && chunk <= back.place.payload_bytes / 4
+                    && chunk <= back.view.payload_bytes / 4
                     && area >= chunks * line_bytes(chunk) as usize;
             }
             cells >= chunks
                 && back.blocks.len() >= chunks
-                && chunk <= back.place.block_bytes()
+                && chunk <= back.view.block_bytes()
                 && area >= chunks * AREA_CHUNK_BYTES as usize
         })
     }
@@ -90,7 +94,7 @@ impl RingSender {
         bytes: u32,
         source: *const u8,
         in_area: u32,
-    ) -> Option<(NonNull<u8>, ChunkPlace)> {
+    ) -> Option<(NonNull<u8>, ChunkLocation)> {
         if bytes > self.largest_payload() {
             return None;
         }
@@ -101,8 +105,7 @@ impl RingSender {
             }
         }
         let (position, end) = self.back.as_ref()?.room(bytes);
-        let fits =
-            |back: &Back| end.wrapping_sub(back.payload_consumed) <= back.place.payload_bytes;
+        let fits = |back: &Back| end.wrapping_sub(back.payload_consumed) <= back.view.payload_bytes;
         if !(fits(self.back.as_ref()?) || self.refresh() && fits(self.back.as_ref()?)) {
             return None;
         }
@@ -116,26 +119,29 @@ impl RingSender {
     /// not, and lie in the payload area.
     fn fits_a_block(&self, bytes: u32) -> bool {
         let back = self.back.as_ref();
-        back.is_some_and(|back| bytes <= back.place.block_bytes())
+        back.is_some_and(|back| bytes <= back.view.block_bytes())
     }
 
     /// A block, if one is left or has come back.
-    pub(super) fn reserve_block(&mut self, source: *const u8) -> Option<(NonNull<u8>, ChunkPlace)> {
-        let place = self.back.as_ref()?.place;
+    pub(super) fn reserve_block(
+        &mut self,
+        source: *const u8,
+    ) -> Option<(NonNull<u8>, ChunkLocation)> {
+        let view = self.back.as_ref()?.view;
         let block = match self.back.as_mut()?.blocks.pop() {
             Some(block) => block,
             None if self.refresh() => self.back.as_mut()?.blocks.pop()?,
             None => return None,
         };
         let pool = if block.own {
-            place.pool?
+            view.pool?
         } else {
             self.back.as_ref()?.blocks.peer_pool?
         };
-        let start = place.block(pool, block);
+        let start = view.block(pool, block);
         let shift = shift_for(start, source);
         // SAFETY: a block is longer by more than the largest shift than the longest chunk (BLOCK_SLACK).
-        Some((unsafe { start.add(shift) }, block.place(shift)))
+        Some((unsafe { start.add(shift) }, block.location(shift)))
     }
 
     /// Notes that a chunk has come from the peer.
@@ -149,35 +155,35 @@ impl RingSender {
     /// the block should go home.
     fn adopt(&mut self, block: Block, from: &RingReceiver) -> bool {
         // Blocks change hands only where both rings of the pair have them.
-        let Some(pool) = from.place.pool else {
+        let Some(pool) = from.view.pool else {
             return false;
         };
         self.back
             .as_mut()
-            .is_some_and(|back| back.place.pool.is_some() && back.blocks.adopt(block, pool))
+            .is_some_and(|back| back.view.pool.is_some() && back.blocks.adopt(block, pool))
     }
 
     /// The block of this side's pool that comes home with a chunk.
     fn home(&self, block: Block) -> Option<NonNull<u8>> {
-        let place = self.back.as_ref()?.place;
-        Some(place.block(place.pool?, block))
+        let view = self.back.as_ref()?.view;
+        Some(view.block(view.pool?, block))
     }
 }
 
 impl Back {
     /// Gives away the payload area from `position` to `end`, which lie in one lap of it and are free.
     #[inline(always)]
-    const fn take_area(&mut self, position: u32, end: u32) -> (NonNull<u8>, ChunkPlace) {
+    const fn take_area(&mut self, position: u32, end: u32) -> (NonNull<u8>, ChunkLocation) {
         self.payload_next = end;
-        let offset = position & (self.place.payload_bytes - 1);
+        let offset = position & (self.view.payload_bytes - 1);
         // SAFETY: masked, so inside the payload area.
-        let target = unsafe { self.place.payload.add(offset as usize) };
-        (target, position as ChunkPlace)
+        let target = unsafe { self.view.payload.add(offset as usize) };
+        (target, position as ChunkLocation)
     }
 
     /// Bytes that are free from `position` on and lie together.
     fn free_from(&self, position: u32) -> u32 {
-        let area = self.place.payload_bytes;
+        let area = self.view.payload_bytes;
         let to_end = area - (position & (area - 1));
         to_end.min(area - position.wrapping_sub(self.payload_consumed))
     }
@@ -186,9 +192,9 @@ impl Back {
     /// not fit before the end of the area starts at its beginning.
     const fn room(&self, bytes: u32) -> (u32, u32) {
         let needed = line_bytes(bytes);
-        let offset = self.payload_next & (self.place.payload_bytes - 1);
-        let skip = if offset + needed > self.place.payload_bytes {
-            self.place.payload_bytes - offset
+        let offset = self.payload_next & (self.view.payload_bytes - 1);
+        let skip = if offset + needed > self.view.payload_bytes {
+            self.view.payload_bytes - offset
         } else {
             0
         };
@@ -198,42 +204,42 @@ impl Back {
 }
 
 impl RingReceiver {
-    /// The payload at `place` that the peeked cell describes, where `reverse` is the ring to the same
+    /// The payload at `location` that the peeked cell describes, where `reverse` is the ring to the same
     /// peer; `None` when the sender's numbers are impossible.
     #[inline]
     pub fn payload(
         &self,
-        place: ChunkPlace,
+        location: ChunkLocation,
         bytes: u32,
         reverse: &RingSender,
     ) -> Option<NonNull<u8>> {
         self.expect_next();
-        let Ok(position) = u32::try_from(place) else {
-            return self.payload_of_block(place, bytes, reverse);
+        let Ok(position) = u32::try_from(location) else {
+            return self.payload_of_block(location, bytes, reverse);
         };
-        let area = self.place.payload_bytes;
+        let area = self.view.payload_bytes;
         let offset = position & (area - 1);
         let fits = bytes <= area && offset <= area - bytes;
         // SAFETY: inside the payload area by the comparison.
-        fits.then(|| unsafe { self.place.payload.add(offset as usize) })
+        fits.then(|| unsafe { self.view.payload.add(offset as usize) })
     }
 
     /// [`Self::payload`] for a chunk in a block.
     #[inline(never)]
     fn payload_of_block(
         &self,
-        place: ChunkPlace,
+        location: ChunkLocation,
         bytes: u32,
         reverse: &RingSender,
     ) -> Option<NonNull<u8>> {
-        let block = Block::arrived(place)?;
+        let block = Block::arrived(location)?;
         let start = if block.own {
             reverse.home(block)
         } else {
-            self.place.pool.map(|pool| self.place.block(pool, block))
+            self.view.pool.map(|pool| self.view.block(pool, block))
         };
-        let shift = Block::shift(place);
-        let fits = bytes <= self.place.block_bytes() && shift < BLOCK_SLACK as usize;
+        let shift = Block::shift(location);
+        let fits = bytes <= self.view.block_bytes() && shift < BLOCK_SLACK as usize;
         // SAFETY: inside the block by the comparison.
         start
             .filter(|_| fits)
@@ -251,27 +257,32 @@ impl RingReceiver {
         }
     }
 
-    /// Notes that the payload at `place` has been copied out. The next [`Self::advance`] may return
+    /// Notes that the payload at `location` has been copied out. The next [`Self::advance`] may return
     /// room of the payload area; a block moves to `reverse`, the ring to the same peer, or goes home.
     #[inline]
-    pub fn release_payload(&mut self, place: ChunkPlace, bytes: u32, reverse: &mut RingSender) {
+    pub fn release_payload(
+        &mut self,
+        location: ChunkLocation,
+        bytes: u32,
+        reverse: &mut RingSender,
+    ) {
         reverse.note_chunk();
-        let Ok(position) = u32::try_from(place) else {
-            return self.release_block(place, reverse);
+        let Ok(position) = u32::try_from(location) else {
+            return self.release_block(location, reverse);
         };
         self.payload_next = position.wrapping_add(line_bytes(bytes));
-        if self.payload_next.wrapping_sub(self.payload_returned) > self.place.payload_bytes >> 2 {
+        if self.payload_next.wrapping_sub(self.payload_returned) > self.view.payload_bytes >> 2 {
             self.pause = self.cursor.wrapping_add(1);
         }
     }
 
     /// [`Self::release_payload`] for a chunk in a block.
     #[inline(never)]
-    fn release_block(&mut self, place: ChunkPlace, reverse: &mut RingSender) {
-        let Some(block) = Block::arrived(place) else {
+    fn release_block(&mut self, location: ChunkLocation, reverse: &mut RingSender) {
+        let Some(block) = Block::arrived(location) else {
             return;
         };
-        if reverse.adopt(block, self) || block.own || self.place.pool.is_none() {
+        if reverse.adopt(block, self) || block.own || self.view.pool.is_none() {
             return;
         }
         self.returned ^= 1 << block.index;
@@ -280,7 +291,7 @@ impl RingReceiver {
             self.unsaid = 0;
             self.credited = true;
             // PAIRS: ring.returned. Our reads of the blocks are complete before the sender sees this.
-            self.place
+            self.view
                 .shared()
                 .returned
                 .store(self.returned, Ordering::Release);

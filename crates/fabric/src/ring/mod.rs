@@ -31,19 +31,19 @@ mod chunks;
 mod data;
 #[cfg(all(test, loom))]
 mod models;
-mod place;
 mod private;
 mod receiver;
 mod sender;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod view;
 
 pub use data::hand_over;
-pub use place::{Cell, ChunkPlace, RingPlace, RingShared};
 pub use private::{CellContents, private_ring};
 pub use receiver::{Arrival, RingReceiver};
 use sender::Back;
 pub use sender::RingSender;
+pub use view::{Cell, ChunkLocation, RingShared, RingView};
 
 /// Bytes that fit into a cell beside its header.
 pub const SHORT_BYTES: usize = 48;

@@ -20,7 +20,7 @@ use loom::thread;
 
 use super::blocks::{BLOCKS, Block};
 use super::{
-    Cell, ChunkPlace, PAYLOAD_LINE, RingPlace, RingReceiver, RingSender, RingShared, SHORT_WORDS,
+    Cell, ChunkLocation, PAYLOAD_LINE, RingReceiver, RingSender, RingShared, RingView, SHORT_WORDS,
 };
 use sys::sync::{AtomicU32, AtomicU64};
 
@@ -66,9 +66,9 @@ impl Memory {
         })
     }
 
-    fn place(&self) -> RingPlace {
+    fn view(&self) -> RingView {
         let first = NonNull::from(&self.cells[0]);
-        RingPlace {
+        RingView {
             shared: NonNull::from(&self.shared),
             cells: first,
             payload: NonNull::from(&self.payload[0]).cast(),
@@ -89,7 +89,7 @@ fn short_messages(cells: usize, messages: u64) {
     let sender = {
         let memory = memory.clone();
         thread::spawn(move || {
-            let mut sender = RingSender::new(memory.place());
+            let mut sender = RingSender::new(memory.view());
             for number in 0..messages {
                 let words = [number, !number, 0, 0, 0, 0];
                 while !sender.put_bytes(1, number + 100, &words, 16) {
@@ -98,7 +98,7 @@ fn short_messages(cells: usize, messages: u64) {
             }
         })
     };
-    let mut receiver = RingReceiver::new(memory.place());
+    let mut receiver = RingReceiver::new(memory.view());
     for number in 0..messages {
         let arrival = loop {
             match receiver.peek() {
@@ -143,7 +143,7 @@ fn payload_messages(messages: u64) {
     let sender = {
         let memory = memory.clone();
         thread::spawn(move || {
-            let mut sender = RingSender::new(memory.place());
+            let mut sender = RingSender::new(memory.view());
             for number in 0..messages {
                 let position = loop {
                     match sender.reserve(2 * PAYLOAD_LINE, std::ptr::null()) {
@@ -160,22 +160,22 @@ fn payload_messages(messages: u64) {
             }
         })
     };
-    let mut receiver = RingReceiver::new(memory.place());
+    let mut receiver = RingReceiver::new(memory.view());
     let mut reverse = RingSender::unconnected();
     for number in 0..messages {
         while receiver.peek().is_none() {
             thread::yield_now();
         }
         let position = receiver.word(1) as u32;
-        let place = ChunkPlace::from(position);
-        let payload = receiver.payload(place, 2 * PAYLOAD_LINE, &reverse);
+        let location = ChunkLocation::from(position);
+        let payload = receiver.payload(location, 2 * PAYLOAD_LINE, &reverse);
         assert!(payload.is_some());
         for line in 0..2 {
             let shadow = memory.shadow(position + line * PAYLOAD_LINE);
             // SAFETY: published and not released; the checker reports it if the sender writes.
             assert_eq!(shadow.with(|value| unsafe { *value }), number);
         }
-        receiver.release_payload(place, 2 * PAYLOAD_LINE, &mut reverse);
+        receiver.release_payload(location, 2 * PAYLOAD_LINE, &mut reverse);
         receiver.advance();
     }
     sender.join().unwrap();
@@ -197,14 +197,14 @@ impl Side {
         Self {
             towards: towards.clone(),
             from: from.clone(),
-            sender: RingSender::new(towards.place()),
-            receiver: RingReceiver::new(from.place()),
+            sender: RingSender::new(towards.view()),
+            receiver: RingReceiver::new(from.view()),
         }
     }
 
     /// The shadow of a block that one of this side's cells names (`sent`), or one of the peer's.
-    fn shadow(&self, place: ChunkPlace, sent: bool) -> &UnsafeCell<u64> {
-        let block = Block::arrived(place).unwrap();
+    fn shadow(&self, location: ChunkLocation, sent: bool) -> &UnsafeCell<u64> {
+        let block = Block::arrived(location).unwrap();
         // `own` is the receiver's view.
         let memory = if block.own == sent {
             &self.from
@@ -216,13 +216,13 @@ impl Side {
 
     /// Sends `number` in a block; false when there is none.
     fn try_send(&mut self, number: u64) -> bool {
-        let Some((_, place)) = self.sender.reserve_block(std::ptr::null()) else {
+        let Some((_, location)) = self.sender.reserve_block(std::ptr::null()) else {
             return false;
         };
         // SAFETY: reserved for this chunk; the checker reports it if the other side uses it.
-        self.shadow(place, true)
+        self.shadow(location, true)
             .with_mut(|value| unsafe { *value = number });
-        assert!(self.sender.put_words(2, 0, 0, &[number, place]));
+        assert!(self.sender.put_words(2, 0, 0, &[number, location]));
         true
     }
 
@@ -231,14 +231,18 @@ impl Side {
         if self.receiver.peek().is_none() {
             return false;
         }
-        let (said, place) = (self.receiver.word(0), self.receiver.word(1));
+        let (said, location) = (self.receiver.word(0), self.receiver.word(1));
         assert_eq!(said, number);
-        assert!(self.receiver.payload(place, CHUNK, &self.sender).is_some());
+        assert!(
+            self.receiver
+                .payload(location, CHUNK, &self.sender)
+                .is_some()
+        );
         // SAFETY: published and not released.
-        let value = self.shadow(place, false).with(|value| unsafe { *value });
+        let value = self.shadow(location, false).with(|value| unsafe { *value });
         assert_eq!(value, number);
         self.receiver
-            .release_payload(place, CHUNK, &mut self.sender);
+            .release_payload(location, CHUNK, &mut self.sender);
         self.receiver.advance();
         true
     }

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::chunks::LEAST_PAYLOAD_BYTES;
-use super::{Arrival, RingPlace, RingReceiver, RingSender, SHORT_BYTES, SHORT_WORDS};
+use super::{Arrival, RingReceiver, RingSender, RingView, SHORT_BYTES, SHORT_WORDS};
 use sys::sync::Ordering;
 
 /// Zeroed memory of one ring without blocks.
@@ -30,7 +30,7 @@ unsafe impl Sync for RingMemory {}
 impl RingMemory {
     /// Memory for a ring of these sizes; `None` when the process has none left.
     fn new(cell_count: u32, payload_bytes: u32) -> Option<Self> {
-        let bytes = RingPlace::bytes_without_blocks(cell_count, payload_bytes);
+        let bytes = RingView::bytes_without_blocks(cell_count, payload_bytes);
         let layout = Layout::from_size_align(usize::try_from(bytes).ok()?, 64).ok()?;
         // SAFETY: the layout has at least the 64 bytes of the receiver's line.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
@@ -54,10 +54,10 @@ pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, 
     let memory = Arc::new(RingMemory::new(cell_count, payload_bytes).filter(|_| is_possible)?);
     // SAFETY: fresh, zeroed and aligned memory of this size (RingMemory::new), which both ends keep
     // alive; only they are made of it.
-    let place = unsafe { RingPlace::without_blocks(memory.base, cell_count, payload_bytes) };
+    let view = unsafe { RingView::without_blocks(memory.base, cell_count, payload_bytes) };
     Some((
-        RingSender::with_memory(place, Some(memory.clone())),
-        RingReceiver::with_memory(place, Some(memory)),
+        RingSender::with_memory(view, Some(memory.clone())),
+        RingReceiver::with_memory(view, Some(memory)),
     ))
 }
 
@@ -166,10 +166,10 @@ mod tests {
             assert!(sender.has_credit() || sender.refresh());
             assert!(!sender.is_throttled() && sender.preferences() == 0);
             let bytes = number * 37 % (longest + 1);
-            let (target, place) = sender.reserve(bytes, null()).unwrap();
+            let (target, location) = sender.reserve(bytes, null()).unwrap();
             // SAFETY: reserved for `bytes` bytes.
             unsafe { target.write_bytes(1, bytes as usize) };
-            assert!(sender.put_words(1, 0, 0, &[place]));
+            assert!(sender.put_words(1, 0, 0, &[location]));
             assert!(sender.put_bytes(1, 0, &[0; 6], 48));
             assert!(sender.published() == 2 * u64::from(number) + 2);
         }
@@ -195,18 +195,18 @@ mod tests {
         let (mut back, _) = private_ring(64, 64 << 10).unwrap();
         let (longest, mut handed_out) = (sender.largest_payload(), 0);
         for bytes in (0..=longest).step_by(509).chain([longest; 9]) {
-            while let Some((_, place)) = sender.reserve(bytes, null()) {
+            while let Some((_, location)) = sender.reserve(bytes, null()) {
                 handed_out += 1;
                 assert!(
-                    u32::try_from(place).is_ok(),
+                    u32::try_from(location).is_ok(),
                     "{bytes} bytes went into a block"
                 );
-                assert!(sender.put_words(1, 0, 0, &[place]));
+                assert!(sender.put_words(1, 0, 0, &[location]));
             }
             while receiver.peek().is_some() {
-                let place = receiver.word(0);
-                assert!(receiver.payload(place, bytes, &back).is_some());
-                receiver.release_payload(place, bytes, &mut back);
+                let location = receiver.word(0);
+                assert!(receiver.payload(location, bytes, &back).is_some());
+                receiver.release_payload(location, bytes, &mut back);
                 receiver.advance();
             }
         }
@@ -218,13 +218,13 @@ mod tests {
     fn a_peer_that_names_blocks_of_a_ring_without_them_is_refused() {
         let (_, mut receiver) = private_ring(8, 8192).unwrap();
         let (mut back, _) = private_ring(8, 8192).unwrap();
-        for place in [1u64 << 32, 1 << 32 | 1 << 8, 1 << 32 | 3] {
-            assert!(receiver.payload(place, 8, &back).is_none());
-            receiver.release_payload(place, 8, &mut back);
+        for location in [1u64 << 32, 1 << 32 | 1 << 8, 1 << 32 | 3] {
+            assert!(receiver.payload(location, 8, &back).is_none());
+            receiver.release_payload(location, 8, &mut back);
         }
         assert!(
             back.reserve(1024, null())
-                .is_some_and(|(_, place)| place < 1 << 32)
+                .is_some_and(|(_, location)| location < 1 << 32)
         );
     }
 }

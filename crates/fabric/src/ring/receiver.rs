@@ -8,7 +8,7 @@ use sys::sync::Ordering;
 
 use super::data::load_data;
 use super::private::RingMemory;
-use super::{Cell, RingPlace, SHORT_BYTES};
+use super::{Cell, RingView, SHORT_BYTES};
 
 /// Head of an arrived cell.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub struct RingReceiver {
     /// Whether credits or blocks have gone back since [`Self::take_credited`]; the sender may sleep
     /// until they do.
     pub(super) credited: bool,
-    pub(super) place: RingPlace,
+    pub(super) view: RingView,
     /// The memory of a private ring.
     pub(super) _memory: Option<Arc<RingMemory>>,
 }
@@ -65,14 +65,14 @@ unsafe impl Send for RingReceiver {}
 
 impl RingReceiver {
     /// The receiver of a fresh ring.
-    pub fn new(place: RingPlace) -> Self {
-        Self::with_memory(place, None)
+    pub fn new(view: RingView) -> Self {
+        Self::with_memory(view, None)
     }
 
     /// The receiver of a fresh ring whose memory it keeps.
-    pub(super) fn with_memory(place: RingPlace, memory: Option<Arc<RingMemory>>) -> Self {
+    pub(super) fn with_memory(view: RingView, memory: Option<Arc<RingMemory>>) -> Self {
         let mut receiver = Self {
-            cursor: place.cells.as_ptr(),
+            cursor: view.cells.as_ptr(),
             pause: std::ptr::null(),
             lap: 1,
             payload_next: 0,
@@ -80,7 +80,7 @@ impl RingReceiver {
             returned: 0,
             unsaid: 0,
             credited: false,
-            place,
+            view,
             _memory: memory,
         };
         receiver.plan_pause();
@@ -89,7 +89,7 @@ impl RingReceiver {
 
     /// Cells consumed so far.
     pub fn consumed(&self) -> u64 {
-        self.place.cells_before(u64::from(self.lap), self.cursor)
+        self.view.cells_before(u64::from(self.lap), self.cursor)
     }
 
     /// The next message, if it has arrived.
@@ -139,7 +139,7 @@ impl RingReceiver {
 
     /// Asks the sender for rendezvous instead of eager messages, or ends that.
     pub fn set_throttle(&self, on: bool) {
-        self.place
+        self.view
             .shared()
             .throttle
             .store(u32::from(on), Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl RingReceiver {
     /// Tells the sender which messages this rank would rather copy itself; the engine defines the
     /// bits.
     pub fn set_preferences(&self, preferences: u32) {
-        self.place
+        self.view
             .shared()
             .preferences
             .store(preferences, Ordering::Relaxed);
@@ -157,16 +157,16 @@ impl RingReceiver {
     #[cold]
     #[inline(never)]
     fn return_credits(&mut self) {
-        if self.cursor == self.place.end() {
-            self.cursor = self.place.cells.as_ptr();
+        if self.cursor == self.view.end() {
+            self.cursor = self.view.cells.as_ptr();
             self.lap = self.lap.wrapping_add(1);
         }
         self.plan_pause();
         self.payload_returned = self.payload_next;
-        let index = self.place.index_of(self.lap, self.cursor);
+        let index = self.view.index_of(self.lap, self.cursor);
         let consumed = u64::from(index) | u64::from(self.payload_next) << 32;
         // PAIRS: ring.consumed. Our reads of the consumed cells are complete before the sender sees this.
-        self.place
+        self.view
             .shared()
             .consumed
             .store(consumed, Ordering::Release);
@@ -182,14 +182,14 @@ impl RingReceiver {
 
     /// Pauses after a quarter of the ring, or at its end.
     fn plan_pause(&mut self) {
-        let to_end = self.place.cell_count - self.place.offset_of(self.cursor);
-        let cells = to_end.min((self.place.cell_count >> 2).max(1));
+        let to_end = self.view.cell_count - self.view.offset_of(self.cursor);
+        let cells = to_end.min((self.view.cell_count >> 2).max(1));
         self.pause = self.cursor.wrapping_add(cells as usize);
     }
 
     #[inline(always)]
     pub(super) fn cell(&self) -> &Cell {
-        // SAFETY: the cursor is inside the cells (advance); the mapping outlives the ring (RingPlace::at).
+        // SAFETY: the cursor is inside the cells (advance); the mapping outlives the ring (RingView::at).
         unsafe { &*self.cursor }
     }
 }

@@ -9,7 +9,7 @@ use sys::sync::Ordering;
 use super::blocks::Stack;
 use super::data::store_data;
 use super::private::RingMemory;
-use super::{Cell, RingPlace, SHORT_BYTES, SHORT_WORDS};
+use super::{Cell, RingView, SHORT_BYTES, SHORT_WORDS};
 
 /// The sending side of a ring: the fields of the fast path. All-zero is a sender without a ring.
 #[repr(C)]
@@ -25,7 +25,7 @@ pub struct RingSender {
 
 /// The fields of a sender's slow path.
 pub(super) struct Back {
-    pub(super) place: RingPlace,
+    pub(super) view: RingView,
     /// Position of the next chunk in the payload area. The area is known to be free from there up
     /// to `payload_limit`, without a break.
     pub(super) payload_next: u32,
@@ -40,30 +40,30 @@ pub(super) struct Back {
     pub(super) _memory: Option<Arc<RingMemory>>,
 }
 
-// SAFETY: the pointers lead into a mapping that outlives the ring (RingPlace::at); one side is used by one thread at a
+// SAFETY: the pointers lead into a mapping that outlives the ring (RingView::at); one side is used by one thread at a
 // time because its methods take `&mut self`.
 unsafe impl Send for RingSender {}
 
 impl RingSender {
     /// The sender of a fresh ring.
-    pub fn new(place: RingPlace) -> Self {
-        Self::with_memory(place, None)
+    pub fn new(view: RingView) -> Self {
+        Self::with_memory(view, None)
     }
 
     /// The sender of a fresh ring whose memory it keeps.
-    pub(super) fn with_memory(place: RingPlace, memory: Option<Arc<RingMemory>>) -> Self {
-        let blocks = match place.pool {
+    pub(super) fn with_memory(view: RingView, memory: Option<Arc<RingMemory>>) -> Self {
+        let blocks = match view.pool {
             Some(_) => Stack::full(),
             None => Stack::empty(),
         };
         Self {
-            cursor: place.cells.as_ptr(),
-            limit: place.end(),
+            cursor: view.cells.as_ptr(),
+            limit: view.end(),
             lap: 1,
             back: Some(Box::new(Back {
-                place,
+                view,
                 payload_next: 0,
-                payload_limit: place.payload_bytes,
+                payload_limit: view.payload_bytes,
                 payload_consumed: 0,
                 blocks,
                 answers: false,
@@ -93,7 +93,7 @@ impl RingSender {
     pub fn published(&self) -> u64 {
         self.back
             .as_ref()
-            .map_or(0, |back| back.place.cells_before(self.lap, self.cursor))
+            .map_or(0, |back| back.view.cells_before(self.lap, self.cursor))
     }
 
     /// Largest chunk that the payload area takes, in bytes. A quarter of the area: the bytes skipped
@@ -101,7 +101,7 @@ impl RingSender {
     pub fn largest_payload(&self) -> u32 {
         self.back
             .as_ref()
-            .map_or(0, |back| back.place.payload_bytes / 4)
+            .map_or(0, |back| back.view.payload_bytes / 4)
     }
 
     /// Whether a cell may be written without reading the receiver's line.
@@ -118,29 +118,29 @@ impl RingSender {
         let Some(back) = self.back.as_mut() else {
             return false;
         };
-        let place = back.place;
-        if self.cursor == place.end() {
-            self.cursor = place.cells.as_ptr();
+        let view = back.view;
+        if self.cursor == view.end() {
+            self.cursor = view.cells.as_ptr();
             self.lap = u64::from((self.lap as u32).wrapping_add(1));
         }
         if back.forgets {
-            self.limit = place.end();
+            self.limit = view.end();
             back.payload_consumed = back.payload_next;
             return true;
         }
         // PAIRS: ring.consumed. The receiver's reads of a cell happen before we overwrite it.
-        let consumed = place.shared().consumed.load(Ordering::Acquire);
-        let in_flight = place
+        let consumed = view.shared().consumed.load(Ordering::Acquire);
+        let in_flight = view
             .index_of(self.lap as u32, self.cursor)
             .wrapping_sub(consumed as u32);
         // A receiver that claims to have consumed cells which were never sent gets no credit.
-        let credits = place.cell_count.saturating_sub(in_flight);
-        let to_end = place.cell_count - place.offset_of(self.cursor);
+        let credits = view.cell_count.saturating_sub(in_flight);
+        let to_end = view.cell_count - view.offset_of(self.cursor);
         // SAFETY: at most the end of the cells, by `to_end`.
         self.limit = unsafe { self.cursor.add(credits.min(to_end) as usize) };
         back.payload_consumed = (consumed >> 32) as u32;
         // PAIRS: ring.returned. The receiver's reads of a block happen before we overwrite it.
-        let returned = place.shared().returned.load(Ordering::Acquire);
+        let returned = view.shared().returned.load(Ordering::Acquire);
         back.blocks.take_returned(returned);
         credits != 0
     }
@@ -149,13 +149,13 @@ impl RingSender {
     pub fn is_throttled(&self) -> bool {
         self.back
             .as_ref()
-            .is_some_and(|back| back.place.shared().throttle.load(Ordering::Relaxed) != 0)
+            .is_some_and(|back| back.view.shared().throttle.load(Ordering::Relaxed) != 0)
     }
 
     /// The last value of `RingReceiver::set_preferences`.
     pub fn preferences(&self) -> u32 {
         self.back.as_ref().map_or(0, |back| {
-            back.place.shared().preferences.load(Ordering::Relaxed)
+            back.view.shared().preferences.load(Ordering::Relaxed)
         })
     }
 

@@ -4,18 +4,18 @@
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use super::{RingPlace, RingReceiver, RingSender, private_ring};
+use super::{RingReceiver, RingSender, RingView, private_ring};
 
 const CELLS: u32 = 32;
 
 /// A ring in private memory.
-fn place(memory: &mut Vec<u128>, payload_bytes: u32) -> RingPlace {
-    memory.resize(RingPlace::bytes(CELLS, payload_bytes) as usize / 16 + 4, 0);
+fn view(memory: &mut Vec<u128>, payload_bytes: u32) -> RingView {
+    memory.resize(RingView::bytes(CELLS, payload_bytes) as usize / 16 + 4, 0);
     let base = memory.as_mut_ptr().cast::<u8>();
     // SAFETY: an address inside the memory is not null; the ring fits behind it (resize), is zero, and the test's own.
     unsafe {
         let base = NonNull::new_unchecked(base.wrapping_add(base.align_offset(64)));
-        RingPlace::at(base, CELLS, payload_bytes)
+        RingView::at(base, CELLS, payload_bytes)
     }
 }
 
@@ -23,8 +23,8 @@ fn place(memory: &mut Vec<u128>, payload_bytes: u32) -> RingPlace {
 fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
     for payload_bytes in [16, 32, 64, 128, 256].map(|kib| kib << 10) {
         let mut memory = Vec::new();
-        let place = place(&mut memory, payload_bytes);
-        let (mut sender, mut receiver) = (RingSender::new(place), RingReceiver::new(place));
+        let view = view(&mut memory, payload_bytes);
+        let (mut sender, mut receiver) = (RingSender::new(view), RingReceiver::new(view));
         let mut reverse = RingSender::unconnected();
         let most = sender.largest_payload();
         let lengths = (4..=18).map(|power| 1u32 << power);
@@ -34,22 +34,22 @@ fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
             for _ in 0..40 {
                 // As many as there is room for, at least one, and then all of them out again.
                 let mut under_way = 0;
-                while let Some((target, place)) = sender.reserve(length, std::ptr::null()) {
+                while let Some((target, location)) = sender.reserve(length, std::ptr::null()) {
                     // SAFETY: reserved for `length` bytes.
                     unsafe { target.write_bytes(sent, length as usize) };
-                    assert!(sender.put_words(1, 0, 0, &[place, u64::from(sent)]));
+                    assert!(sender.put_words(1, 0, 0, &[location, u64::from(sent)]));
                     (sent, under_way) = (sent.wrapping_add(1), under_way + 1);
                 }
                 assert_ne!(under_way, 0, "{length} bytes in a ring of {payload_bytes}");
                 for _ in 0..under_way {
                     assert!(receiver.peek().is_some());
-                    let (place, value) = (receiver.word(0), receiver.word(1));
-                    let data = receiver.payload(place, length, &reverse).unwrap();
+                    let (location, value) = (receiver.word(0), receiver.word(1));
+                    let data = receiver.payload(location, length, &reverse).unwrap();
                     // SAFETY: the sender wrote `length` bytes there.
                     let data =
                         unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
                     assert!(data.iter().all(|&byte| u64::from(byte) == value));
-                    receiver.release_payload(place, length, &mut reverse);
+                    receiver.release_payload(location, length, &mut reverse);
                     receiver.advance();
                 }
             }
@@ -67,10 +67,10 @@ struct Pair {
 impl Pair {
     fn with_blocks(payload_bytes: u32) -> Self {
         let mut memory = [Vec::new(), Vec::new()];
-        let places = memory.each_mut().map(|memory| place(memory, payload_bytes));
+        let views = memory.each_mut().map(|memory| view(memory, payload_bytes));
         Self {
-            senders: places.map(RingSender::new),
-            receivers: places.map(RingReceiver::new),
+            senders: views.map(RingSender::new),
+            receivers: views.map(RingReceiver::new),
             _memory: memory,
         }
     }
@@ -127,7 +127,8 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
             granted += usize::from(promised);
             for _ in 0..chunks {
                 let length = 1 + random(most);
-                let Some((target, place)) = senders[way].reserve(length, std::ptr::null()) else {
+                let Some((target, location)) = senders[way].reserve(length, std::ptr::null())
+                else {
                     assert!(
                         !promised,
                         "{length} of at most {most} bytes, {chunks} times"
@@ -136,7 +137,7 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
                 };
                 // SAFETY: reserved for `length` bytes.
                 unsafe { target.write_bytes(stamp, length as usize) };
-                assert!(senders[way].put_words(1, 0, 0, &[place]));
+                assert!(senders[way].put_words(1, 0, 0, &[location]));
                 under_way[way].push_back((length, stamp));
                 stamp = stamp.wrapping_add(1);
             }
@@ -146,13 +147,13 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
                     break;
                 };
                 assert!(receivers[way].peek().is_some());
-                let place = receivers[way].word(0);
+                let location = receivers[way].word(0);
                 let reverse = &mut senders[1 - way];
-                let data = receivers[way].payload(place, length, reverse)?;
+                let data = receivers[way].payload(location, length, reverse)?;
                 // SAFETY: the sender wrote `length` bytes there.
                 let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
                 assert!(data.iter().all(|&byte| byte == stamp));
-                receivers[way].release_payload(place, length, reverse);
+                receivers[way].release_payload(location, length, reverse);
                 receivers[way].advance();
             }
         }

@@ -36,8 +36,8 @@ pub enum SimError {
         target: u32,
         /// The cell's kind.
         kind: u8,
-        /// The place that the cell names.
-        place: u64,
+        /// The location that the cell names.
+        location: u64,
         /// The length that the cell names.
         bytes: u64,
     },
@@ -73,12 +73,12 @@ impl fmt::Display for SimError {
                 source,
                 target,
                 kind,
-                place,
+                location,
                 bytes,
             } => write!(
                 f,
                 "rank {source} sent rank {target} a cell of kind {kind} that describes {bytes} \
-                 bytes at place {place:#x}, outside its ring"
+                 bytes at location {location:#x}, outside its ring"
             ),
             Self::Setting(text) => f.write_str(text),
             Self::Diverged {

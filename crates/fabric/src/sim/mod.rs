@@ -21,11 +21,11 @@
 //! [`SimNet::trace_text`] shows how it came about.
 //!
 //! ```
-//! use fabric::sim::{Fate, PlaceRule, SimNet};
+//! use fabric::sim::{Fate, PayloadRule, SimNet};
 //!
-//! const PLACES: &[PlaceRule] = &[];
+//! const PAYLOAD_RULES: &[PayloadRule] = &[];
 //! let settings = "seed=3,latency=2000,gap=50,bandwidth=0".parse()?;
-//! let net = SimNet::new(2, settings, PLACES)?;
+//! let net = SimNet::new(2, settings, PAYLOAD_RULES)?;
 //! std::thread::scope(|scope| {
 //!     for rank in 0..2 {
 //!         let net = &net;
@@ -76,4 +76,4 @@ pub use errors::SimError;
 pub use net::{Fate, Leave, Port, SimNet};
 pub use schedule::{Explored, for_each_schedule};
 pub use settings::{Death, Schedule, SimSettings};
-pub use wire::PlaceRule;
+pub use wire::PayloadRule;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::state::{RankState, State};
-use super::{PlaceRule, SimError, SimSettings};
+use super::{PayloadRule, SimError, SimSettings};
 use crate::ring::{RingReceiver, RingSender};
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -31,19 +31,19 @@ pub struct SimNet {
 }
 
 impl SimNet {
-    /// A network of `ranks` ranks. `places` says which kinds of cells describe payload.
+    /// A network of `ranks` ranks. `payload_rules` says which kinds of cells describe payload.
     ///
     /// # Errors
     /// When the settings' sizes are impossible, or the rank that is to die does not exist.
     pub fn new(
         ranks: u32,
         settings: SimSettings,
-        places: &'static [PlaceRule],
+        payload_rules: &'static [PayloadRule],
     ) -> Result<Arc<Self>, SimError> {
         settings.check(ranks)?;
         Ok(Arc::new(Self {
             ranks,
-            state: Mutex::new(State::new(ranks, settings, places)),
+            state: Mutex::new(State::new(ranks, settings, payload_rules)),
             turns: (0..ranks).map(|_| Condvar::new()).collect(),
             now_ns: AtomicU64::new(0),
             accept_counts: (0..ranks).map(|_| AtomicU32::new(0)).collect(),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::schedule::{Chooser, Generator};
 use super::trace::Trace;
-use super::wire::{PlaceRule, Wire};
+use super::wire::{PayloadRule, Wire};
 use super::{Death, SimError, SimSettings};
 use crate::ring::{RingReceiver, RingSender};
 
@@ -45,7 +45,7 @@ enum Next {
 /// The whole network.
 pub(super) struct State {
     settings: SimSettings,
-    places: &'static [PlaceRule],
+    payload_rules: &'static [PayloadRule],
     pub(super) now_ns: u64,
     ranks: Vec<RankEntry>,
     wires: Vec<Wire>,
@@ -63,7 +63,11 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(ranks: u32, settings: SimSettings, places: &'static [PlaceRule]) -> Self {
+    pub(super) fn new(
+        ranks: u32,
+        settings: SimSettings,
+        payload_rules: &'static [PayloadRule],
+    ) -> Self {
         let entry = |_| RankEntry {
             state: RankState::Expected,
             is_idle: false,
@@ -83,7 +87,7 @@ impl State {
             fault: None,
             trace: Trace::default(),
             settings,
-            places,
+            payload_rules,
         }
     }
 
@@ -190,7 +194,8 @@ impl State {
                     }
                 };
                 let (now_ns, settings) = (self.now_ns, &self.settings);
-                let moved = wire.collect(now_ns, self.order, settings, self.places, jitter_ns)?;
+                let moved =
+                    wire.collect(now_ns, self.order, settings, self.payload_rules, jitter_ns)?;
                 let Some(moved) = moved else { break };
                 self.order += 1;
                 self.quiet_rounds = 0;

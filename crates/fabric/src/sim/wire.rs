@@ -16,14 +16,14 @@ use std::collections::VecDeque;
 use super::{SimError, SimSettings};
 use crate::ring::{CellContents, RingReceiver, RingSender, private_ring};
 
-/// Where cells of a kind describe payload: which of their words is a place in the ring, and which
+/// Where cells of a kind describe payload: which of their words is a location in the ring, and which
 /// is the payload's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlaceRule {
+pub struct PayloadRule {
     /// The kind of cells.
     pub kind: u8,
-    /// The word, counted from 0, that holds the place.
-    pub place_word: u8,
+    /// The word, counted from 0, that holds the location.
+    pub location_word: u8,
     /// The word that holds the length in bytes.
     pub bytes_word: u8,
 }
@@ -31,7 +31,7 @@ pub struct PlaceRule {
 /// A cell under way.
 struct Parcel {
     contents: CellContents,
-    /// The payload that the cell describes, and the word for its place in the target's ring.
+    /// The payload that the cell describes, and the word for its location in the target's ring.
     payload: Option<(Vec<u8>, usize)>,
     due_ns: u64,
     /// Number of the cell in the order in which the network took cells over.
@@ -113,7 +113,7 @@ impl Wire {
         now_ns: u64,
         order: u64,
         settings: &SimSettings,
-        places: &[PlaceRule],
+        payload_rules: &[PayloadRule],
         jitter_ns: impl FnOnce() -> u64,
     ) -> Result<Option<Moved>, SimError> {
         if self.parcels.len() >= self.most_parcels {
@@ -123,9 +123,12 @@ impl Wire {
             return Ok(None);
         };
         let contents = self.from_source.contents(arrival);
-        let rule = places.iter().find(|rule| rule.kind == contents.kind);
+        let rule = payload_rules.iter().find(|rule| rule.kind == contents.kind);
         let payload = match rule {
-            Some(rule) => Some((self.take_payload(&contents, rule)?, rule.place_word.into())),
+            Some(rule) => Some((
+                self.take_payload(&contents, rule)?,
+                rule.location_word.into(),
+            )),
             None => None,
         };
         self.from_source.advance();
@@ -156,13 +159,15 @@ impl Wire {
     fn take_payload(
         &mut self,
         contents: &CellContents,
-        rule: &PlaceRule,
+        rule: &PayloadRule,
     ) -> Result<Vec<u8>, SimError> {
         let word = |index: u8| contents.words.get(usize::from(index)).copied();
-        let (place, bytes) = (word(rule.place_word), word(rule.bytes_word));
-        let (place, bytes) = (place.unwrap_or(u64::MAX), bytes.unwrap_or(u64::MAX));
+        let (location, bytes) = (word(rule.location_word), word(rule.bytes_word));
+        let (location, bytes) = (location.unwrap_or(u64::MAX), bytes.unwrap_or(u64::MAX));
         let found = u32::try_from(bytes).ok().and_then(|bytes| {
-            let start = self.from_source.payload(place, bytes, &self.no_reverse)?;
+            let start = self
+                .from_source
+                .payload(location, bytes, &self.no_reverse)?;
             Some((start, bytes))
         });
         let Some((start, length)) = found else {
@@ -170,7 +175,7 @@ impl Wire {
                 source: self.source,
                 target: self.target,
                 kind: contents.kind,
-                place,
+                location,
                 bytes,
             });
         };
@@ -180,7 +185,7 @@ impl Wire {
         let payload = unsafe { std::slice::from_raw_parts(start.as_ptr(), length as usize) };
         let payload = payload.to_vec();
         self.from_source
-            .release_payload(place, length, &mut self.no_reverse);
+            .release_payload(location, length, &mut self.no_reverse);
         Ok(payload)
     }
 
@@ -213,15 +218,15 @@ impl Wire {
             payload_bytes,
         };
         if self.ends == Ends::Open {
-            if let Some((payload, place_word)) = &parcel.payload {
+            if let Some((payload, location_word)) = &parcel.payload {
                 let reserved = self
                     .to_target
                     .reserve(payload.len() as u32, payload.as_ptr());
-                let (target, place) = reserved?;
+                let (target, location) = reserved?;
                 // SAFETY: the reservation is as long as the payload, and no reader knows it yet.
                 unsafe { target.copy_from_nonoverlapping(payload_start(payload), payload.len()) };
-                if let Some(word) = parcel.contents.words.get_mut(*place_word) {
-                    *word = place;
+                if let Some(word) = parcel.contents.words.get_mut(*location_word) {
+                    *word = location;
                 }
             }
             if !self.to_target.put_contents(&parcel.contents) {

@@ -46,8 +46,8 @@ impl Shm {
     }
 
     pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
-        let (ring, place) = self.segment.make_ring()?;
-        let sender = RingSender::new(place);
+        let (ring, view) = self.segment.make_ring()?;
+        let sender = RingSender::new(view);
         // TODO(#19): the VCIs of both sides, once there are several.
         let key = RingKey {
             source: self.me,
@@ -69,7 +69,7 @@ impl Shm {
     pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
         let (newest, rings) = self.segment.rings_since(self.me, self.accepted)?;
         self.accepted = newest;
-        let receiver = |(key, place): (RingKey, _)| (key.source, RingReceiver::new(place));
+        let receiver = |(key, view): (RingKey, _)| (key.source, RingReceiver::new(view));
         Ok(rings.into_iter().map(receiver).collect())
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fabric::board::phase;
 use fabric::directory::RingKey;
 use fabric::doorbell::{self, Sleeper};
-use fabric::ring::{RingPlace, RingReceiver, RingSender, SHORT_BYTES};
+use fabric::ring::{RingReceiver, RingSender, RingView, SHORT_BYTES};
 use fabric::segment::Segment;
 use sys::sync::{Ordering, spin_loop};
 
@@ -66,12 +66,12 @@ pub(crate) fn play() {
 }
 
 /// The ring from rank `from` to rank `to`, which `from` makes.
-fn place(segment: &Segment, from: u32, to: u32) -> RingPlace {
+fn view(segment: &Segment, from: u32, to: u32) -> RingView {
     let start = Instant::now();
     loop {
         let (_, rings) = segment.rings_since(to, 0).unwrap();
-        if let Some((_, place)) = rings.iter().find(|(key, _)| key.source == from) {
-            return *place;
+        if let Some((_, view)) = rings.iter().find(|(key, _)| key.source == from) {
+            return *view;
         }
         assert!(start.elapsed() < PATIENCE, "rank {from} made no ring");
         std::thread::yield_now();
@@ -88,7 +88,7 @@ impl<'a> Player<'a> {
         };
         segment.publish_ring(1 - me, ring, key);
         let sender = RingSender::new(own);
-        let receiver = RingReceiver::new(place(segment, 1 - me, me));
+        let receiver = RingReceiver::new(view(segment, 1 - me, me));
         let longest = sender.largest_payload();
         let traffic = |from| Traffic::new(case.seed, from, longest, case.longest_only);
         Self {
@@ -180,11 +180,12 @@ impl<'a> Player<'a> {
                     .put_short(SHORT, message.number, data.as_ptr(), bytes);
             }
         } else {
-            let Some((target, place)) = self.sender.reserve(message.bytes, std::ptr::null()) else {
+            let Some((target, location)) = self.sender.reserve(message.bytes, std::ptr::null())
+            else {
                 return false;
             };
             message.fill(bytes_at(target, message.bytes));
-            let words = [place, u64::from(message.bytes)];
+            let words = [location, u64::from(message.bytes)];
             assert!(self.sender.put_words(PIECE, 0, message.number, &words));
         }
         self.pending = None;
@@ -208,11 +209,14 @@ impl<'a> Player<'a> {
             assert!(expected.is(&data[..bytes]), "{expected:?}");
         } else {
             assert_eq!(arrival.kind(), PIECE);
-            let (place, bytes) = (self.receiver.word(0), self.receiver.word(1) as u32);
-            let data = self.receiver.payload(place, bytes, &self.sender).unwrap();
+            let (location, bytes) = (self.receiver.word(0), self.receiver.word(1) as u32);
+            let data = self
+                .receiver
+                .payload(location, bytes, &self.sender)
+                .unwrap();
             assert!(expected.is(bytes_at(data, bytes)), "{expected:?}");
             self.receiver
-                .release_payload(place, bytes, &mut self.sender);
+                .release_payload(location, bytes, &mut self.sender);
         }
         self.receiver.advance();
         if self.receiver.take_credited() {

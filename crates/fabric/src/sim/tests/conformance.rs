@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use super::messages::{PLACES, SHORT, poll, send_chunk, settings, take};
-use crate::ring::{RingPlace, RingReceiver, RingSender, private_ring};
+use super::messages::{PAYLOAD_RULES, SHORT, poll, send_chunk, settings, take};
+use crate::ring::{RingReceiver, RingSender, RingView, private_ring};
 use crate::sim::{Port, SimNet};
 
 /// A channel from a rank to another one, in one thread.
@@ -23,15 +23,14 @@ struct Channel {
 impl Channel {
     /// Rings as they lie in the node segment.
     fn shared_memory(cells: u32, payload_bytes: u32) -> Self {
-        let bytes = RingPlace::bytes(cells, payload_bytes) as usize;
+        let bytes = RingView::bytes(cells, payload_bytes) as usize;
         let mut memory = vec![0u128; 2 * (bytes / 16 + 4)];
         let base = memory.as_mut_ptr().cast::<u8>();
         let base = NonNull::new(base.wrapping_add(base.align_offset(64))).unwrap();
         // SAFETY: both rings lie in the zeroed memory, one after the other, aligned because a
         // ring's length is a multiple of 64; nothing else uses them.
-        let [there, back] = unsafe {
-            [base, base.add(bytes)].map(|base| RingPlace::at(base, cells, payload_bytes))
-        };
+        let [there, back] =
+            unsafe { [base, base.add(bytes)].map(|base| RingView::at(base, cells, payload_bytes)) };
         Self {
             name: format!("shared memory, {cells} cells, {payload_bytes} bytes"),
             sender: RingSender::new(there),
@@ -58,7 +57,7 @@ impl Channel {
 
     /// A wire from a rank to itself.
     fn simulated(text: &str) -> Self {
-        let net = SimNet::new(1, settings(text), PLACES).unwrap();
+        let net = SimNet::new(1, settings(text), PAYLOAD_RULES).unwrap();
         let port = net.port(0).unwrap();
         let sender = port.connect(0).unwrap();
         let (_, receiver) = port.accept().unwrap();

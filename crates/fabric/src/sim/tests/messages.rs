@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use crate::ring::{RingReceiver, RingSender};
-use crate::sim::{Fate, PlaceRule, Port, SimNet, SimSettings};
+use crate::sim::{Fate, PayloadRule, Port, SimNet, SimSettings};
 
 pub(super) const SHORT: u8 = 0;
-/// A kind of cells with payload: words = number, place, bytes.
+/// A kind of cells with payload: words = number, location, bytes.
 pub(super) const CHUNK: u8 = 1;
-pub(super) const PLACES: &[PlaceRule] = &[PlaceRule {
+pub(super) const PAYLOAD_RULES: &[PayloadRule] = &[PayloadRule {
     kind: CHUNK,
-    place_word: 1,
+    location_word: 1,
     bytes_word: 2,
 }];
 
@@ -23,12 +23,12 @@ fn pattern(number: u64, index: usize) -> u8 {
 /// Sends message `number` with `bytes` bytes of payload; false when there is no room.
 pub(super) fn send_chunk(sender: &mut RingSender, number: u64, bytes: usize) -> bool {
     let data: Vec<u8> = (0..bytes).map(|index| pattern(number, index)).collect();
-    let Some((target, place)) = sender.reserve(bytes as u32, data.as_ptr()) else {
+    let Some((target, location)) = sender.reserve(bytes as u32, data.as_ptr()) else {
         return false;
     };
     // SAFETY: reserved for `bytes` bytes.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), target.as_ptr(), bytes) };
-    assert!(sender.put_words(CHUNK, 9, !number, &[number, place, bytes as u64]));
+    assert!(sender.put_words(CHUNK, 9, !number, &[number, location, bytes as u64]));
     true
 }
 
@@ -39,8 +39,8 @@ pub(super) fn take(ring: &mut RingReceiver, reverse: &mut RingSender) -> Option<
     assert_eq!(ring.match_word(), !number);
     if arrival.kind() == CHUNK {
         assert_eq!((arrival.aux(), arrival.bytes()), (9, 24));
-        let (place, bytes) = (ring.word(1), ring.word(2) as usize);
-        let data = ring.payload(place, bytes as u32, reverse).unwrap();
+        let (location, bytes) = (ring.word(1), ring.word(2) as usize);
+        let data = ring.payload(location, bytes as u32, reverse).unwrap();
         // SAFETY: the sender wrote so many bytes there.
         let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), bytes) };
         let is_whole = data.iter().enumerate();
@@ -49,7 +49,7 @@ pub(super) fn take(ring: &mut RingReceiver, reverse: &mut RingSender) -> Option<
                 .clone()
                 .all(|(index, &byte)| byte == pattern(number, index))
         );
-        ring.release_payload(place, bytes as u32, reverse);
+        ring.release_payload(location, bytes as u32, reverse);
     }
     ring.advance();
     Some(number)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use super::messages::{CHUNK, PLACES, SHORT, poll, run, send_chunk, settings, take};
+use super::messages::{CHUNK, PAYLOAD_RULES, SHORT, poll, run, send_chunk, settings, take};
 use crate::ring::{RingReceiver, RingSender};
 use crate::sim::{
     Death, Explored, Fate, Port, Schedule, SimError, SimNet, SimSettings, for_each_schedule,
@@ -54,7 +54,7 @@ fn a_pair_keeps_its_order_whatever_the_seed() {
     for seed in 0..60 {
         let (reorder, early) = (seed % 2, seed % 3 * 30);
         let text = format!("seed={seed},cells=4,payload=8192,reorder={reorder},early={early}");
-        let net = SimNet::new(3, settings(&text), PLACES).unwrap();
+        let net = SimNet::new(3, settings(&text), PAYLOAD_RULES).unwrap();
         interleavings.insert(all_to_all(&net, 3, 12));
     }
     assert!(interleavings.len() > 50, "{}", interleavings.len());
@@ -64,7 +64,7 @@ fn a_pair_keeps_its_order_whatever_the_seed() {
 fn a_seed_stands_for_one_trace() {
     let hash = |seed: u64| {
         let text = format!("seed={seed},cells=8,reorder=1,early=20");
-        let net = SimNet::new(4, settings(&text), PLACES).unwrap();
+        let net = SimNet::new(4, settings(&text), PAYLOAD_RULES).unwrap();
         let sources = all_to_all(&net, 4, 5);
         (net.trace_hash(), net.now_ns(), sources)
     };
@@ -78,7 +78,7 @@ fn a_seed_stands_for_one_trace() {
 fn latency_gap_and_bandwidth_add_up() {
     // 500 bytes a microsecond: 2 ns a byte.
     let text = "latency=1000,gap=30,bandwidth=500,payload=65536";
-    let net = SimNet::new(1, settings(text), PLACES).unwrap();
+    let net = SimNet::new(1, settings(text), PAYLOAD_RULES).unwrap();
     let port = net.port(0).unwrap();
     let mut sender = port.connect(0).unwrap();
     let (_, mut ring) = port.accept().unwrap();
@@ -113,7 +113,7 @@ fn latency_gap_and_bandwidth_add_up() {
 #[test]
 fn pairs_do_not_delay_each_other() {
     let text = "latency=500,gap=0,bandwidth=1";
-    let net = SimNet::new(3, settings(text), PLACES).unwrap();
+    let net = SimNet::new(3, settings(text), PAYLOAD_RULES).unwrap();
     let arrivals = run(&net, 3, |port, rank| {
         if rank < 2 {
             let mut sender = port.connect(2).unwrap();
@@ -140,7 +140,7 @@ fn pairs_do_not_delay_each_other() {
 fn a_receiver_that_takes_nothing_stops_its_sender_and_loses_nothing() {
     for cells in [1, 2, 4, 16] {
         let text = format!("cells={cells},payload=8192,early=50,seed={cells}");
-        let net = SimNet::new(2, settings(&text), PLACES).unwrap();
+        let net = SimNet::new(2, settings(&text), PAYLOAD_RULES).unwrap();
         run(&net, 2, |port, rank| {
             if rank == 0 {
                 let mut sender = port.connect(1).unwrap();
@@ -186,7 +186,7 @@ fn a_receiver_that_takes_nothing_stops_its_sender_and_loses_nothing() {
 
 #[test]
 fn what_the_receiver_says_takes_the_latency() {
-    let net = SimNet::new(1, settings("latency=700"), PLACES).unwrap();
+    let net = SimNet::new(1, settings("latency=700"), PAYLOAD_RULES).unwrap();
     let port = net.port(0).unwrap();
     let sender = port.connect(0).unwrap();
     let (_, ring) = port.accept().unwrap();
@@ -208,7 +208,7 @@ fn what_the_receiver_says_takes_the_latency() {
 #[test]
 fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
     let text = "latency=1000,gap=0,bandwidth=0,cells=2,death=1@1500";
-    let net = SimNet::new(3, settings(text), PLACES).unwrap();
+    let net = SimNet::new(3, settings(text), PAYLOAD_RULES).unwrap();
     let received = run(&net, 3, |port, rank| {
         if rank == 1 {
             let mut sender = port.connect(2).unwrap();
@@ -250,7 +250,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
 
 #[test]
 fn a_rank_that_panics_leaves() {
-    let net = SimNet::new(2, SimSettings::default(), PLACES).unwrap();
+    let net = SimNet::new(2, SimSettings::default(), PAYLOAD_RULES).unwrap();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         run(&net, 2, |port, rank| {
             assert_ne!(rank, 0, "on purpose");
@@ -267,7 +267,12 @@ fn a_rank_that_panics_leaves() {
 
 #[test]
 fn a_network_without_messages_is_quiet() {
-    let net = SimNet::new(2, settings("latency=1000,gap=0,bandwidth=160"), PLACES).unwrap();
+    let net = SimNet::new(
+        2,
+        settings("latency=1000,gap=0,bandwidth=160"),
+        PAYLOAD_RULES,
+    )
+    .unwrap();
     run(&net, 2, |port, rank| {
         let mut sender = port.connect(1 - rank).unwrap();
         assert!(sender.put_words(SHORT, 0, !0, &[0]));
@@ -281,7 +286,7 @@ fn a_network_without_messages_is_quiet() {
 
 #[test]
 fn misuse_is_an_error() {
-    let new = |text: &str| SimNet::new(2, settings(text), PLACES).map(|_| ());
+    let new = |text: &str| SimNet::new(2, settings(text), PAYLOAD_RULES).map(|_| ());
     let expected = SimError::NoSuchRank { rank: 2, ranks: 2 };
     assert_eq!(new("death=2@5"), Err(expected.clone()));
     let odd = SimSettings {
@@ -289,9 +294,9 @@ fn misuse_is_an_error() {
         ..SimSettings::default()
     };
     assert!(
-        matches!(SimNet::new(1, odd, PLACES), Err(SimError::Setting(text)) if text.contains("cells=3"))
+        matches!(SimNet::new(1, odd, PAYLOAD_RULES), Err(SimError::Setting(text)) if text.contains("cells=3"))
     );
-    let net = SimNet::new(2, SimSettings::default(), PLACES).unwrap();
+    let net = SimNet::new(2, SimSettings::default(), PAYLOAD_RULES).unwrap();
     assert_eq!(net.port(2).err(), Some(expected.clone()));
     let port = net.port(0).unwrap();
     assert_eq!(net.port(0).err(), Some(SimError::NoPort { rank: 0 }));
@@ -310,7 +315,7 @@ fn misuse_is_an_error() {
 
 #[test]
 fn payload_outside_its_ring_is_reported_to_all() {
-    let net = SimNet::new(2, settings("payload=8192"), PLACES).unwrap();
+    let net = SimNet::new(2, settings("payload=8192"), PAYLOAD_RULES).unwrap();
     let outcomes = run(&net, 2, |port, rank| {
         if rank == 0 {
             // Rank 1 has its port by now.
@@ -329,7 +334,7 @@ fn payload_outside_its_ring_is_reported_to_all() {
         source: 0,
         target: 1,
         kind: CHUNK,
-        place: 64,
+        location: 64,
         bytes: 8150,
     };
     assert_eq!(outcomes, [expected.clone(), expected]);
@@ -370,7 +375,7 @@ fn all_schedules_of_a_ping_pong_are_visited_once() {
                 },
                 ..settings(&format!("wake={wake}"))
             };
-            let net = SimNet::new(2, settings, PLACES).unwrap();
+            let net = SimNet::new(2, settings, PAYLOAD_RULES).unwrap();
             run(&net, 2, |port, rank| play(&port, rank, 2));
             assert!(traces.insert(net.trace_hash()), "{choices:?} once more");
             net.options()
@@ -394,7 +399,7 @@ fn enumerations_find_both_orders_of_a_race() {
                 },
                 ..settings(&format!("wake=receiver,reorder={reorder}"))
             };
-            let net = SimNet::new(3, settings, PLACES).unwrap();
+            let net = SimNet::new(3, settings, PAYLOAD_RULES).unwrap();
             run(&net, 3, |port, rank| {
                 // Rank 1 sends only after rank 0 has: without reordering, rank 0's arrives first.
                 if rank < 2 {
@@ -437,7 +442,7 @@ fn enumerations_let_a_rank_die_at_any_moment() {
             death: Some(Death { rank: 0, at_ns: 0 }),
             ..settings("wake=receiver,reorder=1")
         };
-        let net = SimNet::new(2, settings, PLACES).unwrap();
+        let net = SimNet::new(2, settings, PAYLOAD_RULES).unwrap();
         run(&net, 2, |port, rank| {
             if rank == 0 {
                 let mut sender = port.connect(1).unwrap();
@@ -475,7 +480,7 @@ fn an_enumeration_without_choices_is_one_schedule() {
             },
             ..SimSettings::default()
         };
-        let net = SimNet::new(1, settings, PLACES).unwrap();
+        let net = SimNet::new(1, settings, PAYLOAD_RULES).unwrap();
         drop(net.port(0));
         net.options()
     });

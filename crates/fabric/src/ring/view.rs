@@ -40,7 +40,7 @@ const _: () = {
 
 /// Where a ring lies and how large it is; the same for both sides.
 #[derive(Clone, Copy)]
-pub struct RingPlace {
+pub struct RingView {
     /// The receiver's line.
     pub shared: NonNull<RingShared>,
     /// The first cell.
@@ -56,9 +56,9 @@ pub struct RingPlace {
 }
 
 /// Where a chunk lies, as a cell describes it.
-pub type ChunkPlace = u64;
+pub type ChunkLocation = u64;
 
-impl RingPlace {
+impl RingView {
     /// Bytes that a ring of these sizes needs.
     pub const fn bytes(cell_count: u32, payload_bytes: u32) -> u64 {
         let stride = Self::block_bytes_of(payload_bytes) as u64 + BLOCK_SLACK as u64;
@@ -87,23 +87,23 @@ impl RingPlace {
     /// The ring that starts at `base`.
     ///
     /// # Safety
-    /// `base` is line-aligned and starts [`RingPlace::bytes`] bytes that stay mapped while a side of the ring exists,
+    /// `base` is line-aligned and starts [`RingView::bytes`] bytes that stay mapped while a side of the ring exists,
     /// were zero when the ring was made, and are used by one sender and one receiver only.
     pub const unsafe fn at(base: NonNull<u8>, cell_count: u32, payload_bytes: u32) -> Self {
         // SAFETY: the caller promises more bytes than a ring without blocks needs.
-        let place = unsafe { Self::without_blocks(base, cell_count, payload_bytes) };
+        let view = unsafe { Self::without_blocks(base, cell_count, payload_bytes) };
         // SAFETY: the pool follows the payload area inside the range that the caller promises.
-        let pool = unsafe { place.payload.add(payload_bytes as usize) };
+        let pool = unsafe { view.payload.add(payload_bytes as usize) };
         Self {
             pool: Some(pool),
-            ..place
+            ..view
         }
     }
 
     /// The ring without blocks that starts at `base`.
     ///
     /// # Safety
-    /// `base` is line-aligned and starts [`RingPlace::bytes_without_blocks`] bytes that stay mapped
+    /// `base` is line-aligned and starts [`RingView::bytes_without_blocks`] bytes that stay mapped
     /// while a side of the ring exists, were zero when the ring was made, and are used by one
     /// sender and one receiver only.
     pub const unsafe fn without_blocks(
@@ -127,7 +127,7 @@ impl RingPlace {
 
     /// The block of a pool that starts at `pool` and has this ring's sizes.
     pub(super) const fn block(&self, pool: NonNull<u8>, block: Block) -> NonNull<u8> {
-        // SAFETY: a block's index is below BLOCKS, and a pool has that many blocks (RingPlace::at; all pools are alike).
+        // SAFETY: a block's index is below BLOCKS, and a pool has that many blocks (RingView::at; all pools are alike).
         unsafe { pool.add((block.index as u32 * (self.block_bytes() + BLOCK_SLACK)) as usize) }
     }
 
@@ -157,7 +157,7 @@ impl RingPlace {
     }
 
     pub(super) fn shared(&self) -> &RingShared {
-        // SAFETY: `shared` points into the mapping (RingPlace::at); all fields are atomics.
+        // SAFETY: `shared` points into the mapping (RingView::at); all fields are atomics.
         unsafe { self.shared.as_ref() }
     }
 }
