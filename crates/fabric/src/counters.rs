@@ -30,7 +30,7 @@ macro_rules! counters {
 }
 
 counters! {
-    SendsShort, "sends_inject", "messages", "injected: header and data in one cell of a ring";
+    SendsInject, "sends_inject", "messages", "injected: header and data in one cell of a ring";
     SendsEager, "sends_eager", "messages", "sent eagerly through the payload area of a ring";
     SendsRendezvous, "sends_rendezvous", "messages", "sent by rendezvous";
     SendsBegun, "sends_rts_data", "messages", "sent by rendezvous whose first chunks went with the RTS";

@@ -390,8 +390,8 @@ mod tests {
             .find(|&(context, _)| context == 66)
             .unwrap();
         assert_eq!(told, format!("[1m{}", "\u{e9}".repeat(38)));
-        board.describe_context(66, "short", true);
-        assert!(texts().contains(&(66, "short".to_owned())));
+        board.describe_context(66, "brief", true);
+        assert!(texts().contains(&(66, "brief".to_owned())));
         board.forget_context(66);
         board.forget_context(1000);
         assert_eq!(texts().len(), CONTEXT_NAMES - 1);

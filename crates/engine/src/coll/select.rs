@@ -12,7 +12,7 @@ use algorithms::{Case, Choice, Typed};
 use super::primitives::{Block, Collective};
 
 /// Most bytes of a member in a blocking collective that takes one round on a straight line.
-pub(super) const SHORT_BYTES: usize = algorithms::shared::WITH_OWN_BYTES;
+pub(super) const INJECT_BYTES: usize = algorithms::shared::WITH_OWN_BYTES;
 /// Most operand bytes of all members that each of more than two combines for itself; beyond it the last to come combines
 /// them for all.
 pub(super) const EACH_FOR_ITSELF_BYTES: usize = 4 << 10;

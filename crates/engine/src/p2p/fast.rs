@@ -2,7 +2,7 @@
 //! The fast paths of sends and receives.
 //!
 //! A send tries three stages; each hands on decoded arguments to the next. [`inject`] is inlined into the caller: up to
-//! [`SHORT_BYTES`] contiguous bytes, a linear rank map, no lock. [`send_now`] does the same and eager messages under any lock
+//! [`INJECT_BYTES`] contiguous bytes, a linear rank map, no lock. [`send_now`] does the same and eager messages under any lock
 //! policy and rank map. What needs an operation goes to [`super::isend`]. Receives are the same: [`post`], [`post_now`],
 //! [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or comes in a moment, without an operation.
 
@@ -10,7 +10,7 @@ use std::hint::cold_path;
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
-use fabric::ring::SHORT_BYTES;
+use fabric::ring::INJECT_BYTES;
 use sys::spin::cpu_relax;
 
 use super::{CHECKED, Memory, send_at_once};
@@ -57,7 +57,7 @@ pub enum Posted {
 #[inline(always)]
 pub unsafe fn inject(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> Injected {
     // One branch each: merged into one they would cost more instructions.
-    if bytes > SHORT_BYTES {
+    if bytes > INJECT_BYTES {
         cold_path();
         return Injected::Refused;
     }
@@ -100,7 +100,7 @@ pub unsafe fn send_now(
     dest: i32,
     tag: i32,
 ) -> Injected {
-    if bytes > SHORT_BYTES || tag < 0 {
+    if bytes > INJECT_BYTES || tag < 0 {
         cold_path();
         return Injected::Refused;
     }
@@ -123,7 +123,7 @@ pub unsafe fn send_now(
 /// Enters the VCI if it is free, and injects a message.
 ///
 /// # Safety
-/// `base` is readable for `bytes` bytes, at most `SHORT_BYTES`; `link_of` gives a link of this communicator's VCI.
+/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`; `link_of` gives a link of this communicator's VCI.
 #[inline(always)]
 unsafe fn inject_inside(
     comm: &Comm,
@@ -159,7 +159,7 @@ unsafe fn inject_inside(
 /// `base` is readable for `bytes` bytes.
 #[inline(always)]
 pub unsafe fn send_eager(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
-    if bytes <= SHORT_BYTES || dest as u32 >= comm.fast_ranks || tag < 0 {
+    if bytes <= INJECT_BYTES || dest as u32 >= comm.fast_ranks || tag < 0 {
         return false;
     }
     let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
@@ -268,7 +268,7 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     if incoming.ring.match_word() != key.word {
         return None;
     }
-    if arrival.kind() != cell::SHORT {
+    if arrival.kind() != cell::INJECT {
         // SAFETY: the caller's promise.
         return unsafe { eager::take_plain(state, ring, arrival, memory.base, memory.bytes) };
     }
@@ -277,7 +277,7 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
         return None;
     }
     // SAFETY: writable (caller) for so many bytes (checked).
-    unsafe { incoming.ring.copy_short(memory.base, bytes) };
+    unsafe { incoming.ring.copy_injected(memory.base, bytes) };
     incoming.ring.advance();
     incoming.injected_bytes += bytes as u64;
     state.took_one(ring);

@@ -10,7 +10,7 @@ pub mod persistent;
 pub mod probe;
 
 use fabric::board::{ANY_PEER, ANY_TAG, kind as record_kind};
-use fabric::ring::SHORT_BYTES;
+use fabric::ring::INJECT_BYTES;
 use layout::SharedLayout;
 
 use crate::comm::Comm;
@@ -102,7 +102,7 @@ unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word
         // SAFETY: the caller's promise.
         return unsafe { send_packed(state, memory, layout, peer, word) };
     }
-    if memory.bytes > SHORT_BYTES {
+    if memory.bytes > INJECT_BYTES {
         let source = eager::Source::Contiguous(memory.base);
         // SAFETY: the caller's promise.
         return unsafe { eager::send(state, peer, word, source, memory.bytes) };
@@ -111,7 +111,7 @@ unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word
     if !link.has_room() {
         return false;
     }
-    // SAFETY: the memory is readable (caller), at most SHORT_BYTES long and a credit is there (both checked).
+    // SAFETY: the memory is readable (caller), at most INJECT_BYTES long and a credit is there (both checked).
     unsafe { injection::write(link, word, memory.base, memory.bytes) };
     link.ring_doorbell();
     true
@@ -130,12 +130,12 @@ unsafe fn send_packed(
     if !matches!(Staged::of(memory), Ok(None)) {
         return false;
     }
-    if bytes > SHORT_BYTES {
+    if bytes > INJECT_BYTES {
         let source = eager::Source::Layout(layout, base);
         // SAFETY: the caller's promise.
         return unsafe { eager::send(state, peer, word, source, bytes) };
     }
-    let mut data = [0u64; SHORT_BYTES / 8];
+    let mut data = [0u64; INJECT_BYTES / 8];
     // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes.
     unsafe {
         layout.pack(base, 0..bytes, data.as_mut_ptr().cast());

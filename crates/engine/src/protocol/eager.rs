@@ -8,7 +8,7 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, ChunkLocation, SHORT_BYTES, hand_over};
+use fabric::ring::{Arrival, ChunkLocation, INJECT_BYTES, hand_over};
 use std::ptr::NonNull;
 
 use layout::SharedLayout;
@@ -207,24 +207,24 @@ fn count_plain(state: &mut VciState, bytes: usize) {
     state.count_many(Counter::BytesSent, bytes as u64);
 }
 
-/// Keeps a short message whose receive is not posted; false when the slab is full.
+/// Keeps an injected message whose receive is not posted; false when the slab is full.
 #[cold]
 #[inline(never)]
-pub(super) fn keep_short(state: &mut VciState, ring: usize, key: Key, bytes: usize) -> bool {
-    let Some(index) = keep(state, Role::Short, key, bytes as u64) else {
+pub(super) fn keep_injected(state: &mut VciState, ring: usize, key: Key, bytes: usize) -> bool {
+    let Some(index) = keep(state, Role::Injected, key, bytes as u64) else {
         return false;
     };
     let incoming = &mut state.incoming[ring];
     let op = state.ops.op_mut(index);
-    // SAFETY: `inline` holds SHORT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
+    // SAFETY: `inline` holds INJECT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
     unsafe {
         incoming
             .ring
-            .copy_short(op.inline.as_mut_ptr().cast(), bytes)
+            .copy_injected(op.inline.as_mut_ptr().cast(), bytes)
     };
     op.remote = 0;
     incoming.ring.advance();
-    state.count_short_unexpected();
+    state.count_injected_unexpected();
     true
 }
 
@@ -248,20 +248,20 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
     Some(index)
 }
 
-/// Delivers a short message to a receive that is too small or not contiguous.
+/// Delivers an injected message to a receive that is too small or not contiguous.
 #[cold]
 #[inline(never)]
-pub(super) fn deliver_short(
+pub(super) fn deliver_injected(
     state: &mut VciState,
     ring: usize,
     receive: OpIndex,
     key: Key,
     bytes: usize,
 ) {
-    let mut data = [0u64; SHORT_BYTES / 8];
+    let mut data = [0u64; INJECT_BYTES / 8];
     let incoming = &mut state.incoming[ring];
-    // SAFETY: `data` holds SHORT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
-    unsafe { incoming.ring.copy_short(data.as_mut_ptr().cast(), bytes) };
+    // SAFETY: `data` holds INJECT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
+    unsafe { incoming.ring.copy_injected(data.as_mut_ptr().cast(), bytes) };
     incoming.ring.advance();
     deliver(state, receive, key, data.as_ptr().cast(), bytes);
 }
@@ -511,7 +511,7 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
         state.signature = extra.signature.take();
     }
     match role {
-        Role::Short => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
+        Role::Injected => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),
         _ => super::rendezvous::begin(state, receive, key, inline),
     }

@@ -5,14 +5,14 @@
 use super::cell;
 use crate::vci::link::Link;
 
-/// Writes a message of at most `SHORT_BYTES` contiguous bytes into the next cell of a link.
+/// Writes a message of at most `INJECT_BYTES` contiguous bytes into the next cell of a link.
 ///
 /// # Safety
-/// `base` is readable for `bytes` bytes, `bytes` is at most `SHORT_BYTES`, and the link has a credit.
+/// `base` is readable for `bytes` bytes, `bytes` is at most `INJECT_BYTES`, and the link has a credit.
 // TIER: short
 #[inline(always)]
 pub(crate) unsafe fn write(link: &mut Link, word: u64, base: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { link.sender.put_short(cell::SHORT, word, base, bytes) };
+    unsafe { link.sender.inject(cell::INJECT, word, base, bytes) };
     link.injected_bytes += bytes as u64;
 }

@@ -3,7 +3,7 @@
 //!
 //! | message | cells |
 //! |---|---|
-//! | up to 48 bytes | SHORT: header and data in one cache line |
+//! | up to 48 bytes | INJECT: header and data in one cache line |
 //! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
 //! | with types to be checked | SIGNATURE first, then as longer ones, however short |
 //! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
@@ -30,7 +30,7 @@ use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::ring::{Arrival, ChunkLocation, SHORT_BYTES};
+use fabric::ring::{Arrival, ChunkLocation, INJECT_BYTES};
 
 use crate::datatype::SentSignature;
 use crate::errors::Result;
@@ -50,7 +50,7 @@ const PROMPT_AT: u8 = 16;
 /// Kinds of cells.
 pub(crate) mod cell {
     /// A whole message. Zero, so that its head needs no constant.
-    pub(crate) const SHORT: u8 = 0;
+    pub(crate) const INJECT: u8 = 0;
     /// The first piece of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
     /// ticks.
     pub(crate) const EAGER: u8 = 1;
@@ -121,7 +121,7 @@ pub(crate) enum Handled {
 // TIER: short
 #[inline(always)]
 pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
-    if arrival.kind() != cell::SHORT {
+    if arrival.kind() != cell::INJECT {
         return arrived_longer(state, index, arrival);
     }
     let incoming = &mut state.incoming[index];
@@ -131,25 +131,25 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         peer: incoming.peer,
     };
     let Some(receive) = state.posted.take(&mut state.ops, key) else {
-        let kept = eager::keep_short(state, index, key, bytes);
+        let kept = eager::keep_injected(state, index, key, bytes);
         return if kept { Handled::Yes } else { Handled::No };
     };
     let op = state.ops.op(receive);
     if bytes as u64 <= op.record.bytes && is_contiguous(op) {
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
-        unsafe { incoming.ring.copy_short(op.base, bytes) };
+        unsafe { incoming.ring.copy_injected(op.base, bytes) };
         incoming.ring.advance();
         incoming.injected_bytes += bytes as u64;
         let record = state.ops.record_mut(receive);
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, bytes as u64);
         state.complete(receive);
     } else {
-        eager::deliver_short(state, index, receive, key, bytes);
+        eager::deliver_injected(state, index, receive, key, bytes);
     }
     Handled::Yes
 }
 
-/// Handles a cell that is no short message: whole messages first.
+/// Handles a cell that is no injected message: whole messages first.
 #[inline(never)]
 fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     if is_plain(arrival) && eager::arrived_plain(state, index) {
@@ -337,11 +337,11 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     if typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let is_short = bytes <= state.node.eager_bytes && !throttled;
-    let at_once = begun || is_short && (synchronous || !is_read(state, index));
+    let fits_eager = bytes <= state.node.eager_bytes && !throttled;
+    let at_once = begun || fits_eager && (synchronous || !is_read(state, index));
     let (op, link) = (state.ops.op(index), &mut state.links[peer as usize]);
-    let sent = if bytes <= SHORT_BYTES && !synchronous && !throttled && !typed {
-        let mut data = [0u64; SHORT_BYTES / 8];
+    let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
+        let mut data = [0u64; INJECT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
         let has_room = link.has_room_in_order();
@@ -392,9 +392,9 @@ fn transmit_eager(
     is_written
 }
 
-/// Counts a message that is on its way; short ones are counted by their links.
+/// Counts a message that is on its way; injected ones are counted by their links.
 fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool) {
-    if bytes <= SHORT_BYTES && eager && !in_payload {
+    if bytes <= INJECT_BYTES && eager && !in_payload {
         return;
     }
     let way = if eager {

@@ -281,8 +281,11 @@ unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usi
 fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> bool {
     let [bytes, sender, address, _, proof, _] = description;
     let incoming = &state.incoming[ring];
-    let is_short = bytes <= state.node.eager_bytes as u64 && bytes >= ways::SMALLEST;
-    if !is_short || address == 0 || incoming.throttled || state.node.cross_copy != Reading::Measured
+    let fits_eager = bytes <= state.node.eager_bytes as u64 && bytes >= ways::SMALLEST;
+    if !fits_eager
+        || address == 0
+        || incoming.throttled
+        || state.node.cross_copy != Reading::Measured
     {
         return false;
     }

@@ -223,9 +223,9 @@ fn whatever_way_is_chosen_long_messages_arrive_whole() {
     });
 }
 
-/// A receiver that would rather read short messages keeps those that come before their receives: the sender goes on.
+/// A receiver that would rather copy eager messages itself keeps those that come before their receives: the sender goes on.
 #[test]
-fn short_messages_that_receivers_read_do_not_wait_for_receives() {
+fn eager_messages_that_receivers_read_do_not_wait_for_receives() {
     let proof = 7u64;
     let own = Remote {
         pid: std::process::id(),

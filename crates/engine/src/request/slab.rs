@@ -119,7 +119,7 @@ pub(crate) enum Role {
     /// A receive.
     Receive = 1,
     /// A message that arrived before its receive; `inline` holds its bytes.
-    Short = 2,
+    Injected = 2,
     /// The same with its bytes on the heap.
     Held = 3,
     /// The same, described only: `inline` holds the sender's description.
@@ -183,7 +183,7 @@ pub(crate) struct Op {
     pub(crate) target: u32,
     /// Error class that the operation ended with; 0 in free entries.
     pub(crate) error: i32,
-    /// Data of a short unexpected message, or a description.
+    /// Data of an injected unexpected message, or a description.
     pub(crate) inline: [u64; 6],
 }
 
@@ -226,7 +226,7 @@ impl Op {
         match self.record.role {
             0 => Role::Send,
             1 => Role::Receive,
-            2 => Role::Short,
+            2 => Role::Injected,
             3 => Role::Held,
             4 => Role::Described,
             _ => Role::Task,

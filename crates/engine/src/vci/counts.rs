@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counting what happens ([`fabric::counters`]) without a cost to short messages.
+//! Counting what happens ([`fabric::counters`]) without a cost to injected messages.
 //!
-//! Every cell of a ring is counted by the ring itself, so only cells that are no short messages, and short messages that
+//! Every cell of a ring is counted by the ring itself, so only cells that are no injected messages, and injected messages that
 //! found no receive, are counted one by one; the rest is a difference. The numbers reach the rank's board, where the
 //! launcher reads them, when a rank goes to sleep and at the end.
 
@@ -10,13 +10,13 @@ use sys::sync::Ordering;
 
 use super::VciState;
 
-/// Counters, and the cells that are no short messages.
+/// Counters, and the cells that are no injected messages.
 #[derive(Default)]
 pub(super) struct Counts {
     counted: [u64; COUNTERS.len()],
     other_cells_sent: u64,
     other_cells_received: u64,
-    short_unexpected: u64,
+    injected_unexpected: u64,
 }
 
 impl VciState {
@@ -39,19 +39,19 @@ impl VciState {
         self.counts.counted[counter as usize]
     }
 
-    /// Counts a published cell that is no short message.
+    /// Counts a published cell that is no injected message.
     pub(crate) const fn count_other_cell_sent(&mut self) {
         self.counts.other_cells_sent += 1;
     }
 
-    /// Counts a consumed cell that is no short message.
+    /// Counts a consumed cell that is no injected message.
     pub(crate) const fn count_other_cell_received(&mut self) {
         self.counts.other_cells_received += 1;
     }
 
-    /// Counts a short message that found no receive.
-    pub(crate) const fn count_short_unexpected(&mut self) {
-        self.counts.short_unexpected += 1;
+    /// Counts an injected message that found no receive.
+    pub(crate) const fn count_injected_unexpected(&mut self) {
+        self.counts.injected_unexpected += 1;
     }
 
     /// Writes all counters to the rank's board.
@@ -61,14 +61,14 @@ impl VciState {
         let connected = || self.links.iter().filter(|link| link.sender.is_connected());
         let cells_sent: u64 = connected().map(|link| link.sender.published()).sum();
         let cells_received: u64 = self.incoming.iter().map(|one| one.ring.consumed()).sum();
-        let short_sent = cells_sent.wrapping_sub(self.counts.other_cells_sent);
-        let short_posted = cells_received
+        let injected_sent = cells_sent.wrapping_sub(self.counts.other_cells_sent);
+        let injected_posted = cells_received
             .wrapping_sub(self.counts.other_cells_received)
-            .wrapping_sub(self.counts.short_unexpected);
+            .wrapping_sub(self.counts.injected_unexpected);
         let add = |counter: Counter| match counter {
-            Counter::SendsShort => short_sent,
+            Counter::SendsInject => injected_sent,
             Counter::BytesSent => connected().map(|link| link.injected_bytes).sum(),
-            Counter::ReceivesPosted => short_posted,
+            Counter::ReceivesPosted => injected_posted,
             Counter::BytesReceived => self.incoming.iter().map(|one| one.injected_bytes).sum(),
             Counter::MatchesWildcard => self.posted.wild_matches + self.unexpected.wild_matches,
             Counter::Wakes => connected().map(|link| u64::from(link.wakes)).sum(),
@@ -76,7 +76,7 @@ impl VciState {
             _ => 0,
         };
         let derived = [
-            Counter::SendsShort,
+            Counter::SendsInject,
             Counter::BytesSent,
             Counter::ReceivesPosted,
             Counter::BytesReceived,

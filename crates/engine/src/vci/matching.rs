@@ -368,7 +368,7 @@ impl UnexpectedQueue {
         let mut index = self.oldest;
         while index != OpIndex::NONE {
             let op = ops.op(index);
-            if op.record.peer == peer && op.remote == sender && op.role() != Role::Short {
+            if op.record.peer == peer && op.remote == sender && op.role() != Role::Injected {
                 return Some(index);
             }
             index = op.later;

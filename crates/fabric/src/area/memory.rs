@@ -250,8 +250,8 @@ impl SharedArea {
         unsafe { self.head.as_ref() }
     }
 
-    /// The short data of a member (or of nobody in particular) in a round: [`LINE_BYTES`] bytes, aligned to 16.
-    pub fn short(&self, round: u64, member: u32) -> NonNull<u8> {
+    /// The data in the line of a member (or of nobody in particular) in a round: [`LINE_BYTES`] bytes, aligned to 16.
+    pub fn line_data(&self, round: u64, member: u32) -> NonNull<u8> {
         NonNull::from(&self.line(round, member).data).cast()
     }
 

@@ -127,9 +127,9 @@ fn lines_of_different_rounds_and_members_do_not_overlap() {
     let mut memory = vec![0; 1 << 14];
     let (area, _) = member(&mut memory, 3);
     let all = || (1..=lines(3)).flat_map(|round| [0, 1, 2, 3].map(|member| (round, member)));
-    let short = all().map(|(round, member)| (area.short(round, member), LINE_BYTES));
+    let data = all().map(|(round, member)| (area.line_data(round, member), LINE_BYTES));
     let wide = all().map(|(round, member)| (area.wide(round, member), WIDE_BYTES));
-    let mut ranges: Vec<_> = short
+    let mut ranges: Vec<_> = data
         .chain(wide)
         .map(|(start, bytes)| (start.as_ptr() as usize, bytes))
         .collect();
@@ -191,7 +191,10 @@ fn rows_are_the_lines_of_a_round() {
             // SAFETY: there are two members.
             unsafe {
                 let offset = Row::STRIDE * member as usize;
-                assert_eq!(row.data().add(offset), area.short(round, member).as_ptr());
+                assert_eq!(
+                    row.data().add(offset),
+                    area.line_data(round, member).as_ptr()
+                );
                 let offset = Row::WIDE_STRIDE * member as usize;
                 let wide = area.wide(round, 0).as_ptr().add(offset);
                 assert_eq!(wide, area.wide(round, member).as_ptr());

@@ -4,7 +4,7 @@
 
 use std::ptr::NonNull;
 
-use super::{PAYLOAD_LINE, SHORT_WORDS};
+use super::{INJECT_WORDS, PAYLOAD_LINE};
 use sys::sync::AtomicU64;
 #[cfg(loom)]
 use sys::sync::Ordering;
@@ -12,11 +12,15 @@ use sys::sync::Ordering;
 /// Stores `bytes` bytes at `source` into a cell's data.
 ///
 /// # Safety
-/// `source` is readable for `bytes` bytes, `bytes <= SHORT_BYTES`, and nobody else touches the cell's data meanwhile.
+/// `source` is readable for `bytes` bytes, `bytes <= INJECT_BYTES`, and nobody else touches the cell's data meanwhile.
 #[cfg(not(loom))]
 #[inline(always)]
-pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    // SAFETY: the caller makes `source` readable for `bytes <= SHORT_BYTES` bytes; atomics may be
+pub(super) unsafe fn store_data(
+    words: &[AtomicU64; INJECT_WORDS],
+    source: *const u8,
+    bytes: usize,
+) {
+    // SAFETY: the caller makes `source` readable for `bytes <= INJECT_BYTES` bytes; atomics may be
     // written through a shared reference, and the caller excludes races.
     unsafe { copy_small(source, words.as_ptr().cast_mut().cast(), bytes) };
 }
@@ -24,11 +28,11 @@ pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const
 /// Copies a cell's data to `target`.
 ///
 /// # Safety
-/// `target` is writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and the cell is published and not consumed.
+/// `target` is writable for `bytes` bytes, `bytes <= INJECT_BYTES`, and the cell is published and not consumed.
 #[cfg(not(loom))]
 #[inline(always)]
-pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    // SAFETY: the caller makes `target` writable for `bytes <= SHORT_BYTES` bytes, and the cell is
+pub(super) unsafe fn load_data(words: &[AtomicU64; INJECT_WORDS], target: *mut u8, bytes: usize) {
+    // SAFETY: the caller makes `target` writable for `bytes <= INJECT_BYTES` bytes, and the cell is
     // published and not consumed, so nobody writes it.
     unsafe { copy_small(words.as_ptr().cast(), target, bytes) };
 }
@@ -38,9 +42,13 @@ pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8
 /// # Safety
 /// As above.
 #[cfg(loom)]
-pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const u8, bytes: usize) {
-    let mut data = [0u64; SHORT_WORDS];
-    // SAFETY: the caller makes `source` readable for `bytes <= SHORT_BYTES` bytes; `data` holds them.
+pub(super) unsafe fn store_data(
+    words: &[AtomicU64; INJECT_WORDS],
+    source: *const u8,
+    bytes: usize,
+) {
+    let mut data = [0u64; INJECT_WORDS];
+    // SAFETY: the caller makes `source` readable for `bytes <= INJECT_BYTES` bytes; `data` holds them.
     unsafe { copy_small(source, data.as_mut_ptr().cast(), bytes) };
     for (word, &value) in words.iter().zip(&data).take(bytes.div_ceil(8)) {
         word.store(value, Ordering::Relaxed);
@@ -52,19 +60,19 @@ pub(super) unsafe fn store_data(words: &[AtomicU64; SHORT_WORDS], source: *const
 /// # Safety
 /// As above.
 #[cfg(loom)]
-pub(super) unsafe fn load_data(words: &[AtomicU64; SHORT_WORDS], target: *mut u8, bytes: usize) {
-    let mut data = [0u64; SHORT_WORDS];
+pub(super) unsafe fn load_data(words: &[AtomicU64; INJECT_WORDS], target: *mut u8, bytes: usize) {
+    let mut data = [0u64; INJECT_WORDS];
     for (value, word) in data.iter_mut().zip(words).take(bytes.div_ceil(8)) {
         *value = word.load(Ordering::Relaxed);
     }
-    // SAFETY: the caller makes `target` writable for `bytes <= SHORT_BYTES` bytes; `data` holds them.
+    // SAFETY: the caller makes `target` writable for `bytes <= INJECT_BYTES` bytes; `data` holds them.
     unsafe { copy_small(data.as_ptr().cast(), target, bytes) };
 }
 
-/// Copies up to [`super::SHORT_BYTES`] bytes without a call or a loop: two overlapping parts cover any length of their class.
+/// Copies up to [`super::INJECT_BYTES`] bytes without a call or a loop: two overlapping parts cover any length of their class.
 ///
 /// # Safety
-/// `source` is readable and `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`, and they do not overlap.
+/// `source` is readable and `target` writable for `bytes` bytes, `bytes <= INJECT_BYTES`, and they do not overlap.
 #[inline(always)]
 unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
     /// Copies one part at `offset`.

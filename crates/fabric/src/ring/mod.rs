@@ -2,7 +2,7 @@
 //! A ring: messages from one rank to another one, in order, without locks.
 //!
 //! A ring has one sender and one receiver. It is a power-of-two array of one-line cells beside a
-//! payload area. A message of up to [`SHORT_BYTES`] lies in its cell, so that one cache line
+//! payload area. A message of up to [`INJECT_BYTES`] lies in its cell, so that one cache line
 //! carries header and data. The bytes of a longer one lie in the payload area, or in a block
 //! ([`blocks`]), and its cell describes them.
 //!
@@ -46,9 +46,9 @@ pub use sender::RingSender;
 pub use view::{Cell, ChunkLocation, RingShared, RingView};
 
 /// Bytes that fit into a cell beside its header.
-pub const SHORT_BYTES: usize = 48;
+pub const INJECT_BYTES: usize = 48;
 /// 64-bit words of a cell's payload.
-pub const SHORT_WORDS: usize = SHORT_BYTES / 8;
+pub const INJECT_WORDS: usize = INJECT_BYTES / 8;
 /// Granularity of the payload area: one cache line.
 pub const PAYLOAD_LINE: u32 = 64;
 /// Bytes of a block beyond the longest chunk: room to align chunks.

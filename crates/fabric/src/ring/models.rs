@@ -20,7 +20,7 @@ use loom::thread;
 
 use super::blocks::{BLOCKS, Block};
 use super::{
-    Cell, ChunkLocation, PAYLOAD_LINE, RingReceiver, RingSender, RingShared, RingView, SHORT_WORDS,
+    Cell, ChunkLocation, INJECT_WORDS, PAYLOAD_LINE, RingReceiver, RingSender, RingShared, RingView,
 };
 use sys::sync::{AtomicU32, AtomicU64};
 
@@ -48,7 +48,7 @@ impl Memory {
         let cell = |_| Cell {
             head: AtomicU64::new(0),
             match_word: AtomicU64::new(0),
-            words: std::array::from_fn::<_, SHORT_WORDS, _>(|_| AtomicU64::new(0)),
+            words: std::array::from_fn::<_, INJECT_WORDS, _>(|_| AtomicU64::new(0)),
         };
         let bytes = PAYLOAD_LINES * PAYLOAD_LINE as usize;
         Arc::new(Self {
@@ -83,8 +83,8 @@ impl Memory {
     }
 }
 
-/// Sends `messages` short messages over a ring of `cells` cells and checks that they arrive whole and in order.
-fn short_messages(cells: usize, messages: u64) {
+/// Sends `messages` injected messages over a ring of `cells` cells and checks that they arrive whole and in order.
+fn injected_messages(cells: usize, messages: u64) {
     let memory = Memory::new(cells);
     let sender = {
         let memory = memory.clone();
@@ -117,16 +117,16 @@ fn short_messages(cells: usize, messages: u64) {
 }
 
 #[test]
-fn model_short_messages_wrap_around_a_small_ring() {
-    loom::model(|| short_messages(2, 3));
+fn model_injected_messages_wrap_around_a_small_ring() {
+    loom::model(|| injected_messages(2, 3));
 }
 
 #[test]
 fn model_credits_return_late_and_in_time() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
-    builder.check(|| short_messages(4, 9));
-    loom::model(|| short_messages(1, 2));
+    builder.check(|| injected_messages(4, 9));
+    loom::model(|| injected_messages(1, 2));
 }
 
 #[test]

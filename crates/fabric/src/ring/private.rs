@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::chunks::LEAST_PAYLOAD_BYTES;
-use super::{Arrival, RingReceiver, RingSender, RingView, SHORT_BYTES, SHORT_WORDS};
+use super::{Arrival, INJECT_BYTES, INJECT_WORDS, RingReceiver, RingSender, RingView};
 use sys::sync::Ordering;
 
 /// Zeroed memory of one ring without blocks.
@@ -66,14 +66,14 @@ pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, 
 pub struct CellContents {
     /// What the cell means; the engine defines the kinds.
     pub kind: u8,
-    /// Bytes of data in the cell, at most [`SHORT_BYTES`].
+    /// Bytes of data in the cell, at most [`INJECT_BYTES`].
     pub bytes: u8,
     /// The kind's auxiliary 16 bits.
     pub aux: u16,
     /// Context id and tag.
     pub match_word: u64,
     /// The data.
-    pub words: [u64; SHORT_WORDS],
+    pub words: [u64; INJECT_WORDS],
 }
 
 impl RingReceiver {
@@ -118,7 +118,7 @@ impl RingSender {
         for (slot, &word) in cell.words.iter().zip(&contents.words) {
             slot.store(word, Ordering::Relaxed);
         }
-        let bytes = contents.bytes.min(SHORT_BYTES as u8);
+        let bytes = contents.bytes.min(INJECT_BYTES as u8);
         self.publish(cell, contents.kind, bytes, contents.aux);
         true
     }

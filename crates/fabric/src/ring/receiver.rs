@@ -8,7 +8,7 @@ use sys::sync::Ordering;
 
 use super::data::load_data;
 use super::private::RingMemory;
-use super::{Cell, RingView, SHORT_BYTES};
+use super::{Cell, INJECT_BYTES, RingView};
 
 /// Head of an arrived cell.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +21,12 @@ impl Arrival {
         (self.0 >> 32) as u8
     }
 
-    /// Bytes of data in the cell, clamped to [`SHORT_BYTES`]: the sender is not trusted.
+    /// Bytes of data in the cell, clamped to [`INJECT_BYTES`]: the sender is not trusted.
     #[inline(always)]
     pub const fn bytes(self) -> usize {
         let bytes = (self.0 >> 40) as u8 as usize;
-        if bytes > SHORT_BYTES {
-            SHORT_BYTES
+        if bytes > INJECT_BYTES {
+            INJECT_BYTES
         } else {
             bytes
         }
@@ -117,11 +117,11 @@ impl RingReceiver {
     /// Copies the first `bytes` bytes of the peeked cell's data to `target`.
     ///
     /// # Safety
-    /// `target` is writable for `bytes` bytes and `bytes <= SHORT_BYTES`.
+    /// `target` is writable for `bytes` bytes and `bytes <= INJECT_BYTES`.
     // TIER: short
     #[inline(always)]
-    pub unsafe fn copy_short(&self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller makes `target` writable for `bytes` bytes, `bytes <= SHORT_BYTES`; the
+    pub unsafe fn copy_injected(&self, target: *mut u8, bytes: usize) {
+        // SAFETY: the caller makes `target` writable for `bytes` bytes, `bytes <= INJECT_BYTES`; the
         // peeked cell is published and not consumed.
         unsafe { load_data(&self.cell().words, target, bytes) };
     }

@@ -9,7 +9,7 @@ use sys::sync::Ordering;
 use super::blocks::Stack;
 use super::data::store_data;
 use super::private::RingMemory;
-use super::{Cell, RingView, SHORT_BYTES, SHORT_WORDS};
+use super::{Cell, INJECT_BYTES, INJECT_WORDS, RingView};
 
 /// The sending side of a ring: the fields of the fast path. All-zero is a sender without a ring.
 #[repr(C)]
@@ -162,15 +162,15 @@ impl RingSender {
     /// Publishes `bytes` bytes at `source` inside one cell.
     ///
     /// # Safety
-    /// `source` is readable for `bytes` bytes, `bytes <= SHORT_BYTES`, and [`Self::has_credit`] holds.
+    /// `source` is readable for `bytes` bytes, `bytes <= INJECT_BYTES`, and [`Self::has_credit`] holds.
     // TIER: short
     #[inline(always)]
-    pub unsafe fn put_short(&mut self, kind: u8, match_word: u64, source: *const u8, bytes: usize) {
-        debug_assert!(bytes <= SHORT_BYTES && self.has_credit());
+    pub unsafe fn inject(&mut self, kind: u8, match_word: u64, source: *const u8, bytes: usize) {
+        debug_assert!(bytes <= INJECT_BYTES && self.has_credit());
         // SAFETY: a credit means that the cell at the cursor is ours to write, inside the ring.
         let cell = unsafe { &*self.cursor };
         cell.match_word.store(match_word, Ordering::Relaxed);
-        // SAFETY: the caller makes `source` readable for `bytes` bytes, `bytes <= SHORT_BYTES`; the
+        // SAFETY: the caller makes `source` readable for `bytes` bytes, `bytes <= INJECT_BYTES`; the
         // cell's data belong to this sender until it publishes them.
         unsafe { store_data(&cell.words, source, bytes) };
         self.publish(cell, kind, bytes as u8, 0);
@@ -182,19 +182,19 @@ impl RingSender {
         &mut self,
         kind: u8,
         match_word: u64,
-        words: &[u64; SHORT_WORDS],
+        words: &[u64; INJECT_WORDS],
         bytes: usize,
     ) -> bool {
         if !self.has_credit() && !self.refresh() {
             return false;
         }
-        // SAFETY: a credit is there, and `words` is readable for SHORT_BYTES bytes.
+        // SAFETY: a credit is there, and `words` is readable for INJECT_BYTES bytes.
         unsafe {
-            self.put_short(
+            self.inject(
                 kind,
                 match_word,
                 words.as_ptr().cast(),
-                bytes.min(SHORT_BYTES),
+                bytes.min(INJECT_BYTES),
             )
         };
         true
@@ -216,11 +216,11 @@ impl RingSender {
         match_word: u64,
         words: &[u64; N],
     ) -> bool {
-        const { assert!(N <= SHORT_WORDS) };
+        const { assert!(N <= INJECT_WORDS) };
         if !self.has_credit() && !self.refresh() {
             return false;
         }
-        // SAFETY: as in put_short.
+        // SAFETY: as in inject.
         let cell = unsafe { &*self.cursor };
         cell.match_word.store(match_word, Ordering::Relaxed);
         for (slot, &word) in cell.words.iter().zip(words) {

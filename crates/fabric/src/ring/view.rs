@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use super::blocks::{BLOCKS, Block};
-use super::{BLOCK_SLACK, BLOCKS_AN_AREA, SHORT_WORDS};
+use super::{BLOCK_SLACK, BLOCKS_AN_AREA, INJECT_WORDS};
 use sys::sync::{AtomicU32, AtomicU64};
 
 /// One message, or the description of one. One cache line.
@@ -16,7 +16,7 @@ pub struct Cell {
     /// Context id and tag.
     pub(super) match_word: AtomicU64,
     /// Data, or arguments of the kind.
-    pub(super) words: [AtomicU64; SHORT_WORDS],
+    pub(super) words: [AtomicU64; INJECT_WORDS],
 }
 
 /// The receiver's line: what it tells the sender. One cache line, seldom written.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fabric::board::phase;
 use fabric::directory::RingKey;
 use fabric::doorbell::{self, Sleeper};
-use fabric::ring::{RingReceiver, RingSender, RingView, SHORT_BYTES};
+use fabric::ring::{INJECT_BYTES, RingReceiver, RingSender, RingView};
 use fabric::segment::Segment;
 use sys::sync::{Ordering, spin_loop};
 
@@ -16,7 +16,7 @@ use crate::pair::{Case, VARIABLE};
 use crate::traffic::{Message, Random, Traffic};
 
 /// Kinds of cells.
-const SHORT: u8 = 1;
+const INJECT: u8 = 1;
 const PIECE: u8 = 2;
 /// Longest sleep: who finds work then was not woken for it.
 const SLEEP: Duration = Duration::from_secs(3);
@@ -168,16 +168,16 @@ impl<'a> Player<'a> {
         }
         let message = *self.pending.get_or_insert_with(|| self.out.next());
         let bytes = message.bytes as usize;
-        if bytes <= SHORT_BYTES {
+        if bytes <= INJECT_BYTES {
             if !self.sender.has_credit() && !self.sender.refresh() {
                 return false;
             }
-            let mut data = [0; SHORT_BYTES];
+            let mut data = [0; INJECT_BYTES];
             message.fill(&mut data[..bytes]);
             // SAFETY: the data are readable, short, and a credit is there.
             unsafe {
                 self.sender
-                    .put_short(SHORT, message.number, data.as_ptr(), bytes);
+                    .inject(INJECT, message.number, data.as_ptr(), bytes);
             }
         } else {
             let Some((target, location)) = self.sender.reserve(message.bytes, std::ptr::null())
@@ -201,11 +201,11 @@ impl<'a> Player<'a> {
         };
         let expected = self.into.next();
         assert_eq!(self.receiver.match_word(), expected.number);
-        if arrival.kind() == SHORT {
-            let mut data = [0; SHORT_BYTES];
+        if arrival.kind() == INJECT {
+            let mut data = [0; INJECT_BYTES];
             let bytes = arrival.bytes();
             // SAFETY: room for the longest.
-            unsafe { self.receiver.copy_short(data.as_mut_ptr(), bytes) };
+            unsafe { self.receiver.copy_injected(data.as_mut_ptr(), bytes) };
             assert!(expected.is(&data[..bytes]), "{expected:?}");
         } else {
             assert_eq!(arrival.kind(), PIECE);

@@ -152,7 +152,7 @@ impl Sequence<'_> {
     pub(in crate::coll) fn place(&self, index: usize, member: u32, bytes: usize) -> *mut u8 {
         let (area, round) = (&self.shared.area, self.round(index));
         let place = match self.long {
-            _ if bytes <= LINE_BYTES => area.short(round, member),
+            _ if bytes <= LINE_BYTES => area.line_data(round, member),
             _ if bytes <= WIDE_BYTES => area.wide(round, member),
             Slot::Buffer => {
                 assert!(bytes <= area.buffer_bytes());

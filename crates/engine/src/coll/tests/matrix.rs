@@ -31,7 +31,7 @@ fn sent_so_far(process: &'static Process) -> Sent {
     let board = process.segment().board(process.rank());
     let value = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
     let kinds = [
-        Counter::SendsShort,
+        Counter::SendsInject,
         Counter::SendsEager,
         Counter::SendsRendezvous,
     ];

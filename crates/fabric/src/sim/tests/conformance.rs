@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use super::messages::{PAYLOAD_RULES, SHORT, poll, send_chunk, settings, take};
+use super::messages::{INJECT, PAYLOAD_RULES, poll, send_chunk, settings, take};
 use crate::ring::{RingReceiver, RingSender, RingView, private_ring};
 use crate::sim::{Port, SimNet};
 
@@ -142,10 +142,10 @@ fn exchange(channel: &mut Channel, messages: u64, send: impl Fn(&mut RingSender,
 }
 
 #[test]
-fn short_messages_arrive_whole_and_in_order() {
+fn injected_messages_arrive_whole_and_in_order() {
     for_each_channel(|channel| {
         exchange(channel, 300, |sender, number| {
-            sender.put_words(SHORT, 0, !number, &[number, 1, 2, 3, 4, 5])
+            sender.put_words(INJECT, 0, !number, &[number, 1, 2, 3, 4, 5])
         });
     });
 }
@@ -182,7 +182,7 @@ fn a_sender_without_credit_is_told_so() {
     for_each_channel(|channel| {
         let (mut sent, mut refused) = (VecDeque::new(), 0);
         for number in 0..500 {
-            if channel.sender.put_words(SHORT, 0, !number, &[number]) {
+            if channel.sender.put_words(INJECT, 0, !number, &[number]) {
                 sent.push_back(number);
             } else {
                 refused += 1;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ring::{RingReceiver, RingSender};
 use crate::sim::{Fate, PayloadRule, Port, SimNet, SimSettings};
 
-pub(super) const SHORT: u8 = 0;
+pub(super) const INJECT: u8 = 0;
 /// A kind of cells with payload: words = number, location, bytes.
 pub(super) const CHUNK: u8 = 1;
 pub(super) const PAYLOAD_RULES: &[PayloadRule] = &[PayloadRule {

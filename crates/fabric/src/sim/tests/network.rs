@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use super::messages::{CHUNK, PAYLOAD_RULES, SHORT, poll, run, send_chunk, settings, take};
+use super::messages::{CHUNK, INJECT, PAYLOAD_RULES, poll, run, send_chunk, settings, take};
 use crate::ring::{RingReceiver, RingSender};
 use crate::sim::{
     Death, Explored, Fate, Port, Schedule, SimError, SimNet, SimSettings, for_each_schedule,
@@ -26,7 +26,7 @@ fn all_to_all(net: &Arc<SimNet>, ranks: u32, messages: u64) -> Vec<Vec<u32>> {
                 let bytes = (*count as usize * 97 + rank as usize * 13) % 2000;
                 let is_sent = *count < messages
                     && match *count % 3 {
-                        0 => sender.put_words(SHORT, 0, !*count, &[*count]),
+                        0 => sender.put_words(INJECT, 0, !*count, &[*count]),
                         _ => send_chunk(sender, *count, bytes),
                     };
                 *count += u64::from(is_sent);
@@ -90,10 +90,10 @@ fn latency_gap_and_bandwidth_add_up() {
         arrivals.push(port.now_ns());
     };
     // A cell of 8 bytes takes 16 ns; one of 24 bytes with 1000 of payload takes 2048.
-    assert!(sender.put_words(SHORT, 0, !0, &[0]));
-    assert!(sender.put_words(SHORT, 0, !1, &[1]));
+    assert!(sender.put_words(INJECT, 0, !0, &[0]));
+    assert!(sender.put_words(INJECT, 0, !1, &[1]));
     assert!(send_chunk(&mut sender, 2, 1000));
-    assert!(sender.put_words(SHORT, 0, !3, &[3]));
+    assert!(sender.put_words(INJECT, 0, !3, &[3]));
     for _ in 0..4 {
         wait_for(&mut ring, &mut sender);
     }
@@ -101,7 +101,7 @@ fn latency_gap_and_bandwidth_add_up() {
     for _ in 0..3 {
         poll(&port);
     }
-    assert!(sender.put_words(SHORT, 0, !4, &[4]));
+    assert!(sender.put_words(INJECT, 0, !4, &[4]));
     wait_for(&mut ring, &mut sender);
     let first = 16 + 1000;
     let second = 16 + 30 + 16 + 1000;
@@ -117,7 +117,7 @@ fn pairs_do_not_delay_each_other() {
     let arrivals = run(&net, 3, |port, rank| {
         if rank < 2 {
             let mut sender = port.connect(2).unwrap();
-            assert!(sender.put_words(SHORT, 0, !0, &[0]));
+            assert!(sender.put_words(INJECT, 0, !0, &[0]));
             poll(&port);
             return vec![];
         }
@@ -145,7 +145,7 @@ fn a_receiver_that_takes_nothing_stops_its_sender_and_loses_nothing() {
             if rank == 0 {
                 let mut sender = port.connect(1).unwrap();
                 let send = |sender: &mut RingSender, number: u64| match number % 2 {
-                    0 => sender.put_words(SHORT, 0, !number, &[number]),
+                    0 => sender.put_words(INJECT, 0, !number, &[number]),
                     _ => send_chunk(sender, number, 100),
                 };
                 let (mut number, mut refused) = (0, 0);
@@ -217,7 +217,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
             loop {
                 // Something leaves at 0 and at 1000; only what left at 0 arrives before 1500.
                 if (number == 0 || port.now_ns() != start)
-                    && sender.put_words(SHORT, 0, !number, &[number])
+                    && sender.put_words(INJECT, 0, !number, &[number])
                 {
                     (number, start) = (number + 1, port.now_ns());
                 }
@@ -226,7 +226,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
                     other => {
                         assert_eq!((other, port.now_ns()), (Ok(Fate::Dead), 1500));
                         // What a dying rank still says does not exist.
-                        assert!(sender.put_words(SHORT, 0, !7, &[7]));
+                        assert!(sender.put_words(INJECT, 0, !7, &[7]));
                         assert_eq!(port.poll(), Ok(Fate::Dead));
                         return vec![];
                     }
@@ -236,7 +236,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
         let mut to_dead = port.connect(1).unwrap();
         let (mut rings, mut numbers, mut sent) = (Vec::new(), Vec::new(), 0);
         while sent < 50 {
-            sent += u64::from(to_dead.put_words(SHORT, 0, !sent, &[sent]));
+            sent += u64::from(to_dead.put_words(INJECT, 0, !sent, &[sent]));
             rings.extend(port.accept());
             for (_, ring) in &mut rings {
                 numbers.extend(take(ring, &mut to_dead));
@@ -256,7 +256,7 @@ fn a_rank_that_panics_leaves() {
             assert_ne!(rank, 0, "on purpose");
             let mut sender = port.connect(0).unwrap();
             for number in 0..500 {
-                while !sender.put_words(SHORT, 0, !number, &[number]) {
+                while !sender.put_words(INJECT, 0, !number, &[number]) {
                     poll(&port);
                 }
             }
@@ -275,7 +275,7 @@ fn a_network_without_messages_is_quiet() {
     .unwrap();
     run(&net, 2, |port, rank| {
         let mut sender = port.connect(1 - rank).unwrap();
-        assert!(sender.put_words(SHORT, 0, !0, &[0]));
+        assert!(sender.put_words(INJECT, 0, !0, &[0]));
         assert!(!net.is_quiet());
         while !net.is_quiet() {
             poll(&port);
@@ -346,7 +346,7 @@ fn play(port: &Port, rank: u32, rounds: u64) {
     let mut incoming = None;
     for number in 0..rounds {
         if rank == 0 {
-            assert!(sender.put_words(SHORT, 0, !number, &[number]));
+            assert!(sender.put_words(INJECT, 0, !number, &[number]));
         }
         loop {
             poll(port);
@@ -359,7 +359,7 @@ fn play(port: &Port, rank: u32, rounds: u64) {
             }
         }
         if rank == 1 {
-            assert!(sender.put_words(SHORT, 0, !number, &[number]));
+            assert!(sender.put_words(INJECT, 0, !number, &[number]));
         }
     }
 }
@@ -407,7 +407,7 @@ fn enumerations_find_both_orders_of_a_race() {
                         poll(&port);
                     }
                     let mut sender = port.connect(2).unwrap();
-                    assert!(sender.put_words(SHORT, 0, !0, &[0]));
+                    assert!(sender.put_words(INJECT, 0, !0, &[0]));
                     poll(&port);
                     return;
                 }
@@ -447,7 +447,7 @@ fn enumerations_let_a_rank_die_at_any_moment() {
             if rank == 0 {
                 let mut sender = port.connect(1).unwrap();
                 for number in 0..2 {
-                    assert!(sender.put_words(SHORT, 0, !number, &[number]));
+                    assert!(sender.put_words(INJECT, 0, !number, &[number]));
                     if port.poll() == Ok(Fate::Dead) {
                         return;
                     }
