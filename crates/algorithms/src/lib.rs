@@ -10,15 +10,19 @@
 mod case;
 mod cost;
 mod names;
+mod obstacles;
 mod parse;
+mod rule;
 pub mod shared;
 mod table;
 
 pub use case::Case;
 pub use cost::{Cost, Sent, sent};
 pub use names::{
-    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Parameter,
-    Reduce, ReduceScatter, Scan, Scatter, Typed,
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Listed, Operation,
+    Parameter, Reduce, ReduceScatter, Scan, Scatter,
 };
+pub use obstacles::Typed;
 pub use parse::{Problem, number};
-pub use table::{Choice, Range, Rule, Table, Verdict, short};
+pub use rule::{Range, Rule, short};
+pub use table::{Choice, Table, Verdict};

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations and their algorithms: one row each.
 
-use crate::case::Case;
-
-/// An algorithm of one operation, as a value of the operation's enum.
-pub trait Typed: Copy + Eq + std::fmt::Debug + Sized + 'static {
+/// The algorithms of one operation, as the values of the operation's enum.
+pub trait Listed: Copy + Eq + std::fmt::Debug + Sized + 'static {
     /// The operation.
     const OPERATION: Operation;
     /// All algorithms, in the order of their indices.
     const ALL: &'static [Self];
     /// One that can do every case.
     const LAST_RESORT: Self;
-
-    /// Why this algorithm cannot do a case; `None` if it can.
-    fn obstacle(self, case: &Case) -> Option<&'static str>;
 }
 
 macro_rules! operations {
@@ -50,15 +45,6 @@ macro_rules! operations {
             }
         }
 
-        impl Algorithm {
-            /// Why this algorithm cannot do a case; `None` if it can.
-            pub fn obstacle(self, case: &Case) -> Option<&'static str> {
-                match self.operation {
-                    $(Operation::$operation => $operation::ALL[self.index as usize].obstacle(case),)*
-                }
-            }
-        }
-
         $(
             #[doc = concat!("Algorithms of `", $word, "`.")]
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +52,10 @@ macro_rules! operations {
                 $(#[doc = $text] $algorithm,)*
             }
 
-            impl Typed for $operation {
+            impl Listed for $operation {
                 const OPERATION: Operation = Operation::$operation;
                 const ALL: &'static [Self] = &[$(Self::$algorithm,)*];
                 const LAST_RESORT: Self = Self::$last;
-
-                #[inline]
-                fn obstacle(self, case: &Case) -> Option<&'static str> {
-                    self.why_not(case)
-                }
             }
 
             impl From<$operation> for Algorithm {
@@ -233,7 +214,7 @@ impl Algorithm {
     }
 
     /// The operation's enum value, if the operation is `A`'s.
-    pub fn typed<A: Typed>(self) -> Option<A> {
+    pub fn typed<A: Listed>(self) -> Option<A> {
         (self.operation == A::OPERATION).then(|| A::ALL[self.index as usize])
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::names::{Algorithm, Operation};
-use crate::table::{Range, Rule};
+use crate::rule::{Range, Rule};
 
 /// What is wrong with a line. The line is no rule, unless the problem is a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]

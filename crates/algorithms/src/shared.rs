@@ -3,8 +3,8 @@
 
 use crate::case::Case;
 
-/// Most members of such memory: each looks at the stamps of all others.
-pub const MOST_MEMBERS: u32 = 128;
+/// Most members of such memory.
+pub const MOST_MEMBERS: u32 = crate::case::MOST_MEMBERS;
 /// Most rounds that pieces of more than two members are cut into when an buffer holds only little of each, and what is not little,
 /// in bytes.
 const MOST_ROUNDS: usize = 256;

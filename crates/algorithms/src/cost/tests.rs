@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Costs against the textbook's formulas.
 
-use super::*;
+use super::trees::doublings;
+use super::{Cost, Sent, sent};
+use crate::case::Case;
+use crate::names::{
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Reduce,
+    ReduceScatter, Scan, Scatter,
+};
+use crate::shared;
+use crate::table::Table;
 
 fn cost(algorithm: impl Into<Algorithm>, ranks: u32, bytes: usize) -> Cost {
     let algorithm = algorithm.into();

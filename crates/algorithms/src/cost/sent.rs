@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an algorithm costs: the messages and bytes that each rank sends, and the rounds one after the other.
-//!
-//! These are the textbook's numbers, exact for any number of ranks. Roots are rank 0. Vectors are counted in elements where
-//! an algorithm cuts between elements.
+//! The messages and bytes that each rank sends.
 
+use super::nodes::{between, first_of};
+use super::trees::{children, doublings, part_start, span};
+use super::vectors::{Folded, element_bytes, halves, ring_part, segment_bytes};
 use crate::case::Case;
 use crate::names::{
-    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Reduce,
-    ReduceScatter, Scan, Scatter, Typed,
+    Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Listed, Operation, Reduce,
+    ReduceScatter, Scan, Scatter,
 };
-use crate::shared;
-use crate::table::Table;
 
 /// What one rank sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,77 +20,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    const fn of(messages: u64, bytes: u64) -> Self {
+    pub(super) const fn of(messages: u64, bytes: u64) -> Self {
         Self { messages, bytes }
     }
 
-    const fn and(self, other: Self) -> Self {
+    pub(super) const fn and(self, other: Self) -> Self {
         Self::of(self.messages + other.messages, self.bytes + other.bytes)
     }
-}
-
-/// What a collective costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Steps one after the other on the longest way; rounds, in shared memory.
-    pub rounds: u64,
-    /// The most that one rank sends.
-    pub most: Sent,
-    /// What all send together.
-    pub all: Sent,
-}
-
-impl Cost {
-    /// The cost of a case by an algorithm that can do it, with its number.
-    pub fn of(algorithm: Algorithm, parameter: u64, case: &Case) -> Self {
-        let mut cost = Self {
-            rounds: rounds(algorithm, parameter, case),
-            ..Self::default()
-        };
-        for rank in 0..case.ranks {
-            let one = sent(algorithm, parameter, case, rank);
-            cost.all = cost.all.and(one);
-            cost.most.messages = cost.most.messages.max(one.messages);
-            cost.most.bytes = cost.most.bytes.max(one.bytes);
-        }
-        cost
-    }
-}
-
-/// The smallest number of doublings that reaches `ranks`.
-const fn doublings(ranks: u32) -> u64 {
-    ranks.next_power_of_two().ilog2() as u64
-}
-
-/// Distance to the parent in a tree of `degree` branches; beyond all ranks for the root.
-const fn span(rank: u32, ranks: u32, degree: u64) -> u64 {
-    let mut span = 1;
-    while span < ranks as u64 && (rank as u64 / span).is_multiple_of(degree) {
-        span *= degree;
-    }
-    span
-}
-
-/// Ranks below a rank's children, one number a child.
-fn children(rank: u32, ranks: u32, degree: u64) -> Vec<u64> {
-    let (me, ranks) = (u64::from(rank), u64::from(ranks));
-    let mut below = Vec::new();
-    let mut distance = 1;
-    while distance < span(rank, ranks as u32, degree) {
-        let steps = (1..degree).map(|step| me + step * distance);
-        below.extend(
-            steps
-                .filter(|&child| child < ranks)
-                .map(|child| distance.min(ranks - child)),
-        );
-        distance *= degree;
-    }
-    below
-}
-
-/// The start of part `index` of `bytes` bytes that are cut into as many parts as there are ranks.
-fn part_start(index: u64, bytes: u64, ranks: u64) -> u64 {
-    (index * bytes.div_ceil(ranks)).min(bytes)
 }
 
 /// Parts sent down a binomial tree.
@@ -120,7 +54,7 @@ pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sen
     if algorithm.name() == "hierarchical" {
         return sent_between_nodes(algorithm.operation(), case, rank);
     }
-    fn typed<A: Typed>(algorithm: Algorithm) -> A {
+    fn typed<A: Listed>(algorithm: Algorithm) -> A {
         algorithm.typed().unwrap_or(A::LAST_RESORT)
     }
     if case.total == 0 && algorithm.operation() != Operation::Barrier {
@@ -137,36 +71,6 @@ pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sen
         Operation::Allreduce => allreduce(typed(algorithm), parameter, case, rank),
         Operation::ReduceScatter => reduce_scatter(typed(algorithm), parameter, case, rank),
         Operation::Scan => scan(typed(algorithm), case, rank),
-    }
-}
-
-/// The first rank of a machine; of one beyond the last, the number of ranks.
-const fn first_of(case: &Case, node: u64) -> u64 {
-    (node * case.ranks as u64).div_ceil(case.nodes as u64)
-}
-
-/// The algorithm of the first ranks of machines, and their case.
-fn between(operation: Operation, case: &Case) -> (Algorithm, u64, Case) {
-    let most = case.ranks.div_ceil(case.nodes) as usize;
-    let pieces = matches!(
-        operation,
-        Operation::Gather | Operation::Scatter | Operation::Allgather
-    );
-    let case = Case {
-        ranks: case.nodes,
-        shared: false,
-        equal: !matches!(operation, Operation::Gather | Operation::Scatter),
-        bytes: if pieces {
-            case.bytes * most
-        } else {
-            case.bytes
-        },
-        ..*case
-    };
-    let verdict = Table::builtin().examine(operation, &case).pop();
-    match verdict {
-        Some(verdict) => (verdict.rule.algorithm, verdict.rule.parameter, case),
-        None => (Barrier::LAST_RESORT.into(), 0, case),
     }
 }
 
@@ -299,60 +203,6 @@ fn alltoall(algorithm: Alltoall, case: &Case) -> Sent {
     }
 }
 
-/// A power of two of ranks, into which the others are folded in pairs of neighbours.
-struct Folded {
-    ranks: u32,
-    extra: u32,
-}
-
-impl Folded {
-    const fn new(ranks: u32) -> Self {
-        let power = 1 << ranks.ilog2();
-        Self {
-            ranks: power,
-            extra: ranks - power,
-        }
-    }
-
-    /// The folded rank; `None` for one that hands its operand over.
-    const fn rank(&self, rank: u32) -> Option<u32> {
-        if rank >= 2 * self.extra {
-            Some(rank - self.extra)
-        } else if rank % 2 == 1 {
-            Some(rank / 2)
-        } else {
-            None
-        }
-    }
-
-    /// Whether a rank gives the result back to its lower neighbour.
-    const fn gives_back(&self, rank: u32) -> bool {
-        rank < 2 * self.extra && rank % 2 == 1
-    }
-}
-
-/// Elements that a folded rank holds before each halving, and at the end.
-fn halves(elements: u64, me: u32, ranks: u32) -> Vec<u64> {
-    let mut held = vec![elements];
-    let (mut low, mut high, mut bit) = (0, elements, 1);
-    while bit < ranks {
-        let middle = low + (high - low) / 2;
-        if me & bit == 0 {
-            high = middle;
-        } else {
-            low = middle;
-        }
-        held.push(high - low);
-        bit *= 2;
-    }
-    held
-}
-
-/// Bytes of one element of a vector of `bytes` bytes.
-fn element_bytes(case: &Case) -> u64 {
-    (case.total / case.elements.max(1)) as u64
-}
-
 /// The halves that a rank sends away.
 fn halving(case: &Case, held: &[u64]) -> Sent {
     let pairs = held.windows(2);
@@ -394,12 +244,6 @@ fn chain_up(parameter: u64, case: &Case, rank: u32) -> Sent {
     )
 }
 
-/// The bytes of whole elements that a chain of combinations passes on at once.
-fn segment_bytes(parameter: u64, case: &Case) -> u64 {
-    let element = element_bytes(case).max(1);
-    (parameter / element).max(1) * element
-}
-
 fn doubled(case: &Case, rank: u32) -> Sent {
     let folded = Folded::new(case.ranks);
     let bytes = case.total as u64;
@@ -422,11 +266,6 @@ fn halved_and_doubled(case: &Case, rank: u32) -> Sent {
     let sum = halving(case, &held);
     sum.and(Sent::of(held.len() as u64 - 1, kept * element_bytes(case)))
         .and(Sent::of(back, back * bytes))
-}
-
-/// Elements of part `index` of a ring.
-const fn ring_part(elements: u64, index: u64, ranks: u64) -> u64 {
-    elements * (index + 1) / ranks - elements * index / ranks
 }
 
 fn allreduce(algorithm: Allreduce, parameter: u64, case: &Case, rank: u32) -> Sent {
@@ -470,85 +309,3 @@ fn scan(algorithm: Scan, case: &Case, rank: u32) -> Sent {
     };
     Sent::of(count, count * case.bytes as u64)
 }
-
-/// Steps of a tree of `degree` branches, each of which has one message at a time.
-fn levels(ranks: u32, degree: u64) -> u64 {
-    let (mut levels, mut reached) = (0, 1);
-    while reached < u64::from(ranks) {
-        levels += 1;
-        reached *= degree;
-    }
-    levels
-}
-
-fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
-    let operation = algorithm.operation();
-    if case.ranks < 2 || (case.total == 0 && operation != Operation::Barrier) {
-        return 0;
-    }
-    let others = u64::from(case.ranks) - 1;
-    let log = doublings(case.ranks);
-    let folded = Folded::new(case.ranks);
-    let (inner, outer) = (u64::from(folded.ranks.ilog2()), u64::from(folded.extra > 0));
-    match (operation, algorithm.name()) {
-        (_, "shared") => area_rounds(operation, case),
-        (_, "shared_chain") => {
-            let rounds = shared::elements(case).map_or(1, |rounds| rounds.count as u64);
-            rounds + others - 1
-        }
-        (_, "hierarchical") => {
-            // One step within a machine before and after, at most.
-            let (algorithm, parameter, case) = between(operation, case);
-            let within = if matches!(
-                operation,
-                Operation::Bcast | Operation::Scatter | Operation::Gather | Operation::Reduce
-            ) {
-                1
-            } else {
-                2
-            };
-            within + rounds(algorithm, parameter, &case)
-        }
-        (_, "tree" | "dissemination" | "bruck") => log,
-        (_, "knomial") => levels(case.ranks, parameter),
-        (Operation::Scan, "linear") => others,
-        (Operation::Alltoall, "linear") => others.div_ceil(parameter.max(1)),
-        (_, "linear") => 1,
-        (_, "scatter_ring") => log + others,
-        (_, "scatter_doubling") => 2 * log,
-        (Operation::Reduce | Operation::Allreduce | Operation::ReduceScatter, "chain") => {
-            let segments = (case.total as u64).div_ceil(segment_bytes(parameter, case));
-            let down = match operation {
-                Operation::Allreduce => log,
-                Operation::ReduceScatter => 1,
-                _ => 0,
-            };
-            segments + others - 1 + down
-        }
-        (_, "direct") => 1,
-        (_, "chain") => (case.bytes as u64).div_ceil(parameter.max(1)) + others - 1,
-        (Operation::Allreduce, "ring") => 2 * others,
-        (_, "ring" | "pairwise") => others,
-        (Operation::Allgather | Operation::Scan, "recursive_doubling") => log,
-        (_, "recursive_doubling") => inner + 2 * outer,
-        (Operation::Reduce, "rabenseifner") => 2 * inner + outer * 2,
-        (_, _) => 2 * inner + 2 * outer,
-    }
-}
-
-fn area_rounds(operation: Operation, case: &Case) -> u64 {
-    let rounds = match operation {
-        Operation::Barrier | Operation::Scan => None,
-        Operation::Bcast | Operation::Gather | Operation::Scatter | Operation::Allgather => {
-            Some(shared::pieces(case.bytes, case.ranks))
-        }
-        Operation::Alltoall => shared::parts(case.bytes, case.ranks),
-        Operation::ReduceScatter => shared::element_parts(case),
-        Operation::Allreduce => shared::halves(case).or_else(|| shared::elements(case)),
-        Operation::Reduce => shared::elements(case),
-    };
-    rounds.map_or(1, |rounds| rounds.count as u64)
-}
-
-#[cfg(test)]
-mod tests;
