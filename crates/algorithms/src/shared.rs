@@ -5,7 +5,7 @@ use crate::case::Case;
 
 /// Most members of such memory.
 pub const MOST_MEMBERS: u32 = crate::case::MOST_MEMBERS;
-/// Most rounds that pieces of more than two members are cut into when an buffer holds only little of each, and what is not little,
+/// Most rounds that pieces of more than two members are cut into when a buffer holds only little of each, and what is not little,
 /// in bytes.
 const MOST_ROUNDS: usize = 256;
 const LARGE_PART: usize = 4 << 10;
@@ -85,7 +85,7 @@ pub fn parts(bytes: usize, members: u32) -> Option<Rounds> {
     (most > 0 && is_worth_it(rounds.count, most, members)).then_some(rounds)
 }
 
-/// Whole elements of a vector that is combined; `None` if an buffer does not hold one.
+/// Whole elements of a vector that is combined; `None` if a buffer does not hold one.
 pub fn elements(case: &Case) -> Option<Rounds> {
     let size = case.bytes / case.elements.max(1);
     let most = buffer_bytes(case.ranks) / size.max(1);
@@ -102,7 +102,7 @@ pub fn halves(case: &Case) -> Option<Rounds> {
     })
 }
 
-/// The parts of a vector that is combined, as many as there are members: the whole vector in one round if an buffer holds it, else
+/// The parts of a vector that is combined, as many as there are members: the whole vector in one round if a buffer holds it, else
 /// whole elements of each part; `None` if that takes too many rounds.
 pub fn element_parts(case: &Case) -> Option<Rounds> {
     let size = (case.total / case.elements.max(1)).max(1);

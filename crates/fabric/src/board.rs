@@ -6,7 +6,7 @@
 //! ```text
 //! 0                 JobHeader                      one page
 //! BOARDS_OFFSET     RankBoard x local_ranks        one page each
-//! heap_offset       everything else                bump-allocated: rings, operation records, `MPI_Alloc_mem`
+//! heap_offset       everything else                bump-allocated: rings, request records, `MPI_Alloc_mem`
 //! ```
 //!
 //! Who writes what: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
@@ -61,7 +61,7 @@ pub mod activity {
     pub const SLEEPING: u32 = 2;
 }
 
-/// Kind of an operation record, in [`OpRecord::kind`]. The engine may use further kinds; an observer skips those.
+/// Kind of a request record, in [`OpRecord::kind`]. The engine may use further kinds; an observer skips those.
 pub mod kind {
     /// The record is unused.
     pub const FREE: u8 = 0;
@@ -82,7 +82,7 @@ pub mod kind {
     /// Something that is neither a send nor a receive (generalized request, nonblocking collective).
     pub const OTHER: u8 = 8;
     /// A long wait for a member of a communicator in a collective through shared memory.
-    pub const MEETING: u8 = 9;
+    pub const ROUND: u8 = 9;
     /// A long wait for a message that is probed for.
     pub const PROBE: u8 = 10;
 }
@@ -122,7 +122,7 @@ pub struct JobHeader {
     /// First free heap byte. Own cache line: every allocation writes it.
     pub heap_top: AtomicU64,
     _line_top: [u64; 7],
-    /// Milliseconds since the job started, advanced by the launcher a few times a second; operation records are
+    /// Milliseconds since the job started, advanced by the launcher a few times a second; request records are
     /// stamped with it so that an age costs one load.
     pub clock_ms: AtomicU64,
     /// 0, or 1 + the rank whose death ends the job.
@@ -153,15 +153,15 @@ pub struct RankBoard {
     pub abort_code: AtomicU32,
     /// `clock_ms` when the present wait began.
     pub wait_since_ms: AtomicU64,
-    /// Offset of the first operation record in the file that `ops_file` names; 0 until the slab exists.
+    /// Offset of the first request record in the file that `ops_file` names; 0 until the slab exists.
     pub ops_offset: AtomicU64,
-    /// Distance between two operation records in bytes.
+    /// Distance between two request records in bytes.
     pub ops_stride: AtomicU32,
     /// Records in use so far (high-water mark); observers read only these.
     pub ops_len: AtomicU32,
     /// Length of `call`.
     pub call_len: AtomicU32,
-    /// 0 when the operation records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
+    /// 0 when the request records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
     pub ops_file: AtomicU32,
     /// Name of the MPI call that waits, ASCII.
     pub call: [AtomicU64; CALL_NAME_BYTES / 8],
@@ -239,7 +239,7 @@ impl RankBoard {
             .find(|entry| fits(entry.word.load(Ordering::Relaxed)))
     }
 
-    /// Whether the rank would run on this core, for all that is known, if whoever asks gave it away; `here` is what its own board says.
+    /// Whether the rank would run on this core, for all that is known, if the asking rank gave it away; `here` is what its own board says.
     #[inline]
     pub fn may_want_core(&self, here: u32) -> bool {
         let there = self.processor.load(Ordering::Relaxed);

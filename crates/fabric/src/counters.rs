@@ -4,7 +4,7 @@
 //! The table is the only place that knows a counter's name, unit and text: the engine counts by [`Counter`],
 //! `mpiexec --stats` and MPI_T print the rows.
 
-/// One counter as the tools show it.
+/// One counter as the tools print it.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterRow {
     /// Name, as `mpiexec --stats` prints it.
@@ -46,7 +46,7 @@ counters! {
     Wakes, "wakes", "wake-ups", "of other ranks by this one";
     Yields, "yields", "yields", "of the core by a waiting rank";
     PollsFruitless, "polls_fruitless", "polls", "in long waits that found no arrival";
-    SharedTurns, "shared_rounds", "rounds", "of collectives in the shared collective area";
+    SharedRounds, "shared_rounds", "rounds", "of collectives in the shared collective area";
     RingsConnected, "rings_connected", "rings", "to or from this rank that were created";
 }
 

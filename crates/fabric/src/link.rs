@@ -31,7 +31,7 @@ pub struct Link {
     pub backlogged: bool,
     /// Whether the peer's memory can be read.
     pub cma: Access,
-    /// Whether the next rendezvous may send data before it is asked for: 0, or for how many messages not.
+    /// Messages until a rendezvous may again send data with its RTS; 0 when the next one may.
     pub early: u8,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lock of a stream: one word, taken and released without a system call while nobody contends.
 //!
-//! States: 0 free, 1 held, 2 held and perhaps awaited. Invariant: whoever changes 0 to 1 or 2 owns the lock; the owner that
+//! States: 0 free, 1 held, 2 held and perhaps awaited. Invariant: the thread that changes 0 to 1 or 2 owns the lock; the owner that
 //! finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!

@@ -19,9 +19,9 @@ use crate::board::{
 
 /// Bytes of a board that hold something.
 const BOARD_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
-/// Bytes of an operation record that an observer reads.
+/// Bytes of a request record that an observer reads.
 const RECORD_BYTES: usize = size_of::<OpRecord>();
-/// Operation records are read in pieces of about this many bytes.
+/// Request records are read in chunks of about this many bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 /// More records than this are a damaged board.
 const MAX_RECORDS: u32 = 1 << 26;
@@ -50,7 +50,7 @@ pub struct BoardSnapshot {
 }
 
 impl BoardSnapshot {
-    /// The file of operation records that process `owner` has, opened through the kernel's view of its descriptors; `None`
+    /// The file of request records that process `owner` has, opened through the kernel's view of its descriptors; `None`
     /// when they lie in the node segment.
     fn open_records(&self, owner: Option<u32>) -> io::Result<Option<File>> {
         let Some(fd) = self.ops_file.checked_sub(1) else {
@@ -232,13 +232,13 @@ impl NodeFile {
                 let len = word64(entry, offset_of!(ContextText, len)) as usize;
                 let text = &entry[offset_of!(ContextText, text)..];
                 let text = String::from_utf8_lossy(&text[..len.min(CONTEXT_TEXT_BYTES)]);
-                let shown = |letter: &char| !letter.is_control();
-                Some((context, text.chars().filter(shown).collect()))
+                let printable = |letter: &char| !letter.is_control();
+                Some((context, text.chars().filter(printable).collect()))
             })
             .collect())
     }
 
-    /// Calls `visit` with each operation record in use of the rank whose board was read. `owner` is the rank's process as the
+    /// Calls `visit` with each request record in use of the rank whose board was read. `owner` is the rank's process as the
     /// caller knows it: what the board says is the rank's to write.
     ///
     /// # Errors

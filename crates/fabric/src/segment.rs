@@ -2,7 +2,7 @@
 //! The node segment: one sparse memory file that all ranks of a node map.
 //!
 //! The launcher creates it before it starts the ranks, so that a local job needs no exchange: a rank maps the file and is
-//! ready. The file is as large as the machine's memory but holds only the pages that were touched, so there is no
+//! ready. The file is as large as the node's memory but holds only the pages that were touched, so there is no
 //! growing, no second file and no dependence on the size of `/dev/shm`; it has no name, so nothing is left behind. Where address
 //! space is limited (`ulimit -v`), it takes a quarter of that; where files are (`ulimit -f`), it is as long as they may be.
 //!
@@ -10,7 +10,7 @@
 //! All words in the segment are writable for every rank, so no rank relies on any of them: the
 //! header is checked once and copied ([`Job`]), and offsets become addresses in [`Segment::address`].
 //!
-//! Invariant: offsets below `heap_top` are owned by whoever allocated them; `heap_top` only grows. A process that dies
+//! Invariant: offsets below `heap_top` are owned by the process that allocated them; `heap_top` only grows. A process that dies
 //! between an allocation and its use leaks pages it never touched, which cost nothing.
 
 use std::ffi::CStr;
@@ -29,7 +29,7 @@ use sys::reservation::Reservation;
 use sys::sync::{AtomicU32, Ordering};
 use sys::{limits, memory, random};
 
-/// Smallest segment, whatever the machine's memory.
+/// Smallest segment, whatever the node's memory.
 const MIN_SEGMENT_BYTES: u64 = 1 << 30;
 /// Smallest segment where address space is limited: the rings of a few ranks.
 const LEAST_SEGMENT_BYTES: u64 = 32 << 20;
@@ -403,7 +403,7 @@ impl Segment {
     /// the part of the segment that has been allocated.
     pub fn address(&self, offset: u64, bytes: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(bytes)?;
-        // Relaxed: whoever learnt the offset from a release store also sees the allocation before it.
+        // Relaxed: a process that learnt the offset from a release store also sees the allocation before it.
         if end > self.header().heap_top.load(Ordering::Relaxed) {
             return None;
         }

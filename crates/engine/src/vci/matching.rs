@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matching: which receive a message belongs to, and the other way round (MPI-5.0, section 3.5).
 //!
-//! Both queues are hash tables over (context, tag, peer) whose chains run through the operation records, in order of
+//! Both queues are hash tables over (context, tag, peer) whose chains run through the request records, in order of
 //! insertion, so that n messages received in reverse order cost O(n). A posted receive with wildcards is filed under a key
 //! that contains them; an arrival then looks under up to four keys and takes the receive that was posted first. While no
 //! wildcard receive is posted that is a single look-up. A receive with wildcards looks for its message along the arrival
@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// A hash table whose chains are lists of operation records in insertion order. It grows with the number of operations
+/// A hash table whose chains are lists of request records in insertion order. It grows with the number of operations
 /// ever pending at once, so that nothing need be counted.
 struct Chains {
     buckets: Box<[Bucket]>,

@@ -51,7 +51,7 @@ impl Watch {
     /// The same for the hang report.
     pub(crate) const fn awaited(&self) -> Awaited {
         Awaited {
-            kind: kind::MEETING,
+            kind: kind::ROUND,
             peer: self.peer,
             match_word: self.match_word,
         }

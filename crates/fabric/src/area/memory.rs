@@ -23,9 +23,9 @@ pub const LINE_BYTES: usize = 48;
 /// Bytes of data that go with a line, aligned to a line.
 pub const WIDE_BYTES: usize = 128;
 /// Rounds of which one member's lines lie one after the other, before those of the next: who runs ahead and who follows go through
-/// few pages, and so does who looks at all members in one round.
+/// few pages, and so does a member that reads the lines of all members in one round.
 pub(super) const GROUP: u64 = if cfg!(loom) { 1 } else { 8 };
-/// Parts of an buffer.
+/// Parts of a buffer.
 pub const PARTS: u64 = PART_ROUNDS / BUFFERS;
 /// What a member says it has left when it will never look into the area again.
 pub(super) const GONE: u64 = u64::MAX;
@@ -139,7 +139,7 @@ unsafe impl Send for SharedArea {}
 unsafe impl Sync for SharedArea {}
 
 impl SharedArea {
-    /// Bytes that area of these sizes need. `buffer_bytes` is a multiple of a line.
+    /// Bytes that an area of these sizes needs. `buffer_bytes` is a multiple of a line.
     pub const fn bytes(members: u32, buffer_bytes: usize) -> u64 {
         let slots = members as u64 + 1;
         let buffers = BUFFERS * slots * buffer_bytes as u64;
@@ -147,10 +147,10 @@ impl SharedArea {
         64 + 64 * members as u64 + 64 * lines + (64 + WIDE_BYTES as u64) * lines * slots + buffers
     }
 
-    /// The area that start at `base`.
+    /// The area that starts at `base`.
     ///
     /// # Safety
-    /// `base` is line-aligned and starts [`SharedArea::bytes`] bytes that stay mapped while the area are used, were zero
+    /// `base` is line-aligned and starts [`SharedArea::bytes`] bytes that stay mapped while the area is used, were zero
     /// when the first member came, and are used by members of one group only.
     pub const unsafe fn at(base: NonNull<u8>, members: u32, buffer_bytes: usize) -> Self {
         let rounds = lines(members) as usize;
@@ -205,7 +205,7 @@ impl SharedArea {
         self.members
     }
 
-    /// Bytes of an buffer.
+    /// Bytes of a buffer.
     pub const fn buffer_bytes(&self) -> usize {
         self.buffer_bytes
     }
@@ -270,7 +270,7 @@ impl SharedArea {
         }
     }
 
-    /// Bytes of a part of an buffer: whole lines.
+    /// Bytes of a part of a buffer: whole lines.
     pub const fn part_bytes(&self) -> usize {
         self.buffer_bytes / PARTS as usize / 64 * 64
     }
@@ -343,7 +343,7 @@ impl SharedArea {
             .unwrap_or((0, 0))
     }
 
-    /// The same for who waits until `reader` has left the round that had the slot of `round` ([`Tracker::may_pass`],
+    /// The same for a rank that waits until `reader` has left the round that had the slot of `round` ([`Tracker::may_pass`],
     /// [`Tracker::may_pass_line`]).
     pub fn reader_or_laggard(&self, round: u64, reader: u32, slot: Slot) -> (u32, u64) {
         let left = self.left(reader).load(Ordering::Relaxed);

@@ -147,7 +147,7 @@ fn from_root(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, 
     }
 }
 
-/// Whoever comes last publishes the others a sum.
+/// The last member to arrive publishes a sum for the others.
 fn last_for_all(memory: &Memory, area: &SharedArea, rounds: &mut Tracker, me: u32, round: u64) {
     enter(area, rounds, round);
     let comes_last = area.comes_last(round);

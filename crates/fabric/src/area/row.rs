@@ -40,7 +40,7 @@ impl Row {
     /// The data of the first member; those of the next ones follow at distances of [`Self::STRIDE`].
     ///
     /// # Safety
-    /// The area are mapped.
+    /// The area is mapped.
     #[inline(always)]
     pub const unsafe fn data(self) -> *mut u8 {
         // SAFETY: there is a first member.
@@ -52,7 +52,7 @@ impl Row {
     /// As [`SharedArea::publish`], with the number of rounds before this one that the member has not left.
     ///
     /// # Safety
-    /// There is such a member, and the area are mapped.
+    /// There is such a member, and the area is mapped.
     #[inline(always)]
     pub unsafe fn publish(self, member: u32, round: u64, behind: u64, purpose: u64) {
         // SAFETY: the caller's promise.
@@ -62,7 +62,7 @@ impl Row {
     /// As [`SharedArea::published`].
     ///
     /// # Safety
-    /// There is such a member, and the area are mapped.
+    /// There is such a member, and the area is mapped.
     #[inline(always)]
     pub unsafe fn published(self, member: u32, round: u64) -> Option<Published> {
         // SAFETY: the caller's promise.
@@ -72,7 +72,7 @@ impl Row {
     /// Whether a member has published for this purpose, having left all rounds before.
     ///
     /// # Safety
-    /// There is such a member, and the area are mapped.
+    /// There is such a member, and the area is mapped.
     #[inline(always)]
     pub unsafe fn published_in_order(self, member: u32, round: u64, purpose: u64) -> bool {
         // SAFETY: the caller's promise.

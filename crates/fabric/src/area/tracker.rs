@@ -57,7 +57,7 @@ impl Tracker {
             Slot::Part { whole_before } => back(PART_ROUNDS).max(whole_before + 1),
             Slot::Buffer => back(BUFFERS),
         };
-        needed <= self.all_left_before || self.look(area, needed)
+        needed <= self.all_left_before || self.read_left(area, needed)
     }
 
     /// The same for a whole buffer in an operation of which round `round - BUFFERS` is one, too, and in which `reader` alone looks at
@@ -80,12 +80,12 @@ impl Tracker {
         let needed = earlier.min(others_before + 1);
         // PAIRS: area.left
         area.left(reader).load(Ordering::Acquire).max(1) >= earlier
-            && (needed <= self.all_left_before || self.look(area, needed))
+            && (needed <= self.all_left_before || self.read_left(area, needed))
     }
 
     /// Whether every member has left all rounds before `needed`.
     #[cold]
-    fn look(&mut self, area: &SharedArea, needed: u64) -> bool {
+    fn read_left(&mut self, area: &SharedArea, needed: u64) -> bool {
         let lowest = (0..area.members)
             // PAIRS: area.left. Their reads of the slot happen before we overwrite it.
             .map(|member| area.left(member).load(Ordering::Acquire))

@@ -78,7 +78,7 @@ fn model_a_sleeper_is_woken_by_a_message() {
 }
 
 #[test]
-fn model_a_sleeper_is_woken_by_who_looks_whether_anybody_sleeps() {
+fn model_a_sleeper_is_woken_by_a_sender_that_checks_whether_any_rank_sleeps() {
     loom::model(|| {
         let rank = Rank::new();
         let sender = {

@@ -5,7 +5,7 @@
 //! Each ring has a pool of [`BLOCKS`] blocks, which belong to its sender at first. A block that
 //! carries a chunk belongs to the chunk's receiver from then on: the block may carry a chunk in the
 //! other direction, or go home through the word `returned` of the ring's line. So two ranks that
-//! answer each other in turns use the same few blocks, which stay in the caches of both, and neither
+//! answer each other use the same few blocks, which stay in the caches of both, and neither
 //! asks the other for room.
 //!
 //! Invariants: a block belongs to one side, or is under way in one cell. `returned` holds one bit for
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn places_name_blocks_from_the_other_side() {
+    fn locations_name_blocks_from_the_other_side() {
         let block = Block {
             own: true,
             index: 7,

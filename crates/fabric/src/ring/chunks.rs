@@ -14,7 +14,7 @@ const AREA_CHUNK_BYTES: u32 = if cfg!(loom) { 0 } else { 2 << 10 };
 /// [`AREA_CHUNK_BYTES`], which must not exceed [`RingSender::largest_payload`].
 pub(super) const LEAST_PAYLOAD_BYTES: u32 = if cfg!(loom) { 512 } else { 8 << 10 };
 const _: () = assert!(4 * AREA_CHUNK_BYTES <= LEAST_PAYLOAD_BYTES);
-/// The same for a chunk that answers one: ranks that answer each other in turns use few blocks.
+/// The same for a chunk that answers one: ranks that answer each other use few blocks.
 const AREA_ANSWER_BYTES: u32 = if cfg!(loom) { 0 } else { 512 };
 /// Longest chunk that goes into the payload area when no block is left; a longer one waits for a
 /// block.

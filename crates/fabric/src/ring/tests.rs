@@ -20,7 +20,7 @@ fn view(memory: &mut Vec<u128>, payload_bytes: u32) -> RingView {
 }
 
 #[test]
-fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
+fn chunks_of_all_lengths_go_round_in_rings_of_all_sizes() {
     for payload_bytes in [16, 32, 64, 128, 256].map(|kib| kib << 10) {
         let mut memory = Vec::new();
         let view = view(&mut memory, payload_bytes);
@@ -33,15 +33,15 @@ fn pieces_of_all_lengths_go_round_in_rings_of_all_sizes() {
         for length in lengths.filter(|&length| length <= most) {
             for _ in 0..40 {
                 // As many as there is room for, at least one, and then all of them out again.
-                let mut under_way = 0;
+                let mut in_flight = 0;
                 while let Some((target, location)) = sender.reserve(length, std::ptr::null()) {
                     // SAFETY: reserved for `length` bytes.
                     unsafe { target.write_bytes(sent, length as usize) };
                     assert!(sender.put_words(1, 0, 0, &[location, u64::from(sent)]));
-                    (sent, under_way) = (sent.wrapping_add(1), under_way + 1);
+                    (sent, in_flight) = (sent.wrapping_add(1), in_flight + 1);
                 }
-                assert_ne!(under_way, 0, "{length} bytes in a ring of {payload_bytes}");
-                for _ in 0..under_way {
+                assert_ne!(in_flight, 0, "{length} bytes in a ring of {payload_bytes}");
+                for _ in 0..in_flight {
                     assert!(receiver.peek().is_some());
                     let (location, value) = (receiver.word(0), receiver.word(1));
                     let data = receiver.payload(location, length, &reverse).unwrap();
@@ -114,20 +114,20 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
         next = next.wrapping_mul(1_103_515_245).wrapping_add(12345);
         (next >> 8) % below
     };
-    let mut under_way = [const { VecDeque::new() }; 2];
+    let mut in_flight = [const { VecDeque::new() }; 2];
     let (mut stamp, mut granted) = (0u8, 0);
     for _ in 0..20_000 {
-        let way = random(2) as usize;
+        let direction = random(2) as usize;
         if random(3) != 0 {
             let (chunks, most) = (
                 1 + random(4) as usize,
                 [48, 500, 3000, 8192][random(4) as usize],
             );
-            let promised = senders[way].has_room_for(chunks, most);
+            let promised = senders[direction].has_room_for(chunks, most);
             granted += usize::from(promised);
             for _ in 0..chunks {
                 let length = 1 + random(most);
-                let Some((target, location)) = senders[way].reserve(length, std::ptr::null())
+                let Some((target, location)) = senders[direction].reserve(length, std::ptr::null())
                 else {
                     assert!(
                         !promised,
@@ -137,24 +137,24 @@ fn send_in_bursts(pair: Pair) -> Option<()> {
                 };
                 // SAFETY: reserved for `length` bytes.
                 unsafe { target.write_bytes(stamp, length as usize) };
-                assert!(senders[way].put_words(1, 0, 0, &[location]));
-                under_way[way].push_back((length, stamp));
+                assert!(senders[direction].put_words(1, 0, 0, &[location]));
+                in_flight[direction].push_back((length, stamp));
                 stamp = stamp.wrapping_add(1);
             }
         } else {
             for _ in 0..random(12) {
-                let Some((length, stamp)) = under_way[way].pop_front() else {
+                let Some((length, stamp)) = in_flight[direction].pop_front() else {
                     break;
                 };
-                assert!(receivers[way].peek().is_some());
-                let location = receivers[way].word(0);
-                let reverse = &mut senders[1 - way];
-                let data = receivers[way].payload(location, length, reverse)?;
+                assert!(receivers[direction].peek().is_some());
+                let location = receivers[direction].word(0);
+                let reverse = &mut senders[1 - direction];
+                let data = receivers[direction].payload(location, length, reverse)?;
                 // SAFETY: the sender wrote `length` bytes there.
                 let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), length as usize) };
                 assert!(data.iter().all(|&byte| byte == stamp));
-                receivers[way].release_payload(location, length, reverse);
-                receivers[way].advance();
+                receivers[direction].release_payload(location, length, reverse);
+                receivers[direction].advance();
             }
         }
     }

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum SimError {
     /// A rank that the network does not have.
     NoSuchRank {
-        /// The rank asked for.
+        /// The rank whose port was requested.
         rank: u32,
         /// Ranks of the network.
         ranks: u32,

@@ -18,7 +18,7 @@
 //!
 //! A rank must not sleep or wait for another rank outside [`Port::poll`]: the holder of the baton
 //! that does so stops all ranks. In tests, [`SimNet::is_quiet`] tells a deadlock from a wait, and
-//! [`SimNet::trace_text`] shows how it came about.
+//! [`SimNet::trace_text`] tells how it came about.
 //!
 //! ```
 //! use fabric::sim::{Fate, PayloadRule, SimNet};

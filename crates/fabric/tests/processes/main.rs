@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two processes, a ring each way, and everything that may happen to them: rings of all sizes, pieces of all lengths, sleep,
+//! Two processes, a ring each way, and everything that may happen to them: rings of all sizes, chunks of all lengths, sleep,
 //! stops, and death at any moment. Every message is compared byte by byte and counted.
 //!
 //! [`pair`] starts and watches the processes, [`player`] is what they do, [`traffic`] what they send.
@@ -34,7 +34,7 @@ fn player() {
 }
 
 #[test]
-fn pieces_of_all_lengths_pass_each_other_in_rings_of_all_sizes() {
+fn chunks_of_all_lengths_pass_each_other_in_rings_of_all_sizes() {
     for ranks in GEOMETRIES {
         for seed in 1..=2 {
             let case = Case {
@@ -76,7 +76,7 @@ fn sleepers_are_woken_for_messages_and_for_room() {
 }
 
 #[test]
-fn longest_pieces_only_go_through_the_smallest_rings() {
+fn longest_chunks_only_go_through_the_smallest_rings() {
     for ranks in [17, 32, 64, 100] {
         for spins in [0, 200] {
             let case = Case {

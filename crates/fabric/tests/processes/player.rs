@@ -17,7 +17,7 @@ use crate::traffic::{Message, Random, Traffic};
 
 /// Kinds of cells.
 const INJECT: u8 = 1;
-const PIECE: u8 = 2;
+const CHUNK: u8 = 2;
 /// Longest sleep: who finds work then was not woken for it.
 const SLEEP: Duration = Duration::from_secs(3);
 /// Without progress for so long the process tells its state and fails.
@@ -186,7 +186,7 @@ impl<'a> Player<'a> {
             };
             message.fill(bytes_at(target, message.bytes));
             let words = [location, u64::from(message.bytes)];
-            assert!(self.sender.put_words(PIECE, 0, message.number, &words));
+            assert!(self.sender.put_words(CHUNK, 0, message.number, &words));
         }
         self.pending = None;
         self.sent += 1;
@@ -208,7 +208,7 @@ impl<'a> Player<'a> {
             unsafe { self.receiver.copy_injected(data.as_mut_ptr(), bytes) };
             assert!(expected.is(&data[..bytes]), "{expected:?}");
         } else {
-            assert_eq!(arrival.kind(), PIECE);
+            assert_eq!(arrival.kind(), CHUNK);
             let (location, bytes) = (self.receiver.word(0), self.receiver.word(1) as u32);
             let data = self
                 .receiver
@@ -243,7 +243,7 @@ impl<'a> Player<'a> {
         sleeper.sleep(SLEEP);
         self.sleeps += 1;
         self.late += u32::from(start.elapsed() >= SLEEP && self.step());
-        // A machine that stood still for so long, between the other's message and its ring, looks the same once.
+        // A node that stood still for so long, between the other's message and its ring, looks the same once.
         if self.late > 1 && !self.case.may_be_late {
             self.give_up("slept although there was work");
         }

@@ -52,7 +52,7 @@ impl Traffic {
         }
     }
 
-    /// The next message: many short ones, some of each way to travel, and lengths at the edges between them.
+    /// The next message: many short ones, some for each protocol, and lengths at the edges between them.
     pub(crate) fn next(&mut self) -> Message {
         let longest = u64::from(self.longest);
         let random = &mut self.random;

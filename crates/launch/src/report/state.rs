@@ -85,7 +85,7 @@ impl RankState {
             | kind::RECEIVE_ACTIVE
             | kind::SEND_QUEUED
             | kind::SEND_ACTIVE
-            | kind::MEETING
+            | kind::ROUND
             | kind::PROBE => {
                 self.pending.push(record);
             }
@@ -300,7 +300,7 @@ fn kind_text(kind: u8) -> &'static str {
         kind::RECEIVE_POSTED => "receive",
         kind::RECEIVE_ACTIVE => "receive, arriving",
         kind::SEND_QUEUED => "send, queued",
-        kind::MEETING => "collective",
+        kind::ROUND => "collective",
         kind::PROBE => "probe",
         _ => "send",
     }
@@ -406,7 +406,7 @@ mod tests {
         state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
         state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));
         state.take(record(kind::SEND_QUEUED, 3, 5, 7, 1));
-        state.take(record(kind::MEETING, 2, 1, 0, 0));
+        state.take(record(kind::ROUND, 2, 1, 0, 0));
         state.take(record(kind::UNEXPECTED, 1, 0, 7, 10));
         state.take(record(kind::UNEXPECTED, 1, 0, 8, 10));
         state.take(record(kind::RECEIVE_POSTED, 4, 6, 1, 1));

@@ -138,7 +138,7 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
     };
     let what = match record.kind {
         kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::PROBE => "for a message from",
-        kind::MEETING => "for",
+        kind::ROUND => "for",
         _ => "to send to",
     };
     let tag = match tag_text(record.match_word).as_str() {

@@ -146,7 +146,7 @@ impl<const LOCKED: bool> NextRound<'_, LOCKED> {
         } else {
             comm.count_collective();
         }
-        self.round.count(Counter::SharedTurns);
+        self.round.count(Counter::SharedRounds);
         Some(())
     }
 }

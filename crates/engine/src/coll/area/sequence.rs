@@ -22,7 +22,7 @@ use crate::errors::Result;
 use crate::task;
 use crate::vci::Watch;
 
-/// Bytes of a part of an buffer of this size.
+/// Bytes of a part of a buffer of this size.
 const fn part_of(buffer_bytes: usize) -> usize {
     buffer_bytes / PARTS as usize / 64 * 64
 }
@@ -97,7 +97,7 @@ pub(in crate::coll) async fn take(
     let coll = &*coll;
     let shared = shared_of(&coll.comm)?;
     let mut guard = coll.comm.vci.enter();
-    guard.count_many(Counter::SharedTurns, round.count as u64);
+    guard.count_many(Counter::SharedRounds, round.count as u64);
     drop(guard);
     Some(Sequence {
         comm: &coll.comm,

@@ -116,7 +116,7 @@ fn straight_lines_and_futures_meet_in_the_same_rounds() {
     }
 }
 
-/// The same where whoever comes last combines for all, and for pieces that take a part of an buffer or all of it.
+/// The same where whoever comes last combines for all, and for pieces that take a part of a buffer or all of it.
 #[test]
 fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
     for size in [2, 3, 8] {
