@@ -49,7 +49,7 @@ static void nobody_wants_them(void)
     }
 }
 
-/* Each of many messages is either received once or taken back, whoever is faster. */
+/* Each of many messages is either received once or cancelled, whichever comes first. */
 static void either_or(void)
 {
     for (int round = 0; round < 60; ++round) {

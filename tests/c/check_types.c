@@ -150,8 +150,8 @@ static void ways(void)
     CHECK(i == MPI_ERR_TYPE);
 }
 
-/* More messages than a ring has cells, so that headings wait for room too. */
-static void crowds(void)
+/* More messages than a ring has cells, so that type signatures wait for credits too. */
+static void many_types(void)
 {
     enum { MANY = 3000 };
     static int values[MANY];
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     big_receive = calloc(2 * LONG, sizeof *big_receive);
     sequences();
     ways();
-    crowds();
+    many_types();
     /* Collectives are not checked, and go on. */
     CHECK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS && sum == size);
     free(big_send);

@@ -202,7 +202,7 @@ static void generalized(void)
     CHECK(MPI_Request_free(&one) == code && ran(0, 0, 1));
 }
 
-/* Whoever frees a communicator before its requests are done still gets their errors through its handler. */
+/* A rank that frees a communicator before its requests are done still gets their errors through its handler. */
 static void freed(void)
 {
     MPI_Comm comm;

@@ -18,7 +18,7 @@ static void bind(int processor)
     CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
 }
 
-/* What mpiexec bound the rank to is given up for all that the machine has, as far as that is allowed. */
+/* What mpiexec bound the rank to is given up for all that the node has, as far as that is allowed. */
 static void find_processors(void)
 {
     cpu_set_t mine;
@@ -163,7 +163,7 @@ static void own_resources(void)
     CHECK(told("hwloc://Nothing") == -1);
     bind(processors[0]);
     CHECK(told("hwloc://PU") == 1);
-    /* Who has one hardware thread has one of each larger thing of which the machine tells. */
+    /* Who has one hardware thread has one of each larger thing that the node reports. */
     CHECK(told("hwloc://Core") != 0 && told("hwloc://L2Cache") != 0 && told("hwloc://Package") != 0);
     sched_setaffinity(0, sizeof all, &all);
 }

@@ -92,7 +92,7 @@ mod tests {
     fn counts_may_shrink_and_move_to_new_crates() {
         let counts = |rows: &[(&str, usize)]| -> Counts {
             let rows = rows.iter();
-            rows.map(|(place, count)| (((*place).to_owned(), "crowd".to_owned()), *count))
+            rows.map(|(place, count)| (((*place).to_owned(), "term".to_owned()), *count))
                 .collect()
         };
         let left = counts(&[("crates/a", 3), ("crates/b", 2)]);

@@ -43,7 +43,7 @@ const COMMANDS: &[Command] = &[
     (
         "install",
         "--prefix DIR [--profile release-fast]",
-        "build and install it, with release-fast without checks on the short path",
+        "build and install it, with release-fast without checks on the fast path",
         install::run,
     ),
     (

@@ -11,17 +11,17 @@ pub(crate) const MOST_MEMBERS: u32 = 128;
 pub struct Case {
     /// Ranks that take part.
     pub ranks: u32,
-    /// Machines that they run on.
+    /// Nodes that they run on.
     pub nodes: u32,
-    /// Whether the ranks of each machine are neighbours.
+    /// Whether the ranks of each node are neighbours.
     pub contiguous: bool,
-    /// Packed bytes of the vector, or of the largest piece.
+    /// Packed bytes of the vector, or of the largest block.
     pub bytes: usize,
-    /// Packed bytes of all pieces; of the vector where there are no pieces.
+    /// Packed bytes of all blocks; of the vector where there are no blocks.
     pub total: usize,
     /// Elements of the vector of a reduction.
     pub elements: usize,
-    /// Whether they run on one machine on which the job has more ranks than cores.
+    /// Whether they run on one node on which the job has more ranks than cores.
     pub oversubscribed: bool,
     /// Whether the order of operands does not matter.
     pub commutative: bool,
@@ -31,14 +31,14 @@ pub struct Case {
     pub shared: bool,
     /// Whether operands are contiguous.
     pub dense: bool,
-    /// Whether all pieces are known to be equally long everywhere.
+    /// Whether all blocks are known to be equally long everywhere.
     pub equal: bool,
-    /// Whether pieces are exchanged in place.
+    /// Whether blocks are exchanged in place.
     pub in_place: bool,
 }
 
 impl Case {
-    /// A call of an operation with `bytes` bytes, of elements of one byte, on `nodes` machines, contiguous, not in place.
+    /// A call of an operation with `bytes` bytes, of elements of one byte, on `nodes` nodes, contiguous, not in place.
     pub fn new(operation: Operation, ranks: u32, bytes: usize, nodes: u32) -> Self {
         let total = match operation {
             Operation::Gather

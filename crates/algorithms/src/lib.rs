@@ -4,8 +4,8 @@
 //! Each operation has an enum of its algorithms ([`Bcast`], [`Allreduce`]...). A [`Table`] of rules decides between them by
 //! what every member knows of a call, its [`Case`]: the first rule that matches, and whose algorithm can do the case, wins.
 //! The rules of the library are text, `src/builtin.table`; a user's file comes before them. [`cost`] counts the
-//! messages and bytes that each rank sends, and [`shared`] the turns through shared memory: the engine runs what is
-//! chosen here, its tests compare its counters with the costs, and `rankpoint explain coll` shows both.
+//! messages and bytes that each rank sends, and [`shared`] the rounds through shared memory: the engine runs what is
+//! chosen here, its tests compare its counters with the costs, and `rankpoint explain coll` prints both.
 
 mod case;
 mod cost;

@@ -81,32 +81,32 @@ operations! {
         ScatterRing "scatter_ring" "Parts go down a binomial tree, then round a ring (van de Geijn).";
         ScatterDoubling "scatter_doubling" "Parts go down a binomial tree, then are exchanged at distances 1, 2, 4...";
         Chain "chain" "Segments go from rank to rank, several under way at once.";
-        Hierarchical "hierarchical" "To one rank of each machine, which passes it on within.";
+        Hierarchical "hierarchical" "To one rank of each node, which passes it on within.";
     }
-    Gather "gather" "MPI_Gather, MPI_Gatherv: bytes of one rank's piece", Linear {
-        Shared "shared" "Every member publishes its piece in shared memory.";
-        Tree "tree" "Packed pieces go up a binomial tree.";
+    Gather "gather" "MPI_Gather, MPI_Gatherv: bytes of one rank's block", Linear {
+        Shared "shared" "Every member publishes its block in shared memory.";
+        Tree "tree" "Packed blocks go up a binomial tree.";
         Linear "linear" "Every rank sends to the root.";
-        Hierarchical "hierarchical" "To one rank within each node, which sends the pieces to the root in one message.";
+        Hierarchical "hierarchical" "To one rank within each node, which sends the blocks to the root in one message.";
     }
-    Scatter "scatter" "MPI_Scatter, MPI_Scatterv: bytes of one rank's piece", Linear {
-        Shared "shared" "The root publishes the pieces in shared memory.";
-        Tree "tree" "Packed pieces go down a binomial tree.";
+    Scatter "scatter" "MPI_Scatter, MPI_Scatterv: bytes of one rank's block", Linear {
+        Shared "shared" "The root publishes the blocks in shared memory.";
+        Tree "tree" "Packed blocks go down a binomial tree.";
         Linear "linear" "The root sends to every rank.";
-        Hierarchical "hierarchical" "The pieces of each machine in one message to one of its ranks, which passes them on within.";
+        Hierarchical "hierarchical" "The blocks of each node in one message to one of its ranks, which passes them on within.";
     }
-    Allgather "allgather" "MPI_Allgather, MPI_Allgatherv: bytes of the largest piece", Ring {
-        Shared "shared" "Every member publishes its piece in shared memory.";
-        Bruck "bruck" "The known pieces, packed, double in each step (Bruck).";
+    Allgather "allgather" "MPI_Allgather, MPI_Allgatherv: bytes of the largest block", Ring {
+        Shared "shared" "Every member publishes its block in shared memory.";
+        Bruck "bruck" "The known blocks, packed, double in each step (Bruck).";
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange what they know.";
-        Ring "ring" "Each piece goes once round a ring.";
-        Linear "linear" "Every rank sends its piece to every other, all at once.";
+        Ring "ring" "Each block goes once round a ring.";
+        Linear "linear" "Every rank sends its block to every other, all at once.";
         Hierarchical "hierarchical" "Gathered within each node, exchanged between one rank of each, and published within.";
     }
-    Alltoall "alltoall" "MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw: bytes of the largest piece", Pairwise {
-        Shared "shared" "Every member publishes its pieces in shared memory.";
-        Bruck "bruck" "Packed pieces are forwarded along the bits of their distance (Bruck).";
-        Pairwise "pairwise" "One piece to one rank and one from another at a time.";
+    Alltoall "alltoall" "MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw: bytes of the largest block", Pairwise {
+        Shared "shared" "Every member publishes its blocks in shared memory.";
+        Bruck "bruck" "Packed blocks are forwarded along the bits of their distance (Bruck).";
+        Pairwise "pairwise" "One block to one rank and one from another at a time.";
         Linear "linear" "Messages straight to their ranks, a window of them at once.";
     }
     Reduce "reduce" "MPI_Reduce: bytes of the vector", Chain {

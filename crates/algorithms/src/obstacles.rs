@@ -38,16 +38,16 @@ impl Algorithm {
 const NOT_SHARED: &str = "the ranks share no memory, or are too many for it";
 const NOTHING: &str = "there are no bytes";
 const NOT_DENSE: &str = "operands have holes";
-const NOT_EQUAL: &str = "pieces differ in length";
-const IN_PLACE: &str = "pieces are exchanged in place";
+const NOT_EQUAL: &str = "blocks differ in length";
+const IN_PLACE: &str = "blocks are exchanged in place";
 const ORDERED: &str = "the operation does not commute";
 const GROUPED: &str = "it groups operands in its own way, and results are to be reproducible";
 const FEW_ELEMENTS: &str = "there are fewer elements than ranks";
 const NOT_POWER: &str = "the number of ranks is no power of two";
-const ONE_NODE: &str = "the ranks are on one machine";
-const ALONE: &str = "each rank is alone on its machine";
+const ONE_NODE: &str = "the ranks are on one node";
+const ONE_RANK_EACH: &str = "each node has one rank";
 const SCATTERED: &str =
-    "the ranks of a machine are not neighbours, and the operation does not commute";
+    "the ranks of a node are not neighbours, and the operation does not commute";
 const LARGE: &str = "the data do not fit into the shared buffers";
 
 const fn unless(condition: bool, why: &'static str) -> Option<&'static str> {
@@ -72,12 +72,12 @@ fn own_grouping(case: &Case) -> Option<&'static str> {
     unless(!case.reproducible || case.ranks <= 2, GROUPED)
 }
 
-/// What hinders going from machine to machine.
+/// What hinders going from node to node.
 fn between_nodes(case: &Case) -> Option<&'static str> {
     if case.nodes < 2 {
         return Some(ONE_NODE);
     }
-    unless(case.nodes < case.ranks, ALONE)
+    unless(case.nodes < case.ranks, ONE_RANK_EACH)
 }
 
 /// The same for operations that move data.

@@ -311,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_shown_as_they_are_read() {
+    fn rules_are_printed_as_they_are_read() {
         let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 oversubscribed=yes commutative=no use=chain:1M\n\
                      scan use=linear\nalltoall bytes=1025 use=linear:8";
         let (rules, _) = rules(lines);
-        let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        assert_eq!(shown.join("\n"), lines);
+        let printed: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(printed.join("\n"), lines);
     }
 
     #[test]

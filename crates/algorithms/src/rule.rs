@@ -55,13 +55,13 @@ pub fn short(number: u64) -> String {
 pub struct Rule {
     /// Numbers of ranks that match.
     pub ranks: Range,
-    /// Numbers of machines that match.
+    /// Numbers of nodes that match.
     pub nodes: Range,
-    /// Bytes of the vector or the largest piece that match.
+    /// Bytes of the vector or the largest block that match.
     pub bytes: Range,
-    /// Bytes of all pieces that match.
+    /// Bytes of all blocks that match.
     pub total: Range,
-    /// Whether only machines with more ranks than cores match, or only others.
+    /// Whether only nodes with more ranks than cores match, or only others.
     pub oversubscribed: Option<bool>,
     /// Whether only operations that commute match, or only others.
     pub commutative: Option<bool>,

@@ -5,7 +5,7 @@ use crate::case::Case;
 
 /// Most members of such memory.
 pub const MOST_MEMBERS: u32 = crate::case::MOST_MEMBERS;
-/// Most rounds that pieces of more than two members are cut into when a buffer holds only little of each, and what is not little,
+/// Most rounds that blocks of more than two members are cut into when a buffer holds only little of each, and what is not little,
 /// in bytes.
 const MOST_ROUNDS: usize = 256;
 const LARGE_PART: usize = 4 << 10;
@@ -43,32 +43,32 @@ impl Rounds {
         (self.count, self.most.min(count) * bytes)
     }
 
-    /// The same where so many pieces are published.
-    pub const fn published_pieces(self, pieces: usize) -> (usize, usize) {
-        (self.count, self.most * pieces)
+    /// The same where so many blocks are published.
+    pub const fn published_blocks(self, blocks: usize) -> (usize, usize) {
+        (self.count, self.most * blocks)
     }
 }
 
-/// Whole pieces, or a vector, of `bytes` bytes.
-pub fn pieces(bytes: usize, members: u32) -> Rounds {
+/// Whole blocks, or a vector, of `bytes` bytes.
+pub fn blocks(bytes: usize, members: u32) -> Rounds {
     Rounds::of(bytes, buffer_bytes(members))
 }
 
-/// Pieces up to which a member publishes its own one, too: all of them are one run of bytes then.
+/// Blocks up to which a member publishes its own one, too: so that all of them are contiguous.
 pub const WITH_OWN_BYTES: usize = 2 << 10;
 
-/// How many pieces of `bytes` bytes a member publishes: of two members twice as much of the other's piece a round. Of more it would gain
+/// How many blocks of `bytes` bytes a member publishes: of two members twice as much of the other's block a round. Of more it would gain
 /// little, and parts of a page would no longer be whole ones.
 pub const fn published_of(bytes: usize, members: u32) -> usize {
     members as usize - (members == 2 && bytes > WITH_OWN_BYTES) as usize
 }
 
-/// Whether so many rounds that move `part` bytes of each piece beat messages.
+/// Whether so many rounds that move `part` bytes of each block beat messages.
 const fn is_worth_it(rounds: usize, part: usize, members: u32) -> bool {
     rounds <= MOST_ROUNDS || part >= LARGE_PART || members == 2
 }
 
-/// Parts of as many pieces as a member publishes; `None` if that takes too many rounds.
+/// Parts of as many blocks as a member publishes; `None` if that takes too many rounds.
 pub fn parts(bytes: usize, members: u32) -> Option<Rounds> {
     let room = buffer_bytes(members) / published_of(bytes, members);
     let most = if bytes <= room {

@@ -125,7 +125,7 @@ impl Table {
         verdicts
     }
 
-    /// The largest number of bytes up to `most` such that all cases from one byte to it on one machine, whether it is oversubscribed
+    /// The largest number of bytes up to `most` such that all cases from one byte to it on one node, whether it is oversubscribed
     /// and whether they commute or not, use `algorithm` where the members have shared memory; for a barrier, 0 if it does. `None` if there is none.
     pub fn always_up_to(
         &self,
@@ -162,12 +162,12 @@ impl Table {
         }
         // Between the edges of rules nothing changes.
         let edges = self.rules[operation as usize].iter().flat_map(|rule| {
-            let pieces = u64::from(ranks.max(1));
+            let blocks = u64::from(ranks.max(1));
             let edges = [rule.bytes.low, rule.bytes.high];
             let totals = [rule.total.low, rule.total.high];
             edges
                 .into_iter()
-                .chain(totals.map(|edge| edge / pieces))
+                .chain(totals.map(|edge| edge / blocks))
                 .flat_map(|edge| [edge.saturating_sub(1), edge, edge.saturating_add(1)])
         });
         let mut points: Vec<usize> = edges

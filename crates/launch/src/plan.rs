@@ -138,7 +138,7 @@ pub enum Input {
 /// Which processors the ranks get.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Binding {
-    /// Cores of their own while cores suffice; else cores in turns, until the load becomes uneven.
+    /// Cores of their own while cores suffice; else the ranks go round the cores, until the load becomes uneven.
     Automatic {
         /// How many; `None` is as many as the ranks are going to have threads, as far as the environment tells.
         cores_each: Option<u32>,

@@ -109,8 +109,10 @@ fn is_program(file: &Path) -> bool {
 /// Adds what the kernel's answer to `exec` means for a user.
 pub(crate) fn explain(program: &OsStr, error: &std::io::Error) -> LaunchError {
     let why = match error.raw_os_error() {
-        Some(8) => "it is neither a binary for this machine nor a script with an interpreter line"
-            .to_owned(),
+        Some(8) => {
+            "it is neither a binary for this node's processor nor a script with an interpreter line"
+                .to_owned()
+        }
         Some(2) => "the interpreter or loader that it names does not exist".to_owned(),
         _ => words(error),
     };

@@ -14,7 +14,7 @@ use crate::walk::{Row, Sink};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// One run, copied at once.
-    Run,
+    Copy,
     /// Rows of runs, each a few loads and stores.
     Rows,
     /// Short runs at small distances, in rows or records: a line of memory at a time is compressed (AVX-512).
@@ -87,7 +87,7 @@ fn row_kernel(row: Row) -> Kernel {
         return Kernel::Lines;
     }
     if row.count == 1 {
-        Kernel::Run
+        Kernel::Copy
     } else {
         Kernel::Rows
     }
@@ -119,7 +119,7 @@ impl Sink for Report {
 
     fn grid(&mut self, first: Row, rows: usize, _: i64) {
         let kernel = match row_kernel(first) {
-            Kernel::Run => Kernel::Rows,
+            Kernel::Copy => Kernel::Rows,
             kernel => kernel,
         };
         self.add_rows(kernel, first, rows);

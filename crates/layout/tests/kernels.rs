@@ -347,7 +347,7 @@ fn reports_name_the_loops() {
         let wide = Layout::vector(1000, 2, 5, &double).unwrap();
         assert_eq!(uses(&wide), [Kernel::Rows]);
         let contiguous = Layout::contiguous(1000, &double).unwrap();
-        assert_eq!(uses(&contiguous), [Kernel::Run]);
+        assert_eq!(uses(&contiguous), [Kernel::Copy]);
         let column = Layout::vector(64, 1, 64, &double).unwrap();
         let transposed = Layout::repeated(64, 8, &column).unwrap();
         assert_eq!(uses(&transposed), [Kernel::Squares]);

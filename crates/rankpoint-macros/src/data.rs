@@ -61,8 +61,8 @@ pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
     let basics = basics(input, &types);
     Ok(quote! {
         const _: () = {
-            const fn is_plain<T: ::rankpoint::Plain>() {}
-            #(is_plain::<#types>();)*
+            const fn assert_plain<T: ::rankpoint::Plain>() {}
+            #(assert_plain::<#types>();)*
             assert!(
                 ::core::mem::size_of::<#name>() == 0 #(+ ::core::mem::size_of::<#types>())*,
                 "the struct has padding, whose bytes were never written; derive Datatype instead, or add fields that fill it",

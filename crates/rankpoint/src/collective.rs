@@ -76,7 +76,7 @@ impl<T: Threads> Communicator<'_, T> {
         outcome
     }
 
-    /// Ends a collective that was tried on the straight line for short ones: what came of that, or if it was not taken the
+    /// Ends a collective that tried the fast path: the outcome of the fast path, or, if the fast path declined, that of the
     /// collective as a future.
     #[inline(always)]
     pub(crate) fn finish<W: Future<Output = Result<()>>>(

@@ -168,15 +168,15 @@ impl<T: Threads> Communicator<'_, T> {
         })
     }
 
-    /// The ranks that share memory with this one, which are those of its machine, ordered by `key` and then by their ranks here
+    /// The ranks that share memory with this one, which are those of its node, ordered by `key` and then by their ranks here
     /// (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED). Called by all ranks.
     ///
     /// # Errors
     /// When the key exceeds 2^31 - 1, or no context is free.
     pub fn split_shared(&self, key: usize) -> Result<Self> {
         self.run("Communicator::split_shared", |this| {
-            let (machine, _) = this.comm.machine();
-            this.split(machine as usize, key)
+            let (node, _) = this.comm.node_index();
+            this.split(node as usize, key)
         })
     }
 

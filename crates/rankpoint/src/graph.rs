@@ -182,8 +182,8 @@ impl<'u, T: Threads> Graph<'u, T> {
             return None;
         };
         let (sources, destinations) = graph.weights.as_ref()?;
-        let plain = |weights: &[i32]| weights.iter().map(|&weight| weight as u32).collect();
-        Some((plain(sources), plain(destinations)))
+        let unsigned = |weights: &[i32]| weights.iter().map(|&weight| weight as u32).collect();
+        Some((unsigned(sources), unsigned(destinations)))
     }
 
     /// Sends `send[i]` to destination `i`, and receives from source `i` into `receive[i]`, which is as long as the sender's

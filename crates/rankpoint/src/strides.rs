@@ -29,14 +29,14 @@ const ONE: Dimension = Dimension {
 
 /// What the innermost dimension is made of.
 #[derive(Clone, Copy)]
-enum Run {
+enum Innermost {
     /// So many bytes.
     Bytes(usize),
     /// A struct with padding, so many times.
     Values(&'static Layout, usize),
 }
 
-impl Run {
+impl Innermost {
     /// What two equal runs have in common. Layouts of structs live as long as the program.
     fn identity(self) -> (usize, usize) {
         match self {
@@ -86,10 +86,10 @@ pub(crate) fn region<T: Datatype>(
     let base = start.cast_mut().cast::<u8>();
     let overflow = || unfit(LayoutError::Overflow);
     let mut run = if is_dense::<T>() {
-        Run::Bytes(size_of::<T>())
+        Innermost::Bytes(size_of::<T>())
     } else {
         let unit = T::unit();
-        Run::Values(unit.layout, unit.repeat)
+        Innermost::Values(unit.layout, unit.repeat)
     };
     let mut empty = T::PACKED_BYTES == 0;
     // From the innermost on.
@@ -100,7 +100,7 @@ pub(crate) fn region<T: Datatype>(
         empty |= count == 0;
         match &mut run {
             _ if count <= 1 => {}
-            Run::Bytes(bytes)
+            Innermost::Bytes(bytes)
                 if dimensions.is_empty() && kept[0] == ONE && stride_bytes == *bytes as i64 =>
             {
                 *bytes = bytes.checked_mul(count).ok_or_else(overflow)?;
@@ -120,7 +120,7 @@ pub(crate) fn region<T: Datatype>(
     if empty {
         return Ok(Region::run(base, 0));
     }
-    if let (Run::Bytes(bytes), ONE) = (run, kept[0]) {
+    if let (Innermost::Bytes(bytes), ONE) = (run, kept[0]) {
         return Ok(Region::run(base, bytes).typed(const { Basics::of::<T>() }));
     }
     let describe = || {

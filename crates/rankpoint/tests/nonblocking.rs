@@ -112,7 +112,7 @@ fn what_was_sent_arrives_after_an_error_and_after_its_request_is_dropped(
         assert!(failed.is_err());
         return Ok(());
     }
-    // Progress without a receive: whoever called the messages back would get them.
+    // Progress without a receive: a cancelling sender would get the messages back.
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(100) {
         assert!(world.try_probe(0, 3)?.is_none());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every way that a message can travel, at the limits between them, early and late, in every order.
+//! Every protocol of messages, at the limits between them, early and late, in every order.
 
 use rankpoint::{Communicator, Result, Source, Tag, wait_all};
 
-/// Lengths around the limits: of a cell, of the pieces, of eager messages, of the payload area.
+/// Lengths around the limits: of a cell, of a chunk, of eager messages, of the payload area.
 const LENGTHS: [usize; 16] = [
     0, 1, 7, 48, 49, 8_191, 8_192, 8_193, 32_769, 65_535, 65_536, 65_537, 98_304, 262_144, 262_145,
     1_000_003,

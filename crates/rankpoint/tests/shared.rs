@@ -51,11 +51,11 @@ fn rank_two_stays_away() -> Result<()> {
 }
 
 #[test]
-fn whoever_is_waited_for_is_named() {
+fn a_rank_that_others_wait_for_is_named() {
     const TEST: RankTest = RankTest {
         timeout: Duration::from_secs(4),
         ..RankTest::new(
-            concat!(module_path!(), "::whoever_is_waited_for_is_named"),
+            concat!(module_path!(), "::a_rank_that_others_wait_for_is_named"),
             &[4],
         )
     };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rankpoint::{Communicator, Op, Request, Result, Source, Tag};
 
-/// Lengths whose neighbours travel another way: cells, payload areas, blocks of small and large rings, pieces, eager messages.
+/// Lengths whose neighbours use another protocol: cells, payload areas, blocks of small and large rings, chunks, eager messages.
 const EDGES: [usize; 12] = [
     0, 1, 8, 48, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 98_304, 262_144,
 ];

@@ -64,7 +64,7 @@ pub fn processor_time(pid: u32) -> Option<Duration> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // To the call 0 means whoever asks.
+    // In the call, 0 means the calling thread.
     let pid = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0)?;
     // SAFETY: `clock` is writable and lives through the call, which gives an error and no signal.
     let failed = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } != 0;

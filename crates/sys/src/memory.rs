@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory: anonymous memory files, mappings, and what the machine has.
+//! Memory: anonymous memory files, mappings, and what the node has.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -157,7 +157,7 @@ pub unsafe fn discard_shared(base: NonNull<u8>, bytes: usize) -> io::Result<()> 
     }
 }
 
-/// Bytes of physical memory of this machine.
+/// Bytes of physical memory of this node.
 pub fn physical_memory_bytes() -> u64 {
     // SAFETY: sysconf takes a number and returns one.
     let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };

@@ -3,7 +3,7 @@
 //!
 //! All ranks of a job and what they start are in one process group, whose leader is the *guard*: a tiny process that
 //! does nothing but wait for its launcher's end, and then kills the group, itself included. While the guard lives, the
-//! group's number cannot be given to anyone else, so the kill never hits a stranger.
+//! group's number cannot be given to anyone else, so the kill never hits another program.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

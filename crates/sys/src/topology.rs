@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     /// Two packages of two cores of two threads, each package a NUMA node with an L3 cache; cores have L2 caches of their own.
-    fn machine() -> HashMap<String, String> {
+    fn host() -> HashMap<String, String> {
         let mut files = HashMap::new();
         let mut file = |path: String, text: &str| {
             files.insert(path, format!("{text}\n"));
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn threads_are_confined_as_far_as_all_their_processors_share_something() {
         use Confinement::{One, Several};
-        let files = machine();
+        let files = host();
         let of = |processors: &[u32]| describe(processors, |path| files.get(path).cloned());
         assert_eq!(of(&[3]), [One(2), One(2), One(2), One(3), One(3), One(3)]);
         assert_eq!(

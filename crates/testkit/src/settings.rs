@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Set by the launcher for each rank.
 const JOB_VARIABLE: &str = "RANKPOINT_JOB";
-/// Seconds that one job of a test may take, for slow machines and for debugging.
+/// Seconds that one job of a test may take, for slow nodes and for debugging.
 const TIMEOUT_VARIABLE: &str = "RANKPOINT_TEST_TIMEOUT_S";
 
 /// Whether this process is a rank.

@@ -42,7 +42,7 @@ const fn row(name: &'static str, two: [u32; 3], one: [u32; 3]) -> Row {
     Row { name, two, one }
 }
 
-/// Calls of each form that are counted: three quarters of the turns after which lines of the commons come round.
+/// Calls of each form that are counted: three quarters of the rounds after which the lines of the shared collective area are used again.
 const CALLS: &str = "96";
 const SOURCE: &str = "tests/c/count_collectives.c";
 

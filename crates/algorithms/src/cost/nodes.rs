@@ -5,15 +5,15 @@ use crate::case::Case;
 use crate::names::{Algorithm, Barrier, Listed, Operation};
 use crate::table::Table;
 
-/// The first rank of a machine; of one beyond the last, the number of ranks.
+/// The first rank of a node; of one beyond the last, the number of ranks.
 pub(super) const fn first_of(case: &Case, node: u64) -> u64 {
     (node * case.ranks as u64).div_ceil(case.nodes as u64)
 }
 
-/// The algorithm of the first ranks of machines, and their case.
+/// The algorithm of the first ranks of nodes, and their case.
 pub(super) fn between(operation: Operation, case: &Case) -> (Algorithm, u64, Case) {
     let most = case.ranks.div_ceil(case.nodes) as usize;
-    let pieces = matches!(
+    let blocks = matches!(
         operation,
         Operation::Gather | Operation::Scatter | Operation::Allgather
     );
@@ -21,7 +21,7 @@ pub(super) fn between(operation: Operation, case: &Case) -> (Algorithm, u64, Cas
         ranks: case.nodes,
         shared: false,
         equal: !matches!(operation, Operation::Gather | Operation::Scatter),
-        bytes: if pieces {
+        bytes: if blocks {
             case.bytes * most
         } else {
             case.bytes

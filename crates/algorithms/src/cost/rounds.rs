@@ -24,7 +24,7 @@ pub(super) fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
             rounds + others - 1
         }
         (_, "hierarchical") => {
-            // One step within a machine before and after, at most.
+            // One step within a node before and after, at most.
             let (algorithm, parameter, case) = between(operation, case);
             let within = if matches!(
                 operation,
@@ -67,7 +67,7 @@ pub(super) fn area_rounds(operation: Operation, case: &Case) -> u64 {
     let rounds = match operation {
         Operation::Barrier | Operation::Scan => None,
         Operation::Bcast | Operation::Gather | Operation::Scatter | Operation::Allgather => {
-            Some(shared::pieces(case.bytes, case.ranks))
+            Some(shared::blocks(case.bytes, case.ranks))
         }
         Operation::Alltoall => shared::parts(case.bytes, case.ranks),
         Operation::ReduceScatter => shared::element_parts(case),

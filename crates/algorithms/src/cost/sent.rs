@@ -45,8 +45,8 @@ fn parts_down(rank: u32, bytes: u64, ranks: u32) -> Sent {
     sum
 }
 
-/// What each rank sends; its rank is relative to the root. Ranks on several machines are on neighbouring ones, about as many on
-/// each, and the ranks of a machine share memory; the first of each sends what the library's rules have it send.
+/// What each rank sends; its rank is relative to the root. Ranks on several nodes are on neighbouring ones, about as many on
+/// each, and the ranks of a node share memory; the first of each sends what the library's rules have it send.
 pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sent {
     if case.ranks < 2 || algorithm.is_shared() {
         return Sent::default();
@@ -193,7 +193,7 @@ fn alltoall(algorithm: Alltoall, case: &Case) -> Sent {
     match algorithm {
         Alltoall::Shared => Sent::default(),
         Alltoall::Bruck => {
-            // Each bit of a distance forwards the pieces of all distances that have it.
+            // Each bit of a distance forwards the blocks of all distances that have it.
             let p = u64::from(case.ranks);
             let with = |bit: u64| p / (2 * bit) * bit + (p % (2 * bit)).saturating_sub(bit);
             let forwarded: u64 = (0..doublings(case.ranks)).map(|bit| with(1 << bit)).sum();

@@ -123,7 +123,7 @@ fn other_numbers_of_ranks_stay_within_the_bounds() {
     }
 }
 
-/// Between machines go the messages of one rank of each, by the algorithm that these ranks would use alone.
+/// Between nodes go the messages of one rank of each, by the algorithm that these ranks would use alone.
 #[test]
 fn leaders_send_what_as_many_ranks_would() {
     for (ranks, nodes) in [(16, 4), (13, 3), (64, 8), (5, 2)] {
@@ -150,7 +150,7 @@ fn leaders_send_what_as_many_ranks_would() {
                 "{operation:?}"
             );
         }
-        // Every rank's piece but those of the root's machine crosses once.
+        // Every rank's block but those of the root's node crosses once.
         for operation in [Operation::Gather, Operation::Scatter] {
             let levels = Algorithm::of(operation).last().unwrap();
             let cost = Cost::of(levels, 0, &Case::new(operation, ranks, 64, nodes));

@@ -11,13 +11,13 @@ use algorithms::{Case, Choice, Typed};
 
 use super::primitives::{Block, Collective};
 
-/// Most bytes of a member in a blocking collective that takes one round on a straight line.
-pub(super) const INJECT_BYTES: usize = algorithms::shared::WITH_OWN_BYTES;
+/// Most bytes of a member in a blocking collective that takes one round on the fast path.
+pub(super) const FAST_BYTES: usize = algorithms::shared::WITH_OWN_BYTES;
 /// Most operand bytes of all members that each of more than two combines for itself; beyond it the last to come combines
 /// them for all.
 pub(super) const EACH_FOR_ITSELF_BYTES: usize = 4 << 10;
 
-/// Whether the members of a communicator may have area; all of them find the same.
+/// Whether the members of a communicator may have a shared collective area; all of them find the same.
 pub(super) fn is_eligible(coll: &Collective) -> bool {
     let process = coll.comm.process;
     (2..=MOST_MEMBERS).contains(&coll.size)

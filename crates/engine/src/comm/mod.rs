@@ -209,8 +209,8 @@ impl Comm {
         self.node.get_or_init(make).as_deref()
     }
 
-    /// The number of this rank's machine among those of the members, and how many these are.
-    pub fn machine(&self) -> (u32, u32) {
+    /// The index of this rank's node among the nodes of the members, and the number of nodes.
+    pub fn node_index(&self) -> (u32, u32) {
         self.node()
             .map_or((0, 1), |node| (node.index, node.count()))
     }

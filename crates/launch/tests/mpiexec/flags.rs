@@ -97,7 +97,7 @@ fn flags_of_other_launchers_are_taken_with_one_notice() {
 }
 
 #[test]
-fn a_job_that_no_machine_can_run_is_refused_at_once() {
+fn a_job_that_no_node_can_run_is_refused_at_once() {
     let done = mpiexec(&["-n", "4000000000", "true"]);
     assert_eq!(done.code(), 2);
     assert!(done.sentence().contains("kernel.pid_max"), "{}", done.err);
@@ -116,7 +116,7 @@ fn settings_that_nothing_reads_are_named() {
 }
 
 #[test]
-fn host_files_may_name_this_machine_only() {
+fn host_files_may_name_this_node_only() {
     let folder = Folder::new("hosts");
     let good = folder.file("good", "# mine\nlocalhost slots=4\n\n127.0.0.1:2\n");
     let bad = folder.file("bad", "localhost\nfaraway.example\n");
@@ -169,7 +169,7 @@ fn ranks_are_bound_as_asked() {
     let free = shell("-n 1 --bind-to none", script).out;
     let done = shell("-n 2 --bind-to user:0", script);
     assert_eq!(done.sorted(), ["0", "0"]);
-    // Cores in turns when there are too few.
+    // The ranks go round the cores when there are too few.
     let cores = std::thread::available_parallelism().unwrap().get();
     let done = shell(&format!("-n {}", 4 * cores), script);
     let mut sets = done.sorted();

@@ -77,7 +77,7 @@ fn lines(used: &KernelUse) -> u128 {
     let distance = u128::from(used.distance.unsigned_abs());
     match used.kernel {
         // Squares use a line for as many rows as it has.
-        Kernel::Squares | Kernel::Run => bytes.div_ceil(LINE),
+        Kernel::Squares | Kernel::Copy => bytes.div_ceil(LINE),
         Kernel::Records => (distance * runs).div_ceil(LINE).min(runs).max(bytes / LINE),
         Kernel::List => runs,
         // The distance is that of rows' runs, or of whole records.
@@ -96,7 +96,7 @@ fn work(used: &KernelUse, isa: Isa) -> f64 {
     let stores = |bytes: usize| bytes.div_ceil(store) as f64;
     let runs = used.runs as f64;
     let run = match used.kernel {
-        Kernel::Run => return 20.0 * used.calls as f64 + stores(used.bytes),
+        Kernel::Copy => return 20.0 * used.calls as f64 + stores(used.bytes),
         // A line, compressed in a few cycles.
         Kernel::Lines => return 2.0 * lines_of(used),
         Kernel::Records => return 2.0 * runs,
@@ -116,7 +116,7 @@ pub(super) fn kernel_name(used: &KernelUse, isa: Isa) -> String {
     };
     let width = used.width;
     match used.kernel {
-        Kernel::Run => "one run at a time".to_owned(),
+        Kernel::Copy => "one run at a time".to_owned(),
         Kernel::Rows => format!("rows of {width}-byte runs{set}"),
         Kernel::Lines => format!(
             "compressed lines, {width} bytes every {}, AVX-512",
@@ -163,7 +163,7 @@ mod tests {
             bytes: 800,
         };
         for kernel in [
-            Kernel::Run,
+            Kernel::Copy,
             Kernel::Rows,
             Kernel::Lines,
             Kernel::Squares,

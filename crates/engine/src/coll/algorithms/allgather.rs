@@ -34,7 +34,7 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
     let case = select::case(&coll, largest, total);
     let mut choice = choose::<Allgather>(&coll, &case);
     if choice.algorithm == Allgather::Shared {
-        let rounds = algorithms::shared::pieces(largest, coll.size);
+        let rounds = algorithms::shared::blocks(largest, coll.size);
         let (purpose, published) = (Purpose::Allgather, rounds.published(largest));
         if let Some(sequence) = enter_area(&mut coll, purpose, largest, published).await {
             return long::gather(

@@ -55,7 +55,7 @@ pub async fn alltoall(
         && let Some(rounds) = algorithms::shared::parts(bytes, size)
     {
         let pieces = algorithms::shared::published_of(bytes, size);
-        let (purpose, published) = (Purpose::Alltoall, rounds.published_pieces(pieces));
+        let (purpose, published) = (Purpose::Alltoall, rounds.published_blocks(pieces));
         if let Some(sequence) = enter_area(&mut coll, purpose, bytes, published).await {
             let send = send.as_ref().unwrap_or(&receive);
             return long::alltoall(sequence, send, &receive, (bytes, rounds)).await;

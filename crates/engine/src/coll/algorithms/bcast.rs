@@ -34,7 +34,7 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
     let case = select::case(&coll, bytes, bytes);
     let mut choice = choose::<Bcast>(&coll, &case);
     if choice.algorithm == Bcast::Shared {
-        let rounds = algorithms::shared::pieces(bytes, coll.size);
+        let rounds = algorithms::shared::blocks(bytes, coll.size);
         if let Some(sequence) =
             enter_area(&mut coll, Purpose::Bcast, bytes, rounds.published(bytes)).await
         {

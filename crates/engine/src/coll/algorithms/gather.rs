@@ -124,7 +124,7 @@ pub async fn gather(
     };
     let mut choice = choose::<Gather>(&coll, &case);
     if choice.algorithm == Gather::Shared {
-        let rounds = algorithms::shared::pieces(own, coll.size);
+        let rounds = algorithms::shared::blocks(own, coll.size);
         if let Some(sequence) =
             enter_area(&mut coll, Purpose::Gather, own, rounds.published(own)).await
         {

@@ -7,7 +7,7 @@
 //! so before the operation first waits, so that several may be under way. An error of one level does not stop the next ones,
 //! for which others wait.
 
-use algorithms::shared::{Rounds, elements, pieces};
+use algorithms::shared::{self, Rounds, elements};
 use algorithms::{
     Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
 };
@@ -87,7 +87,7 @@ impl<A: Typed> Part<A> {
 
 impl Part<Bcast> {
     fn of_bcast(coll: &Collective, bytes: usize) -> Self {
-        let rounds = pieces(bytes, coll.size);
+        let rounds = shared::blocks(bytes, coll.size);
         let case = select::case(coll, bytes, bytes);
         Self::new(
             coll,
@@ -159,7 +159,7 @@ impl Part<Reduce> {
 impl Part<Gather> {
     /// Pieces of at most `largest` bytes.
     fn of_gather(coll: &Collective, largest: usize, equal: bool) -> Self {
-        let rounds = pieces(largest, coll.size);
+        let rounds = shared::blocks(largest, coll.size);
         let mut case = select::case(coll, largest, largest * coll.size as usize);
         case.equal = equal;
         let part = Self::new(

@@ -8,7 +8,7 @@
 use std::borrow::Borrow;
 use std::slice;
 
-use algorithms::shared::{pieces, published_of};
+use algorithms::shared::{blocks, published_of};
 use fabric::area::BUFFERS;
 
 use super::Sequence;
@@ -222,7 +222,7 @@ pub(in crate::coll) async fn gather(
 
 /// The rounds of a scatter, and their number and the bytes in a slot in one of them.
 pub(in crate::coll) fn scatter_rounds(bytes: usize, members: u32) -> (Rounds, (usize, usize)) {
-    let rounds = pieces(bytes, members);
+    let rounds = blocks(bytes, members);
     if lie_together(bytes, members) {
         return (rounds, (rounds.count, bytes * members as usize));
     }

@@ -8,7 +8,7 @@ use algorithms::{
 
 use algorithms::shared::buffer_bytes;
 
-use crate::coll::select::INJECT_BYTES;
+use crate::coll::select::FAST_BYTES;
 use crate::comm::Process;
 
 /// For each purpose, the bytes from which on its operation does not go along the straight line: because the table of
@@ -27,7 +27,7 @@ pub(in crate::coll) fn short_limits(
         let algorithm = purpose.algorithm();
         let upto = settings
             .algorithms
-            .always_up_to(algorithm, members, INJECT_BYTES, reproducible);
+            .always_up_to(algorithm, members, FAST_BYTES, reproducible);
         limits[purpose as usize] = match (upto, algorithm.operation()) {
             (None, _) => 0,
             // One round has what a buffer holds: the bytes of all parts, or of all pieces.

@@ -284,7 +284,7 @@ unsafe fn scatter<'a, E: Driver<'a>>(
         (None, Some(own)) => own.bytes,
         (None, None) => return None,
     };
-    if bytes == 0 || bytes > select::INJECT_BYTES {
+    if bytes == 0 || bytes > select::FAST_BYTES {
         return None;
     }
     let into = receive.map(Run::plain);
