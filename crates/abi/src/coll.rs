@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::slice;
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Root, Sizes};
+use engine::coll::{self, Block, Blocks, Root, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
@@ -114,7 +114,7 @@ pub(crate) unsafe fn varying_target(
     counts: *const impl Address,
     displacements: *const impl Address,
     datatype: MPI_Datatype,
-) -> Result<Pieces> {
+) -> Result<Blocks> {
     // SAFETY: passed on.
     let blocks = unsafe { varying(ranks, names, buf, counts, displacements, datatype) }?;
     // SAFETY: the array has one entry per rank (crate head), which are counts (checked).
@@ -131,7 +131,7 @@ pub(crate) unsafe fn varying(
     counts: *const impl Address,
     displacements: *const impl Address,
     datatype: MPI_Datatype,
-) -> Result<Pieces> {
+) -> Result<Blocks> {
     let base = block(Elements::new(names, buf, 0, datatype))?;
     refuse_null_arrays(
         ranks,
@@ -159,7 +159,7 @@ pub(crate) unsafe fn varying(
         refuse_no_memory(names, buf, rank, &block)?;
         blocks.push(block);
     }
-    Ok(Pieces(blocks))
+    Ok(Blocks(blocks))
 }
 
 /// No object lies below this address.
@@ -306,7 +306,7 @@ unsafe fn gather(
         let receive = is_root(&comm, root)
             .then(|| target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype)))
             .transpose()?
-            .map(|block| Pieces::equal(&block, count as usize, partners(&comm)));
+            .map(|block| Blocks::equal(&block, count as usize, partners(&comm)));
         finish(
             call,
             comm,
@@ -407,7 +407,7 @@ unsafe fn scatter(
         let send = is_root(&comm, root)
             .then(|| block(Elements::new(&SENT, sendbuf, count, sendtype)))
             .transpose()?
-            .map(|block| Pieces::equal(&block, count as usize, partners(&comm)));
+            .map(|block| Blocks::equal(&block, count as usize, partners(&comm)));
         finish(
             call,
             comm,

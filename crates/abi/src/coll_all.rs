@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use std::slice;
 
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Blocks, Sizes};
 use engine::{ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
@@ -47,7 +47,7 @@ unsafe fn allgather(
         } else {
             Some(block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?)
         };
-        let blocks = Pieces::equal(
+        let blocks = Blocks::equal(
             &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
             count as usize,
             partners(&comm),
@@ -143,7 +143,7 @@ unsafe fn alltoall(
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
         let size = partners(&comm);
-        let receive = Pieces::equal(
+        let receive = Blocks::equal(
             &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
             count as usize,
             size,
@@ -151,7 +151,7 @@ unsafe fn alltoall(
         let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
             None
         } else {
-            Some(Pieces::equal(
+            Some(Blocks::equal(
                 &block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?,
                 sendcount as usize,
                 size,
@@ -227,7 +227,7 @@ pub(crate) unsafe fn mixed(
     counts: *const impl Address,
     displacements: *const impl Address,
     datatypes: *const MPI_Datatype,
-) -> Result<Pieces> {
+) -> Result<Blocks> {
     refuse_null_arrays(
         ranks,
         names,
@@ -259,7 +259,7 @@ pub(crate) unsafe fn mixed(
         refuse_no_memory(names, buf, rank, &block)?;
         Ok(block)
     });
-    Ok(Pieces(blocks.collect::<Result<_>>()?))
+    Ok(Blocks(blocks.collect::<Result<_>>()?))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]

@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use engine::Result;
-use engine::coll::{Block, Pieces, neighbour};
+use engine::coll::{Block, Blocks, neighbour};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
@@ -29,8 +29,8 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
 }
 
 /// As many equal blocks, one after the other.
-fn equal(blocks: usize, first: &Block, count: i64) -> Pieces {
-    Pieces::equal(first, count as usize, blocks as u32)
+fn equal(blocks: usize, first: &Block, count: i64) -> Blocks {
+    Blocks::equal(first, count as usize, blocks as u32)
 }
 
 fn spread(
@@ -38,7 +38,7 @@ fn spread(
     ending: Ending,
     comm: Arc<Comm>,
     send: Block,
-    receive: Pieces,
+    receive: Blocks,
 ) -> Result<()> {
     blocks_apart(slice::from_ref(&send), &receive.0)?;
     finish(
@@ -108,8 +108,8 @@ fn exchange(
     call: &'static str,
     ending: Ending,
     comm: Arc<Comm>,
-    send: Pieces,
-    receive: Pieces,
+    send: Blocks,
+    receive: Blocks,
 ) -> Result<()> {
     blocks_apart(&send.0, &receive.0)?;
     finish(

@@ -2,20 +2,20 @@
 //! Collectives on the program's own buffers, one for each rank: of any length and layout, without copies between.
 
 use engine::Result;
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Blocks, Sizes};
 
 use crate::collective::{reads, writes, wrong_length};
 use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator};
 
-pub(crate) fn blocks_read<S: Buffer>(parts: &[S]) -> Result<Pieces> {
+pub(crate) fn blocks_read<S: Buffer>(parts: &[S]) -> Result<Blocks> {
     let blocks: Result<_> = parts.iter().map(reads).collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
-pub(crate) fn blocks_written<R: BufferMut>(parts: &mut [R]) -> Result<Pieces> {
+pub(crate) fn blocks_written<R: BufferMut>(parts: &mut [R]) -> Result<Blocks> {
     let blocks: Result<_> = parts.iter_mut().map(writes).collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
 impl<T: Threads> Communicator<'_, T> {

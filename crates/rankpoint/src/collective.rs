@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use engine::coll::short::now;
-use engine::coll::{self, Block, Pieces, Sizes};
+use engine::coll::{self, Block, Blocks, Sizes};
 use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;
 use engine::op::Reduction;
@@ -361,7 +361,7 @@ impl<T: Threads> Communicator<'_, T> {
                 .map(|&length| zeros(length as usize))
                 .collect();
             let rooms: Result<_> = all.iter_mut().map(|one| writes(&mut one[..])).collect();
-            let blocks = Pieces(rooms?);
+            let blocks = Blocks(rooms?);
             let comm = this.shared().clone();
             this.collect(call, coll::allgather(comm, Some(reads(data)?), blocks))?;
             Ok(all)
@@ -396,7 +396,7 @@ impl<T: Threads> Communicator<'_, T> {
         })
     }
 
-    pub(crate) fn equal_blocks(&self, block: &Block) -> Pieces {
-        Pieces::equal(block, block.count / self.size(), self.size() as u32)
+    pub(crate) fn equal_blocks(&self, block: &Block) -> Blocks {
+        Blocks::equal(block, block.count / self.size(), self.size() as u32)
     }
 }

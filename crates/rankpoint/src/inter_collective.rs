@@ -5,7 +5,7 @@
 //! that names the root, and the rest of the root's group the one with `_elsewhere`.
 
 use engine::Result;
-use engine::coll::{self, Block, Pieces, Root, Sizes};
+use engine::coll::{self, Block, Blocks, Root, Sizes};
 use engine::{Error, ErrorClass};
 
 use crate::blocks::{blocks_read, blocks_written};
@@ -99,7 +99,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
         &self,
         call: &'static str,
         send: Result<Option<Block>>,
-        receive: Result<Option<Pieces>>,
+        receive: Result<Option<Blocks>>,
         root: Result<Root>,
     ) -> Result<()> {
         self.inner().run(call, |comm| {
@@ -141,7 +141,7 @@ impl<T: Threads> InterCommunicator<'_, T> {
     fn handed(
         &self,
         call: &'static str,
-        send: Result<Option<Pieces>>,
+        send: Result<Option<Blocks>>,
         receive: Result<Option<Block>>,
         root: Result<Root>,
     ) -> Result<()> {

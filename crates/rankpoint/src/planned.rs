@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use engine::coll::{self, Block, Pieces, Sizes, neighbour};
+use engine::coll::{self, Block, Blocks, Sizes, neighbour};
 use engine::comm::Comm;
 use engine::op::Reduction;
 use engine::{Error, ErrorClass, Result};
@@ -32,18 +32,18 @@ pub(crate) fn block(region: Result<Region>) -> Result<Block> {
 }
 
 /// Memory that is borrowed until a collective is complete.
-pub(crate) fn lent<'a>(parts: &[impl Outgoing<'a>]) -> Result<Pieces> {
+pub(crate) fn lent<'a>(parts: &[impl Outgoing<'a>]) -> Result<Blocks> {
     let blocks: Result<_> = parts.iter().map(|part| block(part.outgoing())).collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
 /// Memory that is borrowed exclusively until a collective is complete.
-pub(crate) fn lent_mut<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Pieces> {
+pub(crate) fn lent_mut<'a>(parts: &mut [impl Incoming<'a>]) -> Result<Blocks> {
     let blocks: Result<_> = parts
         .iter_mut()
         .map(|part| block(part.incoming()))
         .collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
 impl<'scope, T: Threads> Scope<'scope, '_, T> {
@@ -133,7 +133,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
             Ok((send, blocks))
         });
         let arguments = self.root_and(root, arguments);
-        let work = |comm, (root, (send, blocks)): (u32, (Block, Option<Pieces>))| {
+        let work = |comm, (root, (send, blocks)): (u32, (Block, Option<Blocks>))| {
             coll::gather(comm, Some(send), blocks, root, Sizes::Varying)
         };
         self.plan("Scope::gather_init", (data, parts), arguments, work)
@@ -159,7 +159,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
             Ok((blocks, receive))
         });
         let arguments = self.root_and(root, arguments);
-        let work = |comm, (root, (blocks, receive)): (u32, (Option<Pieces>, Block))| {
+        let work = |comm, (root, (blocks, receive)): (u32, (Option<Blocks>, Block))| {
             coll::scatter(comm, blocks, Some(receive), root, Sizes::Varying)
         };
         self.plan("Scope::scatter_init", (parts, into), arguments, work)

@@ -7,7 +7,7 @@
 
 use engine::Result;
 use engine::coll::short::now;
-use engine::coll::{self, Pieces, Sizes};
+use engine::coll::{self, Blocks, Sizes};
 
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
@@ -15,15 +15,15 @@ use crate::universe::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
 /// The blocks of vectors that are read.
-pub(crate) fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Pieces> {
+pub(crate) fn sources<V: Datatype>(parts: &[Vec<V>]) -> Result<Blocks> {
     let blocks: Result<_> = parts.iter().map(|part| reads(&part[..])).collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
 /// The blocks of vectors that are written.
-pub(crate) fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Pieces> {
+pub(crate) fn targets<V: Datatype>(parts: &mut [Vec<V>]) -> Result<Blocks> {
     let blocks: Result<_> = parts.iter_mut().map(|part| writes(&mut part[..])).collect();
-    blocks.map(Pieces)
+    blocks.map(Blocks)
 }
 
 pub(crate) fn rooms<V: Datatype>(lengths: &[u64]) -> Vec<Vec<V>> {

@@ -28,7 +28,7 @@ pub use algorithms::allreduce::{allreduce, reduce_scatter};
 pub use algorithms::alltoall::alltoall;
 pub use algorithms::barrier::{barrier, finish};
 pub use algorithms::bcast::bcast;
-pub use algorithms::gather::{Pieces, Sizes, gather, scatter};
+pub use algorithms::gather::{Blocks, Sizes, gather, scatter};
 pub use algorithms::inter::Root;
 pub use algorithms::neighbour;
 pub use algorithms::reduce::reduce;

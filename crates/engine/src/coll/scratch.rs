@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that collectives work in. Large pieces are kept for the next one: fresh pages cost more than what is done in them.
+//! Memory that collectives work in. Large blocks are kept for the next one: fresh pages cost more than what is done in them.
 
 use std::mem;
 
 use sys::sync::Mutex;
 
-/// Smallest piece that is worth keeping; smaller ones the allocator keeps itself.
+/// Smallest block that is worth keeping; smaller ones the allocator keeps itself.
 const LEAST_KEPT_BYTES: usize = 64 << 10;
 /// Most bytes that are kept.
 const MOST_KEPT_BYTES: usize = 16 << 20;
@@ -42,7 +42,7 @@ impl Room {
     }
 }
 
-/// The smallest kept piece that is large enough, and not twice as large.
+/// The smallest kept block that is large enough, and not twice as large.
 fn reuse(count: usize) -> Option<Vec<u128>> {
     let mut kept = KEPT.lock().ok()?;
     let fitting = kept

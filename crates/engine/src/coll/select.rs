@@ -28,7 +28,7 @@ pub(super) fn is_eligible(coll: &Collective) -> bool {
         && coll.comm.node().is_none()
 }
 
-/// A call with vectors or largest pieces of `bytes` bytes and `total` bytes in all.
+/// A call with vectors or largest blocks of `bytes` bytes and `total` bytes in all.
 pub(super) fn case(coll: &Collective, bytes: usize, total: usize) -> Case {
     let node = coll.comm.node().filter(|_| coll.is_of_all());
     let nodes = match node {

@@ -181,7 +181,7 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = match Layout::vector(blocks.0, blocks.1, stride, old.layout()) {
             Ok(layout) => layout,
-            Err(error) => return Err(limits::of_blocks(error, blocks, stride, old.layout())),
+            Err(error) => return Err(limits::of_vector(error, blocks, stride, old.layout())),
         };
         Self::derived(layout, Combiner::Vector, old, |contents| {
             contents.numbers(width, &[count, length, stride]);
@@ -202,7 +202,7 @@ impl Datatype {
         let blocks = (natural("count", count)?, natural("blocklength", length)?);
         let layout = match Layout::hvector(blocks.0, blocks.1, stride, old.layout()) {
             Ok(layout) => layout,
-            Err(error) => return Err(limits::of_blocks(error, blocks, stride, old.layout())),
+            Err(error) => return Err(limits::of_vector(error, blocks, stride, old.layout())),
         };
         Self::derived(layout, Combiner::Hvector, old, |contents| {
             contents
@@ -224,9 +224,9 @@ impl Datatype {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
         let extent = old.layout().extent();
-        let pieces = wide(displacements).zip(sizes.clone());
+        let blocks = wide(displacements).zip(sizes.clone());
         // A displacement that is too large in bytes is found again below.
-        let scaled = pieces.map(|(at, size)| (at.checked_mul(extent), size));
+        let scaled = blocks.map(|(at, size)| (at.checked_mul(extent), size));
         let layout = if scaled.clone().any(|(at, _)| at.is_none()) {
             Err(LayoutError::Overflow)
         } else {
@@ -236,9 +236,9 @@ impl Datatype {
             )
         };
         let layout = layout.map_err(|error| {
-            let pieces = sizes.zip(wide(displacements));
-            let pieces = pieces.map(|(size, at)| (size, at, extent, old.layout()));
-            limits::of_pieces(error, None, pieces)
+            let blocks = sizes.zip(wide(displacements));
+            let blocks = blocks.map(|(size, at)| (size, at, extent, old.layout()));
+            limits::of_blocks(error, None, blocks)
         })?;
         Self::derived(layout, Combiner::Indexed, old, |contents| {
             contents
@@ -260,13 +260,13 @@ impl Datatype {
     ) -> Result<Arc<Self>> {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let pieces = wide(displacements).zip(sizes.clone());
-        let layout = Layout::hindexed(pieces, old.layout()).map_err(|error| {
-            let pieces = sizes.zip(wide(displacements));
-            limits::of_pieces(
+        let blocks = wide(displacements).zip(sizes.clone());
+        let layout = Layout::hindexed(blocks, old.layout()).map_err(|error| {
+            let blocks = sizes.zip(wide(displacements));
+            limits::of_blocks(
                 error,
                 None,
-                pieces.map(|(size, at)| (size, at, 1, old.layout())),
+                blocks.map(|(size, at)| (size, at, 1, old.layout())),
             )
         })?;
         Self::derived(layout, Combiner::Hindexed, old, |contents| {
@@ -340,14 +340,14 @@ impl Datatype {
         same_length("array_of_displacements", displacements.len(), lengths.len())?;
         same_length("array_of_types", types.len(), lengths.len())?;
         let sizes = naturals("array_of_blocklengths", lengths)?;
-        let pieces = wide(displacements)
+        let blocks = wide(displacements)
             .zip(sizes.clone())
             .zip(&types)
             .map(|((at, length), old)| (at, length, old.layout()));
-        let layout = Layout::structure(pieces).map_err(|error| {
-            let pieces = sizes.clone().zip(wide(displacements)).zip(&types);
-            let pieces = pieces.map(|((size, at), old)| (size, at, 1, old.layout()));
-            limits::of_pieces(error, None, pieces)
+        let layout = Layout::structure(blocks).map_err(|error| {
+            let blocks = sizes.clone().zip(wide(displacements)).zip(&types);
+            let blocks = blocks.map(|((size, at), old)| (size, at, 1, old.layout()));
+            limits::of_blocks(error, None, blocks)
         })?;
         let parts = || {
             let parts = sizes.clone().zip(&types);
@@ -455,8 +455,8 @@ fn equal_blocks(
 ) -> Result<Layout> {
     let size = natural("blocklength", length)?;
     Layout::equal_blocks(size, wide(displacements), unit, old.layout()).map_err(|error| {
-        let pieces = wide(displacements).map(|at| (size, at, unit, old.layout()));
-        limits::of_pieces(error, Some(size), pieces)
+        let blocks = wide(displacements).map(|at| (size, at, unit, old.layout()));
+        limits::of_blocks(error, Some(size), blocks)
     })
 }
 

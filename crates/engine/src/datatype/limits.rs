@@ -46,7 +46,7 @@ pub(super) fn of_argument(error: LayoutError, name: &'static str, value: i64) ->
 
 /// `count` blocks of `length` elements, `stride` apart.
 #[cold]
-pub(super) fn of_blocks(
+pub(super) fn of_vector(
     error: LayoutError,
     (count, length): (usize, usize),
     stride: i64,
@@ -63,14 +63,14 @@ pub(super) fn of_blocks(
 }
 
 /// A block of a type: its block length and displacement as given, the bytes of the displacement's unit, and the old type.
-pub(super) type Piece<'a> = (usize, i64, i64, &'a Layout);
+pub(super) type BlockExtent<'a> = (usize, i64, i64, &'a Layout);
 
 /// Blocks at displacements. `length` is the block length if all have the same.
 #[cold]
-pub(super) fn of_pieces<'a>(
+pub(super) fn of_blocks<'a>(
     error: LayoutError,
     length: Option<usize>,
-    pieces: impl Iterator<Item = Piece<'a>>,
+    blocks: impl Iterator<Item = BlockExtent<'a>>,
 ) -> Error {
     if error == LayoutError::TooManyBlocks {
         return unblamed(error);
@@ -81,7 +81,7 @@ pub(super) fn of_pieces<'a>(
     };
     let blame_place = |at: i64, index| blame_entry("array_of_displacements", at, index);
     let (mut total, mut low, mut high) = (0i64, i64::MAX, i64::MIN);
-    for (index, (length, at, unit, old)) in pieces.enumerate() {
+    for (index, (length, at, unit, old)) in blocks.enumerate() {
         if length == 0 {
             continue;
         }

@@ -276,9 +276,9 @@ mod tests {
                 Sequence::repeated(count, &first.0),
                 first.1.repeat(count as usize),
             ));
-            let pieces = [(2, first.0), (count, second.0)];
+            let blocks = [(2, first.0), (count, second.0)];
             let listed = [first.1.repeat(2), second.1.repeat(count as usize)].concat();
-            all.push((Sequence::of_parts(pieces.into_iter()), listed));
+            all.push((Sequence::of_parts(blocks.into_iter()), listed));
             all.retain(|(_, sequence)| sequence.len() < 200);
         }
         all
@@ -361,8 +361,8 @@ mod tests {
         let double = Sequence::basic(letter(predefined::DOUBLE), "MPI_DOUBLE");
         let mut deep = int.clone();
         for _ in 0..100_000 {
-            let pieces = [(1, deep), (1, double.clone())];
-            deep = Sequence::of_parts(pieces.into_iter());
+            let blocks = [(1, deep), (1, double.clone())];
+            deep = Sequence::of_parts(blocks.into_iter());
         }
         let many = Sequence::repeated(1 << 40, &deep);
         assert_eq!(many.elements, (1 << 40) * 100_001);

@@ -29,7 +29,7 @@ const UNPACK_CHUNK: usize = 64 << 10;
 
 /// Length of the first and of the last pieces.
 const EDGE_PIECE: usize = 16 << 10;
-/// Pieces of a message that are enough for both sides to copy at the same time most of the time.
+/// Chunks of a message that are enough for both sides to copy at the same time most of the time.
 const MANY: usize = 4;
 
 /// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
@@ -422,7 +422,7 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
     }
 }
 
-/// Handles a PIECE cell. Pieces beyond what a truncated receive wants are dropped.
+/// Handles a PIECE cell. Chunks beyond what a truncated receive wants are dropped.
 pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let words = std::array::from_fn(|index| incoming.ring.word(index));

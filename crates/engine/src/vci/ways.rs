@@ -35,7 +35,7 @@ const WEIGHT: f32 = 0.125;
 /// A way of a message's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Pieces through the ring.
+    /// Chunks through the ring.
     Ring = 0,
     /// The receiver reads the sender's memory.
     Read = 1,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Allgather, with equal or varying pieces, and the exchange of single words that communicator creation needs.
+//! Allgather, with equal or varying blocks, and the exchange of single words that communicator creation needs.
 
 use std::sync::Arc;
 
 use algorithms::Allgather;
 
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::hierarchy;
 use crate::coll::algorithms::inter;
 use crate::coll::area::long;
@@ -16,21 +16,21 @@ use crate::coll::select::{self, choose};
 use crate::comm::Comm;
 use crate::errors::Result;
 
-/// Every rank's piece to every rank (MPI_Allgather, MPI_Allgatherv); `send` is `None` when the own piece is in place.
+/// Every rank's block to every rank (MPI_Allgather, MPI_Allgatherv); `send` is `None` when the own block is in place.
 ///
 /// # Errors
 /// Those of the messages.
-pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> Result<()> {
+pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, blocks: Blocks) -> Result<()> {
     if comm.local().is_some() {
         let send = send.ok_or_else(inter::not_in_place)?;
-        return Box::pin(inter::allgather(comm, send, pieces)).await;
+        return Box::pin(inter::allgather(comm, send, blocks)).await;
     }
     let mut coll = Collective::new(comm);
     if coll.checks() {
-        Box::pin(check::allgather(&mut coll, send.as_ref(), &pieces)).await?;
+        Box::pin(check::allgather(&mut coll, send.as_ref(), &blocks)).await?;
     }
-    let largest = pieces.0.iter().map(Block::bytes).max().unwrap_or(0);
-    let total = pieces.0.iter().map(Block::bytes).sum();
+    let largest = blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
+    let total = blocks.0.iter().map(Block::bytes).sum();
     let case = select::case(&coll, largest, total);
     let mut choice = choose::<Allgather>(&coll, &case);
     if choice.algorithm == Allgather::Shared {
@@ -40,7 +40,7 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
             return long::gather(
                 sequence,
                 send.as_ref(),
-                Some(&pieces),
+                Some(&blocks),
                 (None, largest),
                 rounds,
             )
@@ -52,18 +52,18 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
         && let Some(node) = coll.comm.node()
     {
         if let Some(block) = send {
-            pieces.piece(coll.rank).copy_from(&block);
+            blocks.block(coll.rank).copy_from(&block);
         }
-        return Box::pin(hierarchy::allgather(&coll, node, &pieces)).await;
+        return Box::pin(hierarchy::allgather(&coll, node, &blocks)).await;
     }
-    let place = pieces.piece(coll.rank);
+    let place = blocks.block(coll.rank);
     let own = send.as_ref().filter(|own| own.bytes() == place.bytes());
     if let (Some(block), None) = (&send, own) {
         place.copy_from(block);
     }
     if total > 0 {
         let own = own.unwrap_or(place);
-        by_messages(&mut coll, &pieces, own, total, choice.algorithm).await;
+        by_messages(&mut coll, &blocks, own, total, choice.algorithm).await;
     }
     // Last: what has just been written here is slower to read from other cores, and nobody waits for it.
     if let Some(block) = own {
@@ -72,31 +72,31 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, pieces: Pieces) -> 
     coll.outcome()
 }
 
-/// Exchanges pieces of `total` bytes in all; `own` holds this rank's, which need not be in place.
+/// Exchanges blocks of `total` bytes in all; `own` holds this rank's, which need not be in place.
 pub(in crate::coll) async fn by_messages(
     coll: &mut Collective,
-    pieces: &Pieces,
+    blocks: &Blocks,
     own: &Block,
     total: usize,
     algorithm: Allgather,
 ) {
     match algorithm {
-        Allgather::Bruck => Box::pin(bruck(coll, pieces, own, total)).await,
-        Allgather::RecursiveDoubling => Box::pin(doubling(coll, pieces, own, total)).await,
-        Allgather::Linear => Box::pin(linear(coll, pieces, own)).await,
+        Allgather::Bruck => Box::pin(bruck(coll, blocks, own, total)).await,
+        Allgather::RecursiveDoubling => Box::pin(doubling(coll, blocks, own, total)).await,
+        Allgather::Linear => Box::pin(linear(coll, blocks, own)).await,
         Allgather::Ring | Allgather::Shared | Allgather::Hierarchical => {
-            Box::pin(ring(coll, pieces, own)).await;
+            Box::pin(ring(coll, blocks, own)).await;
         }
     }
 }
 
-/// Every rank sends its piece to every other, all at once.
-async fn linear(coll: &mut Collective, pieces: &Pieces, own: &Block) {
+/// Every rank sends its block to every other, all at once.
+async fn linear(coll: &mut Collective, blocks: &Blocks, own: &Block) {
     let (rank, size) = (coll.rank, coll.size);
     let mut step = coll.step();
     for from in (1..size).map(|distance| (rank + size - distance) % size) {
-        if pieces.piece(from).bytes() > 0 {
-            step.receive(pieces.piece(from), from);
+        if blocks.block(from).bytes() > 0 {
+            step.receive(blocks.block(from), from);
         }
     }
     for to in (1..size).map(|distance| (rank + distance) % size) {
@@ -108,11 +108,11 @@ async fn linear(coll: &mut Collective, pieces: &Pieces, own: &Block) {
 }
 
 /// Pairs at distances 1, 2, 4... exchange all they know: log2 p steps. The number of ranks is a power of two.
-async fn doubling(coll: &mut Collective, pieces: &Pieces, own: &Block, total: usize) {
+async fn doubling(coll: &mut Collective, blocks: &Blocks, own: &Block, total: usize) {
     let (rank, size) = (coll.rank as usize, coll.size as usize);
     let mut starts = vec![0];
-    for piece in &pieces.0 {
-        starts.push(starts[starts.len() - 1] + piece.bytes());
+    for block in &blocks.0 {
+        starts.push(starts[starts.len() - 1] + block.bytes());
     }
     let mut packed = Scratch::new(total);
     own.pack_into(&mut packed.as_mut_slice()[starts[rank]..starts[rank + 1]]);
@@ -127,21 +127,21 @@ async fn doubling(coll: &mut Collective, pieces: &Pieces, own: &Block, total: us
         coll.exchange(&out, partner, &into, partner).await;
         known *= 2;
     }
-    for (other, piece) in pieces.0.iter().enumerate() {
+    for (other, block) in blocks.0.iter().enumerate() {
         if other != rank {
-            piece.from_bytes(&packed.as_mut_slice()[starts[other]..starts[other + 1]]);
+            block.from_bytes(&packed.as_mut_slice()[starts[other]..starts[other + 1]]);
         }
     }
 }
 
-/// Each piece goes once round the ring: p - 1 steps, no copies.
-async fn ring(coll: &mut Collective, pieces: &Pieces, own: &Block) {
+/// Each block goes once round the ring: p - 1 steps, no copies.
+async fn ring(coll: &mut Collective, blocks: &Blocks, own: &Block) {
     for distance in 0..coll.size - 1 {
         let out = match distance {
             0 => own,
-            _ => pieces.piece(coll.below(distance)),
+            _ => blocks.block(coll.below(distance)),
         };
-        let into = pieces.piece(coll.below(distance + 1));
+        let into = blocks.block(coll.below(distance + 1));
         let (to, from) = (coll.above(1), coll.below(1));
         let mut step = coll.step();
         if into.bytes() > 0 {
@@ -154,11 +154,11 @@ async fn ring(coll: &mut Collective, pieces: &Pieces, own: &Block) {
     }
 }
 
-/// The number of known pieces doubles in each of ceil(log2 p) steps (Bruck). Pieces are packed in the order of their
+/// The number of known blocks doubles in each of ceil(log2 p) steps (Bruck). Blocks are packed in the order of their
 /// distance above the own rank.
 pub(in crate::coll) async fn bruck(
     coll: &mut Collective,
-    pieces: &Pieces,
+    blocks: &Blocks,
     own: &Block,
     total: usize,
 ) {
@@ -166,7 +166,7 @@ pub(in crate::coll) async fn bruck(
     let start_of: Vec<usize> = (0..=size)
         .scan(0, |position, distance| {
             let start = *position;
-            *position += pieces.piece(coll.above(distance)).bytes();
+            *position += blocks.block(coll.above(distance)).bytes();
             Some(start)
         })
         .collect();
@@ -184,8 +184,8 @@ pub(in crate::coll) async fn bruck(
     }
     for distance in 1..size {
         let range = start_of[distance as usize]..start_of[distance as usize + 1];
-        pieces
-            .piece(coll.above(distance))
+        blocks
+            .block(coll.above(distance))
             .from_bytes(&packed.as_mut_slice()[range]);
     }
 }
@@ -198,10 +198,10 @@ pub async fn gather_words(comm: Arc<Comm>, words: &[u64]) -> Result<Vec<u64>> {
     let size = comm.size() as u32;
     let bytes = size_of_val(words);
     let mut all = Scratch::new(bytes * size as usize);
-    let pieces = Pieces::equal(&all.block(0, 0), bytes, size);
+    let blocks = Blocks::equal(&all.block(0, 0), bytes, size);
     let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    pieces.piece(comm.rank() as u32).from_bytes(&own);
-    allgather(comm, None, pieces).await?;
+    blocks.block(comm.rank() as u32).from_bytes(&own);
+    allgather(comm, None, blocks).await?;
     let mut result = vec![0; words.len() * size as usize];
     all.store_words(&mut result);
     Ok(result)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All-to-all, with equal or varying pieces and datatypes.
+//! All-to-all, with equal or varying blocks and datatypes.
 
 use std::sync::Arc;
 
 use algorithms::{Alltoall, Case};
 
-use crate::coll::algorithms::gather::{Pieces, Sizes};
+use crate::coll::algorithms::gather::{Blocks, Sizes};
 use crate::coll::algorithms::inter;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
@@ -15,15 +15,15 @@ use crate::coll::select::{self, choose};
 use crate::comm::Comm;
 use crate::errors::Result;
 
-/// Piece `i` of every rank goes to rank `i` (MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw); `send` is `None` when the pieces
+/// Block `i` of every rank goes to rank `i` (MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw); `send` is `None` when the blocks
 /// are exchanged in place.
 ///
 /// # Errors
 /// Those of the messages.
 pub async fn alltoall(
     comm: Arc<Comm>,
-    send: Option<Pieces>,
-    receive: Pieces,
+    send: Option<Blocks>,
+    receive: Blocks,
     sizes: Sizes,
 ) -> Result<()> {
     if comm.local().is_some() {
@@ -37,7 +37,7 @@ pub async fn alltoall(
     }
     let equal = sizes == Sizes::Equal;
     let bytes = if equal {
-        receive.piece(coll.rank).bytes()
+        receive.block(coll.rank).bytes()
     } else {
         receive.0.iter().map(Block::bytes).max().unwrap_or(0)
     };
@@ -54,8 +54,8 @@ pub async fn alltoall(
     if choice.algorithm == Alltoall::Shared
         && let Some(rounds) = algorithms::shared::parts(bytes, size)
     {
-        let pieces = algorithms::shared::published_of(bytes, size);
-        let (purpose, published) = (Purpose::Alltoall, rounds.published_blocks(pieces));
+        let blocks = algorithms::shared::published_of(bytes, size);
+        let (purpose, published) = (Purpose::Alltoall, rounds.published_blocks(blocks));
         if let Some(sequence) = enter_area(&mut coll, purpose, bytes, published).await {
             let send = send.as_ref().unwrap_or(&receive);
             return long::alltoall(sequence, send, &receive, (bytes, rounds)).await;
@@ -78,8 +78,8 @@ pub async fn alltoall(
 }
 
 /// Messages straight to their ranks, `window` at once.
-async fn direct(coll: &mut Collective, send: &Pieces, receive: &Pieces, window: u32) {
-    receive.piece(coll.rank).copy_from(send.piece(coll.rank));
+async fn direct(coll: &mut Collective, send: &Blocks, receive: &Blocks, window: u32) {
+    receive.block(coll.rank).copy_from(send.block(coll.rank));
     let mut distance = 1;
     while distance < coll.size {
         let end = coll.size.min(distance.saturating_add(window));
@@ -88,13 +88,13 @@ async fn direct(coll: &mut Collective, send: &Pieces, receive: &Pieces, window: 
             .collect();
         let mut step = coll.step();
         for &(_, from) in &peers {
-            if receive.piece(from).bytes() > 0 {
-                step.receive(receive.piece(from), from);
+            if receive.block(from).bytes() > 0 {
+                step.receive(receive.block(from), from);
             }
         }
         for &(to, _) in &peers {
-            if send.piece(to).bytes() > 0 {
-                step.send(send.piece(to), to);
+            if send.block(to).bytes() > 0 {
+                step.send(send.block(to), to);
             }
         }
         step.finish().await;
@@ -102,27 +102,27 @@ async fn direct(coll: &mut Collective, send: &Pieces, receive: &Pieces, window: 
     }
 }
 
-/// Pairs of ranks swap pieces: in step s rank r meets rank s - r. Only the piece that leaves is copied.
-async fn in_place(coll: &mut Collective, pieces: &Pieces) {
+/// Pairs of ranks swap blocks: in step s rank r meets rank s - r. Only the block that leaves is copied.
+async fn in_place(coll: &mut Collective, blocks: &Blocks) {
     let (rank, size) = (coll.rank, coll.size);
     for sum in 0..size {
         let partner = (sum + size - rank) % size;
-        let piece = pieces.piece(partner);
-        if partner != rank && piece.bytes() > 0 {
-            let mut leaving = Scratch::of(piece);
-            let out = leaving.block(0, piece.bytes());
-            coll.exchange(&out, partner, piece, partner).await;
+        let block = blocks.block(partner);
+        if partner != rank && block.bytes() > 0 {
+            let mut leaving = Scratch::of(block);
+            let out = leaving.block(0, block.bytes());
+            coll.exchange(&out, partner, block, partner).await;
         }
     }
 }
 
-/// Small pieces travel packed, in ceil(log2 p) steps: in step k all pieces whose distance has bit k move 2^k ranks up
-/// (Bruck). Each piece is forwarded as often as its distance has bits.
-async fn forward(coll: &mut Collective, send: &Pieces, receive: &Pieces, bytes: usize) {
+/// Small blocks travel packed, in ceil(log2 p) steps: in step k all blocks whose distance has bit k move 2^k ranks up
+/// (Bruck). Each block is forwarded as often as its distance has bits.
+async fn forward(coll: &mut Collective, send: &Blocks, receive: &Blocks, bytes: usize) {
     let size = coll.size;
     let mut held = Scratch::new(bytes * size as usize);
-    for (distance, piece) in (0..size).zip(held.as_mut_slice().chunks_exact_mut(bytes)) {
-        send.piece(coll.above(distance)).pack_into(piece);
+    for (distance, block) in (0..size).zip(held.as_mut_slice().chunks_exact_mut(bytes)) {
+        send.block(coll.above(distance)).pack_into(block);
     }
     let half = bytes * (size as usize).div_ceil(2);
     let (mut out, mut into) = (Scratch::new(half), Scratch::new(half));
@@ -144,7 +144,7 @@ async fn forward(coll: &mut Collective, send: &Pieces, receive: &Pieces, bytes: 
         }
         bit *= 2;
     }
-    for (distance, piece) in (0..size).zip(held.as_mut_slice().chunks_exact(bytes)) {
-        receive.piece(coll.below(distance)).from_bytes(piece);
+    for (distance, block) in (0..size).zip(held.as_mut_slice().chunks_exact(bytes)) {
+        receive.block(coll.below(distance)).from_bytes(block);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gather and scatter, with equal or varying pieces.
+//! Gather and scatter, with equal or varying blocks.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::coll::select::{self, choose};
 use crate::comm::Comm;
 use crate::errors::Result;
 
-/// One block per rank. Built once; pieces are cheap to copy.
+/// One block per rank. Built once; blocks are cheap to copy.
 #[derive(Clone)]
-pub struct Pieces(pub Vec<Block>);
+pub struct Blocks(pub Vec<Block>);
 
-impl Pieces {
-    /// `size` equal pieces of `count` elements, one after the other from the start of `block`.
+impl Blocks {
+    /// `size` equal blocks of `count` elements, one after the other from the start of `block`.
     pub fn equal(block: &Block, count: usize, size: u32) -> Self {
         Self(
             (0..i64::from(size))
@@ -29,13 +29,13 @@ impl Pieces {
         )
     }
 
-    /// The piece of a rank.
-    pub fn piece(&self, rank: u32) -> &Block {
+    /// The block of a rank.
+    pub fn block(&self, rank: u32) -> &Block {
         &self.0[rank as usize]
     }
 }
 
-/// Whether the pieces of all ranks are known to have the same packed size.
+/// Whether the blocks of all ranks are known to have the same packed size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// They are equal.
@@ -89,14 +89,14 @@ impl Slot {
 }
 
 /// Every rank's block to the root (MPI_Gather, MPI_Gatherv). `receive` is significant at the root, whose `send` is `None`
-/// when its piece is in place already.
+/// when its block is in place already.
 ///
 /// # Errors
 /// Those of the messages.
 pub async fn gather(
     comm: Arc<Comm>,
     send: Option<Block>,
-    receive: Option<Pieces>,
+    receive: Option<Blocks>,
     root: impl Into<Root>,
     sizes: Sizes,
 ) -> Result<()> {
@@ -105,17 +105,17 @@ pub async fn gather(
         return Box::pin(inter::gather(comm, send, receive, root)).await;
     };
     let mut coll = Collective::new(comm);
-    let pieces = receive.filter(|_| coll.rank == root);
+    let blocks = receive.filter(|_| coll.rank == root);
     if coll.checks() {
         let (calls, data) = (
             (Call::Gather, Call::Gatherv),
-            (send.as_ref(), pieces.as_ref()),
+            (send.as_ref(), blocks.as_ref()),
         );
         Box::pin(check::rooted(&mut coll, calls, root, data, sizes)).await?;
     }
-    let own = match (&send, &pieces) {
+    let own = match (&send, &blocks) {
         (Some(block), _) => block.bytes(),
-        (None, Some(pieces)) => pieces.piece(root).bytes(),
+        (None, Some(blocks)) => blocks.block(root).bytes(),
         (None, None) => 0,
     };
     let case = Case {
@@ -128,43 +128,43 @@ pub async fn gather(
         if let Some(sequence) =
             enter_area(&mut coll, Purpose::Gather, own, rounds.published(own)).await
         {
-            let (send, pieces) = (send.as_ref(), pieces.as_ref());
-            return long::gather(sequence, send, pieces, (Some(root), own), rounds).await;
+            let (send, blocks) = (send.as_ref(), blocks.as_ref());
+            return long::gather(sequence, send, blocks, (Some(root), own), rounds).await;
         }
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Gather::Hierarchical
         && let Some(node) = coll.comm.node()
     {
-        let (send, pieces) = (send.as_ref(), pieces.as_ref());
-        return Box::pin(hierarchy::gather(&coll, node, send, pieces, root, own)).await;
+        let (send, blocks) = (send.as_ref(), blocks.as_ref());
+        return Box::pin(hierarchy::gather(&coll, node, send, blocks, root, own)).await;
     }
-    gather_by_messages(&mut coll, choice, send, pieces, root, own).await;
+    gather_by_messages(&mut coll, choice, send, blocks, root, own).await;
     coll.outcome()
 }
 
-/// Pieces of `own` bytes if all are equally long, which trees demand.
+/// Blocks of `own` bytes if all are equally long, which trees demand.
 pub(in crate::coll) async fn gather_by_messages(
     coll: &mut Collective,
     choice: Choice<Gather>,
     send: Option<Block>,
-    pieces: Option<Pieces>,
+    blocks: Option<Blocks>,
     root: u32,
     own: usize,
 ) {
     if choice.algorithm == Gather::Tree {
         if own > 0 {
-            Box::pin(gather_tree(coll, send, pieces, root, own)).await;
+            Box::pin(gather_tree(coll, send, blocks, root, own)).await;
         }
-    } else if let Some(pieces) = pieces {
+    } else if let Some(blocks) = blocks {
         let mut step = coll.step();
-        for (rank, piece) in (0..).zip(&pieces.0) {
-            if rank != root && piece.bytes() > 0 {
-                step.receive(piece, rank);
+        for (rank, block) in (0..).zip(&blocks.0) {
+            if rank != root && block.bytes() > 0 {
+                step.receive(block, rank);
             }
         }
         if let Some(block) = send {
-            pieces.piece(root).copy_from(&block);
+            blocks.block(root).copy_from(&block);
         }
         step.finish().await;
     } else if let Some(block) = send.filter(|block| block.bytes() > 0) {
@@ -172,11 +172,11 @@ pub(in crate::coll) async fn gather_by_messages(
     }
 }
 
-/// Small pieces travel packed up a binomial tree, together with those of the subtree.
+/// Small blocks travel packed up a binomial tree, together with those of the subtree.
 async fn gather_tree(
     coll: &mut Collective,
     send: Option<Block>,
-    pieces: Option<Pieces>,
+    blocks: Option<Blocks>,
     root: u32,
     bytes: usize,
 ) {
@@ -193,25 +193,25 @@ async fn gather_tree(
         bit *= 2;
     }
     step.finish().await;
-    let Some(pieces) = pieces else {
+    let Some(blocks) = blocks else {
         let all = packed.block(0, bytes * place.members());
         return coll.send(&all, place.parent()).await;
     };
-    for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact(bytes)) {
+    for (relative, block) in (0..).zip(packed.as_mut_slice().chunks_exact(bytes)) {
         if relative > 0 || send.is_some() {
-            pieces.piece(place.real(relative)).from_bytes(piece);
+            blocks.block(place.real(relative)).from_bytes(block);
         }
     }
 }
 
-/// The root's pieces to every rank (MPI_Scatter, MPI_Scatterv). `send` is significant at the root, whose `receive` is
-/// `None` when its piece stays where it is.
+/// The root's blocks to every rank (MPI_Scatter, MPI_Scatterv). `send` is significant at the root, whose `receive` is
+/// `None` when its block stays where it is.
 ///
 /// # Errors
 /// Those of the messages.
 pub async fn scatter(
     comm: Arc<Comm>,
-    send: Option<Pieces>,
+    send: Option<Blocks>,
     receive: Option<Block>,
     root: impl Into<Root>,
     sizes: Sizes,
@@ -221,16 +221,16 @@ pub async fn scatter(
         return Box::pin(inter::scatter(comm, send, receive, root)).await;
     };
     let mut coll = Collective::new(comm);
-    let pieces = send.filter(|_| coll.rank == root);
+    let blocks = send.filter(|_| coll.rank == root);
     if coll.checks() {
         let (calls, data) = (
             (Call::Scatter, Call::Scatterv),
-            (receive.as_ref(), pieces.as_ref()),
+            (receive.as_ref(), blocks.as_ref()),
         );
         Box::pin(check::rooted(&mut coll, calls, root, data, sizes)).await?;
     }
-    let own = match (&receive, &pieces) {
-        (_, Some(pieces)) => pieces.piece(root).bytes(),
+    let own = match (&receive, &blocks) {
+        (_, Some(blocks)) => blocks.block(root).bytes(),
         (Some(block), None) => block.bytes(),
         (None, None) => 0,
     };
@@ -243,43 +243,43 @@ pub async fn scatter(
     if choice.algorithm == Scatter::Shared {
         let (rounds, published) = long::scatter_rounds(own, size);
         if let Some(sequence) = enter_area(&mut coll, Purpose::Scatter, own, published).await {
-            let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
-            return long::scatter(sequence, pieces, receive, (root, own), rounds).await;
+            let (blocks, receive) = (blocks.as_ref(), receive.as_ref());
+            return long::scatter(sequence, blocks, receive, (root, own), rounds).await;
         }
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Scatter::Hierarchical
         && let Some(node) = coll.comm.node()
     {
-        let (pieces, receive) = (pieces.as_ref(), receive.as_ref());
-        return Box::pin(hierarchy::scatter(&coll, node, pieces, receive, root, own)).await;
+        let (blocks, receive) = (blocks.as_ref(), receive.as_ref());
+        return Box::pin(hierarchy::scatter(&coll, node, blocks, receive, root, own)).await;
     }
-    scatter_by_messages(&mut coll, choice, pieces, receive, root, own).await;
+    scatter_by_messages(&mut coll, choice, blocks, receive, root, own).await;
     coll.outcome()
 }
 
-/// Pieces of `own` bytes if all are equally long, which trees demand.
+/// Blocks of `own` bytes if all are equally long, which trees demand.
 pub(in crate::coll) async fn scatter_by_messages(
     coll: &mut Collective,
     choice: Choice<Scatter>,
-    pieces: Option<Pieces>,
+    blocks: Option<Blocks>,
     receive: Option<Block>,
     root: u32,
     own: usize,
 ) {
     if choice.algorithm == Scatter::Tree {
         if own > 0 {
-            Box::pin(scatter_tree(coll, pieces, receive, root, own)).await;
+            Box::pin(scatter_tree(coll, blocks, receive, root, own)).await;
         }
-    } else if let Some(pieces) = pieces {
+    } else if let Some(blocks) = blocks {
         let mut step = coll.step();
-        for (rank, piece) in (0..).zip(&pieces.0) {
-            if rank != root && piece.bytes() > 0 {
-                step.send(piece, rank);
+        for (rank, block) in (0..).zip(&blocks.0) {
+            if rank != root && block.bytes() > 0 {
+                step.send(block, rank);
             }
         }
         if let Some(block) = receive {
-            block.copy_from(pieces.piece(root));
+            block.copy_from(blocks.block(root));
         }
         step.finish().await;
     } else if let Some(block) = receive.filter(|block| block.bytes() > 0) {
@@ -287,20 +287,20 @@ pub(in crate::coll) async fn scatter_by_messages(
     }
 }
 
-/// Small pieces travel packed down a binomial tree.
+/// Small blocks travel packed down a binomial tree.
 async fn scatter_tree(
     coll: &mut Collective,
-    pieces: Option<Pieces>,
+    blocks: Option<Blocks>,
     receive: Option<Block>,
     root: u32,
     bytes: usize,
 ) {
     let place = Slot::new(coll, root);
     let mut packed = Scratch::new(bytes * place.members());
-    match pieces {
-        Some(pieces) => {
-            for (relative, piece) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {
-                pieces.piece(place.real(relative)).pack_into(piece);
+    match blocks {
+        Some(blocks) => {
+            for (relative, block) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {
+                blocks.block(place.real(relative)).pack_into(block);
             }
         }
         None => {

@@ -12,7 +12,7 @@ use algorithms::{
     Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
 };
 
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::reduce::Image;
 use crate::coll::area::Purpose;
 use crate::coll::area::long;
@@ -157,7 +157,7 @@ impl Part<Reduce> {
 }
 
 impl Part<Gather> {
-    /// Pieces of at most `largest` bytes.
+    /// Blocks of at most `largest` bytes.
     fn of_gather(coll: &Collective, largest: usize, equal: bool) -> Self {
         let rounds = shared::blocks(largest, coll.size);
         let mut case = select::case(coll, largest, largest * coll.size as usize);
@@ -184,7 +184,7 @@ impl Part<Gather> {
         &self,
         coll: &mut Collective,
         send: Option<&Block>,
-        receive: Option<&Pieces>,
+        receive: Option<&Blocks>,
         root: u32,
         largest: usize,
     ) -> Result<()> {
@@ -217,7 +217,7 @@ impl Part<Scatter> {
     async fn scatter(
         &self,
         coll: &mut Collective,
-        send: Option<&Pieces>,
+        send: Option<&Blocks>,
         receive: Option<&Block>,
         root: u32,
         bytes: usize,
@@ -345,26 +345,26 @@ pub(in crate::coll) async fn allreduce(
     levels.outcome(outcome)
 }
 
-/// The pieces of a machine's members.
-fn of_members(all: &Pieces, node: &Node, index: u32) -> Pieces {
+/// The blocks of a machine's members.
+fn of_members(all: &Blocks, node: &Node, index: u32) -> Blocks {
     let ranks = node.members[index as usize].iter();
-    Pieces(ranks.map(|&rank| all.piece(rank).clone()).collect())
+    Blocks(ranks.map(|&rank| all.block(rank).clone()).collect())
 }
 
-/// The pieces of each machine, packed one after the other, are exchanged between leaders; each publishes all to its machine. The own
-/// piece is in place.
-pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Pieces) -> Result<()> {
+/// The blocks of each machine, packed one after the other, are exchanged between leaders; each publishes all to its machine. The own
+/// block is in place.
+pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Blocks) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
     let largest = all.0.iter().map(Block::bytes).max().unwrap_or(0);
-    let equal = all.0.iter().all(|piece| piece.bytes() == largest);
-    let members: Vec<Pieces> = (0..node.count())
+    let equal = all.0.iter().all(|block| block.bytes() == largest);
+    let members: Vec<Blocks> = (0..node.count())
         .map(|index| of_members(all, node, index))
         .collect();
     let total = all.0.iter().map(Block::bytes).sum();
     let up = Part::of_gather(&levels.within, largest, equal);
     let down = Part::of_bcast(&levels.within, total);
 
-    let own = all.piece(coll.rank);
+    let own = all.block(coll.rank);
     let mine = &members[node.index as usize];
     let target = Some(mine).filter(|_| levels.between.is_some());
     let leader = levels.leader;
@@ -374,51 +374,51 @@ pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Pie
 
     let mut packed = Scratch::new(total);
     let mut start = 0;
-    let blocks = members.iter().map(|pieces| {
-        let bytes = pieces.0.iter().map(Block::bytes).sum();
+    let packed_blocks = members.iter().map(|blocks| {
+        let bytes = blocks.0.iter().map(Block::bytes).sum();
         start += bytes;
         packed.block(start - bytes, bytes)
     });
-    let blocks = Pieces(blocks.collect());
+    let packed_blocks = Blocks(packed_blocks.collect());
     if let Some(between) = &mut levels.between {
         let mut start = 0;
-        let own = blocks.piece(node.index);
-        for piece in &mine.0 {
-            own.part(start, piece.bytes()).copy_from(&Block {
+        let own = packed_blocks.block(node.index);
+        for block in &mine.0 {
+            own.part(start, block.bytes()).copy_from(&Block {
                 signature: own.signature,
-                ..piece.clone()
+                ..block.clone()
             });
-            start += piece.bytes() as i64;
+            start += block.bytes() as i64;
         }
-        let largest = blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
+        let largest = packed_blocks.0.iter().map(Block::bytes).max().unwrap_or(0);
         let choice: Choice<Allgather> = choose(between, &select::case(between, largest, total));
-        let own = blocks.piece(between.rank).clone();
-        super::allgather::by_messages(between, &blocks, &own, total, choice.algorithm).await;
+        let own = packed_blocks.block(between.rank).clone();
+        super::allgather::by_messages(between, &packed_blocks, &own, total, choice.algorithm).await;
     }
     let whole = packed.block(0, total);
     outcome = outcome.and(down.bcast(&mut levels.within, &whole, leader).await);
     let mut rest = packed.as_mut_slice() as &[u8];
-    for (rank, piece) in node
+    for (rank, block) in node
         .members
         .iter()
         .flatten()
         .zip(members.iter().flat_map(|one| &one.0))
     {
-        let (bytes, after) = rest.split_at(piece.bytes());
+        let (bytes, after) = rest.split_at(block.bytes());
         rest = after;
         if *rank != coll.rank {
-            piece.from_bytes(bytes);
+            block.from_bytes(bytes);
         }
     }
     levels.outcome(outcome)
 }
 
-/// The pieces of each machine go to its leader, and from there in one message to the root.
+/// The blocks of each machine go to its leader, and from there in one message to the root.
 pub(in crate::coll) async fn gather(
     coll: &Collective,
     node: &Node,
     send: Option<&Block>,
-    all: Option<&Pieces>,
+    all: Option<&Blocks>,
     root: u32,
     bytes: usize,
 ) -> Result<()> {
@@ -434,7 +434,7 @@ pub(in crate::coll) async fn gather(
         (Some(all), _) => Some(of_members(all, node, node.index)),
         (None, Some(_)) => {
             let whole = packed.block(0, bytes * count);
-            Some(Pieces::equal(&whole, bytes, count as u32))
+            Some(Blocks::equal(&whole, bytes, count as u32))
         }
         (None, None) => None,
     };
@@ -458,9 +458,9 @@ pub(in crate::coll) async fn gather(
                 step.finish().await;
                 for &(index, start, length) in &places {
                     let packed = &packed.as_mut_slice()[start..start + length];
-                    let pieces = of_members(all, node, index);
-                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact(bytes)) {
-                        piece.from_bytes(bytes);
+                    let blocks = of_members(all, node, index);
+                    for (block, bytes) in blocks.0.iter().zip(packed.chunks_exact(bytes)) {
+                        block.from_bytes(bytes);
                     }
                 }
             }
@@ -469,11 +469,11 @@ pub(in crate::coll) async fn gather(
     levels.outcome(within)
 }
 
-/// The pieces of each machine go in one message to its leader, and from there to its members.
+/// The blocks of each machine go in one message to its leader, and from there to its members.
 pub(in crate::coll) async fn scatter(
     coll: &Collective,
     node: &Node,
-    all: Option<&Pieces>,
+    all: Option<&Blocks>,
     receive: Option<&Block>,
     root: u32,
     bytes: usize,
@@ -492,15 +492,15 @@ pub(in crate::coll) async fn scatter(
             None => {
                 let whole = packed.block(0, bytes * count);
                 between.receive(&whole, levels.home).await;
-                mine = Some(Pieces::equal(&whole, bytes, count as u32));
+                mine = Some(Blocks::equal(&whole, bytes, count as u32));
             }
             Some(all) => {
                 let places = places(node, levels.home, bytes);
                 for &(index, start, length) in &places {
                     let packed = &mut packed.as_mut_slice()[start..start + length];
-                    let pieces = of_members(all, node, index);
-                    for (piece, bytes) in pieces.0.iter().zip(packed.chunks_exact_mut(bytes)) {
-                        piece.pack_into(bytes);
+                    let blocks = of_members(all, node, index);
+                    for (block, bytes) in blocks.0.iter().zip(packed.chunks_exact_mut(bytes)) {
+                        block.pack_into(bytes);
                     }
                 }
                 let mut step = between.step();
@@ -519,7 +519,7 @@ pub(in crate::coll) async fn scatter(
     levels.outcome(within)
 }
 
-/// Where the packed pieces of each machine but the root's lie: its index, the first byte, and how many.
+/// Where the packed blocks of each machine but the root's lie: its index, the first byte, and how many.
 fn places(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
     let mut start = 0;
     let place = |(index, ranks): (u32, &Vec<u32>)| {

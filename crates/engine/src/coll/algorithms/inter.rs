@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::coll::algorithms::allreduce::part_of;
 use crate::coll::algorithms::barrier::dissemination;
 use crate::coll::algorithms::bcast::tree;
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::reduce::{self, Image};
 use crate::coll::check::{self, Call, Content, Flow};
 use crate::coll::primitives::{Block, Collective, Scratch};
@@ -118,19 +118,19 @@ pub(in crate::coll) async fn bcast(comm: Arc<Comm>, block: Block, root: Root) ->
 pub(in crate::coll) async fn gather(
     comm: Arc<Comm>,
     send: Option<Block>,
-    receive: Option<Pieces>,
+    receive: Option<Blocks>,
     root: Root,
 ) -> Result<()> {
     let mut coll = Collective::new(comm.clone());
     let content = match (root, &receive) {
         (Root::Rank(root), _) => Content::Pairs(Flow::One(root, send.as_ref()), Flow::Nothing),
-        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Nothing, Flow::Each(pieces)),
+        (Root::Here, Some(blocks)) => Content::Pairs(Flow::Nothing, Flow::Each(blocks)),
         _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
     };
     check::between(&comm, Call::Gather, None, Some(root), content).await?;
     match (root, send, receive) {
         (Root::Rank(root), Some(block), _) if block.bytes() > 0 => coll.send(&block, root).await,
-        (Root::Here, _, Some(pieces)) => exchange(&mut coll, None, Some(&pieces)).await,
+        (Root::Here, _, Some(blocks)) => exchange(&mut coll, None, Some(&blocks)).await,
         _ => {}
     }
     coll.outcome()
@@ -139,14 +139,14 @@ pub(in crate::coll) async fn gather(
 /// One message from the root to each rank of the remote group.
 pub(in crate::coll) async fn scatter(
     comm: Arc<Comm>,
-    send: Option<Pieces>,
+    send: Option<Blocks>,
     receive: Option<Block>,
     root: Root,
 ) -> Result<()> {
     let mut coll = Collective::new(comm.clone());
     let content = match (root, &send) {
         (Root::Rank(root), _) => Content::Pairs(Flow::Nothing, Flow::One(root, receive.as_ref())),
-        (Root::Here, Some(pieces)) => Content::Pairs(Flow::Each(pieces), Flow::Nothing),
+        (Root::Here, Some(blocks)) => Content::Pairs(Flow::Each(blocks), Flow::Nothing),
         _ => Content::Pairs(Flow::Nothing, Flow::Nothing),
     };
     check::between(&comm, Call::Scatter, None, Some(root), content).await?;
@@ -154,43 +154,43 @@ pub(in crate::coll) async fn scatter(
         (Root::Rank(root), _, Some(block)) if block.bytes() > 0 => {
             coll.receive(&block, root).await;
         }
-        (Root::Here, Some(pieces), _) => exchange(&mut coll, Some(&pieces), None).await,
+        (Root::Here, Some(blocks), _) => exchange(&mut coll, Some(&blocks), None).await,
         _ => {}
     }
     coll.outcome()
 }
 
 /// Messages to and from the ranks of the remote group, all at once. Empty ones do not travel.
-async fn exchange(coll: &mut Collective, send: Option<&Pieces>, receive: Option<&Pieces>) {
-    let full = |piece: &(u32, &Block)| piece.1.bytes() > 0;
+async fn exchange(coll: &mut Collective, send: Option<&Blocks>, receive: Option<&Blocks>) {
+    let full = |block: &(u32, &Block)| block.1.bytes() > 0;
     let mut step = coll.step();
-    for (rank, piece) in (0..)
+    for (rank, block) in (0..)
         .zip(receive.iter().flat_map(|all| &all.0))
         .filter(full)
     {
-        step.receive(piece, rank);
+        step.receive(block, rank);
     }
-    for (rank, piece) in (0..).zip(send.iter().flat_map(|all| &all.0)).filter(full) {
-        step.send(piece, rank);
+    for (rank, block) in (0..).zip(send.iter().flat_map(|all| &all.0)).filter(full) {
+        step.send(block, rank);
     }
     step.finish().await;
 }
 
 /// Every rank's block to all ranks of the other group.
-pub(in crate::coll) async fn allgather(comm: Arc<Comm>, send: Block, pieces: Pieces) -> Result<()> {
+pub(in crate::coll) async fn allgather(comm: Arc<Comm>, send: Block, blocks: Blocks) -> Result<()> {
     let mut coll = Collective::new(comm.clone());
-    let content = Content::Pairs(Flow::Same(&send), Flow::Each(&pieces));
+    let content = Content::Pairs(Flow::Same(&send), Flow::Each(&blocks));
     check::between(&comm, Call::Allgather, None, None, content).await?;
-    let same = Pieces(vec![send; coll.comm.peers as usize]);
-    exchange(&mut coll, Some(&same), Some(&pieces)).await;
+    let same = Blocks(vec![send; coll.comm.peers as usize]);
+    exchange(&mut coll, Some(&same), Some(&blocks)).await;
     coll.outcome()
 }
 
-/// Piece `i` of every rank goes to rank `i` of the other group.
+/// Block `i` of every rank goes to rank `i` of the other group.
 pub(in crate::coll) async fn alltoall(
     comm: Arc<Comm>,
-    send: Pieces,
-    receive: Pieces,
+    send: Blocks,
+    receive: Blocks,
 ) -> Result<()> {
     let mut coll = Collective::new(comm.clone());
     let content = Content::Pairs(Flow::Each(&send), Flow::Each(&receive));

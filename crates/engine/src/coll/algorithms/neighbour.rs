@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::check;
 use crate::coll::primitives::{Block, Collective};
 use crate::comm::Comm;
@@ -26,12 +26,12 @@ fn neighbours(comm: &Comm) -> Result<(Vec<i32>, Vec<i32>)> {
     Ok(topology.neighbours(comm.rank() as u32))
 }
 
-/// Piece `i` of `send` to the `i`-th neighbour, and from the `i`-th into piece `i` of `receive` (MPI_Neighbor_alltoall and
-/// relatives). Where a grid ends the pieces are left alone.
+/// Block `i` of `send` to the `i`-th neighbour, and from the `i`-th into block `i` of `receive` (MPI_Neighbor_alltoall and
+/// relatives). Where a grid ends the blocks are left alone.
 ///
 /// # Errors
 /// MPI_ERR_TOPOLOGY, or those of the messages.
-pub async fn exchange(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<()> {
+pub async fn exchange(comm: Arc<Comm>, send: Blocks, receive: Blocks) -> Result<()> {
     let (sources, destinations) = neighbours(&comm)?;
     let grid = matches!(
         comm.topology(),
@@ -48,12 +48,12 @@ pub async fn exchange(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<
         // told apart by their order alone have to be received so.
         let index = if grid { index ^ 1 } else { index };
         if let Ok(source) = u32::try_from(sources[index]) {
-            step.receive(receive.piece(index as u32), source);
+            step.receive(receive.block(index as u32), source);
         }
     }
-    for (piece, &destination) in send.0.iter().zip(&destinations) {
+    for (block, &destination) in send.0.iter().zip(&destinations) {
         if let Ok(destination) = u32::try_from(destination) {
-            step.send(piece, destination);
+            step.send(block, destination);
         }
     }
     step.finish().await;
@@ -64,7 +64,7 @@ pub async fn exchange(comm: Arc<Comm>, send: Pieces, receive: Pieces) -> Result<
 ///
 /// # Errors
 /// Those of [`exchange`].
-pub async fn spread(comm: Arc<Comm>, send: Block, receive: Pieces) -> Result<()> {
+pub async fn spread(comm: Arc<Comm>, send: Block, receive: Blocks) -> Result<()> {
     let (_, destinations) = degrees(&comm)?;
-    exchange(comm, Pieces(vec![send; destinations]), receive).await
+    exchange(comm, Blocks(vec![send; destinations]), receive).await
 }

@@ -15,7 +15,7 @@ use super::Sequence;
 use super::describe::{self, Members, Operands, lie_together};
 use super::spec::{Data, Needs, Publish, Shelf, Spec, Wakes};
 use super::stores::Stores;
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::primitives::Block;
 use crate::coll::select::Rounds;
 use crate::errors::Result;
@@ -33,20 +33,20 @@ fn range_of(index: usize, most: usize, all: usize) -> (usize, usize) {
 /// A part of a block, or of each of several blocks: from packed position `start` on.
 #[derive(Clone, Copy)]
 struct Part<'a> {
-    blocks: Blocks<'a>,
+    blocks: Selection<'a>,
     start: usize,
     stores: Stores,
 }
 
 #[derive(Clone, Copy)]
-enum Blocks<'a> {
+enum Selection<'a> {
     One(&'a Block),
-    All(&'a Pieces),
+    All(&'a Blocks),
 }
 
 impl<'a> Part<'a> {
     const fn one(block: &'a Block, start: usize, stores: Stores) -> Self {
-        let blocks = Blocks::One(block);
+        let blocks = Selection::One(block);
         Self {
             blocks,
             start,
@@ -54,8 +54,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    const fn all(pieces: &'a Pieces, start: usize, stores: Stores) -> Self {
-        let blocks = Blocks::All(pieces);
+    const fn all(blocks: &'a Blocks, start: usize, stores: Stores) -> Self {
+        let blocks = Selection::All(blocks);
         Self {
             blocks,
             start,
@@ -66,8 +66,8 @@ impl<'a> Part<'a> {
     /// The block, and where the part begins in it.
     fn located(self) -> Option<(&'a Block, usize)> {
         match self.blocks {
-            Blocks::One(block) => Some((block, self.start.min(block.bytes()))),
-            Blocks::All(_) => None,
+            Selection::One(block) => Some((block, self.start.min(block.bytes()))),
+            Selection::All(_) => None,
         }
     }
 }
@@ -77,9 +77,9 @@ impl Data for Part<'_> {
 
     fn block(self, member: u32, _: usize) -> Self {
         match self.blocks {
-            Blocks::One(_) => self,
-            Blocks::All(pieces) => Self {
-                blocks: Blocks::One(pieces.piece(member)),
+            Selection::One(_) => self,
+            Selection::All(blocks) => Self {
+                blocks: Selection::One(blocks.block(member)),
                 ..self
             },
         }
@@ -196,13 +196,13 @@ pub(in crate::coll) async fn bcast(
 pub(in crate::coll) async fn gather(
     sequence: Sequence<'_>,
     send: Option<&Block>,
-    receive: Option<&Pieces>,
+    receive: Option<&Blocks>,
     (root, largest): (Option<u32>, usize),
     Rounds { count, most }: Rounds,
 ) -> Result<()> {
     let me = sequence.me;
     let receive = receive.filter(|_| root.is_none_or(|root| root == me));
-    let Some(own) = send.or_else(|| receive.map(|pieces| pieces.piece(me))) else {
+    let Some(own) = send.or_else(|| receive.map(|blocks| blocks.block(me))) else {
         return sequence.outcome();
     };
     let size = sequence.size as usize;
@@ -212,7 +212,7 @@ pub(in crate::coll) async fn gather(
     let outcome = run(sequence, count, |index| {
         let (start, length) = range_of(index, most, largest);
         let part = |block| Part::one(block, start, stores);
-        let all = receive.map(|pieces| Part::all(pieces, start, stores));
+        let all = receive.map(|blocks| Part::all(blocks, start, stores));
         describe::gather(root, part(own), (all, send.map(part)), length)
     })
     .await;
@@ -232,7 +232,7 @@ pub(in crate::coll) fn scatter_rounds(bytes: usize, members: u32) -> (Rounds, (u
 /// A block of the root, of `bytes` bytes, goes to each member.
 pub(in crate::coll) async fn scatter(
     sequence: Sequence<'_>,
-    send: Option<&Pieces>,
+    send: Option<&Blocks>,
     receive: Option<&Block>,
     (root, bytes): (u32, usize),
     Rounds { count, most }: Rounds,
@@ -241,7 +241,7 @@ pub(in crate::coll) async fn scatter(
     let stores = Stores::ThroughCaches;
     run(sequence, count, |index| {
         let (start, length) = range_of(index, most, bytes);
-        let all = send.map(|pieces| Part::all(pieces, start, stores));
+        let all = send.map(|blocks| Part::all(blocks, start, stores));
         let own = all.map(|all| all.block(root, length));
         let receive = receive.map(|block| Part::one(block, start, stores));
         describe::scatter(members(&sequence), root, all, (receive, own), length)
@@ -252,8 +252,8 @@ pub(in crate::coll) async fn scatter(
 /// Block `i` of every member, of `bytes` bytes, goes to member `i`.
 pub(in crate::coll) async fn alltoall(
     sequence: Sequence<'_>,
-    send: &Pieces,
-    receive: &Pieces,
+    send: &Blocks,
+    receive: &Blocks,
     (bytes, Rounds { count, most }): (usize, Rounds),
 ) -> Result<()> {
     let size = sequence.size;
@@ -266,7 +266,7 @@ pub(in crate::coll) async fn alltoall(
     };
     let outcome = run(sequence, count, |index| {
         let (start, length) = range_of(index, most, bytes);
-        let parts = [send, receive].map(|pieces| Part::all(pieces, start, stores));
+        let parts = [send, receive].map(|blocks| Part::all(blocks, start, stores));
         describe::alltoall(members(&sequence), parts[0], parts[1], shelf, length)
     })
     .await;
@@ -429,7 +429,7 @@ pub(in crate::coll) async fn reduce_scatter(
         Some((first, count))
     });
     let parts = firsts.map(|(first, count)| send.part(first as i64, count));
-    let parts = Pieces(parts.collect());
+    let parts = Blocks(parts.collect());
     let own_first: usize = counts[..me].iter().sum();
     let shelf = Shelf {
         stride: most * element,

@@ -30,7 +30,7 @@ pub(in crate::coll) fn short_limits(
             .always_up_to(algorithm, members, FAST_BYTES, reproducible);
         limits[purpose as usize] = match (upto, algorithm.operation()) {
             (None, _) => 0,
-            // One round has what a buffer holds: the bytes of all parts, or of all pieces.
+            // One round has what a buffer holds: the bytes of all parts, or of all blocks.
             (Some(bytes), Operation::ReduceScatter) => {
                 (bytes * members as usize).min(buffer_bytes(members)) + 1
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::statement::{Call, Data, Statement, WORDS, call_text, calls_differ};
 use super::{Finding, disagreement, tell};
-use crate::coll::algorithms::gather::Pieces;
+use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::inter::Root;
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::comm::Comm;
@@ -38,8 +38,8 @@ pub(in crate::coll) enum Flow<'a> {
     One(u32, Option<&'a Block>),
     /// The same block of every rank.
     Same(&'a Block),
-    /// A piece of each rank.
-    Each(&'a Pieces),
+    /// A block of each rank.
+    Each(&'a Blocks),
 }
 
 impl Flow<'_> {
@@ -49,7 +49,7 @@ impl Flow<'_> {
             Self::Nothing => Vec::new(),
             Self::One(rank, block) => vec![(rank, block.map_or(Data::NONE, Data::of))],
             Self::Same(block) => (0..ranks).map(|rank| (rank, Data::of(block))).collect(),
-            Self::Each(pieces) => (0..).zip(pieces.0.iter().map(Data::of)).collect(),
+            Self::Each(blocks) => (0..).zip(blocks.0.iter().map(Data::of)).collect(),
         }
     }
 }

@@ -5,13 +5,13 @@
 //! Every member states eight words, which all get by an allgather of its own that precedes the operation's messages under the
 //! same tag. All compare the same words, so all come to the same end. Where only some know what to expect (the forms with
 //! `v`), those who do compare, and a second allgather tells what they found. Of two groups each compares for itself, then
-//! their first members do, and then pairs of ranks that exchange pieces.
+//! their first members do, and then pairs of ranks that exchange blocks.
 
 mod groups;
 mod statement;
 
 use crate::coll::algorithms::allgather::bruck;
-use crate::coll::algorithms::gather::{Pieces, Sizes};
+use crate::coll::algorithms::gather::{Blocks, Sizes};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::datatype::Signature;
 use crate::errors::{Error, ErrorClass, Result};
@@ -33,15 +33,15 @@ async fn tell(coll: &mut Collective, words: &[u64; WORDS]) -> Vec<[u64; WORDS]> 
     let (rank, size) = (coll.rank as usize, coll.size);
     let bytes = size_of_val(words);
     let mut all = Scratch::new(bytes * size as usize);
-    let pieces = Pieces::equal(&all.block(0, 0), bytes, size);
+    let blocks = Blocks::equal(&all.block(0, 0), bytes, size);
     for (word, target) in words
         .iter()
         .zip(all.as_mut_slice()[rank * bytes..].chunks_exact_mut(8))
     {
         target.copy_from_slice(&word.to_ne_bytes());
     }
-    let own = pieces.piece(coll.rank).clone();
-    bruck(coll, &pieces, &own, bytes * size as usize).await;
+    let own = blocks.block(coll.rank).clone();
+    bruck(coll, &blocks, &own, bytes * size as usize).await;
     let mut told = vec![0; WORDS * size as usize];
     all.store_words(&mut told);
     told.as_chunks::<WORDS>().0.to_vec()
@@ -90,7 +90,7 @@ fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String
     Error::new(class, text)
 }
 
-/// Has all members state what they are about to do, and compares it, also what they know of the pieces of all. The data are compared
+/// Has all members state what they are about to do, and compares it, also what they know of the blocks of all. The data are compared
 /// if `same_data`.
 async fn compare(
     coll: &mut Collective,
@@ -165,7 +165,7 @@ pub(super) async fn same(coll: &mut Collective, statement: Statement) -> Result<
     same_lists(coll, statement, &[]).await
 }
 
-/// As [`same`] of members that all know the piece of each.
+/// As [`same`] of members that all know the block of each.
 pub(super) async fn same_lists(
     coll: &mut Collective,
     statement: Statement,
@@ -174,7 +174,7 @@ pub(super) async fn same_lists(
     compare(coll, statement, lists, true).await.map(drop)
 }
 
-/// The error of members that know different lengths of pieces: the first such piece.
+/// The error of members that know different lengths of blocks: the first such block.
 #[cold]
 async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&str>) -> Error {
     let mut of_first: Vec<u64> = lists.iter().map(|data| data.bytes).collect();
@@ -196,7 +196,7 @@ async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&s
             "argument 'recvcount'".to_owned()
         }
         Some(_) => format!("argument 'recvcounts' at index {index}"),
-        None => format!("piece of rank {index}"),
+        None => format!("block of rank {index}"),
     };
     let texts = said
         .iter()
@@ -234,60 +234,60 @@ async fn report(coll: &mut Collective, finding: Finding) -> Result<()> {
     Err(Error::new(class, text))
 }
 
-/// The first piece that does not agree with what its rank said.
-fn first_wrong(said: &[[u64; WORDS]], pieces: &Pieces, except: Option<u32>) -> Finding {
+/// The first block that does not agree with what its rank said.
+fn first_wrong(said: &[[u64; WORDS]], blocks: &Blocks, except: Option<u32>) -> Finding {
     (0..)
         .zip(said)
-        .zip(&pieces.0)
-        .find_map(|((rank, words), piece)| {
-            let (theirs, expected) = (Data::from_words(&words[3..6]), Data::of(piece));
+        .zip(&blocks.0)
+        .find_map(|((rank, words), block)| {
+            let (theirs, expected) = (Data::from_words(&words[3..6]), Data::of(block));
             let wrong = Some(rank) != except && !theirs.agrees_with(expected);
             wrong.then_some((rank, theirs, expected))
         })
 }
 
-/// A gather or scatter: `own` is the member's own block, `pieces` are those of the root.
+/// A gather or scatter: `own` is the member's own block, `blocks` are those of the root.
 pub(super) async fn rooted(
     coll: &mut Collective,
     calls: (Call, Call),
     root: u32,
-    (own, pieces): (Option<&Block>, Option<&Pieces>),
+    (own, blocks): (Option<&Block>, Option<&Blocks>),
     sizes: Sizes,
 ) -> Result<()> {
     let equal = sizes == Sizes::Equal;
     let call = if equal { calls.0 } else { calls.1 };
     let mut statement = Statement::new(call).with_root(root);
-    let pieces = pieces.filter(|_| coll.rank == root);
-    if let Some(block) = pieces.map(|pieces| pieces.piece(root)).or(own) {
+    let blocks = blocks.filter(|_| coll.rank == root);
+    if let Some(block) = blocks.map(|blocks| blocks.block(root)).or(own) {
         statement = statement.with_data(block);
     }
     let said = compare(coll, statement, &[], equal).await?;
     if equal {
         return Ok(());
     }
-    let finding = pieces.and_then(|pieces| first_wrong(&said, pieces, Some(root)));
+    let finding = blocks.and_then(|blocks| first_wrong(&said, blocks, Some(root)));
     report(coll, finding).await
 }
 
-/// An allgather: everybody knows all pieces, and what it sends.
+/// An allgather: everybody knows all blocks, and what it sends.
 pub(super) async fn allgather(
     coll: &mut Collective,
     send: Option<&Block>,
-    pieces: &Pieces,
+    blocks: &Blocks,
 ) -> Result<()> {
-    let own = send.unwrap_or_else(|| pieces.piece(coll.rank));
+    let own = send.unwrap_or_else(|| blocks.block(coll.rank));
     let statement = Statement::new(Call::Allgather).with_data(own);
-    let lists: Vec<Data> = pieces.0.iter().map(Data::of).collect();
+    let lists: Vec<Data> = blocks.0.iter().map(Data::of).collect();
     let said = compare(coll, statement, &lists, false).await?;
-    // Who knows the pieces by another type than others may be alone with what it finds.
-    report(coll, first_wrong(&said, pieces, None)).await
+    // Who knows the blocks by another type than others may be alone with what it finds.
+    report(coll, first_wrong(&said, blocks, None)).await
 }
 
 /// An all-to-all: every pair of members compares what one sends and the other receives.
 pub(super) async fn alltoall(
     coll: &mut Collective,
-    send: &Pieces,
-    receive: &Pieces,
+    send: &Blocks,
+    receive: &Blocks,
     sizes: Sizes,
 ) -> Result<()> {
     let call = match sizes {
@@ -298,7 +298,7 @@ pub(super) async fn alltoall(
     let size = coll.size as usize;
     let bytes = 3 * size_of::<u64>();
     let (mut out, mut into) = (Scratch::new(bytes * size), Scratch::new(bytes * size));
-    let words = send.0.iter().flat_map(|piece| Data::of(piece).words());
+    let words = send.0.iter().flat_map(|block| Data::of(block).words());
     for (word, target) in words.zip(out.as_mut_slice().chunks_exact_mut(8)) {
         target.copy_from_slice(&word.to_ne_bytes());
     }
@@ -319,8 +319,8 @@ pub(super) async fn alltoall(
         (0..)
             .zip(told.chunks_exact(3))
             .zip(&receive.0)
-            .find_map(|((rank, words), piece)| {
-                let (theirs, expected) = (Data::from_words(words), Data::of(piece));
+            .find_map(|((rank, words), block)| {
+                let (theirs, expected) = (Data::from_words(words), Data::of(block));
                 (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
             });
     report(coll, finding).await

@@ -138,7 +138,7 @@ pub(in crate::coll) struct Statement {
     root: Option<u32>,
     op: u64,
     data: Data,
-    /// A digest of what all members know of all pieces.
+    /// A digest of what all members know of all blocks.
     lists: u64,
 }
 
@@ -175,15 +175,15 @@ impl Statement {
         }
     }
 
-    /// What the member knows of the pieces of all.
-    pub(in crate::coll) fn with_lists(self, pieces: &[Data]) -> Self {
-        let digest = |sum: u64, piece: &Data| {
-            (sum ^ piece.bytes)
+    /// What the member knows of the blocks of all.
+    pub(in crate::coll) fn with_lists(self, blocks: &[Data]) -> Self {
+        let digest = |sum: u64, block: &Data| {
+            (sum ^ block.bytes)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 .rotate_left(29)
         };
         Self {
-            lists: pieces.iter().fold(1, digest),
+            lists: blocks.iter().fold(1, digest),
             ..self
         }
     }

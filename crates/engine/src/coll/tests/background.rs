@@ -12,7 +12,7 @@ use sys::sync::{AtomicU32, Ordering};
 use super::*;
 use crate::p2p::{Memory, Mode, irecv, isend};
 
-/// Large enough to be described first, and for many pieces and rounds.
+/// Large enough to be described first, and for many blocks and rounds.
 const LONGS: usize = 1 << 19;
 
 fn with_thread(rules: &str) -> Settings {

@@ -126,7 +126,7 @@ fn another_count_is_named_and_another_type() {
 }
 
 #[test]
-fn pieces_that_only_two_ranks_know_are_compared() {
+fn blocks_that_only_two_ranks_know_are_compared() {
     checked(4, |process| {
         let (rank, comm) = (process.rank(), world(process));
         let counts = [1usize, 2, 3, 4];
@@ -134,26 +134,26 @@ fn pieces_that_only_two_ranks_know_are_compared() {
         let own = if rank == 2 { 2 } else { counts[rank as usize] };
         let mut mine = vec![7; own];
         let mut all = Numbers::new(&[0; 10], false);
-        let pieces = (rank == 1).then(|| all.pieces(&counts));
+        let blocks = (rank == 1).then(|| all.blocks(&counts));
         let send = Some(longs(&mut mine));
-        let work = gather(comm.clone(), send, pieces.clone(), 1, Sizes::Varying);
+        let work = gather(comm.clone(), send, blocks.clone(), 1, Sizes::Varying);
         let words = ["rank 2 said 2 of", "rank 1 said 24 bytes"];
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
         let work = scatter(
             comm.clone(),
-            pieces,
+            blocks,
             Some(longs(&mut mine)),
             1,
             Sizes::Varying,
         );
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
-        // Rank 0 thinks another length of rank 3's piece in an allgather.
+        // Rank 0 thinks another length of rank 3's block in an allgather.
         let known = if rank == 0 { [1, 2, 3, 5] } else { counts };
         let mut mine = vec![7; counts[rank as usize]];
         let mut all = Numbers::new(&[0; 11], false);
-        let work = allgather(comm.clone(), Some(longs(&mut mine)), all.pieces(&known));
+        let work = allgather(comm.clone(), Some(longs(&mut mine)), all.blocks(&known));
         let words = [
-            "piece of rank 3",
+            "block of rank 3",
             "rank 0 said 40 bytes",
             "ranks 1..3 said 32 bytes",
         ];
@@ -162,7 +162,7 @@ fn pieces_that_only_two_ranks_know_are_compared() {
         let out = [1usize; 4];
         let into = if rank == 3 { [2, 1, 1, 1] } else { out };
         let (mut sent, mut got) = (Numbers::new(&[0; 5], false), Numbers::new(&[0; 5], false));
-        let (send, receive) = (Some(sent.pieces(&out)), got.pieces(&into));
+        let (send, receive) = (Some(sent.blocks(&out)), got.blocks(&into));
         let work = alltoall(comm, send, receive, Sizes::Varying);
         let words = ["rank 0 said 8 bytes", "rank 3 said 16 bytes"];
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
@@ -238,20 +238,20 @@ fn members_that_agree_get_what_they_want() {
                 now(process, exscan(comm.clone(), both.clone(), both, sum()));
                 let mut all = vec![0; 2 * size as usize];
                 let whole = longs(&mut all);
-                let pieces = Pieces::equal(&whole, 2, size);
+                let blocks = Blocks::equal(&whole, 2, size);
                 for sizes in [Sizes::Equal, Sizes::Varying] {
                     let own = Some(longs(&mut data));
-                    let root = (rank == size - 1).then(|| pieces.clone());
+                    let root = (rank == size - 1).then(|| blocks.clone());
                     now(
                         process,
                         gather(comm.clone(), own.clone(), root.clone(), size - 1, sizes),
                     );
                     now(process, scatter(comm.clone(), root, own, size - 1, sizes));
-                    now(process, alltoall(comm.clone(), None, pieces.clone(), sizes));
+                    now(process, alltoall(comm.clone(), None, blocks.clone(), sizes));
                 }
                 now(
                     process,
-                    allgather(comm.clone(), Some(longs(&mut data)), pieces),
+                    allgather(comm.clone(), Some(longs(&mut data)), blocks),
                 );
                 let part = longs(&mut data);
                 let counts = every.clone();
@@ -358,8 +358,8 @@ fn two_groups_compare_their_data() {
 
         // Rank 2 of the upper group gives the root two instead of one.
         let count = if rank == 4 { 2 } else { 1 };
-        let pieces = Pieces::equal(&block(&mut got, 9), 1, 3);
-        let receive = (rank == 1).then_some(pieces);
+        let blocks = Blocks::equal(&block(&mut got, 9), 1, 3);
+        let receive = (rank == 1).then_some(blocks);
         let send = upper.then(|| block(&mut data, count));
         let work = gather(comm.clone(), send, receive, root, Sizes::Varying);
         let error = attempt(process, work);
@@ -381,12 +381,12 @@ fn two_groups_compare_their_data() {
         }
         let mut first = 0;
         let whole = block(&mut got, 9);
-        let pieces = counts.iter().map(|&count| {
+        let blocks = counts.iter().map(|&count| {
             first += count;
             whole.part(first as i64 - count as i64, count)
         });
-        let pieces = Pieces(pieces.collect());
-        let work = allgather(comm.clone(), Some(block(&mut data, 1)), pieces.clone());
+        let blocks = Blocks(blocks.collect());
+        let work = allgather(comm.clone(), Some(block(&mut data, 1)), blocks.clone());
         let error = attempt(process, work);
         let words = if upper {
             [
@@ -400,15 +400,15 @@ fn two_groups_compare_their_data() {
             ]
         };
         tells(&error, ErrorClass::ERR_COUNT, &words);
-        let given = Pieces::equal(&block(&mut data, 9), 1, theirs);
-        let work = alltoall(comm.clone(), Some(given), pieces, Sizes::Varying);
+        let given = Blocks::equal(&block(&mut data, 9), 1, theirs);
+        let work = alltoall(comm.clone(), Some(given), blocks, Sizes::Varying);
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
 
         // Who agrees gets the data.
-        let pieces = Pieces::equal(&block(&mut got, 9), 1, theirs);
+        let blocks = Blocks::equal(&block(&mut got, 9), 1, theirs);
         now(
             process,
-            allgather(comm.clone(), Some(block(&mut data, 1)), pieces),
+            allgather(comm.clone(), Some(block(&mut data, 1)), blocks),
         );
         let first = if upper { 0 } else { 2 };
         assert!((0..theirs).all(|index| got[index as usize] == i64::from(first + index)));

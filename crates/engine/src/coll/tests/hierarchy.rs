@@ -62,7 +62,7 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
 
         let mut mine = Numbers::new(&vector(rank, count), holes);
         let mut all = Numbers::new(&vec![0; everything.len()], !holes);
-        let receive = at_root.then(|| all.pieces(&counts));
+        let receive = at_root.then(|| all.blocks(&counts));
         let work = gather(
             world(process),
             Some(mine.block()),
@@ -76,7 +76,7 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
         }
 
         let mut back = Numbers::new(&vec![0; count], holes);
-        let (send, receive) = (at_root.then(|| all.pieces(&counts)), Some(back.block()));
+        let (send, receive) = (at_root.then(|| all.blocks(&counts)), Some(back.block()));
         now(
             process,
             scatter(world(process), send, receive, root, Sizes::Equal),
@@ -122,7 +122,7 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
         .collect();
     assert_eq!(result.values(), sums);
 
-    // Pieces of different lengths, some of them empty.
+    // Blocks of different lengths, some of them empty.
     let counts: Vec<usize> = (0..size as usize).map(|rank| rank % 3 * count).collect();
     let expected: Vec<i64> = (0..size)
         .flat_map(|r| vector(r, counts[r as usize]))
@@ -131,7 +131,7 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
     let mut all = Numbers::new(&vec![0; expected.len()], holes);
     now(
         process,
-        allgather(world(process), Some(mine.block()), all.pieces(&counts)),
+        allgather(world(process), Some(mine.block()), all.blocks(&counts)),
     );
     assert_eq!(all.values(), expected);
 }
@@ -234,9 +234,9 @@ fn leaders_alone_send_and_no_more_than_they_must() {
         let receive = (rank == 0).then(|| block.clone());
         let work = reduce(world(process), block.clone(), receive, sum(), 0);
         expect(Box::pin(work), u64::from(rank > 0));
-        let work = allgather(world(process), Some(block.clone()), all.pieces(&counts));
+        let work = allgather(world(process), Some(block.clone()), all.blocks(&counts));
         expect(Box::pin(work), log2_of_nodes);
-        let receive = (rank == 0).then(|| all.pieces(&counts));
+        let receive = (rank == 0).then(|| all.blocks(&counts));
         let work = gather(
             world(process),
             Some(block.clone()),
@@ -245,7 +245,7 @@ fn leaders_alone_send_and_no_more_than_they_must() {
             Sizes::Equal,
         );
         expect(Box::pin(work), u64::from(rank > 0));
-        let send = (rank == 0).then(|| all.pieces(&counts));
+        let send = (rank == 0).then(|| all.blocks(&counts));
         let work = scatter(world(process), send, Some(block), 0, Sizes::Equal);
         expect(Box::pin(work), if rank == 0 { 3 } else { 0 });
     });

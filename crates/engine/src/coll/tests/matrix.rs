@@ -16,8 +16,8 @@ use crate::settings::VirtualNodes;
 const SIZES: [u32; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 16];
 /// Longs: none, one, an odd number, one less and one more than an eager message holds, and many.
 const COUNTS: [usize; 6] = [0, 1, 37, 8191, 8193, 20_011];
-/// The same for a piece of each rank.
-const PIECES: [usize; 5] = [0, 1, 37, 255, 2049];
+/// The same for a block of each rank.
+const BLOCKS: [usize; 5] = [0, 1, 37, 255, 2049];
 
 /// An operation that one algorithm is forced upon.
 struct Forced {
@@ -74,7 +74,7 @@ impl Forced {
             if place != process.rank() || !case.dense {
                 return;
             }
-            // And, where pieces of machines differ in length, of messages only.
+            // And, where blocks of machines differ in length, of messages only.
             if !case.ranks.is_multiple_of(case.nodes) && A::OPERATION == Operation::Allgather {
                 (difference.bytes, promised.bytes) = (0, 0);
             }
@@ -197,7 +197,7 @@ fn everything(size: u32, count: usize) -> Vec<i64> {
 fn every_gather_collects() {
     every_algorithm::<Gather>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (root, count) in roots(size).flat_map(|root| PIECES.map(|c| (root, c))) {
+        for (root, count) in roots(size).flat_map(|root| BLOCKS.map(|c| (root, c))) {
             for (holes, sizes) in [
                 (false, Sizes::Equal),
                 (true, Sizes::Equal),
@@ -206,7 +206,7 @@ fn every_gather_collects() {
                 let mut mine = Numbers::new(&vector(rank, count), holes);
                 let mut all = Numbers::new(&vec![0; count * size as usize], !holes);
                 let counts = vec![count; size as usize];
-                let receive = (rank == root).then(|| all.pieces(&counts));
+                let receive = (rank == root).then(|| all.blocks(&counts));
                 let case = Case {
                     equal: sizes == Sizes::Equal,
                     ..case_of::<Gather>(process, 8 * count)
@@ -225,7 +225,7 @@ fn every_gather_collects() {
 fn every_scatter_distributes() {
     every_algorithm::<Scatter>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (root, count) in roots(size).flat_map(|root| PIECES.map(|c| (root, c))) {
+        for (root, count) in roots(size).flat_map(|root| BLOCKS.map(|c| (root, c))) {
             for (holes, sizes) in [
                 (false, Sizes::Equal),
                 (true, Sizes::Equal),
@@ -234,7 +234,7 @@ fn every_scatter_distributes() {
                 let mut all = Numbers::new(&everything(size, count), holes);
                 let mut mine = Numbers::new(&vec![0; count], !holes);
                 let counts = vec![count; size as usize];
-                let send = (rank == root).then(|| all.pieces(&counts));
+                let send = (rank == root).then(|| all.blocks(&counts));
                 let case = Case {
                     equal: sizes == Sizes::Equal,
                     ..case_of::<Scatter>(process, 8 * count)
@@ -251,16 +251,16 @@ fn every_scatter_distributes() {
 fn every_allgather_collects_everywhere() {
     every_algorithm::<Allgather>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for count in PIECES {
+        for count in BLOCKS {
             for holes in [false, true] {
                 let mut mine = Numbers::new(&vector(rank, count), !holes);
                 let mut all = Numbers::new(&vec![0; count * size as usize], holes);
                 let counts = vec![count; size as usize];
                 let case = case_of::<Allgather>(process, 8 * count);
-                let work = allgather(world(process), Some(mine.block()), all.pieces(&counts));
+                let work = allgather(world(process), Some(mine.block()), all.blocks(&counts));
                 forced.run::<Allgather, _>(process, (case, rank), work);
                 assert_eq!(all.values(), everything(size, count));
-                // In place, with pieces of other lengths.
+                // In place, with blocks of other lengths.
                 let counts: Vec<usize> = (0..size as usize).map(|r| (r % 3) * count).collect();
                 let first: usize = counts[..rank as usize].iter().sum();
                 let expected: Vec<i64> = (0..size)
@@ -272,7 +272,7 @@ fn every_allgather_collects_everywhere() {
                 let mut all = Numbers::new(&values, holes);
                 now(
                     process,
-                    allgather(world(process), None, all.pieces(&counts)),
+                    allgather(world(process), None, all.blocks(&counts)),
                 );
                 assert_eq!(all.values(), expected);
             }
@@ -309,8 +309,8 @@ fn every_all_to_all_transposes() {
                         vec![0; sent.len()]
                     };
                     let mut into = Numbers::new(&start, !holes);
-                    let send = (!in_place).then(|| out.pieces(&counts));
-                    let work = alltoall(world(process), send, into.pieces(&counts), sizes);
+                    let send = (!in_place).then(|| out.blocks(&counts));
+                    let work = alltoall(world(process), send, into.blocks(&counts), sizes);
                     forced.run::<Alltoall, _>(process, (case, rank), work);
                     assert_eq!(into.values(), expected);
                 }
@@ -443,7 +443,7 @@ fn every_allreduce_combines_everywhere() {
 fn every_reduce_scatter_gives_parts() {
     every_algorithm::<ReduceScatter>(|process, forced| {
         let (rank, size) = (process.rank(), process.size());
-        for (kind, count) in Kind::each(PIECES) {
+        for (kind, count) in Kind::each(BLOCKS) {
             let case = kind.case::<ReduceScatter>(process, 8 * count);
             for equal in [true, false] {
                 let part = |r: usize| if equal { count } else { (r + 1) % 3 * count };

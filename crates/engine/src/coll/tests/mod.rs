@@ -83,14 +83,14 @@ impl Numbers {
         unsafe { Block::new(self.memory.as_mut_ptr().cast(), count, self.layout()) }
     }
 
-    fn pieces(&mut self, counts: &[usize]) -> Pieces {
+    fn blocks(&mut self, counts: &[usize]) -> Blocks {
         let block = self.block();
         let mut first = 0;
-        let pieces = counts.iter().map(|&count| {
+        let blocks = counts.iter().map(|&count| {
             first += count;
             block.part((first - count) as i64, count)
         });
-        Pieces(pieces.collect())
+        Blocks(blocks.collect())
     }
 
     fn values(&self) -> Vec<i64> {
@@ -221,7 +221,7 @@ fn gather_and_scatter_are_inverse() {
                     let mut all = Numbers::new(&vec![0; count * size as usize], !holes);
                     let at_root = rank == root;
                     let counts = vec![count; size as usize];
-                    let receive = at_root.then(|| all.pieces(&counts));
+                    let receive = at_root.then(|| all.blocks(&counts));
                     let send = Some(mine.block());
                     now(
                         process,
@@ -232,7 +232,7 @@ fn gather_and_scatter_are_inverse() {
                     }
                     let mut back = Numbers::new(&vec![0; count], holes);
                     let (send, receive) =
-                        (at_root.then(|| all.pieces(&counts)), Some(back.block()));
+                        (at_root.then(|| all.blocks(&counts)), Some(back.block()));
                     now(
                         process,
                         scatter(world(process), send, receive, root, Sizes::Equal),
@@ -257,13 +257,13 @@ fn root_may_gather_and_scatter_in_place() {
                 let mut all = Numbers::new(&all, false);
                 let mut mine = Numbers::new(&vector(rank, count), false);
                 let send = (!at_root).then(|| mine.block());
-                let receive = at_root.then(|| all.pieces(&counts));
+                let receive = at_root.then(|| all.blocks(&counts));
                 now(
                     process,
                     gather(world(process), send, receive, root, Sizes::Equal),
                 );
                 let mut back = Numbers::new(&vec![0; count], false);
-                let send = at_root.then(|| all.pieces(&counts));
+                let send = at_root.then(|| all.blocks(&counts));
                 let receive = (!at_root).then(|| back.block());
                 now(
                     process,
@@ -281,7 +281,7 @@ fn root_may_gather_and_scatter_in_place() {
 }
 
 #[test]
-fn pieces_may_differ_in_length() {
+fn blocks_may_differ_in_length() {
     for size in RANKS {
         on_ranks(size, |process| {
             let rank = process.rank();
@@ -298,13 +298,13 @@ fn pieces_may_differ_in_length() {
                 let send = Some(mine.block());
                 now(
                     process,
-                    allgather(world(process), send, all.pieces(&counts)),
+                    allgather(world(process), send, all.blocks(&counts)),
                 );
                 assert_eq!(all.values(), everything);
 
                 let root = size / 2;
                 let mut all = Numbers::new(&vec![0; everything.len()], true);
-                let receive = (rank == root).then(|| all.pieces(&counts));
+                let receive = (rank == root).then(|| all.blocks(&counts));
                 let send = Some(mine.block());
                 now(
                     process,
@@ -315,7 +315,7 @@ fn pieces_may_differ_in_length() {
                 }
                 let mut back = Numbers::new(&vec![0; count], false);
                 let (send, receive) = (
-                    (rank == root).then(|| all.pieces(&counts)),
+                    (rank == root).then(|| all.blocks(&counts)),
                     Some(back.block()),
                 );
                 now(
@@ -329,7 +329,7 @@ fn pieces_may_differ_in_length() {
 }
 
 #[test]
-fn allgather_in_place_keeps_the_own_piece() {
+fn allgather_in_place_keeps_the_own_block() {
     for size in RANKS {
         on_ranks(size, |process| {
             for count in [1, 3000] {
@@ -337,8 +337,8 @@ fn allgather_in_place_keeps_the_own_piece() {
                 let mut all = vec![0; count * size as usize];
                 all[rank as usize * count..][..count].copy_from_slice(&vector(rank, count));
                 let mut all = Numbers::new(&all, false);
-                let pieces = all.pieces(&vec![count; size as usize]);
-                now(process, allgather(world(process), None, pieces));
+                let blocks = all.blocks(&vec![count; size as usize]);
+                now(process, allgather(world(process), None, blocks));
                 let everything: Vec<i64> = (0..size).flat_map(|r| vector(r, count)).collect();
                 assert_eq!(all.values(), everything);
             }
@@ -371,11 +371,11 @@ fn all_to_all_transposes() {
                 let mut into = Numbers::new(&vec![0; sent.len()], false);
                 for sizes in [Sizes::Equal, Sizes::Varying] {
                     into.memory.fill(0);
-                    let (send, receive) = (Some(out.pieces(&counts)), into.pieces(&counts));
+                    let (send, receive) = (Some(out.blocks(&counts)), into.blocks(&counts));
                     now(process, alltoall(world(process), send, receive, sizes));
                     assert_eq!(into.values(), expected);
                     let mut swapped = Numbers::new(&sent, holes);
-                    let receive = swapped.pieces(&counts);
+                    let receive = swapped.blocks(&counts);
                     now(process, alltoall(world(process), None, receive, sizes));
                     assert_eq!(swapped.values(), expected);
                 }
@@ -385,7 +385,7 @@ fn all_to_all_transposes() {
 }
 
 #[test]
-fn all_to_all_pieces_may_differ() {
+fn all_to_all_blocks_may_differ() {
     for size in [2, 5, 8] {
         on_ranks(size, |process| {
             let rank = process.rank();
@@ -400,7 +400,7 @@ fn all_to_all_pieces_may_differ() {
                 .collect();
             let mut out = Numbers::new(&sent, true);
             let mut into = Numbers::new(&vec![0; expected.len()], false);
-            let (send, receive) = (Some(out.pieces(&counts_out)), into.pieces(&counts_in));
+            let (send, receive) = (Some(out.blocks(&counts_out)), into.blocks(&counts_in));
             now(
                 process,
                 alltoall(world(process), send, receive, Sizes::Varying),

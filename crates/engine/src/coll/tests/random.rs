@@ -134,28 +134,28 @@ fn start(comm: &Arc<Comm>, dice: &mut Dice) -> Pending {
         3 => spawn(Box::pin(allgather(
             shared,
             Some(send),
-            result.pieces(&counts),
+            result.blocks(&counts),
         ))),
         4 => {
-            let (out, into) = (Some(given.pieces(&counts)), result.pieces(&counts));
+            let (out, into) = (Some(given.blocks(&counts)), result.blocks(&counts));
             spawn(Box::pin(alltoall(shared, out, into, Sizes::Equal)))
         }
         5 => spawn(Box::pin(scan(shared, send, receive, op()))),
         6 => {
-            let pieces = at_root.then(|| result.pieces(&counts));
+            let blocks = at_root.then(|| result.blocks(&counts));
             spawn(Box::pin(gather(
                 shared,
                 Some(send),
-                pieces,
+                blocks,
                 root,
                 Sizes::Equal,
             )))
         }
         7 => {
-            let pieces = at_root.then(|| given.pieces(&counts));
+            let blocks = at_root.then(|| given.blocks(&counts));
             spawn(Box::pin(scatter(
                 shared,
-                pieces,
+                blocks,
                 Some(receive),
                 root,
                 Sizes::Equal,

@@ -116,7 +116,7 @@ fn straight_lines_and_futures_meet_in_the_same_rounds() {
     }
 }
 
-/// The same where whoever comes last combines for all, and for pieces that take a part of a buffer or all of it.
+/// The same where whoever comes last combines for all, and for blocks that take a part of a buffer or all of it.
 #[test]
 fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
     for size in [2, 3, 8] {
@@ -127,10 +127,10 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                 let count = [40, 256, 1, 129, 255][number as usize % 5];
                 let straight = !(rank + number).is_multiple_of(3);
                 let exchanges = number.is_multiple_of(2);
-                let pieces = if exchanges { size as usize } else { 1 };
-                let mut mine = vector(rank + number, count * pieces);
-                let mut all = vec![-1i64; count * pieces];
-                let bytes = 8 * count * pieces;
+                let blocks = if exchanges { size as usize } else { 1 };
+                let mut mine = vector(rank + number, count * blocks);
+                let mut all = vec![-1i64; count * blocks];
+                let bytes = 8 * count * blocks;
                 let send = Run::new(mine.as_mut_ptr().cast(), bytes).unwrap();
                 let receive = Run::new(all.as_mut_ptr().cast(), bytes).unwrap();
                 // SAFETY: both hold as many numbers.
@@ -148,13 +148,13 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                 let datatype = long();
                 // SAFETY: as above.
                 let [send, receive] = [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
-                    Block::new(at.cast(), count * pieces, datatype.shared_layout().clone())
+                    Block::new(at.cast(), count * blocks, datatype.shared_layout().clone())
                 });
                 match done {
                     Some(outcome) => outcome.unwrap(),
                     None if exchanges => {
                         let [send, receive] =
-                            [send, receive].map(|block| Pieces::equal(&block, count, size));
+                            [send, receive].map(|block| Blocks::equal(&block, count, size));
                         let work = alltoall(comm.clone(), Some(send), receive, Sizes::Equal);
                         now(process, work);
                     }
@@ -162,9 +162,9 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                 }
                 let expected: Vec<i64> = if exchanges {
                     let own = rank as usize * count;
-                    let pieces = (0..size).map(|from| vector(from + number, count * pieces));
-                    pieces
-                        .flat_map(|piece| piece[own..own + count].to_vec())
+                    let blocks = (0..size).map(|from| vector(from + number, count * blocks));
+                    blocks
+                        .flat_map(|block| block[own..own + count].to_vec())
                         .collect()
                 } else {
                     let total = |index| (0..size).map(|from| value(from + number, index)).sum();
@@ -228,7 +228,7 @@ fn straight_lines_and_futures_pass_on_the_same_rounds() {
     }
 }
 
-/// The same for pieces that a root publishes together, and each at the place of its member.
+/// The same for blocks that a root publishes together, and each at the place of its member.
 #[test]
 fn straight_lines_and_futures_scatter_in_the_same_rounds() {
     for size in [2, 3, 7] {
@@ -238,10 +238,10 @@ fn straight_lines_and_futures_scatter_in_the_same_rounds() {
                 let count = [1, 2, 7, 40, 200][number as usize % 5];
                 let root = number / 7 % size;
                 let whole = |of: u32| (0..size).flat_map(move |r| vector(r + of, count));
-                let mut pieces = Numbers::new(&whole(number).collect::<Vec<_>>(), false);
+                let mut blocks = Numbers::new(&whole(number).collect::<Vec<_>>(), false);
                 let mut mine = Numbers::new(&vec![0; count], false);
                 let bytes = 8 * count;
-                let (all, own) = (pieces.block(), mine.block());
+                let (all, own) = (blocks.block(), mine.block());
                 let send = Run::new(all.base.0, bytes * size as usize);
                 let receive = Run::new(own.base.0, bytes);
                 let send = send.filter(|_| rank == root);
@@ -254,7 +254,7 @@ fn straight_lines_and_futures_scatter_in_the_same_rounds() {
                     Some(outcome) => outcome.unwrap(),
                     None => {
                         let counts = vec![count; size as usize];
-                        let send = (rank == root).then(|| pieces.pieces(&counts));
+                        let send = (rank == root).then(|| blocks.blocks(&counts));
                         let work = scatter(comm.clone(), send, Some(own), root, Sizes::Equal);
                         now(process, work);
                     }
