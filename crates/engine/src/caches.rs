@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which data are written past the caches.
 //!
-//! A message, or what a collective brings to all ranks of a machine, can be more than its caches hold. Each line of it that is written through
+//! A message, or what a collective brings to all ranks of a node, can be more than its caches hold. Each line of it that is written through
 //! a cache is first read from memory, and drives out what is still to be read, such as the memory that ranks share. Written past the
 //! caches it costs memory one transfer instead of two, and the rest stays where it is.
 

@@ -148,11 +148,11 @@ impl Group {
                 let expected = "a stride other than 0".to_owned();
                 return wrong(ErrorClass::ERR_ARG, index, expected);
             }
-            let way = last - first;
-            if way != 0 && (way < 0) != (stride < 0) {
+            let distance = last - first;
+            if distance != 0 && (distance < 0) != (stride < 0) {
                 continue;
             }
-            for step in 0..=way / stride {
+            for step in 0..=distance / stride {
                 let rank = first + step * stride;
                 let place = usize::try_from(rank).ok();
                 match place.and_then(|place| seen.get_mut(place)) {

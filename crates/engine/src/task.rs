@@ -65,7 +65,7 @@ pub fn spawn(
 
 /// What starts a persistent collective.
 pub(crate) struct Plan {
-    /// Its straight line.
+    /// Its fast path.
     pub(crate) short: ShortPlan,
     /// The same as a future.
     pub(crate) again: Box<dyn Fn() -> Boxed>,

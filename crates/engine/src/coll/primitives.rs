@@ -19,7 +19,7 @@ use crate::p2p::{self, Memory};
 use crate::request::RequestId;
 use crate::task::Completion;
 
-/// An address that a task may carry: whoever started the collective keeps the memory valid until it completes.
+/// An address that a task may carry: the rank that started the collective keeps the memory valid until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawMut(pub *mut u8);
 
@@ -279,7 +279,7 @@ pub(crate) struct Collective {
     tag: u32,
     /// Ranks of the communicator that take part; all if `None`.
     members: Option<Box<[u32]>>,
-    /// Whether each of them is on a machine of its own.
+    /// Whether each of them is on a node of its own.
     pub(crate) apart: bool,
     failure: Option<Error>,
 }
@@ -304,7 +304,7 @@ impl Collective {
         }
     }
 
-    /// The part of this operation that the members on this machine do, in their communicator.
+    /// The part of this operation that the members on this node do, in their communicator.
     pub(crate) fn within_node(&self, node: &Node) -> Self {
         let comm = node.comm.clone();
         Self {
@@ -318,7 +318,7 @@ impl Collective {
         }
     }
 
-    /// The part of this operation that some of its ranks do, each on a machine of its own, of which this is the one with index `me`.
+    /// The part of this operation that some of its ranks do, each on a node of its own, of which this is the one with index `me`.
     pub(crate) fn between_nodes(&self, me: u32, leaders: Box<[u32]>) -> Self {
         Self {
             comm: self.comm.clone(),

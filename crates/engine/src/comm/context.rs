@@ -21,7 +21,7 @@ pub(crate) const WORLD: u32 = 0;
 /// Context id of MPI_COMM_SELF.
 pub(crate) const ITSELF: u32 = 2;
 /// Context id of agreements among processes that share no communicator (MPI_Comm_create_from_group).
-pub(crate) const MEETING: u32 = 4;
+pub(crate) const BOOTSTRAP: u32 = 4;
 /// The context id of a communicator whose members have not agreed yet; nobody gives it away.
 pub(crate) const PENDING: u32 = u32::MAX - 1;
 const FIRST_NUMBER: u32 = 3;
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn leaders_never_give_the_same_id() {
         for size in [1, 2, 3, 64, 65, 1 << 20] {
-            let mut seen = HashSet::from([WORLD, ITSELF, MEETING]);
+            let mut seen = HashSet::from([WORLD, ITSELF, BOOTSTRAP]);
             for rank in BTreeSet::from([0, size / 2, size - 1]) {
                 let leader = Contexts::new(rank, size);
                 for _ in 0..500 {

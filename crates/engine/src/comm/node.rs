@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which members of a communicator are on which machine, and those of this machine as a communicator of their own.
+//! Which members of a communicator are on which node, and those of this node as a communicator of their own.
 
 use std::sync::Arc;
 
 use super::Comm;
 use crate::group::Group;
 
-/// The machines of a communicator's members, seen from this one.
+/// The nodes of a communicator's members, seen from this one.
 pub(crate) struct Node {
-    /// The members on this machine. It has the context of the communicator and is nobody's but its collectives'.
+    /// The members on this node. It has the context of the communicator, and only its collectives use it.
     pub(crate) comm: Arc<Comm>,
-    /// Index of this machine.
+    /// Index of this node.
     pub(crate) index: u32,
-    /// For each machine, in the order of their first members, the ranks of its members, ascending.
+    /// For each node, in the order of their first members, the ranks of its members, ascending.
     pub(crate) members: Vec<Vec<u32>>,
-    /// The machine of each rank.
+    /// The node of each rank.
     pub(crate) of: Box<[u32]>,
-    /// Whether the members of each machine are neighbours.
+    /// Whether the members of each node are neighbours.
     pub(crate) contiguous: bool,
 }
 
 impl Node {
-    /// The machines of the members of an intracommunicator; `None` if there is only one.
+    /// The nodes of the members of an intracommunicator; `None` if there is only one.
     pub(super) fn new(comm: &Comm) -> Option<Self> {
         if comm.local().is_some() {
             return None;
@@ -56,12 +56,12 @@ impl Node {
         })
     }
 
-    /// Number of machines.
+    /// Number of nodes.
     pub(crate) fn count(&self) -> u32 {
         self.members.len() as u32
     }
 
-    /// The rank that acts for each machine: the first of its members, or `root` where it is.
+    /// The rank that acts for each node: the first of its members, or `root` where it is.
     pub(crate) fn leaders(&self, root: Option<u32>) -> Box<[u32]> {
         let home = root.map(|root| self.of[root as usize]);
         let leader = |(index, ranks): (u32, &Vec<u32>)| match root {
@@ -71,8 +71,8 @@ impl Node {
         (0..).zip(&self.members).map(leader).collect()
     }
 
-    /// The place of a rank among the members of its machine.
-    pub(crate) fn place(&self, rank: u32) -> u32 {
+    /// The rank of a member among the members of its node.
+    pub(crate) fn local_rank(&self, rank: u32) -> u32 {
         let ranks = &self.members[self.of[rank as usize] as usize];
         ranks.partition_point(|&member| member < rank) as u32
     }

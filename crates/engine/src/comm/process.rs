@@ -57,7 +57,7 @@ pub struct Process {
     world: OnceLock<Arc<Comm>>,
     itself: OnceLock<Arc<Comm>>,
     comms: Mutex<Comms>,
-    meeting: OnceLock<Arc<Comm>>,
+    bootstrap: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
     /// Memory of freed communicators that this process gave them.
     pub(crate) spare_areas: super::SpareAreas,
@@ -155,7 +155,7 @@ impl Process {
             world: OnceLock::new(),
             itself: OnceLock::new(),
             comms: Mutex::default(),
-            meeting: OnceLock::new(),
+            bootstrap: OnceLock::new(),
             contexts: Contexts::new(place.rank, place.size),
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
@@ -346,11 +346,11 @@ impl Process {
         board.context_text(comm.context())
     }
 
-    /// Where processes agree that share no communicator.
-    pub(crate) fn meeting(&'static self) -> &'static Arc<Comm> {
-        self.meeting.get_or_init(|| {
+    /// The communicator in which processes agree that share no other one.
+    pub(crate) fn bootstrap(&'static self) -> &'static Arc<Comm> {
+        self.bootstrap.get_or_init(|| {
             let everyone = self.world().group().clone();
-            Comm::new(self, context::MEETING, everyone, "")
+            Comm::new(self, context::BOOTSTRAP, everyone, "")
         })
     }
 

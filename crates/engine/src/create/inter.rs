@@ -122,7 +122,7 @@ pub fn create_from_groups(
     };
     let bridge = (local.rank() as u32 == leader).then(|| {
         Ok(Bridge {
-            coll: Collective::between(process.meeting().clone(), create::hash(text)),
+            coll: Collective::between(process.bootstrap().clone(), create::hash(text)),
             remote_leader: remote_group.members()[remote as usize],
         })
     });
@@ -160,7 +160,7 @@ async fn connect(
     if let Some(Err(error)) = &bridge {
         words[0] = NO_BRIDGE | error.class().0 as u64;
     } else if bridge.is_some() {
-        // Whoever can make none says so, for the other side waits for it.
+        // A leader without a free context id says so, because the other side waits for the id.
         let proposal = inner.as_ref().ok().map(|_| process.contexts.take());
         words[0] = proposal.and_then(Result::ok).map_or(NONE_LEFT, u64::from);
         words.extend(local.group().members().iter().map(|&m| u64::from(m)));

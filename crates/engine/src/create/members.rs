@@ -73,10 +73,10 @@ fn new_dup(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
 /// A communicator of the same members, which have no context for it yet, without attributes.
 fn new_twin(parent: &Arc<Comm>) -> Arc<Comm> {
     let process = parent.process;
-    let plain = || Comm::new(process, PENDING, parent.group().clone(), "");
+    let intra = || Comm::new(process, PENDING, parent.group().clone(), "");
     let comm = match parent.remote_group() {
-        Some(remote) => Comm::new_inter(plain(), PENDING, remote.clone()),
-        None => plain(),
+        Some(remote) => Comm::new_inter(intra(), PENDING, remote.clone()),
+        None => intra(),
     };
     comm.inherit_error_handler(parent);
     if let Some(topology) = parent.topology() {
@@ -278,14 +278,14 @@ pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<O
     let made = split(parent, color, key, call)?;
     match made {
         Some(comm) if comm.group() != group => {
-            let (absent, strangers) = (
+            let (absent, outsiders) = (
                 group.difference(comm.group()),
                 comm.group().difference(group),
             );
             comm.free();
-            let value = match (absent.members(), strangers.members()) {
+            let value = match (absent.members(), outsiders.members()) {
                 ([], []) => "in another order at some of its members".to_owned(),
-                ([], strangers) => format!("smaller than at ranks {strangers:?} of the job"),
+                ([], outsiders) => format!("smaller than at ranks {outsiders:?} of the job"),
                 (absent, _) => format!("not that which ranks {absent:?} of the job, in it, named"),
             };
             let expected = "the same group at all of its members";
@@ -297,14 +297,14 @@ pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<O
 }
 
 fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
-    let stranger = group
+    let outsider = group
         .members()
         .iter()
         .find(|&&member| parent.group().rank_of(member).is_none());
-    match stranger {
+    match outsider {
         None => Ok(()),
-        Some(stranger) => {
-            let value = format!("a group with rank {stranger} of the job");
+        Some(outsider) => {
+            let value = format!("a group with rank {outsider} of the job");
             Err(parent.annotate(Error::argument(
                 ErrorClass::ERR_GROUP,
                 "group",
@@ -347,7 +347,7 @@ pub fn create_from_group(
     text: &str,
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
-    meet(process.meeting(), group, hash(text), call)
+    meet(process.bootstrap(), group, hash(text), call)
 }
 
 /// 31 bits of a text (FNV-1a).

@@ -12,7 +12,7 @@ use crate::errors::Result;
 use crate::request::RequestId;
 use crate::task::{self, Boxed, Plan};
 
-/// A persistent request of a collective, each start of which takes the straight line, where there is one and it is possible, or
+/// A persistent request of a collective, each start of which takes the fast path, where the collective has one and can take it, or
 /// runs a future that `again` makes for the communicator that it is given.
 ///
 /// Members may start their requests in any order (MPI-5.0, section 6.13), so each request has a communicator of its own, on

@@ -147,7 +147,7 @@ pub fn split_unguided(
     Ok(made.map(|comm| (comm, level)))
 }
 
-/// The kinds of split that the members of an intracommunicator asked for, rank by rank: a member that takes no part
+/// The kinds of split that the members of an intracommunicator request, rank by rank: a member that takes no part
 /// (MPI_UNDEFINED) learns here which collectives the others need. Of an intercommunicator only the caller's.
 ///
 /// # Errors
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_ranks_are_divided_until_they_are_alone() {
+    fn bound_ranks_are_divided_until_each_is_by_itself() {
         let processors = cores::usable_processors();
         on_ranks(4, |process| {
             // Where there is one processor only, nothing divides the ranks.

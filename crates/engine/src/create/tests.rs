@@ -177,8 +177,8 @@ fn groups_make_communicators() {
             }
             let comm = create_from_group(process, &some, "org.example.some", "test");
             check(process, &comm.unwrap().unwrap(), &[4, 0, 3]);
-            let stranger = create::create(&comm_of(process), &Group::new([1]), "test");
-            assert_eq!(stranger.is_err(), rank != 1);
+            let outsider = create::create(&comm_of(process), &Group::new([1]), "test");
+            assert_eq!(outsider.is_err(), rank != 1);
         }
     });
 }
@@ -342,13 +342,13 @@ fn ten_thousand_communicators_are_alive_at_once() {
 }
 
 #[test]
-fn many_nonblocking_duplicates_are_under_way_at_once() {
+fn many_nonblocking_duplicates_are_in_progress_at_once() {
     on_ranks(3, |process| {
         let world = process.world();
         let mut started: Vec<_> = (0..300).map(|_| idup(world).unwrap()).collect();
-        for turn in 0..300 {
+        for iteration in 0..300 {
             // Each rank waits in another order.
-            let index = (turn * 7 + process.rank() as usize * 100) % 300;
+            let index = (iteration * 7 + process.rank() as usize * 100) % 300;
             completion::wait(process.vci(), &mut started[index].1, "test").unwrap();
         }
         let contexts: std::collections::HashSet<u32> =

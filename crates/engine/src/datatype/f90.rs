@@ -10,7 +10,7 @@ use super::predefined::{self, Predefined};
 use super::{Datatype, elements};
 use crate::errors::{Error, ErrorClass, Result};
 
-/// MPI_UNDEFINED: no precision or no range is asked for.
+/// MPI_UNDEFINED: no precision or no range is given.
 const UNDEFINED: i32 = -32766;
 
 impl Datatype {

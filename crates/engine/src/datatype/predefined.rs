@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_found_by_its_code_alone() {
+    fn every_row_is_found_by_its_code() {
         let found = (0..0x400).filter_map(Predefined::find).count();
         assert_eq!(found, PREDEFINED.len());
         assert!(

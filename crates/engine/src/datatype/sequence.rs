@@ -284,7 +284,7 @@ mod tests {
         all
     }
 
-    fn plain(sequence: &[u64]) -> Signature {
+    fn signature_of(sequence: &[u64]) -> Signature {
         let elements = sequence.iter().map(|&code| letter(LETTERS[code as usize]));
         elements.fold(Signature::EMPTY, Signature::then)
     }
@@ -295,11 +295,15 @@ mod tests {
         assert!(trees.len() > 30);
         for (tree, sequence) in &trees {
             assert_eq!(tree.elements, sequence.len() as u64);
-            assert_eq!(tree.signature, plain(sequence));
+            assert_eq!(tree.signature, signature_of(sequence));
             let twice = sequence.repeat(2);
             for length in 0..=twice.len() {
                 let begun = tree.beginning(length as u64);
-                assert_eq!(begun, plain(&twice[..length]), "{length} of {sequence:?}");
+                assert_eq!(
+                    begun,
+                    signature_of(&twice[..length]),
+                    "{length} of {sequence:?}"
+                );
             }
         }
     }
@@ -308,7 +312,7 @@ mod tests {
     fn different_sequences_have_different_signatures() {
         let mut hashes = std::collections::HashMap::new();
         for (_, sequence) in trees() {
-            let hash = plain(&sequence);
+            let hash = signature_of(&sequence);
             assert_eq!(
                 hashes
                     .entry((hash, sequence.len()))
@@ -316,7 +320,7 @@ mod tests {
                 &sequence
             );
         }
-        assert_ne!(plain(&[0, 1]), plain(&[1, 0]));
+        assert_ne!(signature_of(&[0, 1]), signature_of(&[1, 0]));
     }
 
     #[test]

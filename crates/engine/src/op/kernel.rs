@@ -475,10 +475,10 @@ mod tests {
                         [left, right, result]
                     };
                     for row in OPERATORS {
-                        let Some(plain) = find(row.operator, shape, Isa::Portable) else {
+                        let Some(portable) = find(row.operator, shape, Isa::Portable) else {
                             continue;
                         };
-                        let expected = run(plain);
+                        let expected = run(portable);
                         for isa in [Isa::Avx2, Isa::Avx512] {
                             if isa <= layout::best_isa() {
                                 let kernel = find(row.operator, shape, isa);

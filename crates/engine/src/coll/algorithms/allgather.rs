@@ -56,18 +56,18 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, blocks: Blocks) -> 
         }
         return Box::pin(hierarchy::allgather(&coll, node, &blocks)).await;
     }
-    let place = blocks.block(coll.rank);
-    let own = send.as_ref().filter(|own| own.bytes() == place.bytes());
+    let target = blocks.block(coll.rank);
+    let own = send.as_ref().filter(|own| own.bytes() == target.bytes());
     if let (Some(block), None) = (&send, own) {
-        place.copy_from(block);
+        target.copy_from(block);
     }
     if total > 0 {
-        let own = own.unwrap_or(place);
+        let own = own.unwrap_or(target);
         by_messages(&mut coll, &blocks, own, total, choice.algorithm).await;
     }
     // Last: what has just been written here is slower to read from other cores, and nobody waits for it.
     if let Some(block) = own {
-        place.copy_from(block);
+        target.copy_from(block);
     }
     coll.outcome()
 }

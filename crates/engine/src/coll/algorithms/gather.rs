@@ -44,8 +44,8 @@ pub enum Sizes {
     Varying,
 }
 
-/// The place of a rank in a binomial tree.
-struct Slot {
+/// The position of a rank in a binomial tree.
+struct TreePosition {
     size: u32,
     root: u32,
     /// Rank relative to the root.
@@ -54,7 +54,7 @@ struct Slot {
     span: u32,
 }
 
-impl Slot {
+impl TreePosition {
     const fn new(coll: &Collective, root: u32) -> Self {
         let me = (coll.rank + coll.size - root) % coll.size;
         let mut span = 1;
@@ -180,26 +180,26 @@ async fn gather_tree(
     root: u32,
     bytes: usize,
 ) {
-    let place = Slot::new(coll, root);
-    let mut packed = Scratch::new(bytes * place.members());
+    let tree = TreePosition::new(coll, root);
+    let mut packed = Scratch::new(bytes * tree.members());
     if let Some(block) = &send {
         block.pack_into(&mut packed.as_mut_slice()[..bytes]);
     }
     let mut step = coll.step();
     let mut bit = 1;
-    while bit < place.span && place.me + bit < place.size {
-        let into = packed.block(bit as usize * bytes, place.below(bit) * bytes);
-        step.receive(&into, place.real(place.me + bit));
+    while bit < tree.span && tree.me + bit < tree.size {
+        let into = packed.block(bit as usize * bytes, tree.below(bit) * bytes);
+        step.receive(&into, tree.real(tree.me + bit));
         bit *= 2;
     }
     step.finish().await;
     let Some(blocks) = blocks else {
-        let all = packed.block(0, bytes * place.members());
-        return coll.send(&all, place.parent()).await;
+        let all = packed.block(0, bytes * tree.members());
+        return coll.send(&all, tree.parent()).await;
     };
     for (relative, block) in (0..).zip(packed.as_mut_slice().chunks_exact(bytes)) {
         if relative > 0 || send.is_some() {
-            blocks.block(place.real(relative)).from_bytes(block);
+            blocks.block(tree.real(relative)).from_bytes(block);
         }
     }
 }
@@ -295,25 +295,25 @@ async fn scatter_tree(
     root: u32,
     bytes: usize,
 ) {
-    let place = Slot::new(coll, root);
-    let mut packed = Scratch::new(bytes * place.members());
+    let tree = TreePosition::new(coll, root);
+    let mut packed = Scratch::new(bytes * tree.members());
     match blocks {
         Some(blocks) => {
             for (relative, block) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {
-                blocks.block(place.real(relative)).pack_into(block);
+                blocks.block(tree.real(relative)).pack_into(block);
             }
         }
         None => {
-            let all = packed.block(0, bytes * place.members());
-            coll.receive(&all, place.parent()).await;
+            let all = packed.block(0, bytes * tree.members());
+            coll.receive(&all, tree.parent()).await;
         }
     }
     let mut step = coll.step();
-    let mut bit = place.span / 2;
+    let mut bit = tree.span / 2;
     while bit > 0 {
-        if place.me + bit < place.size {
-            let out = packed.block(bit as usize * bytes, place.below(bit) * bytes);
-            step.send(&out, place.real(place.me + bit));
+        if tree.me + bit < tree.size {
+            let out = packed.block(bit as usize * bytes, tree.below(bit) * bytes);
+            step.send(&out, tree.real(tree.me + bit));
         }
         bit /= 2;
     }

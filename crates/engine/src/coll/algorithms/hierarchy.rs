@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives of members on several machines: within each machine, between one member of each (its *leader*), and within
+//! Collectives of members on several nodes: within each node, between one member of each (its *leader*), and within
 //! again. Nothing is written here that moves or combines data: each level is the operation's own algorithm, chosen by the
-//! table for that level. Between machines there are messages only, and no more than the leaders' algorithm needs.
+//! table for that level. Between nodes there are messages only, and no more than the leaders' algorithm needs.
 //!
-//! The root leads its machine. Levels share the tag of the operation; a level that draws rounds of the machine's area does
-//! so before the operation first waits, so that several may be under way. An error of one level does not stop the next ones,
+//! The root leads its node. Levels share the tag of the operation; a level that draws rounds of the node's shared collective area does
+//! so before the operation first waits, so that several may be in progress. An error of one level does not stop the next ones,
 //! for which others wait.
 
 use algorithms::shared::{self, Rounds, elements};
@@ -26,13 +26,13 @@ use crate::op::Reduction;
 
 /// The levels of an operation, as this member takes part in them.
 struct Levels {
-    /// Between machines, for their leaders.
+    /// Between nodes, for their leaders.
     between: Option<Collective>,
-    /// Within this machine.
+    /// Within this node.
     within: Collective,
-    /// The leader's place in it.
+    /// The leader's rank in it.
     leader: u32,
-    /// The root's machine.
+    /// The root's node.
     home: u32,
 }
 
@@ -43,7 +43,7 @@ impl Levels {
         Self {
             between: (leader == coll.rank).then(|| coll.between_nodes(node.index, leaders)),
             within: coll.within_node(node),
-            leader: node.place(leader),
+            leader: node.local_rank(leader),
             home: root.map_or(0, |root| node.of[root as usize]),
         }
     }
@@ -55,7 +55,7 @@ impl Levels {
     }
 }
 
-/// What is decided of a part within a machine before the first wait.
+/// What is decided of a part within a node before the first wait.
 struct Part<A> {
     rounds: Option<(Drawn, Rounds)>,
     /// The algorithm if there are no rounds.
@@ -259,7 +259,7 @@ impl Part<Barrier> {
     }
 }
 
-/// Nobody leaves before everybody entered: the second time within a machine its leader comes when all machines are there.
+/// Nobody leaves before everybody entered: the second time within a node its leader comes when all nodes are there.
 pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
     let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
@@ -271,7 +271,7 @@ pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<(
     levels.outcome(outcome)
 }
 
-/// From the root to the leaders, and from each to its machine.
+/// From the root to the leaders, and from each to its node.
 pub(in crate::coll) async fn bcast(
     coll: &Collective,
     node: &Node,
@@ -301,7 +301,7 @@ pub(in crate::coll) async fn reduce(
     let mut levels = Levels::new(coll, node, Some(root));
     let part = Part::of_reduce(&levels.within, send, op);
     let leads = levels.between.is_some();
-    // A leader without the result's memory has its own for the machine's.
+    // A leader without the result's memory has its own for the node's.
     let image = (leads && receive.is_none()).then(|| Image::new(send, send.count));
     let target = receive.or(image.as_ref().map(Image::block));
     let leader = levels.leader;
@@ -318,7 +318,7 @@ pub(in crate::coll) async fn reduce(
     levels.outcome(within)
 }
 
-/// Combined at each leader, then at all leaders, and published to each machine.
+/// Combined at each leader, then at all leaders, and published to each node.
 pub(in crate::coll) async fn allreduce(
     coll: &Collective,
     node: &Node,
@@ -345,13 +345,13 @@ pub(in crate::coll) async fn allreduce(
     levels.outcome(outcome)
 }
 
-/// The blocks of a machine's members.
+/// The blocks of a node's members.
 fn of_members(all: &Blocks, node: &Node, index: u32) -> Blocks {
     let ranks = node.members[index as usize].iter();
     Blocks(ranks.map(|&rank| all.block(rank).clone()).collect())
 }
 
-/// The blocks of each machine, packed one after the other, are exchanged between leaders; each publishes all to its machine. The own
+/// The blocks of each node, packed one after the other, are exchanged between leaders; each publishes all to its node. The own
 /// block is in place.
 pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Blocks) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
@@ -413,7 +413,7 @@ pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Blo
     levels.outcome(outcome)
 }
 
-/// The blocks of each machine go to its leader, and from there in one message to the root.
+/// The blocks of each node go to its leader, and from there in one message to the root.
 pub(in crate::coll) async fn gather(
     coll: &Collective,
     node: &Node,
@@ -450,13 +450,13 @@ pub(in crate::coll) async fn gather(
                     .await
             }
             Some(all) => {
-                let places = places(node, levels.home, bytes);
+                let ranges = ranges(node, levels.home, bytes);
                 let mut step = between.step();
-                for &(index, start, length) in &places {
+                for &(index, start, length) in &ranges {
                     step.receive(&packed.block(start, length), index);
                 }
                 step.finish().await;
-                for &(index, start, length) in &places {
+                for &(index, start, length) in &ranges {
                     let packed = &packed.as_mut_slice()[start..start + length];
                     let blocks = of_members(all, node, index);
                     for (block, bytes) in blocks.0.iter().zip(packed.chunks_exact(bytes)) {
@@ -469,7 +469,7 @@ pub(in crate::coll) async fn gather(
     levels.outcome(within)
 }
 
-/// The blocks of each machine go in one message to its leader, and from there to its members.
+/// The blocks of each node go in one message to its leader, and from there to its members.
 pub(in crate::coll) async fn scatter(
     coll: &Collective,
     node: &Node,
@@ -495,8 +495,8 @@ pub(in crate::coll) async fn scatter(
                 mine = Some(Blocks::equal(&whole, bytes, count as u32));
             }
             Some(all) => {
-                let places = places(node, levels.home, bytes);
-                for &(index, start, length) in &places {
+                let ranges = ranges(node, levels.home, bytes);
+                for &(index, start, length) in &ranges {
                     let packed = &mut packed.as_mut_slice()[start..start + length];
                     let blocks = of_members(all, node, index);
                     for (block, bytes) in blocks.0.iter().zip(packed.chunks_exact_mut(bytes)) {
@@ -504,7 +504,7 @@ pub(in crate::coll) async fn scatter(
                     }
                 }
                 let mut step = between.step();
-                for &(index, start, length) in &places {
+                for &(index, start, length) in &ranges {
                     step.send(&packed.block(start, length), index);
                 }
                 step.finish().await;
@@ -519,15 +519,15 @@ pub(in crate::coll) async fn scatter(
     levels.outcome(within)
 }
 
-/// Where the packed blocks of each machine but the root's lie: its index, the first byte, and how many.
-fn places(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
+/// Where the packed blocks of each node but the root's lie: its index, the first byte, and how many.
+fn ranges(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
     let mut start = 0;
-    let place = |(index, ranks): (u32, &Vec<u32>)| {
+    let range = |(index, ranks): (u32, &Vec<u32>)| {
         let length = ranks.len() * bytes;
         start += length;
         (index, start - length, length)
     };
-    let all = (0..).zip(&node.members).map(place);
+    let all = (0..).zip(&node.members).map(range);
     let others = all.filter(|&(index, ..)| index != home);
     others.collect()
 }

@@ -75,8 +75,8 @@ fn large_messages_arrive_while_the_receiver_computes() {
         assert!(is_received_meanwhile(&settings, LONG_TIME));
     }
     // Without the thread they do not: the test can fail.
-    let alone = Settings::default();
-    assert!(!is_received_meanwhile(&alone, Duration::from_millis(50)));
+    let without = Settings::default();
+    assert!(!is_received_meanwhile(&without, Duration::from_millis(50)));
 }
 
 /// Rank 0 receives a large message from rank 1, which computes and has only started the send.
@@ -148,12 +148,12 @@ fn collectives_advance_while_a_member_computes() {
         }
     }
     let (table, _) = Table::with("test", "allreduce use=ring");
-    let alone = Settings {
+    let without = Settings {
         algorithms: Arc::new(table),
         ..Settings::default()
     };
     assert!(!is_reduced_meanwhile(
-        &alone,
+        &without,
         4,
         40_000,
         Duration::from_millis(50)

@@ -193,7 +193,7 @@ fn nonblocking_ones_are_compared_too() {
 }
 
 #[test]
-fn one_that_is_under_way_does_not_change_what_the_next_one_is() {
+fn one_that_is_in_progress_does_not_change_what_the_next_one_is() {
     for size in [2, 3] {
         checked(size, |process| {
             for _ in 0..100 {

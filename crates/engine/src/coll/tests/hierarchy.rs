@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives of ranks that are taken to be on several machines: uneven ones, ranks in rounds, roots that are not the first
-//! of theirs, with and without shared memory within a machine; and how many messages pass between machines.
+//! Collectives of ranks that are taken to be on several nodes: uneven ones, ranks in rounds, roots that are not the first
+//! of theirs, with and without shared memory within a node; and how many messages pass between nodes.
 
 use ::algorithms::{Operation, Table};
 
@@ -29,7 +29,7 @@ fn settings(nodes: VirtualNodes, shared_collectives: u64) -> Settings {
     }
 }
 
-/// Machines with different numbers of ranks, with one, and ranks in rounds.
+/// Nodes with different numbers of ranks, with one, and ranks in rounds.
 fn layouts() -> Vec<VirtualNodes> {
     let list = |numbers: &[u32]| VirtualNodes::List(numbers.into());
     vec![
@@ -137,7 +137,7 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
 }
 
 #[test]
-fn machines_of_any_size_and_order_give_the_same_results() {
+fn nodes_of_any_size_and_order_give_the_same_results() {
     for layout in layouts() {
         for shared_collectives in [0, 1] {
             let settings = settings(layout.clone(), shared_collectives);
@@ -158,9 +158,9 @@ fn machines_of_any_size_and_order_give_the_same_results() {
     }
 }
 
-/// Members of communicators that lie across machines in another way.
+/// Members of communicators that are spread over nodes differently.
 #[test]
-fn parts_of_the_job_have_their_own_machines() {
+fn parts_of_the_job_have_their_own_nodes() {
     use crate::create::split;
     let settings = settings(VirtualNodes::Blocks(3), 1);
     on_ranks_with(&settings, 9, |process| {
@@ -185,7 +185,7 @@ fn parts_of_the_job_have_their_own_machines() {
     });
 }
 
-/// Messages to ranks of other machines, and to ranks of the own.
+/// Messages to ranks of other nodes, and to ranks of the own.
 fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) -> [u64; 2] {
     let count = || {
         let guard = process.vci().enter();
@@ -203,9 +203,9 @@ fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) ->
     [after[0] - before[0], after[1] - before[1]]
 }
 
-/// Sixteen ranks on four machines, operands that fit one message: what passes between machines is what four ranks would send.
+/// Sixteen ranks on four nodes, operands that fit one message: what passes between nodes is what four ranks would send.
 #[test]
-fn leaders_alone_send_and_no_more_than_they_must() {
+fn only_leaders_send_and_no_more_than_they_must() {
     if !shares_memory() {
         return;
     }
@@ -213,7 +213,7 @@ fn leaders_alone_send_and_no_more_than_they_must() {
     let settings = settings(VirtualNodes::Blocks(4), 1);
     on_ranks_with(&settings, 16, |process| {
         let (rank, leads) = (process.rank(), process.rank().is_multiple_of(4));
-        // The members of each machine agree on what they share.
+        // The members of each node agree on what they share.
         for _ in 0..2 {
             all_operations(process, 2, false);
         }
@@ -228,7 +228,7 @@ fn leaders_alone_send_and_no_more_than_they_must() {
         expect(Box::pin(barrier(world(process))), log2_of_nodes);
         let work = allreduce(world(process), block.clone(), block.clone(), sum());
         expect(Box::pin(work), log2_of_nodes);
-        // To two machines, of which one tells the fourth.
+        // To two nodes, of which one tells the fourth.
         let children = [2, 0, 1, 0][rank as usize / 4];
         expect(Box::pin(bcast(world(process), block.clone(), 0)), children);
         let receive = (rank == 0).then(|| block.clone());
@@ -251,9 +251,9 @@ fn leaders_alone_send_and_no_more_than_they_must() {
     });
 }
 
-/// An operation that does not commute takes another way where a machine's ranks are not neighbours.
+/// An operation that does not commute takes another algorithm where a node's ranks are not neighbours.
 #[test]
-fn order_is_kept_where_ranks_are_on_machines_in_rounds() {
+fn order_is_kept_where_ranks_are_on_nodes_in_rounds() {
     let settings = settings(VirtualNodes::List([0, 1].as_slice().into()), 1);
     on_ranks_with(&settings, 6, |process| {
         let mut numbers = Numbers::new(&maps(process.rank(), 9), false);
@@ -277,9 +277,9 @@ fn order_is_kept_where_ranks_are_on_machines_in_rounds() {
     });
 }
 
-/// The rules of the library take machines into account.
+/// The rules of the library take nodes into account.
 #[test]
-fn the_library_s_rules_know_machines() {
+fn the_library_s_rules_know_nodes() {
     for name in OPERATIONS {
         let operation = Operation::named(name).unwrap();
         let case = ::algorithms::Case::new(operation, 16, 64, 4);

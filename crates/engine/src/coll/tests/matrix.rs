@@ -42,11 +42,11 @@ fn sent_so_far(process: &'static Process) -> Sent {
 }
 
 impl Forced {
-    /// Runs `work` and compares what the rank sends with what the algorithm promises for its `place` after the root.
+    /// Runs `work` and compares what the rank sends with what the algorithm promises for its rank relative to the root.
     fn run<A: Typed, T>(
         &self,
         process: &'static Process,
-        (case, place): (Case, u32),
+        (case, relative): (Case, u32),
         work: impl Future<Output = Result<T>>,
     ) where
         Algorithm: From<A>,
@@ -68,13 +68,13 @@ impl Forced {
             messages: after.messages - before.messages,
             bytes: after.bytes - before.bytes,
         };
-        let mut promised = ::algorithms::sent(chosen, choice.parameter, &case, place);
+        let mut promised = ::algorithms::sent(chosen, choice.parameter, &case, relative);
         if chosen.name() == "hierarchical" {
-            // Promised for roots that are the first of their machine, and operands that can be published within one.
-            if place != process.rank() || !case.dense {
+            // Promised for roots that are the first of their node, and operands that can be published within one.
+            if relative != process.rank() || !case.dense {
                 return;
             }
-            // And, where blocks of machines differ in length, of messages only.
+            // And, where blocks of nodes differ in length, of messages only.
             if !case.ranks.is_multiple_of(case.nodes) && A::OPERATION == Operation::Allgather {
                 (difference.bytes, promised.bytes) = (0, 0);
             }
@@ -105,12 +105,12 @@ fn every_algorithm<A: Typed>(body: impl Fn(&'static Process, &Forced) + Sync) {
             algorithms: table,
             ..Settings::default()
         };
-        let machines = match algorithm.name() {
+        let on_several = match algorithm.name() {
             "hierarchical" => [4, 8, 13, 16].map(|size| (size, 3)).to_vec(),
             _ => vec![(8, 2)],
         };
         let on_one = SIZES.map(|size| (size, 1));
-        for (size, nodes) in on_one.into_iter().chain(machines) {
+        for (size, nodes) in on_one.into_iter().chain(on_several) {
             let virtual_nodes = match nodes {
                 1 => VirtualNodes::One,
                 nodes => VirtualNodes::Blocks(nodes),
@@ -142,8 +142,8 @@ fn roots(size: u32) -> impl Iterator<Item = u32> {
     [0, size / 2].into_iter().take(size.min(2) as usize)
 }
 
-/// The rank after the root.
-fn place_of(process: &'static Process, root: u32) -> u32 {
+/// The rank relative to the root.
+fn relative_rank(process: &'static Process, root: u32) -> u32 {
     (process.rank() + process.size() - root) % process.size()
 }
 
@@ -182,7 +182,7 @@ fn every_broadcast_reaches_everyone() {
                 let mut numbers = Numbers::new(&mine, holes);
                 let case = case_of::<Bcast>(process, 8 * count);
                 let work = bcast(world(process), numbers.block(), root);
-                forced.run::<Bcast, _>(process, (case, place_of(process, root)), work);
+                forced.run::<Bcast, _>(process, (case, relative_rank(process, root)), work);
                 assert_eq!(numbers.values(), vector(root, count));
             }
         }
@@ -212,7 +212,7 @@ fn every_gather_collects() {
                     ..case_of::<Gather>(process, 8 * count)
                 };
                 let work = gather(world(process), Some(mine.block()), receive, root, sizes);
-                forced.run::<Gather, _>(process, (case, place_of(process, root)), work);
+                forced.run::<Gather, _>(process, (case, relative_rank(process, root)), work);
                 if rank == root {
                     assert_eq!(all.values(), everything(size, count));
                 }
@@ -240,7 +240,7 @@ fn every_scatter_distributes() {
                     ..case_of::<Scatter>(process, 8 * count)
                 };
                 let work = scatter(world(process), send, Some(mine.block()), root, sizes);
-                forced.run::<Scatter, _>(process, (case, place_of(process, root)), work);
+                forced.run::<Scatter, _>(process, (case, relative_rank(process, root)), work);
                 assert_eq!(mine.values(), vector(rank, count));
             }
         }

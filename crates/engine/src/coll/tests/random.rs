@@ -112,13 +112,13 @@ fn start(comm: &Arc<Comm>, dice: &mut Dice) -> Pending {
             (numbers(&maps(rank, total)), nothing(count), part)
         }
     };
-    // Some ranks take the straight line where others run a future.
-    let straight = !holes && (dice.below(2) as u32 + rank).is_multiple_of(2);
+    // Some ranks take the fast path where others run a future.
+    let fast = !holes && (dice.below(2) as u32 + rank).is_multiple_of(2);
     let sides = [&mut given, &mut result].map(|side| {
         let bytes = side.memory.len() * 8;
         Memory::contiguous(side.memory.as_mut_ptr().cast(), bytes)
     });
-    let begun = straight.then(|| at_once(comm, kind, sides, count, root, &op()));
+    let begun = fast.then(|| at_once(comm, kind, sides, count, root, &op()));
     let (send, receive) = (given.block(), result.block());
     let request = match kind {
         _ if let Some(Some(request)) = begun => request,
@@ -177,7 +177,7 @@ fn start(comm: &Arc<Comm>, dice: &mut Dice) -> Pending {
     }
 }
 
-/// Starts a collective on the straight line, if that is possible now.
+/// Starts a collective on the fast path, if that is possible now.
 fn at_once(
     comm: &Comm,
     kind: usize,
@@ -204,15 +204,15 @@ fn at_once(
         }
     };
     let published = published?.unwrap();
-    STRAIGHT.fetch_add(1, Ordering::Relaxed);
+    FAST.fetch_add(1, Ordering::Relaxed);
     Some(match published {
         None => ended(comm, CallName::OTHER),
         Some(published) => keep(comm, CallName::OTHER, *published).unwrap(),
     })
 }
 
-/// Collectives that took the straight line, counted to see that some do.
-static STRAIGHT: AtomicUsize = AtomicUsize::new(0);
+/// Collectives that took the fast path, counted to see that some do.
+static FAST: AtomicUsize = AtomicUsize::new(0);
 
 /// One random algorithm for each operation.
 fn random_table(dice: &mut Dice) -> Arc<Table> {
@@ -232,11 +232,8 @@ fn random_table(dice: &mut Dice) -> Arc<Table> {
 #[test]
 fn random_collectives_on_several_communicators_do_not_mix() {
     mix(0..96, &Settings::default());
-    let straight = STRAIGHT.load(Ordering::Relaxed);
-    assert!(
-        straight > 400 || !shares_memory(),
-        "{straight} took the straight line"
-    );
+    let fast = FAST.load(Ordering::Relaxed);
+    assert!(fast > 400 || !shares_memory(), "{fast} took the fast path");
 }
 
 /// The same with a thread in each process that makes progress at any time.
@@ -249,9 +246,9 @@ fn random_collectives_with_progress_threads_do_not_mix() {
     mix(100..148, &settings);
 }
 
-/// The same with ranks that are taken to be on several machines.
+/// The same with ranks that are taken to be on several nodes.
 #[test]
-fn random_collectives_between_machines_do_not_mix() {
+fn random_collectives_between_nodes_do_not_mix() {
     for (seeds, list) in [(200..216, &[0, 1, 1][..]), (216..232, &[0, 0, 1, 1, 1])] {
         let settings = Settings {
             virtual_nodes: VirtualNodes::List(list.into()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `RANKPOINT_REPRODUCIBLE=1`: sums of floating-point numbers have the same bits by whichever algorithm, through shared memory
-//! and by messages, on the straight line and by futures.
+//! and by messages, on the fast path and by futures.
 
 use ::algorithms::{Algorithm, Operation, Table};
 

@@ -79,20 +79,20 @@ fn two_members_combine_half_each() {
     });
 }
 
-/// Short blocking collectives on the straight line mix with those that are futures.
+/// Short blocking collectives on the fast path mix with those that are futures.
 #[test]
-fn straight_lines_and_futures_meet_in_the_same_rounds() {
+fn fast_paths_and_futures_meet_in_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
             for number in 0..200_u32 {
-                let straight = (rank + number).is_multiple_of(2);
+                let fast = (rank + number).is_multiple_of(2);
                 let mut mine = [value(rank, number as usize)];
                 let mut all = [0i64];
                 let send = Run::new(mine.as_mut_ptr().cast(), 8).unwrap();
                 let receive = Run::new(all.as_mut_ptr().cast(), 8);
                 // SAFETY: both hold one number.
-                let done = straight
+                let done = fast
                     .then(|| unsafe {
                         short::now::reduce("test", &comm, send, receive, 1, &sum(), None)
                     })
@@ -116,16 +116,16 @@ fn straight_lines_and_futures_meet_in_the_same_rounds() {
     }
 }
 
-/// The same where whoever comes last combines for all, and for blocks that take a part of a buffer or all of it.
+/// The same where the last member to arrive combines for all, and for blocks that take a part of a buffer or all of it.
 #[test]
-fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
+fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
     for size in [2, 3, 8] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
-            let mut straight_ones = 0;
+            let mut fast_ones = 0;
             for number in 0..120_u32 {
                 let count = [40, 256, 1, 129, 255][number as usize % 5];
-                let straight = !(rank + number).is_multiple_of(3);
+                let fast = !(rank + number).is_multiple_of(3);
                 let exchanges = number.is_multiple_of(2);
                 let blocks = if exchanges { size as usize } else { 1 };
                 let mut mine = vector(rank + number, count * blocks);
@@ -134,7 +134,7 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                 let send = Run::new(mine.as_mut_ptr().cast(), bytes).unwrap();
                 let receive = Run::new(all.as_mut_ptr().cast(), bytes).unwrap();
                 // SAFETY: both hold as many numbers.
-                let done = straight
+                let done = fast
                     .then(|| unsafe {
                         if exchanges {
                             short::now::alltoall("test", &comm, send, receive)
@@ -144,7 +144,7 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                         }
                     })
                     .flatten();
-                straight_ones += u32::from(done.is_some());
+                fast_ones += u32::from(done.is_some());
                 let datatype = long();
                 // SAFETY: as above.
                 let [send, receive] = [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
@@ -173,8 +173,8 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
                 assert_eq!(all, expected, "{number} on rank {rank} of {size}");
             }
             // Two thirds of all but the first ones, which come before the area.
-            let has_commons = process.settings().shared_collectives != 0;
-            assert_eq!(straight_ones > 70, has_commons, "{straight_ones}");
+            let has_area = process.settings().shared_collectives != 0;
+            assert_eq!(fast_ones > 70, has_area, "{fast_ones}");
         });
     }
 }
@@ -182,21 +182,21 @@ fn straight_lines_and_futures_meet_in_rounds_with_more_data() {
 /// The same for what goes from member to member, of which those below run ahead: more rounds than there are lines, with data
 /// beside the stamp and longer ones.
 #[test]
-fn straight_lines_and_futures_pass_on_the_same_rounds() {
+fn fast_paths_and_futures_pass_on_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
             for number in 0..400_u32 {
                 let count = [1, 7, 40, 200][number as usize % 4];
                 let inclusive = number % 3 > 0;
-                let straight = (rank + number).is_multiple_of(2);
+                let fast = (rank + number).is_multiple_of(2);
                 let mut mine = vector(rank + number, count);
                 let mut result = vec![-1i64; count];
                 let send = Run::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
                 let receive = Run::new(result.as_mut_ptr().cast(), 8 * count).unwrap();
                 let op = sum();
                 // SAFETY: both hold as many numbers.
-                let done = straight
+                let done = fast
                     .then(|| unsafe {
                         short::now::prefix("test", &comm, send, receive, count, &op, inclusive)
                     })
@@ -230,7 +230,7 @@ fn straight_lines_and_futures_pass_on_the_same_rounds() {
 
 /// The same for blocks that a root publishes together, and each at the place of its member.
 #[test]
-fn straight_lines_and_futures_scatter_in_the_same_rounds() {
+fn fast_paths_and_futures_scatter_in_the_same_rounds() {
     for size in [2, 3, 7] {
         on_ranks(size, |process| {
             let (rank, comm) = (process.rank(), world(process));
@@ -307,7 +307,7 @@ fn members_that_disagree_are_told_so() {
 
 /// The memory of a freed communicator serves the next one.
 #[test]
-fn commons_are_used_again() {
+fn areas_are_used_again() {
     on_ranks_with(&Settings::default(), 2, |process| {
         let comm = world(process);
         let mut used = Vec::new();
