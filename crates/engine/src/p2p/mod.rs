@@ -73,8 +73,8 @@ pub unsafe fn isend(
     mode: Mode,
 ) -> Result<RequestId> {
     comm.vci.pay_wake();
-    let is_plain = mode == Mode::Standard || mode == Mode::Ready;
-    if dest as u32 >= comm.peers || tag < 0 || !is_plain {
+    let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
+    if dest as u32 >= comm.peers || tag < 0 || !may_be_eager {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }

@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, consume, fill_piece, is_contiguous, is_plain, note_arrival, note_message, pack_piece,
+    cell, consume, fill_piece, is_contiguous, is_untyped_eager, note_arrival, note_message, pack_piece,
     piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
 };
 use crate::request::{OpIndex, Role};
@@ -119,7 +119,7 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
         sender.put_words(cell::EAGER, message.aux, message.word, &words)
     } else {
         let words = [place, length, ticks];
-        link.sender.put_words(cell::MORE, 0, message.word, &words)
+        link.sender.put_words(cell::EAGER_CHUNK, 0, message.word, &words)
     };
     debug_assert!(sent, "a reservation comes with a cell");
     link.ring_doorbell();
@@ -161,7 +161,7 @@ pub(crate) unsafe fn send(
     // SAFETY: passed on.
     let is_sent = unsafe { write_chunk(state, &message, bytes) };
     if is_sent {
-        count_plain(state, bytes);
+        count_eager(state, bytes);
     }
     is_sent
 }
@@ -180,7 +180,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
     }
     // SAFETY: passed on.
     if unsafe { write(state, &mut message) } {
-        count_plain(state, bytes);
+        count_eager(state, bytes);
         return true;
     }
     if message.position != 0 {
@@ -202,7 +202,7 @@ fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize
 
 /// Counts a message that went without an operation.
 #[inline(always)]
-fn count_plain(state: &mut VciState, bytes: usize) {
+fn count_eager(state: &mut VciState, bytes: usize) {
     state.count(Counter::SendsEager);
     state.count_many(Counter::BytesSent, bytes as u64);
 }
@@ -310,7 +310,7 @@ fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
 /// Handles an EAGER cell that brings a whole message for a receive that is posted; false when nothing was done because something
 /// has to be looked at more closely.
 #[inline]
-pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
+pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
     let Some(message) = whole_message(state, ring) else {
         return false;
     };
@@ -345,14 +345,14 @@ pub(super) fn arrived_plain(state: &mut VciState, ring: usize) -> bool {
 /// # Safety
 /// `target` is writable for `room` bytes.
 #[inline]
-pub(crate) unsafe fn take_plain(
+pub(crate) unsafe fn take_untyped_eager(
     state: &mut VciState,
     ring: usize,
     arrival: Arrival,
     target: *mut u8,
     room: usize,
 ) -> Option<u64> {
-    if !is_plain(arrival) {
+    if !is_untyped_eager(arrival) {
         return None;
     }
     let message = whole_message(state, ring).filter(|one| one.bytes <= room as u64)?;
@@ -412,8 +412,8 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// Handles a MORE cell: the next piece of the message that is arriving.
-pub(super) fn arrived_more(state: &mut VciState, ring: usize) -> bool {
+/// Handles a EAGER_CHUNK cell: the next piece of the message that is arriving.
+pub(super) fn arrived_eager_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
     let expected = incoming
@@ -476,7 +476,7 @@ fn finish_receive(state: &mut VciState, receive: OpIndex, peer: u32) {
     state.count_many(Counter::BytesReceived, bytes);
     let sender = state.ops.op(receive).remote;
     if sender != 0 {
-        send_control(state, peer, cell::DONE, [sender, 0]);
+        send_control(state, peer, cell::FIN, [sender, 0]);
     }
     state.complete(receive);
 }

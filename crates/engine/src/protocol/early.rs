@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long messages whose first pieces travel before the receiver has asked for them.
 //!
-//! A sender whose way to the receiver is idle does not wait for an answer: BEGUN describes the message and brings its first
-//! piece, EARLY cells bring a few more. A receiver that waits for the message copies them at once and answers CONTINUE, upon
+//! A sender whose way to the receiver is idle does not wait for an answer: RTS_DATA describes the message and brings its first
+//! piece, EARLY_CHUNK cells bring a few more. A receiver that waits for the message copies them at once and answers CTS_REST, upon
 //! which the rest follows as PIECEs: the answer travels while both sides copy. A receiver that does not wait drops the data and
-//! keeps the description; it asks with PULL for all of the message when a receive comes. So nothing is stored for a
+//! keeps the description; it asks with CTS for all of the message when a receive comes. So nothing is stored for a
 //! late receiver, and what is lost is one copy of at most [`EARLY_BYTES`] by a sender that would have waited anyway.
 //!
 //! One message to a peer is begun like this at a time, and after one was begun in vain the next ones are only described.
@@ -49,7 +49,7 @@ pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> b
 }
 
 /// Describes a message and sends its first pieces; false, with nothing sent, when the ring has no room for the first.
-pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
+pub(super) fn transmit_rts_data(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
     let total = state.ops.record(index).bytes as usize;
     let sender = state.ops.id(index).0;
     let most = state.node.fragment_bytes as usize;
@@ -84,10 +84,10 @@ pub(super) fn transmit_begun(state: &mut VciState, index: OpIndex, peer: u32, wo
                 proof as u64,
             ];
             link.sender
-                .put_words(cell::BEGUN, first_aux(op), word, &words)
+                .put_words(cell::RTS_DATA, first_aux(op), word, &words)
         } else {
             link.sender
-                .put_words(cell::EARLY, 0, 0, &[place, bytes as u64, taken])
+                .put_words(cell::EARLY_CHUNK, 0, 0, &[place, bytes as u64, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
         op.position = start + bytes;
@@ -112,8 +112,8 @@ pub(super) fn note_answer(state: &mut VciState, index: OpIndex, was_wanted: bool
     }
 }
 
-/// Handles a BEGUN cell; false when the slab is full.
-pub(super) fn arrived_begun(state: &mut VciState, ring: usize) -> bool {
+/// Handles a RTS_DATA cell; false when the slab is full.
+pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
         word: incoming.ring.match_word(),
@@ -147,12 +147,12 @@ fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6
         return 0;
     };
     let id = rendezvous::await_pieces(state, receive, sender, wanted);
-    send_control(state, key.peer, cell::CONTINUE, [sender, id]);
+    send_control(state, key.peer, cell::CTS_REST, [sender, id]);
     id
 }
 
-/// Handles an EARLY cell.
-pub(super) fn arrived_early(state: &mut VciState, ring: usize) -> bool {
+/// Handles an EARLY_CHUNK cell.
+pub(super) fn arrived_early_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
     copy_piece(state, ring, [incoming.early, bytes, place, taken]);

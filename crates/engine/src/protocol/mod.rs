@@ -4,10 +4,10 @@
 //! | message | cells |
 //! |---|---|
 //! | up to 48 bytes | INJECT: header and data in one cache line |
-//! | up to the eager limit, or synchronous | EAGER and MORE: data in the ring's payload area, in pieces described by cells; DONE back if synchronous |
+//! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in pieces described by cells; FIN back if synchronous |
 //! | with types to be checked | SIGNATURE first, then as longer ones, however short |
-//! | larger, or to a receiver with too much unexpected data | REQUEST (ready to send); then the receiver copies the data itself and answers DONE, or answers PULL and gets PIECEs |
-//! | the same where the way is idle | BEGUN and EARLY bring the first pieces unasked, CONTINUE asks for the others ([`early`]) |
+//! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS and gets PIECEs |
+//! | the same where the way is idle | RTS_DATA and EARLY_CHUNK bring the first pieces unasked, CTS_REST asks for the others ([`early`]) |
 //!
 //! A message that nobody has taken yet can be called back ([`cancel`]).
 //!
@@ -55,16 +55,16 @@ pub(crate) mod cell {
     /// ticks.
     pub(crate) const EAGER: u8 = 1;
     /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
-    pub(crate) const REQUEST: u8 = 2;
+    pub(crate) const RTS: u8 = 2;
     /// The receiver asks for pieces: words = sender's id, receiver's id, bytes wanted (in the match word).
-    pub(crate) const PULL: u8 = 3;
+    pub(crate) const CTS: u8 = 3;
     /// A piece: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
-    pub(crate) const PIECE: u8 = 4;
+    pub(crate) const CHUNK: u8 = 4;
     /// The receiver has what it wants: words = sender's id.
-    pub(crate) const DONE: u8 = 5;
+    pub(crate) const FIN: u8 = 5;
     /// The next piece of an EAGER message: words = position, bytes, ticks.
-    pub(crate) const MORE: u8 = 6;
-    /// What the next EAGER or REQUEST consists of, where that is checked: words of a `SentSignature`, its count in the match word.
+    pub(crate) const EAGER_CHUNK: u8 = 6;
+    /// What the next EAGER or RTS consists of, where that is checked: words of a `SentSignature`, its count in the match word.
     pub(crate) const SIGNATURE: u8 = 7;
     /// The sender wants to cancel a message: words = sender's id.
     pub(crate) const RECALL: u8 = 8;
@@ -72,21 +72,21 @@ pub(crate) mod cell {
     pub(crate) const RECALLED: u8 = 9;
     /// A message that is described, with its first piece: words = bytes, sender's id, position, bytes of the piece, address,
     /// address of the proof.
-    pub(crate) const BEGUN: u8 = 10;
-    /// The next piece of a BEGUN message, before the receiver asked: words = position, bytes, ticks.
-    pub(crate) const EARLY: u8 = 11;
+    pub(crate) const RTS_DATA: u8 = 10;
+    /// The next piece of a RTS_DATA message, before the receiver asked: words = position, bytes, ticks.
+    pub(crate) const EARLY_CHUNK: u8 = 11;
     /// The receiver takes the early pieces and asks for the others: words = sender's id, receiver's id.
-    pub(crate) const CONTINUE: u8 = 12;
+    pub(crate) const CTS_REST: u8 = 12;
 }
 
 /// Cells that describe payload: their words for the payload's place and length.
 #[cfg(test)]
 pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
     payload_rule(cell::EAGER, 2, 3),
-    payload_rule(cell::MORE, 0, 1),
-    payload_rule(cell::PIECE, 2, 1),
-    payload_rule(cell::BEGUN, 2, 3),
-    payload_rule(cell::EARLY, 0, 1),
+    payload_rule(cell::EAGER_CHUNK, 0, 1),
+    payload_rule(cell::CHUNK, 2, 1),
+    payload_rule(cell::RTS_DATA, 2, 3),
+    payload_rule(cell::EARLY_CHUNK, 0, 1),
 ];
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
 /// Handles a cell that is no injected message: whole messages first.
 #[inline(never)]
 fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
-    if is_plain(arrival) && eager::arrived_plain(state, index) {
+    if is_untyped_eager(arrival) && eager::arrived_untyped_eager(state, index) {
         return Handled::Look;
     }
     arrived_other(state, index, arrival)
@@ -160,7 +160,7 @@ fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handl
 
 /// Whether a cell may hold a whole message without a signature.
 #[inline(always)]
-fn is_plain(arrival: Arrival) -> bool {
+fn is_untyped_eager(arrival: Arrival) -> bool {
     arrival.kind() == cell::EAGER && arrival.aux() == 0
 }
 
@@ -181,14 +181,14 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     }
     let handled = match arrival.kind() {
         cell::EAGER => eager::arrived_eager(state, index),
-        cell::MORE => eager::arrived_more(state, index),
-        cell::REQUEST => rendezvous::arrived_request(state, index),
-        cell::PULL => rendezvous::arrived_pull(state, index, false),
-        cell::CONTINUE => rendezvous::arrived_pull(state, index, true),
-        cell::BEGUN => early::arrived_begun(state, index),
-        cell::EARLY => early::arrived_early(state, index),
-        cell::PIECE => rendezvous::arrived_piece(state, index),
-        cell::DONE => rendezvous::arrived_done(state, index),
+        cell::EAGER_CHUNK => eager::arrived_eager_chunk(state, index),
+        cell::RTS => rendezvous::arrived_rts(state, index),
+        cell::CTS => rendezvous::arrived_cts(state, index, false),
+        cell::CTS_REST => rendezvous::arrived_cts(state, index, true),
+        cell::RTS_DATA => early::arrived_rts_data(state, index),
+        cell::EARLY_CHUNK => early::arrived_early_chunk(state, index),
+        cell::CHUNK => rendezvous::arrived_chunk(state, index),
+        cell::FIN => rendezvous::arrived_fin(state, index),
         cell::SIGNATURE => arrived_signature(state, index),
         cell::RECALL => cancel::arrived_recall(state, index),
         cell::RECALLED => cancel::arrived_recalled(state, index),
@@ -207,9 +207,9 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         consume(state, index);
     }
     match (handled, arrival.kind()) {
-        (true, cell::DONE) => Handled::Look,
+        (true, cell::FIN) => Handled::Look,
         // A program that waits for one message at a time asks for the next one now, which then needs no place of its own.
-        (true, cell::EAGER | cell::MORE) if state.incoming[index].arriving.is_none() => {
+        (true, cell::EAGER | cell::EAGER_CHUNK) if state.incoming[index].arriving.is_none() => {
             Handled::Look
         }
         (true, _) => Handled::Yes,
@@ -353,7 +353,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     } else if at_once {
         transmit_eager(state, index, peer, word, synchronous)
     } else {
-        rendezvous::transmit_request(state, index, peer, word)
+        rendezvous::transmit_rts(state, index, peer, word)
     };
     if sent {
         state.links[peer as usize].ring_doorbell();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages whose data travel when the receiver is known.
 //!
-//! The sender describes its message (REQUEST). The receiver then takes the shortest way that exists: it copies straight out of
+//! The sender describes its message (RTS). The receiver then takes the shortest way that exists: it copies straight out of
 //! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's
-//! private memory where the kernel allows it, or asks for pieces through the ring (PULL), which both sides copy at the same
-//! time. Some pieces may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from DONE, or
+//! private memory where the kernel allows it, or asks for pieces through the ring (CTS), which both sides copy at the same
+//! time. Some pieces may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from FIN, or
 //! from having pushed the last piece.
 
 use fabric::board::kind as record_kind;
@@ -33,7 +33,7 @@ const EDGE_PIECE: usize = 16 << 10;
 const MANY: usize = 4;
 
 /// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
-pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
+pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
     let (node, bytes) = (&state.node, op.record.bytes);
@@ -43,7 +43,7 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
         .flatten();
     if shared.is_none()
         && early::should_begin(state, index, peer)
-        && early::transmit_begun(state, index, peer, word)
+        && early::transmit_rts_data(state, index, peer, word)
     {
         return true;
     }
@@ -59,15 +59,15 @@ pub(super) fn transmit_request(state: &mut VciState, index: OpIndex, peer: u32, 
     ];
     state.links[peer as usize]
         .sender
-        .put_words(cell::REQUEST, aux, word, &words)
+        .put_words(cell::RTS, aux, word, &words)
         && {
             state.count_other_cell_sent();
             true
         }
 }
 
-/// Handles a REQUEST cell; false when the slab is full.
-pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
+/// Handles a RTS cell; false when the slab is full.
+pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
         word: incoming.ring.match_word(),
@@ -97,7 +97,7 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
         let id = await_pieces(state, receive, sender, wanted);
-        send_control(state, key.peer, cell::PULL, [sender, id]);
+        send_control(state, key.peer, cell::CTS, [sender, id]);
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn fetch_at_once(
     if !is_fetched {
         return Some((wanted, sender));
     }
-    send_control(state, key.peer, cell::DONE, [sender, 0]);
+    send_control(state, key.peer, cell::FIN, [sender, 0]);
     state.complete(receive);
     None
 }
@@ -196,10 +196,10 @@ fn fetch_across(
     proof: u64,
     wanted: usize,
 ) -> bool {
-    let is_plain = is_contiguous(state.ops.op(receive));
+    let is_dense = is_contiguous(state.ops.op(receive));
     let asked = match state.node.cross_copy {
         Reading::Never => false,
-        Reading::Measured => is_plain && state.ways.way(wanted as u64) == Way::Read,
+        Reading::Measured => is_dense && state.ways.way(wanted as u64) == Way::Read,
         Reading::Always => true,
     };
     if !asked || address == 0 || (wanted as u64) < state.node.cross_copy_bytes {
@@ -208,7 +208,7 @@ fn fetch_across(
     let Some(pid) = readable(state, peer, proof) else {
         return false;
     };
-    if is_plain {
+    if is_dense {
         let target = state.ops.op(receive).base;
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
         return unsafe { read(state, Remote { pid, address }, target, wanted) };
@@ -314,12 +314,12 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     op.extra.get_or_insert_default().held = memory;
     state.count(Counter::CrossCopies);
     eager::account(state, ring, bytes as i64);
-    send_control(state, key.peer, cell::DONE, [sender, 0]);
+    send_control(state, key.peer, cell::FIN, [sender, 0]);
     true
 }
 
-/// Handles a PULL or CONTINUE cell: the receiver wants the data in pieces, all of them or those that are not on their way.
-pub(super) fn arrived_pull(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
+/// Handles a CTS or CTS_REST cell: the receiver wants the data in pieces, all of them or those that are not on their way.
+pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
     let known = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
@@ -410,7 +410,7 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
         let words = [op.remote, bytes as u64, place, taken];
-        if !link.sender.put_words(cell::PIECE, 0, 0, &words) {
+        if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
             return pieces;
         }
@@ -422,8 +422,8 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
     }
 }
 
-/// Handles a PIECE cell. Chunks beyond what a truncated receive wants are dropped.
-pub(super) fn arrived_piece(state: &mut VciState, ring: usize) -> bool {
+/// Handles a CHUNK cell. Chunks beyond what a truncated receive wants are dropped.
+pub(super) fn arrived_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let words = std::array::from_fn(|index| incoming.ring.word(index));
     copy_piece(state, ring, words);
@@ -456,8 +456,8 @@ pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place, t
     release_piece(state, ring, place, bytes);
 }
 
-/// Handles a DONE cell: the receiver has all it wants.
-pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
+/// Handles a FIN cell: the receiver has all it wants.
+pub(super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {

@@ -76,10 +76,10 @@ fn messages_to_oneself_go_from_layout_to_layout() {
     let rows = shared(Layout::vector(7_500, 4, 5, &double).unwrap());
     let places = (0..30_000).map(|index| (index * 24 + index % 2 * 8, 1));
     let listed = shared(Layout::hindexed(places, &double).unwrap());
-    let plain = shared(double);
-    let short = shared(Layout::vector(10, 1, 2, &Layout::named(8, 8)).unwrap());
+    let contiguous = shared(double);
+    let strided = shared(Layout::vector(10, 1, 2, &Layout::named(8, 8)).unwrap());
     on_ranks(1, |process| {
-        let sides = [(&vector, 1), (&rows, 1), (&listed, 1), (&plain, 30_000)];
+        let sides = [(&vector, 1), (&rows, 1), (&listed, 1), (&contiguous, 30_000)];
         for send in sides {
             for receive in sides {
                 for posted_first in [false, true] {
@@ -90,10 +90,10 @@ fn messages_to_oneself_go_from_layout_to_layout() {
             }
         }
         // Shorter than an eager message, and truncated.
-        let (arrived, outcome) = sent_to_self(process, (&short, 2), (&short, 2), true);
+        let (arrived, outcome) = sent_to_self(process, (&strided, 2), (&strided, 2), true);
         assert_eq!(
             (arrived, outcome),
-            (expected((&short, 2), (&short, 2)), Ok(()))
+            (expected((&strided, 2), (&strided, 2)), Ok(()))
         );
         let (send, receive) = ((&vector, 1), (&rows, 1));
         let (arrived, outcome) = sent_to_self(process, (&vector, 2), receive, true);

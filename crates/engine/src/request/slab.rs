@@ -242,7 +242,7 @@ impl Op {
 
     /// The state of an operation without flags.
     #[inline(always)]
-    pub(crate) const fn plain_state_of(record_kind: u8, role: Role) -> u32 {
+    pub(crate) const fn state_without_flags(record_kind: u8, role: Role) -> u32 {
         u32::from_ne_bytes([record_kind, role as u8, 0, 0])
     }
 

@@ -10,8 +10,8 @@ use crate::request::{NO_PEER, Op, OpIndex, RequestId, Role, Status, flag};
 #[inline(always)]
 pub(crate) fn take_received(state: &mut VciState, index: OpIndex) -> Option<Status> {
     let op = state.ops.op(index);
-    let is_plain = op.state() == Op::plain_state_of(record_kind::COMPLETE, Role::Receive);
-    if !is_plain || op.error != 0 || op.record.peer == NO_PEER {
+    let has_no_flags = op.state() == Op::state_without_flags(record_kind::COMPLETE, Role::Receive);
+    if !has_no_flags || op.error != 0 || op.record.peer == NO_PEER {
         return None;
     }
     let status = Status {
