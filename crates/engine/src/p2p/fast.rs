@@ -270,7 +270,9 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     }
     if arrival.kind() != cell::INJECT {
         // SAFETY: the caller's promise.
-        return unsafe { eager::take_untyped_eager(state, ring, arrival, memory.base, memory.bytes) };
+        return unsafe {
+            eager::take_untyped_eager(state, ring, arrival, memory.base, memory.bytes)
+        };
     }
     let bytes = arrival.bytes();
     if bytes > memory.bytes {

@@ -2,7 +2,7 @@
 //! Threads of one rank that wait at once, and whether the rank has cores for them.
 //!
 //! A rank of several threads can outnumber its cores although the ranks do not. A thread that spins then takes the core from
-//! one that has work, and a message whose two ends copy it in turns needs both ends on a core for every piece. Once so
+//! one that has work, and a message whose two ends copy it in turns needs both ends on a core for every chunk. Once so
 //! many threads have waited for long at the same time, the rank behaves as where ranks outnumber cores: it soon
 //! gives its core away, and reads large messages out of their sender's memory in one go. A program that had such a moment will
 //! have others: it stays that way.

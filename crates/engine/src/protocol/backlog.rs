@@ -6,7 +6,7 @@ use crate::vci::VciState;
 use crate::vci::link::{Backlog, Queued, TURN_BYTES};
 
 impl VciState {
-    /// Sends pieces of what waits after pieces have come in for a while.
+    /// Sends chunks of what waits after chunks have come in for a while.
     #[inline(always)]
     pub(crate) fn take_turns(&mut self) {
         if self.taken_in >= TURN_BYTES {

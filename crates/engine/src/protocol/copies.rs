@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies between the memory of operations and pieces of messages, some of them measured ([`super::ways`]).
+//! Copies between the memory of operations and chunks of messages, some of them measured ([`super::ways`]).
 
 use std::ptr::NonNull;
 
@@ -11,12 +11,12 @@ use crate::caches;
 use crate::request::{Op, OpIndex};
 use crate::vci::{Reading, VciState};
 
-/// Copies bytes `[position, position + bytes)` of a send to a piece at `target`; returns the ticks that it took where they are
+/// Copies bytes `[position, position + bytes)` of a send to a chunk at `target`; returns the ticks that it took where they are
 /// measured, else 0.
 ///
 /// # Safety
 /// As for [`pack`].
-pub(super) unsafe fn pack_piece(
+pub(super) unsafe fn pack_chunk(
     state: &mut VciState,
     index: OpIndex,
     position: usize,
@@ -28,7 +28,7 @@ pub(super) unsafe fn pack_piece(
     unsafe {
         if is_contiguous(op) {
             let source = op.base.add(position);
-            return fill_piece(state, source, target, bytes);
+            return fill_chunk(state, source, target, bytes);
         }
         pack(op, position, target.as_ptr(), bytes);
     }
@@ -36,12 +36,12 @@ pub(super) unsafe fn pack_piece(
     0
 }
 
-/// [`pack_piece`] of contiguous bytes at `source`.
+/// [`pack_chunk`] of contiguous bytes at `source`.
 ///
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` bytes.
 #[inline]
-pub(super) unsafe fn fill_piece(
+pub(super) unsafe fn fill_chunk(
     state: &mut VciState,
     source: *const u8,
     target: NonNull<u8>,
@@ -57,11 +57,11 @@ pub(super) unsafe fn fill_piece(
     start.map_or(0, |start| clock::ticks().wrapping_sub(start).max(1))
 }
 
-/// Copies a piece of `bytes` bytes that took its sender `packed` ticks (0: not measured) to the position of a receive.
+/// Copies a chunk of `bytes` bytes that took its sender `packed` ticks (0: not measured) to the position of a receive.
 ///
 /// # Safety
 /// As for [`unpack`].
-pub(super) unsafe fn unpack_piece(
+pub(super) unsafe fn unpack_chunk(
     state: &mut VciState,
     index: OpIndex,
     source: *const u8,
@@ -69,7 +69,7 @@ pub(super) unsafe fn unpack_piece(
     packed: u64,
 ) {
     let op = state.ops.op_mut(index);
-    // A piece that is cut off tells nothing: its sender copied more.
+    // A chunk that is cut off tells nothing: its sender copied more.
     let is_measured = packed != 0
         && bytes as u64 >= ways::SMALLEST
         && state.node.cross_copy == Reading::Measured
@@ -87,7 +87,7 @@ pub(super) unsafe fn unpack_piece(
     op.position += bytes;
     if let Some(start) = start {
         let ticks = [packed, clock::ticks().wrapping_sub(start)];
-        if state.ways.note_piece(whole, bytes as u64, ticks) {
+        if state.ways.note_chunk(whole, bytes as u64, ticks) {
             publish_wishes(state);
         }
     }

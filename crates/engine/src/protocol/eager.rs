@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages whose data travel at once: inside a cell or in the ring's payload area.
 //!
-//! Longer messages come in pieces, one right after the other, so that both sides copy at the same time. The receiver copies
-//! a piece to its buffer, or keeps a copy until the receive comes; either way the ring's space is free again when the cell
+//! Longer messages come in chunks, one right after the other, so that both sides copy at the same time. The receiver copies
+//! a chunk to its buffer, or keeps a copy until the receive comes; either way the ring's space is free again when the cell
 //! is consumed. What is kept for one sender is bounded: beyond the limit the sender is asked to
 //! describe its messages instead (`throttle`).
 
@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, consume, fill_piece, is_contiguous, is_untyped_eager, note_arrival, note_message, pack_piece,
-    piece_at, release_piece, send_control, unpack, unpack_piece, ways, would_read,
+    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
+    note_message, pack_chunk, release_chunk, send_control, unpack, unpack_chunk, ways, would_read,
 };
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
@@ -24,15 +24,15 @@ use crate::vci::matching::Key;
 
 /// Most bytes that a message may claim to have when it comes this way: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;
-/// Longest message that travels in one piece; and how many pieces a longer one has, of which each is at least as long as
+/// Longest message that travels in one chunk; and how many chunks a longer one has, of which each is at least as long as
 /// this: the receiver copies one while the sender writes the next.
-const ONE_PIECE: usize = 8 << 10;
-const PIECES: usize = 4;
+const ONE_CHUNK: usize = 8 << 10;
+const CHUNKS: usize = 4;
 
-/// Length of the pieces of a message.
+/// Length of the chunks of a message.
 const fn chunk_bytes(bytes: usize) -> usize {
-    let even = bytes.div_ceil(PIECES).next_multiple_of(64);
-    if even < ONE_PIECE { ONE_PIECE } else { even }
+    let even = bytes.div_ceil(CHUNKS).next_multiple_of(64);
+    if even < ONE_CHUNK { ONE_CHUNK } else { even }
 }
 
 /// Where the packed bytes of an eager message come from.
@@ -97,29 +97,30 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
         Source::Operation(index) => state.ops.op(index).base.cast_const(),
     };
     let sender = &mut state.links[peer].sender;
-    let Some((target, place)) = sender.reserve(bytes as u32, base.wrapping_add(start)) else {
+    let Some((target, location)) = sender.reserve(bytes as u32, base.wrapping_add(start)) else {
         return false;
     };
     // SAFETY: the source is readable (caller); the reservation is `bytes` long.
     let ticks = unsafe {
         match message.source {
-            Source::Contiguous(base) => fill_piece(state, base.add(start), target, bytes),
+            Source::Contiguous(base) => fill_chunk(state, base.add(start), target, bytes),
             Source::Layout(layout, base) => {
                 layout.pack(base, start..start + bytes, target.as_ptr());
                 hand_over(target, bytes);
                 0
             }
-            Source::Operation(index) => pack_piece(state, index, start, target, bytes),
+            Source::Operation(index) => pack_chunk(state, index, start, target, bytes),
         }
     };
     let (link, length) = (&mut state.links[peer], bytes as u64);
     let sent = if start == 0 {
-        let words = [message.bytes as u64, message.id, place, length, ticks];
+        let words = [message.bytes as u64, message.id, location, length, ticks];
         let sender = &mut link.sender;
         sender.put_words(cell::EAGER, message.aux, message.word, &words)
     } else {
-        let words = [place, length, ticks];
-        link.sender.put_words(cell::EAGER_CHUNK, 0, message.word, &words)
+        let words = [location, length, ticks];
+        link.sender
+            .put_words(cell::EAGER_CHUNK, 0, message.word, &words)
     };
     debug_assert!(sent, "a reservation comes with a cell");
     link.ring_doorbell();
@@ -283,8 +284,8 @@ pub(super) fn deliver(
 
 /// A whole message that an EAGER cell describes.
 struct Whole {
-    piece: NonNull<u8>,
-    place: ChunkLocation,
+    chunk: NonNull<u8>,
+    location: ChunkLocation,
     bytes: u64,
 }
 
@@ -292,17 +293,17 @@ struct Whole {
 #[inline(always)]
 fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
-    let [total, sender, place, bytes, taken] =
+    let [total, sender, location, bytes, taken] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let is_whole = bytes == total && bytes < ways::SMALLEST && incoming.arriving.is_none();
     if !is_whole || sender != 0 || taken != 0 {
         return None;
     }
-    let way_back = &state.links.get(incoming.peer as usize)?.sender;
-    let piece = incoming.ring.payload(place, bytes as u32, way_back)?;
+    let reverse = &state.links.get(incoming.peer as usize)?.sender;
+    let chunk = incoming.ring.payload(location, bytes as u32, reverse)?;
     Some(Whole {
-        piece,
-        place,
+        chunk,
+        location,
         bytes,
     })
 }
@@ -322,10 +323,10 @@ pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
     let Some(receive) = state.posted.take(&mut state.ops, key) else {
         return false;
     };
-    let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
+    let (source, bytes) = (message.chunk.as_ptr(), message.bytes as usize);
     let op = state.ops.op_mut(receive);
     if message.bytes <= op.record.bytes && is_contiguous(op) {
-        // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the piece.
+        // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the chunk.
         unsafe { layout::copy_bytes(source, op.base, bytes) };
         let record = &mut op.record;
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, message.bytes);
@@ -335,7 +336,7 @@ pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
         deliver(state, receive, key, source, bytes);
     }
     state.count(Counter::ReceivesPosted);
-    release_piece(state, ring, message.place, message.bytes);
+    release_chunk(state, ring, message.location, message.bytes);
     consume(state, ring);
     true
 }
@@ -356,27 +357,27 @@ pub(crate) unsafe fn take_untyped_eager(
         return None;
     }
     let message = whole_message(state, ring).filter(|one| one.bytes <= room as u64)?;
-    let (source, bytes) = (message.piece.as_ptr(), message.bytes as usize);
-    // SAFETY: writable (caller) for so many bytes (checked); the ring checked the piece.
+    let (source, bytes) = (message.chunk.as_ptr(), message.bytes as usize);
+    // SAFETY: writable (caller) for so many bytes (checked); the ring checked the chunk.
     unsafe { layout::copy_bytes(source, target, bytes) };
     state.count(Counter::ReceivesPosted);
     state.count_many(Counter::BytesReceived, message.bytes);
-    release_piece(state, ring, message.place, message.bytes);
+    release_chunk(state, ring, message.location, message.bytes);
     consume(state, ring);
     state.took_one(ring);
     Some(message.bytes)
 }
 
-/// Handles an EAGER cell, the first or only piece of a message; false when the slab is full.
+/// Handles an EAGER cell, the first or only chunk of a message; false when the slab is full.
 pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let [total, sender, place, bytes, taken] =
+    let [total, sender, location, bytes, taken] =
         std::array::from_fn(|index| incoming.ring.word(index));
-    let Some(piece) = piece_at(state, ring, place, bytes).filter(|_| {
+    let Some(chunk) = chunk_at(state, ring, location, bytes).filter(|_| {
         bytes <= total && total <= MAX_BYTES && state.incoming[ring].arriving.is_none()
     }) else {
         state.fault = Some(format!(
@@ -408,34 +409,34 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         index,
         rest: total as usize,
     });
-    take_piece(state, ring, piece, place, bytes, taken);
+    take_chunk(state, ring, chunk, location, bytes, taken);
     true
 }
 
-/// Handles a EAGER_CHUNK cell: the next piece of the message that is arriving.
+/// Handles an EAGER_CHUNK cell: the next chunk of the message that is arriving.
 pub(super) fn arrived_eager_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
+    let [location, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
     let expected = incoming
         .arriving
         .as_ref()
         .is_some_and(|arriving| bytes <= arriving.rest as u64);
-    match piece_at(state, ring, place, bytes).filter(|_| expected) {
-        Some(piece) => take_piece(state, ring, piece, place, bytes, taken),
+    match chunk_at(state, ring, location, bytes).filter(|_| expected) {
+        Some(chunk) => take_chunk(state, ring, chunk, location, bytes, taken),
         None => {
             let peer = state.incoming[ring].peer;
-            state.fault = Some(format!("rank {peer} described a piece of no message"));
+            state.fault = Some(format!("rank {peer} described a chunk of no message"));
         }
     }
     true
 }
 
-/// Copies a piece of the arriving message to where the message goes, and ends the message with its last piece.
-fn take_piece(
+/// Copies a chunk of the arriving message to where the message goes, and ends the message with its last chunk.
+fn take_chunk(
     state: &mut VciState,
     ring: usize,
-    piece: NonNull<u8>,
-    place: u64,
+    chunk: NonNull<u8>,
+    location: u64,
     bytes: u64,
     taken: u64,
 ) {
@@ -453,18 +454,18 @@ fn take_piece(
     let receives = op.role() == Role::Receive;
     if receives {
         let fitting = (bytes as usize).min(op.wanted - op.position);
-        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the piece.
-        unsafe { unpack_piece(state, index, piece.as_ptr(), fitting, taken) };
+        // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the chunk.
+        unsafe { unpack_chunk(state, index, chunk.as_ptr(), fitting, taken) };
     } else {
-        // SAFETY: the ring checked that `bytes` bytes at `piece` lie in its payload area.
-        let data = unsafe { std::slice::from_raw_parts(piece.as_ptr(), bytes as usize) };
+        // SAFETY: the ring checked that `bytes` bytes at `chunk` lie in its payload area.
+        let data = unsafe { std::slice::from_raw_parts(chunk.as_ptr(), bytes as usize) };
         op.extra
             .get_or_insert_default()
             .held
             .extend_from_slice(data);
         account(state, ring, bytes as i64);
     }
-    release_piece(state, ring, place, bytes);
+    release_chunk(state, ring, location, bytes);
     if last && receives {
         finish_receive(state, index, peer);
     }

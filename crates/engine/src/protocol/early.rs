@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Long messages whose first pieces travel before the receiver has asked for them.
+//! Long messages whose first chunks travel before the receiver has asked for them.
 //!
 //! A sender whose way to the receiver is idle does not wait for an answer: RTS_DATA describes the message and brings its first
-//! piece, EARLY_CHUNK cells bring a few more. A receiver that waits for the message copies them at once and answers CTS_REST, upon
-//! which the rest follows as PIECEs: the answer travels while both sides copy. A receiver that does not wait drops the data and
+//! chunk, EARLY_CHUNK cells bring a few more. A receiver that waits for the message copies them at once and answers CTS_REST, upon
+//! which the rest follows as CHUNKs: the answer travels while both sides copy. A receiver that does not wait drops the data and
 //! keeps the description; it asks with CTS for all of the message when a receive comes. So nothing is stored for a
 //! late receiver, and what is lost is one copy of at most [`EARLY_BYTES`] by a sender that would have waited anyway.
 //!
@@ -14,8 +14,8 @@ mod tests;
 
 use fabric::counters::Counter;
 
-use super::rendezvous::{self, copy_piece, piece_bytes};
-use super::{cell, first_aux, is_contiguous, is_read, note_arrival, pack_piece, send_control};
+use super::rendezvous::{self, chunk_bytes, copy_chunk};
+use super::{cell, first_aux, is_contiguous, is_read, note_arrival, pack_chunk, send_control};
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -27,7 +27,7 @@ const DESCRIBED_AFTER_WASTE: u8 = 16;
 /// `Link::early` while a begun message is not answered.
 const UNANSWERED: u8 = u8::MAX;
 
-/// Whether a message of this operation to `peer` should be begun: nothing else is on its way, and the receiver will want pieces.
+/// Whether a message of this operation to `peer` should be begun: nothing else is on its way, and the receiver will want chunks.
 pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
     let is_read_by_receiver = is_read(state, index);
     let link = &mut state.links[peer as usize];
@@ -48,8 +48,13 @@ pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> b
     }
 }
 
-/// Describes a message and sends its first pieces; false, with nothing sent, when the ring has no room for the first.
-pub(super) fn transmit_rts_data(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
+/// Describes a message and sends its first chunks; false, with nothing sent, when the ring has no room for the first.
+pub(super) fn transmit_rts_data(
+    state: &mut VciState,
+    index: OpIndex,
+    peer: u32,
+    word: u64,
+) -> bool {
     let total = state.ops.record(index).bytes as usize;
     let sender = state.ops.id(index).0;
     let most = state.node.fragment_bytes as usize;
@@ -57,18 +62,18 @@ pub(super) fn transmit_rts_data(state: &mut VciState, index: OpIndex, peer: u32,
         let op = state.ops.op(index);
         let link = &mut state.links[peer as usize];
         let start = op.position;
-        let bytes = piece_bytes(start, total - start, most);
+        let bytes = chunk_bytes(start, total - start, most);
         let room = (start < EARLY_BYTES && bytes != 0)
             .then(|| {
                 link.sender
                     .reserve(bytes as u32, op.base.wrapping_add(start))
             })
             .flatten();
-        let Some((target, place)) = room else {
+        let Some((target, location)) = room else {
             return start != 0;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        let taken = unsafe { pack_piece(state, index, start, target, bytes) };
+        let taken = unsafe { pack_chunk(state, index, start, target, bytes) };
         let op = state.ops.op_mut(index);
         let link = &mut state.links[peer as usize];
         let sent = if start == 0 {
@@ -78,7 +83,7 @@ pub(super) fn transmit_rts_data(state: &mut VciState, index: OpIndex, peer: u32,
             let words = [
                 total as u64,
                 sender,
-                place,
+                location,
                 bytes as u64,
                 address,
                 proof as u64,
@@ -87,7 +92,7 @@ pub(super) fn transmit_rts_data(state: &mut VciState, index: OpIndex, peer: u32,
                 .put_words(cell::RTS_DATA, first_aux(op), word, &words)
         } else {
             link.sender
-                .put_words(cell::EARLY_CHUNK, 0, 0, &[place, bytes as u64, taken])
+                .put_words(cell::EARLY_CHUNK, 0, 0, &[location, bytes as u64, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
         op.position = start + bytes;
@@ -112,14 +117,14 @@ pub(super) fn note_answer(state: &mut VciState, index: OpIndex, was_wanted: bool
     }
 }
 
-/// Handles a RTS_DATA cell; false when the slab is full.
+/// Handles an RTS_DATA cell; false when the slab is full.
 pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let [total, sender, place, bytes, address, proof] =
+    let [total, sender, location, bytes, address, proof] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let description = [total, sender, address, 0, proof, 0];
     let receive = state.posted.take(&mut state.ops, key);
@@ -137,16 +142,16 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
         0
     };
     state.incoming[ring].early = taker;
-    copy_piece(state, ring, [taker, bytes, place, 0]);
+    copy_chunk(state, ring, [taker, bytes, location, 0]);
     true
 }
 
-/// Starts a receive of a begun message; returns its id, or 0 when it does not want the pieces.
+/// Starts a receive of a begun message; returns its id, or 0 when it does not want the chunks.
 fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) -> u64 {
     let Some((wanted, sender)) = rendezvous::fetch_at_once(state, receive, key, description) else {
         return 0;
     };
-    let id = rendezvous::await_pieces(state, receive, sender, wanted);
+    let id = rendezvous::await_chunks(state, receive, sender, wanted);
     send_control(state, key.peer, cell::CTS_REST, [sender, id]);
     id
 }
@@ -154,7 +159,7 @@ fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6
 /// Handles an EARLY_CHUNK cell.
 pub(super) fn arrived_early_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let [place, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
-    copy_piece(state, ring, [incoming.early, bytes, place, taken]);
+    let [location, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
+    copy_chunk(state, ring, [incoming.early, bytes, location, taken]);
     true
 }

@@ -4,10 +4,10 @@
 //! | message | cells |
 //! |---|---|
 //! | up to 48 bytes | INJECT: header and data in one cache line |
-//! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in pieces described by cells; FIN back if synchronous |
+//! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in chunks described by cells; FIN back if synchronous |
 //! | with types to be checked | SIGNATURE first, then as longer ones, however short |
-//! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS and gets PIECEs |
-//! | the same where the way is idle | RTS_DATA and EARLY_CHUNK bring the first pieces unasked, CTS_REST asks for the others ([`early`]) |
+//! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS and gets CHUNKs |
+//! | the same where the way is idle | RTS_DATA and EARLY_CHUNK bring the first chunks unasked, CTS_REST asks for the others ([`early`]) |
 //!
 //! A message that nobody has taken yet can be called back ([`cancel`]).
 //!
@@ -24,7 +24,7 @@ pub(crate) mod rendezvous;
 #[cfg(test)]
 mod tests;
 
-use copies::{copy, fill_piece, pack_piece, unpack_piece};
+use copies::{copy, fill_chunk, pack_chunk, unpack_chunk};
 pub(crate) use copies::{is_contiguous, pack, unpack};
 use std::ptr::NonNull;
 
@@ -51,18 +51,18 @@ const PROMPT_AT: u8 = 16;
 pub(crate) mod cell {
     /// A whole message. Zero, so that its head needs no constant.
     pub(crate) const INJECT: u8 = 0;
-    /// The first piece of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
+    /// The first chunk of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
     /// ticks.
     pub(crate) const EAGER: u8 = 1;
     /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
     pub(crate) const RTS: u8 = 2;
-    /// The receiver asks for pieces: words = sender's id, receiver's id, bytes wanted (in the match word).
+    /// The receiver asks for chunks: words = sender's id, receiver's id, bytes wanted (in the match word).
     pub(crate) const CTS: u8 = 3;
-    /// A piece: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
+    /// A chunk: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
     pub(crate) const CHUNK: u8 = 4;
     /// The receiver has what it wants: words = sender's id.
     pub(crate) const FIN: u8 = 5;
-    /// The next piece of an EAGER message: words = position, bytes, ticks.
+    /// The next chunk of an EAGER message: words = position, bytes, ticks.
     pub(crate) const EAGER_CHUNK: u8 = 6;
     /// What the next EAGER or RTS consists of, where that is checked: words of a `SentSignature`, its count in the match word.
     pub(crate) const SIGNATURE: u8 = 7;
@@ -70,16 +70,16 @@ pub(crate) mod cell {
     pub(crate) const RECALL: u8 = 8;
     /// The receiver has forgotten a message that nobody had taken: words = sender's id.
     pub(crate) const RECALLED: u8 = 9;
-    /// A message that is described, with its first piece: words = bytes, sender's id, position, bytes of the piece, address,
+    /// A message that is described, with its first chunk: words = bytes, sender's id, position, bytes of the chunk, address,
     /// address of the proof.
     pub(crate) const RTS_DATA: u8 = 10;
-    /// The next piece of a RTS_DATA message, before the receiver asked: words = position, bytes, ticks.
+    /// The next chunk of an RTS_DATA message, before the receiver asked: words = position, bytes, ticks.
     pub(crate) const EARLY_CHUNK: u8 = 11;
-    /// The receiver takes the early pieces and asks for the others: words = sender's id, receiver's id.
+    /// The receiver takes the early chunks and asks for the others: words = sender's id, receiver's id.
     pub(crate) const CTS_REST: u8 = 12;
 }
 
-/// Cells that describe payload: their words for the payload's place and length.
+/// Cells that describe payload: their words for the payload's location and length.
 #[cfg(test)]
 pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
     payload_rule(cell::EAGER, 2, 3),
@@ -327,7 +327,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let (peer, bytes) = (op.target, op.record.bytes as usize);
     let (synchronous, typed) = (op.has(flag::SYNCHRONOUS), op.has(flag::TYPED));
     let word = state.ops.record(index).match_word;
-    // An eager message whose first pieces are out goes on, whatever has changed.
+    // An eager message whose first chunks are out goes on, whatever has changed.
     let begun = op.position != 0;
     let link = &mut state.links[peer as usize];
     if !link.sender.is_connected() {
@@ -431,35 +431,37 @@ pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64
     sent
 }
 
-/// The address of an arrived piece, if its description is possible.
-fn piece_at(
+/// The address of an arrived chunk, if its description is possible.
+fn chunk_at(
     state: &VciState,
     ring: usize,
-    place: ChunkLocation,
+    location: ChunkLocation,
     bytes: u64,
 ) -> Option<NonNull<u8>> {
     let incoming = &state.incoming[ring];
-    let way_back = &state.links[incoming.peer as usize].sender;
+    let reverse = &state.links[incoming.peer as usize].sender;
     let bytes = u32::try_from(bytes).ok()?;
-    incoming.ring.payload(place, bytes, way_back)
+    incoming.ring.payload(location, bytes, reverse)
 }
 
-/// Notes that an arrived piece has been copied out.
+/// Notes that an arrived chunk has been copied out.
 #[inline]
-fn release_piece(state: &mut VciState, ring: usize, place: ChunkLocation, bytes: u64) {
+fn release_chunk(state: &mut VciState, ring: usize, location: ChunkLocation, bytes: u64) {
     state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
-    let way_back = &mut state.links[incoming.peer as usize].sender;
-    incoming.ring.release_payload(place, bytes as u32, way_back);
+    let reverse = &mut state.links[incoming.peer as usize].sender;
+    incoming
+        .ring
+        .release_payload(location, bytes as u32, reverse);
 }
 
-/// Whether the receiver of a send would rather read its memory than get pieces.
+/// Whether the receiver of a send would rather read its memory than get chunks.
 fn is_read(state: &VciState, index: OpIndex) -> bool {
     let op = state.ops.op(index);
     is_contiguous(op) && would_read(state, op.target, op.record.bytes)
 }
 
-/// Whether a peer would rather read a message of `bytes` contiguous bytes than get pieces.
+/// Whether a peer would rather read a message of `bytes` contiguous bytes than get chunks.
 fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
     let node = &state.node;
     if bytes < node.cross_copy_bytes || peer == node.me {

@@ -3,9 +3,9 @@
 //!
 //! The sender describes its message (RTS). The receiver then takes the shortest way that exists: it copies straight out of
 //! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's
-//! private memory where the kernel allows it, or asks for pieces through the ring (CTS), which both sides copy at the same
-//! time. Some pieces may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from FIN, or
-//! from having pushed the last piece.
+//! private memory where the kernel allows it, or asks for chunks through the ring (CTS), which both sides copy at the same
+//! time. Some chunks may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from FIN, or
+//! from having pushed the last chunk.
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
@@ -15,9 +15,9 @@ use sys::sync::Ordering;
 
 use super::ways::{self, Way};
 use super::{
-    cell, complete_offered, copy, eager, early, first_aux, is_contiguous, is_read, named_by_peer,
-    note_arrival, note_message, pack, pack_piece, piece_at, publish_wishes, release_piece,
-    send_control, unpack, unpack_piece,
+    cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, is_read,
+    named_by_peer, note_arrival, note_message, pack, pack_chunk, publish_wishes, release_chunk,
+    send_control, unpack, unpack_chunk,
 };
 use crate::request::{Op, OpIndex, Role};
 use crate::vci::link::{Access, Streams, TURN_BYTES};
@@ -27,8 +27,8 @@ use crate::vci::{Reading, VciState};
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
 
-/// Length of the first and of the last pieces.
-const EDGE_PIECE: usize = 16 << 10;
+/// Length of the first and of the last chunks.
+const EDGE_CHUNK: usize = 16 << 10;
 /// Chunks of a message that are enough for both sides to copy at the same time most of the time.
 const MANY: usize = 4;
 
@@ -66,7 +66,7 @@ pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word
         }
 }
 
-/// Handles a RTS cell; false when the slab is full.
+/// Handles an RTS cell; false when the slab is full.
 pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let key = Key {
@@ -96,12 +96,12 @@ pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
 /// Fetches a described message for a receive that matches it.
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
-        let id = await_pieces(state, receive, sender, wanted);
+        let id = await_chunks(state, receive, sender, wanted);
         send_control(state, key.peer, cell::CTS, [sender, id]);
     }
 }
 
-/// Completes a receive without pieces where there is a way; else returns how many bytes it wants, and the sender's id.
+/// Completes a receive without chunks where there is a way; else returns how many bytes it wants, and the sender's id.
 pub(super) fn fetch_at_once(
     state: &mut VciState,
     receive: OpIndex,
@@ -126,8 +126,8 @@ pub(super) fn fetch_at_once(
     None
 }
 
-/// Makes a receive one that gets its data in pieces; returns its id.
-pub(super) fn await_pieces(
+/// Makes a receive one that gets its data in chunks; returns its id.
+pub(super) fn await_chunks(
     state: &mut VciState,
     receive: OpIndex,
     sender: u64,
@@ -318,7 +318,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     true
 }
 
-/// Handles a CTS or CTS_REST cell: the receiver wants the data in pieces, all of them or those that are not on their way.
+/// Handles a CTS or CTS_REST cell: the receiver wants the data in chunks, all of them or those that are not on their way.
 pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
@@ -349,16 +349,16 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
     true
 }
 
-/// Pushes pieces of the sends whose receivers wait, to each peer as far as its ring has room and a turn goes; returns the
-/// number of pieces.
+/// Pushes chunks of the sends whose receivers wait, to each peer as far as its ring has room and a turn goes; returns the
+/// number of chunks.
 pub(crate) fn push_streams(state: &mut VciState) -> usize {
-    let mut pieces = 0;
+    let mut chunks = 0;
     let mut slot = 0;
     while let Some(streams) = state.streaming.get(slot) {
         let is_only = state.streaming.len() == 1 && streams.queue.len() == 1;
         let mut turn = TURN_BYTES;
         while let Some(&index) = state.streaming[slot].queue.front() {
-            pieces += push_pieces(state, index, is_only, &mut turn);
+            chunks += push_chunks(state, index, is_only, &mut turn);
             let op = state.ops.op(index);
             if (op.position as u64) < op.record.bytes {
                 break;
@@ -372,52 +372,52 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
             slot += 1;
         }
     }
-    pieces
+    chunks
 }
 
-/// Length of the piece after `done` bytes, with `rest` bytes to go. The first ones and the last ones are shorter, because
+/// Length of the chunk after `done` bytes, with `rest` bytes to go. The first ones and the last ones are shorter, because
 /// nothing is copied on the other side meanwhile.
-pub(super) fn piece_bytes(done: usize, rest: usize, most: usize) -> usize {
+pub(super) fn chunk_bytes(done: usize, rest: usize, most: usize) -> usize {
     let even = ((done + rest) / MANY).min(done).min(rest.div_ceil(2));
-    let piece = even.next_multiple_of(64).max(EDGE_PIECE);
-    piece.min(most).min(rest)
+    let chunk = even.next_multiple_of(64).max(EDGE_CHUNK);
+    chunk.min(most).min(rest)
 }
 
-/// Pushes pieces of one send until it is whole, the ring is full, or `turn`, in bytes, is used up.
-fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut usize) -> usize {
-    let mut pieces = 0;
+/// Pushes chunks of one send until it is whole, the ring is full, or `turn`, in bytes, is used up.
+fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut usize) -> usize {
+    let mut chunks = 0;
     loop {
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
         let rest = op.record.bytes as usize - op.position;
         let most = state.node.fragment_bytes as usize;
         let bytes = if is_only {
-            piece_bytes(op.position, rest, most)
+            chunk_bytes(op.position, rest, most)
         } else {
             rest.min(most)
         };
         if bytes == 0 || *turn == 0 || link.backlogged {
-            return pieces;
+            return chunks;
         }
-        let Some((target, place)) = link
+        let Some((target, location)) = link
             .sender
             .reserve(bytes as u32, op.base.wrapping_add(op.position))
         else {
-            return pieces;
+            return chunks;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        let taken = unsafe { pack_piece(state, index, op.position, target, bytes) };
+        let taken = unsafe { pack_chunk(state, index, op.position, target, bytes) };
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
-        let words = [op.remote, bytes as u64, place, taken];
+        let words = [op.remote, bytes as u64, location, taken];
         if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
-            return pieces;
+            return chunks;
         }
         link.ring_doorbell();
         state.count_other_cell_sent();
         state.ops.op_mut(index).position += bytes;
-        pieces += 1;
+        chunks += 1;
         *turn = turn.saturating_sub(bytes);
     }
 }
@@ -426,15 +426,19 @@ fn push_pieces(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
 pub(super) fn arrived_chunk(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let words = std::array::from_fn(|index| incoming.ring.word(index));
-    copy_piece(state, ring, words);
+    copy_chunk(state, ring, words);
     true
 }
 
-/// Copies a piece, given the receive's id, the piece's bytes and its place, to the next free part of the receive.
-pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place, taken]: [u64; 4]) {
+/// Copies a chunk, given the receive's id, the chunk's bytes and its location, to the next free part of the receive.
+pub(super) fn copy_chunk(
+    state: &mut VciState,
+    ring: usize,
+    [id, bytes, location, taken]: [u64; 4],
+) {
     let peer = state.incoming[ring].peer;
-    let Some(payload) = piece_at(state, ring, place, bytes) else {
-        state.fault = Some(format!("rank {peer} described a piece outside its ring"));
+    let Some(payload) = chunk_at(state, ring, location, bytes) else {
+        state.fault = Some(format!("rank {peer} described a chunk outside its ring"));
         return;
     };
     let active = named_by_peer(state, id).filter(|&index| {
@@ -442,18 +446,18 @@ pub(super) fn copy_piece(state: &mut VciState, ring: usize, [id, bytes, place, t
         record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer
     });
     let Some(index) = active else {
-        release_piece(state, ring, place, bytes);
+        release_chunk(state, ring, location, bytes);
         return;
     };
     let op = state.ops.op(index);
     let fitting = (bytes as usize).min(op.wanted - op.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
-    unsafe { unpack_piece(state, index, payload.as_ptr(), fitting, taken) };
+    unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
     let op = state.ops.op(index);
     if op.position == op.wanted {
         state.complete(index);
     }
-    release_piece(state, ring, place, bytes);
+    release_chunk(state, ring, location, bytes);
 }
 
 /// Handles a FIN cell: the receiver has all it wants.
@@ -462,7 +466,7 @@ pub(super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
-            // Of a begun message it wanted no pieces.
+            // Of a begun message it wanted no chunks.
             early::note_answer(state, index, false);
             complete_offered(state, index)
         }

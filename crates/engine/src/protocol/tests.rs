@@ -79,7 +79,12 @@ fn messages_to_oneself_go_from_layout_to_layout() {
     let contiguous = shared(double);
     let strided = shared(Layout::vector(10, 1, 2, &Layout::named(8, 8)).unwrap());
     on_ranks(1, |process| {
-        let sides = [(&vector, 1), (&rows, 1), (&listed, 1), (&contiguous, 30_000)];
+        let sides = [
+            (&vector, 1),
+            (&rows, 1),
+            (&listed, 1),
+            (&contiguous, 30_000),
+        ];
         for send in sides {
             for receive in sides {
                 for posted_first in [false, true] {
@@ -296,7 +301,7 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
     }
 }
 
-/// Measured pieces of messages that are cut off, also of those that find no room at all.
+/// Measured chunks of messages that are cut off, also of those that find no room at all.
 #[test]
 fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
     on_ranks(2, |process| {
@@ -306,7 +311,7 @@ fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
             let capacity = [0, 9000, 9000][round % 3];
             let bytes = if sends { memory.len() } else { capacity };
             let described = Memory::contiguous(memory.as_mut_ptr(), bytes);
-            // The receive is posted first, so that pieces go there straight.
+            // The receive is posted first, so that chunks go there straight.
             if sends {
                 exchange(process, false, 8, 6);
             }

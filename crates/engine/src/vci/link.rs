@@ -23,9 +23,9 @@ pub(crate) struct Incoming {
     pub(crate) points: u8,
     /// Bytes of the injected messages that found their receive posted.
     pub(crate) injected_bytes: u64,
-    /// Id of the receive that gets the early pieces of the message begun last; 0 for none.
+    /// Id of the receive that gets the early chunks of the message begun last; 0 for none.
     pub(crate) early: u64,
-    /// The message whose pieces are arriving.
+    /// The message whose chunks are arriving.
     pub(crate) arriving: Option<Arriving>,
     /// What the next message consists of, where that is checked.
     pub(crate) signature: Option<Box<SentSignature>>,
@@ -49,7 +49,7 @@ impl Incoming {
     }
 }
 
-/// A message of which some pieces have arrived.
+/// A message of which some chunks have arrived.
 pub(crate) struct Arriving {
     /// The receive it goes to, or the unexpected message.
     pub(crate) index: OpIndex,
@@ -71,7 +71,7 @@ pub(crate) struct Backlog {
     pub(crate) queue: VecDeque<Queued>,
 }
 
-/// The sends that one peer pulls piece by piece, in the order in which it asked.
+/// The sends that one peer pulls chunk by chunk, in the order in which it asked.
 pub(crate) struct Streams {
     pub(crate) peer: u32,
     pub(crate) queue: VecDeque<OpIndex>,

@@ -8,36 +8,37 @@
 const SHORTEST: usize = 4 << 10;
 /// Bytes that are kept at most.
 const MOST: usize = 4 << 20;
-/// Kept pieces that are looked at for one that fits.
-const LOOKS: usize = 8;
+/// Kept buffers that are searched for one that fits.
+const SEARCHED: usize = 8;
 
-/// Memory that nobody uses now; what was used last is nearest.
+/// Memory that nobody uses now; the buffer used last is at the end.
 #[derive(Default)]
 pub(crate) struct Spare {
-    pieces: Vec<Vec<u8>>,
+    buffers: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Spare {
     /// Empty memory with room for `bytes` bytes.
     pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
-        let fits = |piece: &Vec<u8>| (bytes..=bytes.saturating_mul(4)).contains(&piece.capacity());
-        let found = self.pieces.iter().rev().take(LOOKS).position(fits);
+        let fits =
+            |buffer: &Vec<u8>| (bytes..=bytes.saturating_mul(4)).contains(&buffer.capacity());
+        let found = self.buffers.iter().rev().take(SEARCHED).position(fits);
         let Some(back) = found.filter(|_| bytes >= SHORTEST) else {
             return Vec::with_capacity(bytes);
         };
-        let piece = self.pieces.remove(self.pieces.len() - 1 - back);
-        self.bytes -= piece.capacity();
-        piece
+        let buffer = self.buffers.remove(self.buffers.len() - 1 - back);
+        self.bytes -= buffer.capacity();
+        buffer
     }
 
     /// Keeps memory for later, unless that would be too much.
-    pub(crate) fn keep(&mut self, mut piece: Vec<u8>) {
-        let room = piece.capacity();
+    pub(crate) fn keep(&mut self, mut buffer: Vec<u8>) {
+        let room = buffer.capacity();
         if room >= SHORTEST && self.bytes + room <= MOST {
-            piece.clear();
+            buffer.clear();
             self.bytes += room;
-            self.pieces.push(piece);
+            self.buffers.push(buffer);
         }
     }
 }
@@ -62,7 +63,7 @@ mod tests {
             spare.keep(Vec::with_capacity(MOST / 2));
         }
         spare.keep(Vec::with_capacity(SHORTEST - 1));
-        assert_eq!(spare.pieces.len(), 2);
+        assert_eq!(spare.buffers.len(), 2);
         assert!(spare.bytes <= MOST);
     }
 }

@@ -30,11 +30,11 @@ pub(crate) struct VciState {
     /// What carries messages.
     pub(crate) transport: Transport,
     pub(crate) backlogs: Vec<Backlog>,
-    /// Sends whose receivers asked for the data piece by piece.
+    /// Sends whose receivers asked for the data chunk by chunk.
     pub(crate) streaming: Vec<Streams>,
     /// Sends that wait for their receivers.
     pub(crate) offered: u32,
-    /// Bytes of pieces taken in since this rank last pushed its own, while it has some.
+    /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
     pub(crate) taken_in: usize,
     /// Things that happened so far.
     pub(crate) events: u64,
@@ -196,7 +196,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each piece through the
+    /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each chunk through the
     /// ring would cost a switch.
     pub(crate) fn prefer_one_copy(&mut self) {
         if self.shared_copy_bytes != 0 {

@@ -4,7 +4,7 @@
 //! Neither is faster everywhere. Where caches exchange lines quickly and the kernel is slow to find another process's pages, the
 //! ring carries 64 KiB three times as fast; on another machine reading is twice as fast as the ring. So a receiver measures
 //! both, for each length of messages apart, takes the cheaper one, and tries the other now and then: the more often in vain, the
-//! more seldom. What reading costs is the time of the call; what the ring costs is the time of a piece on the side where it takes
+//! more seldom. What reading costs is the time of the call; what the ring costs is the time of a chunk on the side where it takes
 //! longer, because the other side copies meanwhile. Neither holds any waiting.
 //!
 //! Only messages that are contiguous on both sides are read, and only those tell what the ways cost. Others come through the ring
@@ -27,7 +27,7 @@ const MOST_PATIENCE: u32 = 1 << 16;
 const MOST_SILENT: u32 = 256;
 /// Messages until the next trial when the chosen way has become dearer than the other one was last.
 const SOON: u32 = 4;
-/// One in so many pieces and readings is measured outside trials, on average.
+/// One in so many chunks and readings is measured outside trials, on average.
 const MEASURED_ONE_IN: u32 = 8;
 /// Weight of a new value in the running mean of the chosen way.
 const WEIGHT: f32 = 0.125;
@@ -227,7 +227,7 @@ impl Ways {
         Self::class(bytes).is_some_and(|class| self.classes[class].trial.is_some())
     }
 
-    /// Whether the next piece or reading should be measured. Chance decides: a program sends to its neighbours in turns and cuts
+    /// Whether the next chunk or reading should be measured. Chance decides: a program sends to its neighbours in turns and cuts
     /// each message alike, and none of them may be the one that is never measured.
     pub(crate) const fn is_due(&mut self) -> bool {
         self.countdown -= 1;
@@ -249,8 +249,8 @@ impl Ways {
         self.change(bytes, |class| class.count(sends_too))
     }
 
-    /// Notes that a piece of `bytes` bytes of a message of `whole` bytes took so many ticks on either side.
-    pub(crate) fn note_piece(&mut self, whole: u64, bytes: u64, ticks: [u64; 2]) -> bool {
+    /// Notes that a chunk of `bytes` bytes of a message of `whole` bytes took so many ticks on either side.
+    pub(crate) fn note_chunk(&mut self, whole: u64, bytes: u64, ticks: [u64; 2]) -> bool {
         self.note(Way::Ring, whole, bytes, ticks)
     }
 
@@ -311,7 +311,7 @@ mod tests {
             let way = ways.way(BYTES);
             taken[way as usize] += 1;
             match way {
-                Way::Ring => ways.note_piece(BYTES, BYTES, [ring / 2, ring]),
+                Way::Ring => ways.note_chunk(BYTES, BYTES, [ring / 2, ring]),
                 Way::Read => ways.note_reading(BYTES, read),
             };
         }
@@ -347,7 +347,7 @@ mod tests {
             } else {
                 [500, 2000]
             };
-            ways.note_piece(BYTES, BYTES, sides);
+            ways.note_chunk(BYTES, BYTES, sides);
         }
         run(&mut ways, 5, [0, 1000]);
         assert_eq!(ways.way(BYTES), Way::Ring);
@@ -386,7 +386,7 @@ mod tests {
     fn an_interruption_does_not_turn_the_choice() {
         let mut ways = Ways::new();
         run(&mut ways, 12, [2000, 2500]);
-        ways.note_piece(BYTES, BYTES, [0, 10_000_000]);
+        ways.note_chunk(BYTES, BYTES, [0, 10_000_000]);
         let taken = run(&mut ways, 200, [2000, 2500]);
         assert!(taken[0] > 180, "{taken:?}");
     }
