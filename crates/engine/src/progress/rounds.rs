@@ -53,7 +53,7 @@ impl VciState {
                         self.incoming.push(Incoming::new(peer, ring));
                     }
                 }
-                protocol::publish_wishes(self);
+                protocol::publish_preferences(self);
             }
             Err(error) => self.fault = Some(error.to_string()),
         }

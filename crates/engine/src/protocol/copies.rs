@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use fabric::ring::hand_over;
 use sys::clock;
 
-use super::{publish_wishes, ways};
+use super::{copy_mode, publish_preferences};
 use crate::caches;
 use crate::request::{Op, OpIndex};
 use crate::vci::{Reading, VciState};
@@ -47,9 +47,9 @@ pub(super) unsafe fn fill_chunk(
     target: NonNull<u8>,
     bytes: usize,
 ) -> u64 {
-    let is_measured = bytes as u64 >= ways::SMALLEST
+    let is_measured = bytes as u64 >= copy_mode::SMALLEST
         && state.node.cross_copy == Reading::Measured
-        && state.ways.is_due();
+        && state.copy_modes.is_due();
     let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
     unsafe { layout::copy_bytes(source, target.as_ptr(), bytes) };
@@ -71,7 +71,7 @@ pub(super) unsafe fn unpack_chunk(
     let op = state.ops.op_mut(index);
     // A chunk that is cut off tells nothing: its sender copied more.
     let is_measured = packed != 0
-        && bytes as u64 >= ways::SMALLEST
+        && bytes as u64 >= copy_mode::SMALLEST
         && state.node.cross_copy == Reading::Measured
         && is_contiguous(op);
     let start = is_measured.then(clock::ticks);
@@ -87,8 +87,8 @@ pub(super) unsafe fn unpack_chunk(
     op.position += bytes;
     if let Some(start) = start {
         let ticks = [packed, clock::ticks().wrapping_sub(start)];
-        if state.ways.note_chunk(whole, bytes as u64, ticks) {
-            publish_wishes(state);
+        if state.copy_modes.note_chunk(whole, bytes as u64, ticks) {
+            publish_preferences(state);
         }
     }
 }

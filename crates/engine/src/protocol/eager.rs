@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
-    note_message, pack_chunk, release_chunk, send_control, unpack, unpack_chunk, ways, would_read,
+    cell, chunk_at, consume, copy_mode, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
+    note_message, pack_chunk, release_chunk, send_control, unpack, unpack_chunk, would_read,
 };
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
@@ -151,7 +151,7 @@ pub(crate) unsafe fn send(
         aux: 0,
     };
     // Longer messages may go in several chunks, or be read by their receivers.
-    if bytes as u64 >= ways::SMALLEST {
+    if bytes as u64 >= copy_mode::SMALLEST {
         // SAFETY: passed on.
         return unsafe { send_chunks(state, message) };
     }
@@ -167,7 +167,7 @@ pub(crate) unsafe fn send(
     is_sent
 }
 
-/// [`send`] of at least [`ways::SMALLEST`] bytes.
+/// [`send`] of at least [`copy_mode::SMALLEST`] bytes.
 #[inline(never)]
 unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
     let (peer, bytes) = (message.peer, message.bytes);
@@ -192,7 +192,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
     message.position != 0
 }
 
-/// Whether a message of at least [`ways::SMALLEST`] bytes may be sent without an operation.
+/// Whether a message of at least [`copy_mode::SMALLEST`] bytes may be sent without an operation.
 fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize) -> bool {
     let chunk = chunk_bytes(bytes);
     let sender = &state.links[peer as usize].sender;
@@ -295,7 +295,7 @@ fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
     let [total, sender, location, bytes, taken] =
         std::array::from_fn(|index| incoming.ring.word(index));
-    let is_whole = bytes == total && bytes < ways::SMALLEST && incoming.arriving.is_none();
+    let is_whole = bytes == total && bytes < copy_mode::SMALLEST && incoming.arriving.is_none();
     if !is_whole || sender != 0 || taken != 0 {
         return None;
     }

@@ -35,12 +35,12 @@ use fabric::ring::{Arrival, ChunkLocation, INJECT_BYTES};
 use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::request::{Op, OpIndex, RequestId, flag};
+use crate::vci::copy_mode;
 use crate::vci::link::Queued;
 use crate::vci::matching::Key;
-use crate::vci::ways;
-use crate::vci::{Reading, VciState, Ways};
+use crate::vci::{CopyModes, Reading, VciState};
 
-/// In what a receiver wishes ([`Ways::wishes`]): its receives have been there before the messages lately, so that also messages
+/// In what a receiver preferences ([`CopyModes::preferences`]): its receives have been there before the messages lately, so that also messages
 /// that might be sent at once may be described.
 const PROMPT: u32 = 1 << 16;
 /// A receiver is prompt from so many points on until it has none: a message that found its receive posted gives one, another takes
@@ -397,12 +397,12 @@ fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool)
     if bytes <= INJECT_BYTES && eager && !in_payload {
         return;
     }
-    let way = if eager {
+    let counter = if eager {
         Counter::SendsEager
     } else {
         Counter::SendsRendezvous
     };
-    state.count(way);
+    state.count(counter);
     state.count_many(Counter::BytesSent, bytes as u64);
 }
 
@@ -470,19 +470,20 @@ fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
     match node.cross_copy {
         Reading::Never => false,
         Reading::Always => bytes > node.eager_bytes as u64,
-        Reading::Measured => Ways::class(bytes).is_some_and(|class| {
-            let wishes = state.links[peer as usize].sender.preferences();
-            wishes >> class & 1 != 0 && (bytes > node.eager_bytes as u64 || wishes & PROMPT != 0)
+        Reading::Measured => CopyModes::class(bytes).is_some_and(|class| {
+            let preferences = state.links[peer as usize].sender.preferences();
+            preferences >> class & 1 != 0
+                && (bytes > node.eager_bytes as u64 || preferences & PROMPT != 0)
         }),
     }
 }
 
 /// Tells all senders what this rank would rather read itself.
-pub(crate) fn publish_wishes(state: &VciState) {
-    let wishes = u32::from(state.ways.wishes());
+pub(crate) fn publish_preferences(state: &VciState) {
+    let preferences = u32::from(state.copy_modes.preferences());
     for incoming in &state.incoming {
         let prompt = if incoming.prompt { PROMPT } else { 0 };
-        incoming.ring.set_preferences(wishes | prompt);
+        incoming.ring.set_preferences(preferences | prompt);
     }
 }
 
@@ -494,7 +495,7 @@ fn complete_offered(state: &mut VciState, index: OpIndex) {
 
 /// Notes a message of `bytes` bytes from the sender of `ring`, and whether it found its receive posted.
 fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
-    if bytes < ways::SMALLEST || state.node.cross_copy != Reading::Measured {
+    if bytes < copy_mode::SMALLEST || state.node.cross_copy != Reading::Measured {
         return;
     }
     let incoming = &mut state.incoming[ring];
@@ -507,8 +508,8 @@ fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
     incoming.prompt = incoming.points == PROMPT_AT || before && incoming.points != 0;
     let is_new = incoming.prompt != before;
     let sends_too = state.offered != 0 || !state.backlogs.is_empty();
-    if state.ways.count(bytes, sends_too) || is_new {
-        publish_wishes(state);
+    if state.copy_modes.count(bytes, sends_too) || is_new {
+        publish_preferences(state);
     }
 }
 

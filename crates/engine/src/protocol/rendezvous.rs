@@ -13,11 +13,11 @@ use sys::clock;
 use sys::cma::{self, Remote};
 use sys::sync::Ordering;
 
-use super::ways::{self, Way};
+use super::copy_mode::{self, CopyMode};
 use super::{
     cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, is_read,
-    named_by_peer, note_arrival, note_message, pack, pack_chunk, publish_wishes, release_chunk,
-    send_control, unpack, unpack_chunk,
+    named_by_peer, note_arrival, note_message, pack, pack_chunk, publish_preferences,
+    release_chunk, send_control, unpack, unpack_chunk,
 };
 use crate::request::{Op, OpIndex, Role};
 use crate::vci::link::{Access, Streams, TURN_BYTES};
@@ -199,7 +199,7 @@ fn fetch_across(
     let is_dense = is_contiguous(state.ops.op(receive));
     let asked = match state.node.cross_copy {
         Reading::Never => false,
-        Reading::Measured => is_dense && state.ways.way(wanted as u64) == Way::Read,
+        Reading::Measured => is_dense && state.copy_modes.mode(wanted as u64) == CopyMode::Cma,
         Reading::Always => true,
     };
     if !asked || address == 0 || (wanted as u64) < state.node.cross_copy_bytes {
@@ -249,8 +249,8 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
             Access::Refused
         };
         if link.cma == Access::Refused {
-            state.ways.refuse();
-            publish_wishes(state);
+            state.copy_modes.refuse();
+            publish_preferences(state);
         }
     }
     (state.links[peer as usize].cma == Access::Works).then_some(pid)
@@ -263,14 +263,14 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
 unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usize) -> bool {
     let whole = bytes as u64;
     let is_measured = state.node.cross_copy == Reading::Measured
-        && (state.ways.is_tried(whole) || state.ways.is_due());
+        && (state.copy_modes.is_tried(whole) || state.copy_modes.is_due());
     let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
     let is_read = unsafe { cma::read(remote, target, bytes) }.is_ok();
     if let Some(start) = start.filter(|_| is_read) {
         let ticks = clock::ticks().wrapping_sub(start);
-        if state.ways.note_reading(whole, ticks) {
-            publish_wishes(state);
+        if state.copy_modes.note_cma(whole, ticks) {
+            publish_preferences(state);
         }
     }
     is_read
@@ -281,7 +281,7 @@ unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usi
 fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> bool {
     let [bytes, sender, address, _, proof, _] = description;
     let incoming = &state.incoming[ring];
-    let fits_eager = bytes <= state.node.eager_bytes as u64 && bytes >= ways::SMALLEST;
+    let fits_eager = bytes <= state.node.eager_bytes as u64 && bytes >= copy_mode::SMALLEST;
     if !fits_eager
         || address == 0
         || incoming.throttled

@@ -214,7 +214,7 @@ fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
 }
 
 #[test]
-fn whatever_way_is_chosen_long_messages_arrive_whole() {
+fn whatever_copy_mode_is_chosen_long_messages_arrive_whole() {
     on_ranks(2, |process| {
         let sends = process.rank() == 0;
         for bytes in [
@@ -303,7 +303,7 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
 
 /// Measured chunks of messages that are cut off, also of those that find no room at all.
 #[test]
-fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
+fn messages_that_are_cut_off_leave_the_choice_of_copy_modes_sound() {
     on_ranks(2, |process| {
         let sends = process.rank() == 0;
         let mut memory = vec![7u8; 32_768];
@@ -329,7 +329,7 @@ fn messages_that_are_cut_off_leave_the_choice_of_ways_sound() {
             let outcome = wait(process.vci(), &mut request, "test");
             assert_eq!(outcome.is_err(), !sends);
         }
-        assert!(process.vci().enter().ways.is_sound());
+        assert!(process.vci().enter().copy_modes.is_sound());
     });
 }
 
@@ -342,11 +342,11 @@ fn who_cannot_read_what_comes_stops_asking_for_it() {
     let ended = on_ranks(2, |process| {
         let sends = process.rank() == 0;
         let mut memory = vec![7u8; 2 * BYTES];
-        let wishes = || process.vci().enter().ways.wishes() != 0;
+        let preferences = || process.vci().enter().copy_modes.preferences() != 0;
         let (mut tried, mut ended) = (false, false);
         for _ in 0..1500 {
-            tried |= wishes();
-            ended |= tried && !wishes();
+            tried |= preferences();
+            ended |= tried && !preferences();
             let described = if tried && !sends {
                 Memory::laid_out(memory.as_mut_ptr(), 1, &every_other).unwrap()
             } else {

@@ -5,6 +5,7 @@
 //! links ([`link`]). [`VciState`] is what the VCI's lock protects; [`crate::progress::Vci`] joins it with that lock and with
 //! those who wait for it, and is the only way to it.
 
+pub(crate) mod copy_mode;
 mod counts;
 mod finish;
 pub(crate) mod link;
@@ -12,9 +13,8 @@ pub(crate) mod matching;
 mod spare;
 mod state;
 mod watch;
-pub(crate) mod ways;
 
+pub(crate) use copy_mode::CopyModes;
 pub(crate) use finish::{Standing, finish, finish_at, standing, status_of, take_received};
 pub(crate) use state::{Awaited, Reading, VciState};
 pub(crate) use watch::Watch;
-pub(crate) use ways::Ways;

@@ -8,11 +8,11 @@ use fabric::segment::Segment;
 use fabric::transport::Transport;
 use sys::sync::{AtomicU64, Ordering};
 
+use super::copy_mode::CopyModes;
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::{PostedQueue, UnexpectedQueue};
 use super::spare::Spare;
-use super::ways::Ways;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::request::{OpIndex, Operations, RequestId, flag};
@@ -24,7 +24,7 @@ pub(crate) struct VciState {
     pub(crate) ops: Operations,
     pub(crate) posted: PostedQueue,
     pub(crate) unexpected: UnexpectedQueue,
-    /// One way per world rank.
+    /// One link per world rank.
     pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
     /// What carries messages.
@@ -40,8 +40,8 @@ pub(crate) struct VciState {
     pub(crate) events: u64,
     /// Memory for messages that arrive before their receives.
     pub(crate) spare: Spare,
-    /// What the ways of long messages have cost.
-    pub(crate) ways: Ways,
+    /// What the copy modes of long messages have cost.
+    pub(crate) copy_modes: CopyModes,
     /// Polls of calls that test since something last happened.
     pub(crate) polled_in_vain: u32,
     /// What the wait that goes on depends on, for the hang report.
@@ -112,7 +112,7 @@ impl VciState {
             taken_in: 0,
             events: 0,
             spare: Spare::default(),
-            ways: Ways::new(),
+            copy_modes: CopyModes::new(),
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),
@@ -174,7 +174,7 @@ pub(crate) struct Awaited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     Never,
-    /// Where that has turned out faster (`protocol::ways`).
+    /// Where that has turned out faster ([`super::copy_mode`]).
     Measured,
     Always,
 }

@@ -278,7 +278,7 @@ mod tests {
         for ranks in 1..=1000i32 {
             let found = balanced(ranks, &[0, 0, 0]);
             let divides = |product: i32| move |factor: &i32| product % factor == 0;
-            let ways = (1..=ranks)
+            let divisions = (1..=ranks)
                 .filter(divides(ranks))
                 .flat_map(|low| {
                     (low..=ranks / low)
@@ -286,7 +286,7 @@ mod tests {
                         .map(move |middle| [ranks / low / middle, middle, low])
                 })
                 .filter(|[high, middle, _]| high >= middle);
-            let best = ways.min_by_key(|&[high, middle, low]| (high - low, -low, -middle));
+            let best = divisions.min_by_key(|&[high, middle, low]| (high - low, -low, -middle));
             assert_eq!(best.map(Vec::from), Some(found), "{ranks}");
         }
     }
