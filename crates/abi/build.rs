@@ -131,6 +131,10 @@ fn scan(
 ) -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
+        if path.is_dir() {
+            scan(&path, bodies)?;
+            continue;
+        }
         let module = path
             .file_stem()
             .unwrap_or_default()

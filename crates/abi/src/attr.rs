@@ -12,9 +12,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Datatype};
 
-use crate::env::{last_used_code, require_process};
 use crate::error::run;
+use crate::error_codes::last_used_code;
 use crate::handle::{COMMS, DATATYPES};
+use crate::state::require_process;
 
 /// The kind of object that a keyval was created for.
 #[derive(Clone, Copy, PartialEq, Eq)]

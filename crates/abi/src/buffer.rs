@@ -9,10 +9,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_BUFFER_AUTOMATIC;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 
-use crate::env::require_process;
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::naming::named;
+use crate::state::require_process;
 
 /// Attaches memory of the program's.
 pub(crate) fn attach_to(place: &AttachedBuffer, buffer: *mut c_void, size: i64) -> Result<()> {

@@ -3,7 +3,6 @@
 
 use core::ffi::c_void;
 use std::slice;
-use std::sync::Arc;
 
 use engine::coll::{self, Block, Blocks, Root, Sizes};
 use engine::comm::Comm;
@@ -19,17 +18,6 @@ use crate::coll_buffers::{
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
 use crate::handle::COMMS;
 use crate::type_create::Address;
-
-/// A communicator of one group, for operations that two groups do not have.
-pub(crate) fn intra(comm: MPI_Comm, argument: &'static str) -> Result<Arc<Comm>> {
-    let object = COMMS.share(comm, argument)?;
-    if object.remote_size().is_none() {
-        return Ok(object);
-    }
-    let (value, expected) = ("an intercommunicator", "an intracommunicator");
-    let class = ErrorClass::ERR_COMM;
-    Err(Error::argument(class, argument, value, expected))
-}
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
 pub(crate) fn partners(comm: &Comm) -> u32 {

@@ -10,12 +10,13 @@ use engine::coll::{Block, Blocks, neighbour};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{intra, varying, varying_target};
+use crate::coll::{varying, varying_target};
 use crate::coll_all::mixed;
 use crate::coll_buffers::{
     Elements, RECEIVED, RECEIVED_BLOCKS, SENT, block, blocks_apart, in_place_if, target_block,
 };
 use crate::coll_ending::{Ending, finish, forms};
+use crate::comm::intra;
 use crate::type_create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.

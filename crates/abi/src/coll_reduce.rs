@@ -12,14 +12,18 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{intra, is_member, is_root, root_of};
+use crate::coll::{is_member, is_root, root_of};
 use crate::coll_buffers::{
-    Elements, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, all_run, apart, block,
-    elements_apart, in_place, in_place_if, no_block, one_group, run_of, runs_apart, target_block,
+    COMBINED, Elements, OPERAND, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, aliased,
+    all_run, apart, block, check_target, elements_apart, in_place, in_place_if, no_block,
+    one_group, run_of, runs_apart, target_block,
 };
 use crate::coll_ending::{Ending, attempt, finish, forms, rest};
+use crate::comm::intra;
 use crate::datatype::contiguous_alike;
+use crate::error::run;
 use crate::handle::COMMS;
+use crate::naming::{Number, named};
 use crate::op::{bind, bind_into};
 use crate::type_create::{Address, array};
 
@@ -424,4 +428,29 @@ unsafe fn reduce_scatter_block(
 forms! {
     reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: impl crate::naming::Number, datatype: MPI_Datatype, op: MPI_Op);
     MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init;
+}
+
+pub(crate) unsafe fn MPI_Reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: impl Number,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> i32 {
+    run(named!("MPI_Reduce_local", count), 0, || {
+        let count = count.into();
+        in_place_if(false, "inbuf", inbuf)?;
+        in_place_if(false, "inoutbuf", inoutbuf)?;
+        let into = Elements::new(&COMBINED, inoutbuf, count, datatype);
+        let from = Elements::new(&OPERAND, inbuf, count, datatype).memory()?;
+        check_target(into)?;
+        let into = into.memory()?;
+        if from.overlaps(&into) {
+            return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
+        }
+        let reduction = bind(op, datatype)?;
+        // SAFETY: both buffers hold `count` elements (crate head; checked as far as C allows).
+        unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count as usize) };
+        Ok(())
+    })
 }

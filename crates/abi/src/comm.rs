@@ -12,10 +12,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
-use crate::env::store_text;
 use crate::error::{note_freed, run};
 use crate::handle::{COMMS, GROUPS, INFOS, made_by_library};
-use crate::info::Info;
+use crate::objects::Info;
+use crate::text::store_text;
 
 /// Gives a new communicator its handle, or stores MPI_COMM_NULL.
 pub(crate) fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<()> {
@@ -30,6 +30,17 @@ pub(crate) fn publish(comm: Option<Arc<Comm>>, target: *mut MPI_Comm) -> Result<
     // SAFETY: the result is writable (crate head).
     unsafe { *target = handle };
     Ok(())
+}
+
+/// A communicator of one group, for operations that two groups do not have.
+pub(crate) fn intra(comm: MPI_Comm, argument: &'static str) -> Result<Arc<Comm>> {
+    let object = COMMS.share(comm, argument)?;
+    if object.remote_size().is_none() {
+        return Ok(object);
+    }
+    let (value, expected) = ("an intercommunicator", "an intracommunicator");
+    let class = ErrorClass::ERR_COMM;
+    Err(Error::argument(class, argument, value, expected))
 }
 
 pub(crate) unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut i32) -> i32 {

@@ -15,8 +15,8 @@ use mpi_abi_sys::types::{
     MPI_Request, MPI_Session, MPI_Win,
 };
 
-use crate::env::process;
 use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS};
+use crate::state::process;
 
 /// Bits of a request's index in its integer; the rest is generation.
 const REQUEST_INDEX_BITS: u32 = 24;

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use engine::comm::{Process, ThreadLevel};
 use engine::p2p::CHECKED;
-use engine::progress::Vci;
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::{
     MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME,
@@ -18,98 +17,22 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info};
 use crate::errhandler;
 use crate::error::{self, raise, run, run_any_time, tell};
 use crate::handle::{self, COMMS};
-use crate::sync::{AtomicPtr, AtomicU64};
+use crate::state::{self, end_job, process, require_process};
+use crate::sync::AtomicU64;
+use crate::text::store_text;
 
 const BEFORE: u64 = 0;
-const ACTIVE: u64 = 1;
-const FINALIZED: u64 = 2;
-/// Of the World Model: one thread is inside MPI_Init or MPI_Finalize, and all others that call either have an error.
-const STARTING: u64 = 3;
-const ENDING: u64 = 4;
+/// One thread is inside MPI_Init or MPI_Finalize, and all others that call either have an error.
+const STARTING: u64 = 1;
+const ACTIVE: u64 = 2;
+const ENDING: u64 = 3;
+const FINALIZED: u64 = 4;
 
-/// Of the engine, which the World Model and all sessions share.
-static STATE: AtomicU64 = AtomicU64::new(BEFORE);
-/// Of the World Model.
+/// The state of the World Model.
 static WORLD: AtomicU64 = AtomicU64::new(BEFORE);
 /// The World Model and the sessions that use the engine.
 static USERS: Mutex<u32> = Mutex::new(0);
-static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
-static LAST_USED_CODE: AtomicU64 = AtomicU64::new(16384);
-
-/// The VCI of a process that is active and in which one thread at a time is inside MPI, else null.
-static UNLOCKED: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
-
-/// The VCI between MPI_Init and MPI_Finalize, or inside a session, if one thread at a time is inside MPI.
-#[inline(always)]
-pub(crate) fn vci_unlocked() -> Option<&'static Vci> {
-    // SAFETY: null, or that of the process, which lives until the program ends.
-    unsafe { UNLOCKED.load(Ordering::Relaxed).as_ref() }
-}
-
-/// The VCI between MPI_Init and MPI_Finalize, or inside a session.
-#[inline]
-pub(crate) fn active_vci() -> Option<&'static Vci> {
-    process().filter(|_| is_active()).map(Process::vci)
-}
-
-/// Between MPI_Init and MPI_Finalize, or inside a session.
-#[inline(always)]
-pub(crate) fn is_active() -> bool {
-    STATE.load(Ordering::Relaxed) == ACTIVE
-}
-
-pub(crate) fn was_finalized() -> bool {
-    STATE.load(Ordering::Relaxed) == FINALIZED
-}
-
-/// The process, from MPI_Init on.
-#[inline(always)]
-pub(crate) fn process() -> Option<&'static Process> {
-    // SAFETY: null, or the process that MPI_Init stored, which lives until the program ends.
-    unsafe { PROCESS.load(Ordering::Relaxed).as_ref() }
-}
-
-/// The process, or the error that there is none.
-pub(crate) fn require_process() -> engine::Result<&'static Process> {
-    process().ok_or_else(|| Error::new(ErrorClass::ERR_OTHER, "called before MPI_Init"))
-}
-
-pub(crate) fn note_last_used_code(code: i32) {
-    LAST_USED_CODE.fetch_max(code as u64, Ordering::Relaxed);
-}
-
-pub(crate) fn last_used_code() -> i32 {
-    LAST_USED_CODE.load(Ordering::Relaxed) as i32
-}
-
-/// Ends this process and, through the launcher, the job.
-#[expect(
-    clippy::exit,
-    reason = "MPI_Abort and fatal errors end the program by definition"
-)]
-pub(crate) fn end_job(code: i32) -> ! {
-    if let Some(process) = process() {
-        process.announce_abort(code);
-    }
-    std::process::exit(code)
-}
-
-/// Copies a text into a C buffer of `room` bytes and stores its length.
-///
-/// # Safety
-/// `buffer` is writable for `room` bytes, `length` is null or writable.
-pub(crate) unsafe fn store_text(text: &str, buffer: *mut c_char, length: *mut i32, room: usize) {
-    let bytes = text.len().min(room.saturating_sub(1));
-    // SAFETY: `bytes` and the NUL fit into `room`; the caller's promise.
-    unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, bytes);
-        *buffer.add(bytes) = 0;
-        if !length.is_null() {
-            *length = bytes as i32;
-        }
-    }
-}
 
 /// Starts the engine for one more user, if it does not run.
 pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Result<()> {
@@ -119,10 +42,7 @@ pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Res
         None => start_engine(level).map_err(|error| error.in_call(call))?,
     }
     *users += 1;
-    STATE.store(ACTIVE, Ordering::Relaxed);
-    let vci = process().map(Process::vci).filter(|vci| !vci.is_threaded());
-    let vci = vci.map_or(std::ptr::null(), std::ptr::from_ref);
-    UNLOCKED.store(vci.cast_mut(), Ordering::Relaxed);
+    state::begin();
     Ok(())
 }
 
@@ -132,8 +52,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     let process = require_process()?;
     if *users == 1 {
         process.rest(call)?;
-        STATE.store(FINALIZED, Ordering::Relaxed);
-        UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
+        state::end();
     }
     *users -= 1;
     Ok(())
@@ -150,7 +69,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     if !process.is_threaded() {
         handle::expect_one_thread();
     }
-    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
+    state::set_process(process);
     errhandler::define_predefined();
     crate::datatype::define_predefined();
     crate::fortran::define_types();

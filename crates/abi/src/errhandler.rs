@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Error handlers (MPI-5.0, section 9.3): actions, reference counts, and the handlers of objects.
+//! Calls on error handlers (MPI-5.0, section 9.3), and the handlers of objects.
 //!
 //! The handles that a program has are counted. References of communicators, sessions and requests are searched for only when no
 //! handle is left; handlers without references are then removed.
 
 use std::collections::HashSet;
+use std::sync::Once;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Once};
 
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
@@ -14,41 +14,11 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
 
-use crate::env::process;
-use crate::error::{
-    handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none, text_of_added,
-};
+use crate::error::{handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none};
+use crate::error_codes::text_of_added;
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS};
-use crate::sync::AtomicU32;
-
-/// The action on an error.
-#[derive(Clone, Copy)]
-pub(crate) enum Action {
-    /// The job ends.
-    Fatal,
-    /// The error code is returned.
-    Return,
-    /// The user's function is called, then the code is returned.
-    User(Callback),
-}
-
-/// An error handler.
-pub(crate) struct ErrorHandler {
-    action: Action,
-    /// Handles that the program has of it and has not freed.
-    references: AtomicU32,
-}
-
-impl ErrorHandler {
-    fn new(action: Action) -> Arc<Self> {
-        let references = AtomicU32::new(1);
-        Arc::new(Self { action, references })
-    }
-
-    pub(crate) const fn action(&self) -> Action {
-        self.action
-    }
-}
+use crate::objects::{Action, ErrorHandler};
+use crate::state::process;
 
 /// Gives the predefined handlers their objects; a session needs them before the engine starts.
 pub(crate) fn define_predefined() {
@@ -63,10 +33,10 @@ pub(crate) fn define_predefined() {
 /// The handler of a handle that the program has not freed.
 fn find(errhandler: MPI_Errhandler) -> Result<&'static ErrorHandler> {
     let found = HANDLERS.find(errhandler, "errhandler")?;
-    match found.references.load(Ordering::Relaxed) {
-        0 => Err(HANDLERS.bad(errhandler, "errhandler")),
-        _ => Ok(found),
+    if found.is_freed() {
+        return Err(HANDLERS.bad(errhandler, "errhandler"));
     }
+    Ok(found)
 }
 
 /// Checks an argument that is to become an object's handler.
@@ -77,7 +47,7 @@ pub(crate) fn check(errhandler: MPI_Errhandler) -> Result<()> {
 /// A handle for the handler that an object has, which the program frees (MPI-5.0, section 9.3.4).
 pub(crate) fn lend(handler: u64) -> MPI_Errhandler {
     if let Some(found) = HANDLERS.get(handler as usize) {
-        found.references.fetch_add(1, Ordering::Relaxed);
+        found.hand_out();
     }
     handler as usize
 }
@@ -85,10 +55,9 @@ pub(crate) fn lend(handler: u64) -> MPI_Errhandler {
 /// Removes the handlers to which neither the program nor an object refers.
 #[cold]
 fn sweep() {
-    let is_freed = |handler: &ErrorHandler| handler.references.load(Ordering::Relaxed) == 0;
     let mut freed = Vec::new();
     HANDLERS.each(|handle, handler| {
-        if is_freed(handler) {
+        if handler.is_freed() {
             freed.push(handle);
         }
     });
@@ -101,7 +70,7 @@ fn sweep() {
         used.extend(process.error_handlers());
     }
     for handle in freed {
-        let is_free = HANDLERS.get(handle).is_some_and(is_freed);
+        let is_free = HANDLERS.get(handle).is_some_and(ErrorHandler::is_freed);
         if is_free && !used.contains(&(handle as u64)) {
             // The handler exists, because no other function removes handlers.
             drop(HANDLERS.remove(handle, "errhandler"));
@@ -193,7 +162,7 @@ pub(crate) unsafe fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> i32
         let handle = unsafe { &mut *errhandler };
         let found = find(*handle)?;
         if *handle >= FIRST_DYNAMIC as usize {
-            found.references.fetch_sub(1, Ordering::Relaxed);
+            found.take_back();
         }
         *handle = MPI_ERRHANDLER_NULL;
         Ok(())

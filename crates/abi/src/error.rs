@@ -8,17 +8,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use engine::comm::Comm;
-use engine::errors::ERROR_CLASSES;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
     MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL,
-    MPI_ERRORS_RETURN, MPI_MAX_ERROR_STRING,
+    MPI_ERRORS_RETURN,
 };
 use mpi_abi_sys::types::MPI_Comm;
 
-use crate::env::{self, process};
-use crate::errhandler::{Action, ErrorHandler};
 use crate::handle::{COMMS, HANDLERS};
+use crate::objects::{Action, ErrorHandler};
+use crate::state::{end_job, is_active, process, was_finalized};
 use crate::sync::{AtomicU8, AtomicU64};
 
 /// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; before MPI_Init it is
@@ -73,7 +72,7 @@ pub(crate) fn handlers_of_none() -> impl Iterator<Item = u64> {
 /// Runs a body; an error goes to the handler of `comm` (0: of no communicator).
 #[inline(always)]
 pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Result<()>) -> i32 {
-    if !env::is_active() {
+    if !is_active() {
         return inactive(call);
     }
     match body() {
@@ -111,7 +110,7 @@ fn of_process(error: Error) -> Error {
 #[cold]
 #[inline(never)]
 pub(crate) fn inactive(call: &'static str) -> i32 {
-    let text = if env::was_finalized() {
+    let text = if was_finalized() {
         "called after MPI_Finalize"
     } else {
         "called before MPI_Init"
@@ -123,7 +122,7 @@ pub(crate) fn inactive(call: &'static str) -> i32 {
 #[cold]
 #[inline(never)]
 pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
-    if !env::is_active() {
+    if !is_active() {
         return inactive(call);
     }
     let error = error.in_call(call);
@@ -205,7 +204,7 @@ fn owner_of_null(comm: MPI_Comm) -> MPI_Comm {
 #[cold]
 #[inline(never)]
 pub(crate) fn refuse_null(null: &'static Null, comm: MPI_Comm) -> i32 {
-    if env::is_active() {
+    if is_active() {
         raise(null.call, owner_of_null(comm), null.error())
     } else {
         // Some calls may be made at any time, and the others say the more useful thing first.
@@ -227,7 +226,7 @@ thread_local! {
 }
 
 /// The text of this thread's last error, if it had this class.
-fn last_said(class: i32) -> Option<String> {
+pub(crate) fn last_said(class: i32) -> Option<String> {
     LAST.with_borrow(|last| {
         let found = last.as_ref().filter(|last| last.0 == class);
         found.map(|last| last.1.clone())
@@ -256,7 +255,7 @@ pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
 /// Prints the error and ends the job.
 pub(crate) fn fatal(error: &Error) -> i32 {
     tell(error);
-    env::end_job(error.class().0.clamp(1, 255))
+    end_job(error.class().0.clamp(1, 255))
 }
 
 /// Writes a line to standard error at once, because ranks may share it.
@@ -276,162 +275,4 @@ pub(crate) fn missing(name: &'static str, comm: MPI_Comm) -> i32 {
         comm,
         Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text),
     )
-}
-
-/// User-defined classes, codes and their texts: (code, class, text).
-static ADDED: Mutex<Vec<(i32, i32, String)>> = Mutex::new(Vec::new());
-const FIRST_ADDED: i32 = 16385;
-
-fn with_added<R>(action: impl FnOnce(&mut Vec<(i32, i32, String)>) -> R) -> R {
-    action(&mut ADDED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// The text of an error code that the program added.
-pub(crate) fn text_of_added(code: i32) -> Option<String> {
-    with_added(|added| {
-        let found = added.iter().find(|row| row.0 == code);
-        found.map(|row| row.2.clone())
-    })
-}
-
-fn add(class: Option<i32>) -> i32 {
-    let number = FIRST_ADDED + process().map_or(0, |process| process.next_number() as i32);
-    with_added(|added| added.push((number, class.unwrap_or(number), String::new())));
-    env::note_last_used_code(number);
-    number
-}
-
-fn class_of(code: i32) -> Option<i32> {
-    if ERROR_CLASSES.iter().any(|row| row.0 == code) {
-        return Some(code);
-    }
-    with_added(|added| added.iter().find(|row| row.0 == code).map(|row| row.1))
-}
-
-fn unknown_code(code: i32) -> Error {
-    Error::argument(
-        ErrorClass::ERR_ARG,
-        "errorcode",
-        code,
-        "an error class or code of this library",
-    )
-}
-
-pub(crate) unsafe fn MPI_Error_class(errorcode: i32, errorclass: *mut i32) -> i32 {
-    match class_of(errorcode) {
-        Some(class) => {
-            // SAFETY: the result is writable (crate head).
-            unsafe { *errorclass = class };
-            0
-        }
-        None => raise("MPI_Error_class", 0, unknown_code(errorcode)),
-    }
-}
-
-pub(crate) unsafe fn MPI_Error_string(
-    errorcode: i32,
-    string: *mut core::ffi::c_char,
-    resultlen: *mut i32,
-) -> i32 {
-    let predefined =
-        ERROR_CLASSES
-            .iter()
-            .find(|row| row.0 == errorcode)
-            .map(|row| match last_said(errorcode) {
-                Some(said) => format!("{}: {}; the last one here: {said}", row.1, row.2),
-                None => format!("{}: {}", row.1, row.2),
-            });
-    match predefined.or_else(|| text_of_added(errorcode)) {
-        Some(text) => {
-            // SAFETY: the buffer holds MPI_MAX_ERROR_STRING bytes (crate head).
-            unsafe {
-                crate::env::store_text(&text, string, resultlen, MPI_MAX_ERROR_STRING as usize)
-            };
-            0
-        }
-        None => raise("MPI_Error_string", 0, unknown_code(errorcode)),
-    }
-}
-
-pub(crate) unsafe fn MPI_Add_error_class(errorclass: *mut i32) -> i32 {
-    // SAFETY: the result is writable (crate head).
-    unsafe { *errorclass = add(None) };
-    0
-}
-
-pub(crate) unsafe fn MPI_Add_error_code(errorclass: i32, errorcode: *mut i32) -> i32 {
-    run("MPI_Add_error_code", 0, || {
-        let class = class_of(errorclass).ok_or_else(|| unknown_code(errorclass))?;
-        // SAFETY: the result is writable (crate head).
-        unsafe { *errorcode = add(Some(class)) };
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn MPI_Add_error_string(errorcode: i32, string: *const core::ffi::c_char) -> i32 {
-    run("MPI_Add_error_string", 0, || {
-        // SAFETY: the text is NUL-terminated (crate head).
-        let text = unsafe { core::ffi::CStr::from_ptr(string) }
-            .to_string_lossy()
-            .into_owned();
-        with_added(|added| {
-            added
-                .iter_mut()
-                .find(|row| row.0 == errorcode)
-                .map(|row| row.2 = text)
-        })
-        .ok_or_else(|| unknown_code(errorcode))
-    })
-}
-
-/// Forgets a class, or a code, that the program added and to which nothing belongs any more (MPI-5.0, section 9.5).
-fn remove(argument: &'static str, number: i32, is_class: bool) -> Result<()> {
-    let wrong = |value: String, expected: &str| {
-        Err(Error::argument(
-            ErrorClass::ERR_ARG,
-            argument,
-            value,
-            expected,
-        ))
-    };
-    with_added(|added| {
-        let is_it = |row: &&(i32, i32, String)| row.0 == number && (row.0 == row.1) == is_class;
-        let Some((_, _, text)) = added.iter().find(is_it) else {
-            return wrong(number.to_string(), "one that the program added");
-        };
-        if !text.is_empty() {
-            let expected = "one without a text: MPI_Remove_error_string takes it";
-            return wrong(format!("{number}, '{text}'"), expected);
-        }
-        if let Some((code, ..)) = added.iter().find(|row| row.1 == number && row.0 != number) {
-            let expected = "a class without codes: MPI_Remove_error_code takes them";
-            return wrong(format!("{number}, of which there is code {code}"), expected);
-        }
-        added.retain(|row| row.0 != number);
-        Ok(())
-    })
-}
-
-pub(crate) fn MPI_Remove_error_class(errorclass: i32) -> i32 {
-    run("MPI_Remove_error_class", 0, || {
-        remove("errorclass", errorclass, true)
-    })
-}
-
-pub(crate) fn MPI_Remove_error_code(errorcode: i32) -> i32 {
-    run("MPI_Remove_error_code", 0, || {
-        remove("errorcode", errorcode, false)
-    })
-}
-
-pub(crate) fn MPI_Remove_error_string(errorcode: i32) -> i32 {
-    run("MPI_Remove_error_string", 0, || {
-        with_added(|added| {
-            added
-                .iter_mut()
-                .find(|row| row.0 == errorcode)
-                .map(|row| row.2.clear())
-        })
-        .ok_or_else(|| unknown_code(errorcode))
-    })
 }

@@ -12,10 +12,9 @@ use engine::request::Status;
 use engine::{Error, ErrorClass, Result, task};
 use mpi_abi_sys::types::{Callback, MPI_Request, MPI_Status};
 
-use crate::env::require_process;
 use crate::error::run;
-use crate::request::store_at;
-use crate::status::{bytes, store, store_single};
+use crate::state::require_process;
+use crate::status::{bytes, store, store_at, store_single};
 use crate::sync::AtomicU32;
 
 struct General {

@@ -10,9 +10,9 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group};
 
-use crate::env::require_process;
 use crate::error::run;
 use crate::handle::{COMMS, GROUPS};
+use crate::state::require_process;
 
 pub(crate) fn define_predefined() {
     GROUPS.define(MPI_GROUP_EMPTY, Arc::new(Group::new([])));

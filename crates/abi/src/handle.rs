@@ -19,9 +19,8 @@ use engine::op::Op;
 use engine::p2p::CHECKED;
 use engine::{Error, ErrorClass, Result};
 
-use crate::errhandler::ErrorHandler;
-use crate::info::Info;
-use crate::session::Session;
+use crate::fortran_compiler;
+use crate::objects::{ErrorHandler, Info, Session};
 use crate::sync::{AtomicPtr, AtomicU8, AtomicU64};
 
 /// A power of 2^8, so that a slot is found by a move.
@@ -274,7 +273,7 @@ impl<T: Object> Table<T> {
     pub(crate) fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
         let what = match handle {
             0 => "0, which is no handle".to_owned(),
-            1..4096 if crate::fortran::lacks(handle) => format!(
+            1..4096 if fortran_compiler::lacks(handle) => format!(
                 "{}, which the program's Fortran compiler lacks (MPI_Abi_set_fortran_info)",
                 predefined_name(handle).unwrap_or_default()
             ),

@@ -1,45 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Info objects (MPI-5.0, chapter 10): ordered lists of keys and values.
+//! Calls on info objects (MPI-5.0, chapter 10).
 
 use core::ffi::{CStr, c_char};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_INFO_ENV, MPI_INFO_NULL, MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
 use mpi_abi_sys::types::MPI_Info;
 
-use crate::env::store_text;
 use crate::error::run_any_time;
 use crate::handle::INFOS;
-
-/// Keys and values in the order in which they were set.
-#[derive(Default)]
-pub(crate) struct Info {
-    pairs: Mutex<Vec<(String, String)>>,
-}
-
-impl Info {
-    fn with<R>(&self, action: impl FnOnce(&mut Vec<(String, String)>) -> R) -> R {
-        action(&mut self.pairs.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn get(&self, key: &str) -> Option<String> {
-        self.with(|pairs| {
-            pairs
-                .iter()
-                .find(|pair| pair.0 == key)
-                .map(|pair| pair.1.clone())
-        })
-    }
-
-    /// Gives a key this value, which it had or not.
-    pub(crate) fn set(&self, key: &str, value: &str) {
-        self.with(|pairs| match pairs.iter_mut().find(|pair| pair.0 == key) {
-            Some(pair) => value.clone_into(&mut pair.1),
-            None => pairs.push((key.to_owned(), value.to_owned())),
-        });
-    }
-}
+use crate::objects::Info;
+use crate::state::process;
+use crate::text::{room_for_text, store_text};
 
 /// A new info object with these pairs.
 pub(crate) fn of_pairs(pairs: &[(&str, &str)]) -> Result<MPI_Info> {
@@ -47,9 +20,7 @@ pub(crate) fn of_pairs(pairs: &[(&str, &str)]) -> Result<MPI_Info> {
         .iter()
         .map(|&(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    INFOS.insert(Arc::new(Info {
-        pairs: Mutex::new(pairs),
-    }))
+    INFOS.insert(Arc::new(Info::new(pairs)))
 }
 
 /// Checks an info argument of which nothing is used.
@@ -62,7 +33,7 @@ pub(crate) fn check(info: MPI_Info) -> Result<()> {
 
 /// The name of the thread level in force.
 pub(crate) fn level_name() -> &'static str {
-    crate::env::process().map_or("MPI_THREAD_SINGLE", |process| {
+    process().map_or("MPI_THREAD_SINGLE", |process| {
         match process.thread_level() as i32 {
             0 => "MPI_THREAD_SINGLE",
             1024 => "MPI_THREAD_FUNNELED",
@@ -121,12 +92,7 @@ pub(crate) unsafe fn MPI_Info_create_env(
 
 pub(crate) fn define_predefined() {
     let pairs = vec![("thread_level".to_owned(), level_name().to_owned())];
-    INFOS.define(
-        MPI_INFO_ENV,
-        Arc::new(Info {
-            pairs: Mutex::new(pairs),
-        }),
-    );
+    INFOS.define(MPI_INFO_ENV, Arc::new(Info::new(pairs)));
 }
 
 fn text(
@@ -153,20 +119,6 @@ fn text(
     Ok(text)
 }
 
-/// Refuses a null pointer where a call is to store a text; only a call that asks for the length alone may give one.
-pub(crate) fn room_for_text(argument: &'static str, text: *const c_char, room: i32) -> Result<()> {
-    if text.is_null() && room > 0 {
-        let expected = format!("the address of {room} bytes for a text");
-        return Err(Error::argument(
-            ErrorClass::ERR_ARG,
-            argument,
-            "null",
-            expected,
-        ));
-    }
-    Ok(())
-}
-
 fn key_text(key: *const c_char) -> Result<String> {
     text("key", ErrorClass::ERR_INFO_KEY, key, MPI_MAX_INFO_KEY)
 }
@@ -183,11 +135,7 @@ pub(crate) unsafe fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> i32
     run_any_time("MPI_Info_dup", || {
         let pairs = INFOS.find(info, "info")?.with(|pairs| pairs.clone());
         // SAFETY: the result is writable (crate head).
-        unsafe {
-            *newinfo = INFOS.insert(Arc::new(Info {
-                pairs: Mutex::new(pairs),
-            }))?
-        };
+        unsafe { *newinfo = INFOS.insert(Arc::new(Info::new(pairs)))? };
         Ok(())
     })
 }

@@ -10,13 +10,12 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_MAX_STRINGTAG_LEN;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
 
-use crate::coll::intra;
-use crate::comm::publish;
-use crate::env::require_process;
+use crate::comm::{intra, publish};
 use crate::errhandler;
 use crate::error::run;
 use crate::handle::{COMMS, GROUPS};
 use crate::info;
+use crate::state::require_process;
 
 pub(crate) unsafe fn MPI_Comm_create_group(
     comm: MPI_Comm,

@@ -63,7 +63,9 @@ pub(crate) fn text_of(code: i32) -> String {
     let mut text = [0u8; MPI_MAX_ERROR_STRING as usize];
     let mut length = 0;
     // SAFETY: the buffer has the standard's size.
-    unsafe { crate::error::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
+    unsafe {
+        crate::error_codes::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length)
+    };
     String::from_utf8_lossy(&text[..length as usize]).into_owned()
 }
 

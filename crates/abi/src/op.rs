@@ -11,11 +11,9 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
-use crate::coll_buffers::{COMBINED, Elements, OPERAND, aliased, check_target, in_place_if};
 use crate::datatype::lend_handle;
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS, made_by_library};
-use crate::naming::{Number, named};
 use crate::sync::AtomicPtr;
 
 pub(crate) fn define_predefined() {
@@ -176,31 +174,6 @@ pub(crate) unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut i32) -> i32 {
         let commutes = OPS.find(op, "op")?.is_commutative();
         // SAFETY: the result is writable (crate head).
         unsafe { *commute = i32::from(commutes) };
-        Ok(())
-    })
-}
-
-pub(crate) unsafe fn MPI_Reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: impl Number,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> i32 {
-    run(named!("MPI_Reduce_local", count), 0, || {
-        let count = count.into();
-        in_place_if(false, "inbuf", inbuf)?;
-        in_place_if(false, "inoutbuf", inoutbuf)?;
-        let into = Elements::new(&COMBINED, inoutbuf, count, datatype);
-        let from = Elements::new(&OPERAND, inbuf, count, datatype).memory()?;
-        check_target(into)?;
-        let into = into.memory()?;
-        if from.overlaps(&into) {
-            return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
-        }
-        let reduction = bind(op, datatype)?;
-        // SAFETY: both buffers hold `count` elements (crate head; checked as far as C allows).
-        unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count as usize) };
         Ok(())
     })
 }

@@ -12,9 +12,9 @@ use mpi_abi_sys::constants::MPI_MESSAGE_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
 use crate::datatype::target_memory;
-use crate::env::require_process;
 use crate::error::run;
 use crate::handle::COMMS;
+use crate::state::require_process;
 use crate::status::store_single;
 
 pub(crate) unsafe fn MPI_Probe(

@@ -13,11 +13,11 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::env::{active_vci, process, require_process, vci_unlocked};
 use crate::error::run;
 use crate::generalized;
 use crate::handle::COMMS;
-use crate::status::{store, store_single};
+use crate::state::{active_vci, process, require_process, vci_unlocked};
+use crate::status::{store, store_at, store_single};
 
 /// The handle of the communicator that a request belongs to, for its error handler; 0 if unknown.
 pub(crate) fn comm_handle(id: RequestId) -> MPI_Comm {
@@ -76,13 +76,6 @@ pub(crate) unsafe fn run_on_array(
         .map(|&id| comm_handle(id))
         .find(|&handle| handle != 0);
     run(call, comm.unwrap_or(0), || body(ids?))
-}
-
-/// Stores the status of entry `index` of an array, or nothing for MPI_STATUSES_IGNORE.
-pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) {
-    if !statuses.is_null() {
-        store(statuses.wrapping_add(index), status);
-    }
 }
 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {

@@ -9,11 +9,11 @@ use engine::request::Status;
 use mpi_abi_sys::constants::MPI_UNDEFINED;
 use mpi_abi_sys::types::{MPI_Request, MPI_Status};
 
-use crate::env::require_process;
 use crate::error::run;
 use crate::generalized;
-use crate::request::{comm_handle, report_any, run_on_array, store_at};
-use crate::status::store;
+use crate::request::{comm_handle, report_any, run_on_array};
+use crate::state::require_process;
+use crate::status::{store, store_at};
 
 pub(crate) unsafe fn MPI_Request_get_status(
     request: MPI_Request,

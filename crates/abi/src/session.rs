@@ -6,7 +6,6 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use engine::comm::ThreadLevel;
 use engine::group::Group;
@@ -16,33 +15,23 @@ use mpi_abi_sys::constants::{MPI_INFO_NULL, MPI_SESSION_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_Session};
 
 use crate::buffer;
-use crate::env::{self, require_process, store_text};
+use crate::env;
 use crate::errhandler;
 use crate::error::{self, Null, raise_to};
 use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
 use crate::naming::named;
+use crate::objects::Session;
+use crate::state::{is_active, require_process};
 use crate::status::CountOut;
-use crate::sync::AtomicU64;
-
-/// A session.
-pub(crate) struct Session {
-    error_handler: AtomicU64,
-}
-
-impl Session {
-    /// Its error handler.
-    pub(crate) fn handler(&self) -> u64 {
-        self.error_handler.load(Ordering::Relaxed)
-    }
-}
+use crate::text::{room_for_text, store_text};
 
 /// Names of the process sets.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// Runs a body; an error goes to the handler of the session.
 fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> Result<()>) -> i32 {
-    if !env::is_active() {
+    if !is_active() {
         return error::inactive(call);
     }
     let found = match SESSIONS.find(session, "session") {
@@ -88,9 +77,7 @@ pub(crate) unsafe fn MPI_Session_init(
         errhandler::define_predefined();
         errhandler::check(errhandler)?;
         env::join_engine(call, level)?;
-        let made = SESSIONS.insert(Arc::new(Session {
-            error_handler: AtomicU64::new(errhandler as u64),
-        }));
+        let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));
         made.or_else(|error| env::leave_engine(call).and(Err(error)))
     };
     match made() {
@@ -143,7 +130,7 @@ pub(crate) unsafe fn MPI_Session_get_nth_pset(
         })?;
         // SAFETY: the length is readable and writable, the name writable for as many bytes (crate head).
         unsafe {
-            info::room_for_text("pset_name", pset_name, *pset_len)?;
+            room_for_text("pset_name", pset_name, *pset_len)?;
             let room = usize::try_from(*pset_len).unwrap_or(0);
             if room > 0 {
                 store_text(name, pset_name, core::ptr::null_mut(), room);
@@ -214,9 +201,7 @@ pub(crate) unsafe fn MPI_Group_from_session_pset(
 pub(crate) fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> i32 {
     run("MPI_Session_set_errhandler", session, |object| {
         errhandler::check(errhandler)?;
-        object
-            .error_handler
-            .store(errhandler as u64, Ordering::Relaxed);
+        object.set_handler(errhandler as u64);
         Ok(())
     })
 }

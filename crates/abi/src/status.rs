@@ -37,6 +37,13 @@ pub(crate) fn store_single(target: *mut MPI_Status, status: Status) {
     }
 }
 
+/// Stores the status of entry `index` of an array, or nothing for MPI_STATUSES_IGNORE.
+pub(crate) fn store_at(statuses: *mut MPI_Status, index: usize, status: Status) {
+    if !statuses.is_null() {
+        store(statuses.wrapping_add(index), status);
+    }
+}
+
 /// The number of packed bytes in a status.
 pub(crate) fn bytes(status: &MPI_Status) -> u64 {
     u64::from(status.MPI_internal[1] as u32) | u64::from(status.MPI_internal[2] as u32) << 32

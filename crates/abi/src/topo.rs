@@ -7,11 +7,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::MPI_Comm;
 
-use crate::coll::intra;
-use crate::comm::publish;
-use crate::env::require_process;
+use crate::comm::{intra, publish};
 use crate::error::run;
 use crate::handle::COMMS;
+use crate::state::require_process;
 
 /// An array argument.
 ///

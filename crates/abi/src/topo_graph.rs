@@ -9,8 +9,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
 
-use crate::coll::intra;
-use crate::comm::publish;
+use crate::comm::{intra, publish};
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::topo::{check_room, numbers, place, rank_in, store};

@@ -381,7 +381,7 @@ pub(crate) unsafe fn MPI_Type_match_size(
 ) -> i32 {
     make("MPI_Type_match_size", datatype, || {
         let row = match_size(typeclass, size)?;
-        crate::fortran::check_kind("size", row)?;
+        crate::fortran_compiler::check_kind("size", row)?;
         Ok(row.datatype().clone())
     })
 }
@@ -417,7 +417,7 @@ fn kind(
     run(call, 0, || {
         let datatype = build()?;
         if let Some(row) = datatype.reduces_as() {
-            crate::fortran::check_kind(first, row)?;
+            crate::fortran_compiler::check_kind(first, row)?;
         }
         let known = datatype.handle.load(std::sync::atomic::Ordering::Relaxed) as usize;
         let handle = match DATATYPES.get(known) {

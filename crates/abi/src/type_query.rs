@@ -10,11 +10,11 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 
 use crate::datatype::publish;
-use crate::env::store_text;
 use crate::error::run;
 use crate::handle::DATATYPES;
 use crate::naming::named;
 use crate::status::CountOut;
+use crate::text::store_text;
 
 pub(crate) unsafe fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> i32 {
     run("MPI_Type_commit", 0, || {
@@ -50,7 +50,7 @@ pub(crate) unsafe fn MPI_Type_size<C: CountOut>(datatype: MPI_Datatype, size: *m
         let bytes = match DATATYPES.find(datatype, "datatype") {
             Ok(object) => object.size() as i64,
             // How a program finds out that it is not there (MPI-5.0, section 20.4).
-            Err(_) if crate::fortran::lacks(datatype) => abi::MPI_UNDEFINED.into(),
+            Err(_) if crate::fortran_compiler::lacks(datatype) => abi::MPI_UNDEFINED.into(),
             Err(error) => return Err(error),
         };
         // SAFETY: the result is writable (crate head).

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The state of the library: whether the engine runs, its process, and the end of the job.
+
+use std::sync::atomic::Ordering;
+
+use engine::comm::Process;
+use engine::progress::Vci;
+use engine::{Error, ErrorClass};
+
+use crate::sync::{AtomicPtr, AtomicU64};
+
+const BEFORE: u64 = 0;
+const ACTIVE: u64 = 1;
+const FINALIZED: u64 = 2;
+
+/// Of the engine, which the World Model and all sessions share.
+static STATE: AtomicU64 = AtomicU64::new(BEFORE);
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The VCI of a process that is active and in which one thread at a time is inside MPI, else null.
+static UNLOCKED: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The VCI between MPI_Init and MPI_Finalize, or inside a session, if one thread at a time is inside MPI.
+#[inline(always)]
+pub(crate) fn vci_unlocked() -> Option<&'static Vci> {
+    // SAFETY: null, or that of the process, which lives until the program ends.
+    unsafe { UNLOCKED.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The VCI between MPI_Init and MPI_Finalize, or inside a session.
+#[inline]
+pub(crate) fn active_vci() -> Option<&'static Vci> {
+    process().filter(|_| is_active()).map(Process::vci)
+}
+
+/// Between MPI_Init and MPI_Finalize, or inside a session.
+#[inline(always)]
+pub(crate) fn is_active() -> bool {
+    STATE.load(Ordering::Relaxed) == ACTIVE
+}
+
+pub(crate) fn was_finalized() -> bool {
+    STATE.load(Ordering::Relaxed) == FINALIZED
+}
+
+/// The process, from MPI_Init on.
+#[inline(always)]
+pub(crate) fn process() -> Option<&'static Process> {
+    // SAFETY: null, or the process that MPI_Init stored, which lives until the program ends.
+    unsafe { PROCESS.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The process, or the error that there is none.
+pub(crate) fn require_process() -> engine::Result<&'static Process> {
+    process().ok_or_else(|| Error::new(ErrorClass::ERR_OTHER, "called before MPI_Init"))
+}
+
+/// The engine has this process from now on.
+pub(crate) fn set_process(process: &'static Process) {
+    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Relaxed);
+}
+
+/// The engine runs from now on.
+pub(crate) fn begin() {
+    STATE.store(ACTIVE, Ordering::Relaxed);
+    let vci = process().map(Process::vci).filter(|vci| !vci.is_threaded());
+    let vci = vci.map_or(std::ptr::null(), std::ptr::from_ref);
+    UNLOCKED.store(vci.cast_mut(), Ordering::Relaxed);
+}
+
+/// The engine rests from now on.
+pub(crate) fn end() {
+    STATE.store(FINALIZED, Ordering::Relaxed);
+    UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// Ends this process and, through the launcher, the job.
+#[expect(
+    clippy::exit,
+    reason = "MPI_Abort and fatal errors end the program by definition"
+)]
+pub(crate) fn end_job(code: i32) -> ! {
+    if let Some(process) = process() {
+        process.announce_abort(code);
+    }
+    std::process::exit(code)
+}
