@@ -33,7 +33,7 @@ fn is_fast_path(function: &Function) -> bool {
 
 /// The code that implements a function.
 struct Implementation {
-    /// The file in `src/` that has it.
+    /// The path of the module that has it.
     module: String,
     /// Whether it is a nonblocking collective: one of three forms in a row of a macro's table.
     is_nonblocking: bool,
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .find(|(name, _)| !known.contains(&name.as_str()))
     {
         let module = &body.module;
-        return Err(format!("{name} in src/{module}.rs is not in the table of the ABI").into());
+        return Err(format!("{name} in {module} is not in the table of the ABI").into());
     }
     let mut entries = EntryPoints::of_library(
         "the C caller keeps the standard's rules for the arguments (crate head)",
@@ -124,7 +124,7 @@ fn is_name_or_space(c: char) -> bool {
     c.is_ascii_alphabetic() || "_ ;".contains(c)
 }
 
-/// Finds `fn MPI_X(` in all source files and remembers the module.
+/// Finds `fn MPI_X(` in all source files below a folder and remembers the module.
 fn scan(
     folder: &Path,
     bodies: &mut BTreeMap<String, Implementation>,
@@ -135,11 +135,7 @@ fn scan(
             scan(&path, bodies)?;
             continue;
         }
-        let module = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let module = module_of(&path);
         for line in std::fs::read_to_string(&path)?.lines() {
             let trimmed = line.trim();
             if trimmed.starts_with("MPI_")
@@ -176,6 +172,13 @@ fn scan(
     Ok(())
 }
 
+/// The path of a file's module.
+fn module_of(path: &Path) -> String {
+    let inside = path.strip_prefix("src").unwrap_or(path).with_extension("");
+    let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("::")
+}
+
 /// The body of a function that a file in `src/` implements.
 ///
 /// Its null handles for failed calls are stored by the entry point, but for calls with a fast path and nonblocking collectives, which
@@ -203,9 +206,9 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
         name_of(function, "MPI_Comm"),
     );
     let (refuse, owner) = match (session, comm) {
-        (Some(session), _) => ("session::refuse_null", session),
-        (None, Some(comm)) => ("error::refuse_null", comm),
-        (None, None) => ("error::refuse_null", "0".to_owned()),
+        (Some(session), _) => ("env::session::refuse_null", session),
+        (None, Some(comm)) => ("error::raise::refuse_null", comm),
+        (None, None) => ("error::raise::refuse_null", "0".to_owned()),
     };
     let NullCheck {
         call,
@@ -213,7 +216,7 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
         expected,
     } = check;
     format!(
-        "crate::{refuse}(const {{ &crate::error::Null {{ call: \"{call}\", argument: \"{argument}\", expected: \"{expected}\" }} }}, \
+        "crate::{refuse}(const {{ &crate::error::raise::Null {{ call: \"{call}\", argument: \"{argument}\", expected: \"{expected}\" }} }}, \
          {owner})"
     )
 }
@@ -234,7 +237,7 @@ fn missing(function: &Function) -> Body {
         " as _"
     };
     Body::new(format!(
-        "crate::error::missing(\"{}\", {comm}){conversion}",
+        "crate::error::raise::missing(\"{}\", {comm}){conversion}",
         function.name
     ))
 }

@@ -12,8 +12,8 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Datatype};
 
+use crate::error::codes::last_used_code;
 use crate::error::run;
-use crate::error_codes::last_used_code;
 use crate::handle::{COMMS, DATATYPES};
 use crate::state::require_process;
 

@@ -49,10 +49,13 @@ pub(crate) fn every_missing_function_says_so() {
     let mut handler = 0;
     // SAFETY: the result is writable; the function takes what handlers are given.
     let code = unsafe {
-        crate::errhandler::MPI_Comm_create_errhandler(note as *const () as usize, &raw mut handler)
+        crate::error::handlers::MPI_Comm_create_errhandler(
+            note as *const () as usize,
+            &raw mut handler,
+        )
     };
     assert_eq!(code, 0);
-    let set = crate::errhandler::MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    let set = crate::error::handlers::MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     assert_eq!(set, 0);
     for (number, (name, call)) in CALLS.iter().enumerate() {
         let code = call();
@@ -62,7 +65,7 @@ pub(crate) fn every_missing_function_says_so() {
         let [calls, last] = SEEN.each_ref().map(|seen| seen.load(Ordering::Relaxed));
         assert_eq!((calls as usize, last as i32), (number + 1, code), "{name}");
     }
-    let set = crate::errhandler::MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    let set = crate::error::handlers::MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     assert_eq!(set, 0);
 }
 

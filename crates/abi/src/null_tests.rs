@@ -29,7 +29,7 @@ fn session() -> MPI_Session {
         let mut made = 0;
         // SAFETY: the result is writable.
         let code = unsafe {
-            crate::session::MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &raw mut made)
+            crate::env::session::MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &raw mut made)
         };
         assert_eq!(code, 0);
         made
@@ -64,7 +64,7 @@ pub(crate) fn text_of(code: i32) -> String {
     let mut length = 0;
     // SAFETY: the buffer has the standard's size.
     unsafe {
-        crate::error_codes::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length)
+        crate::error::codes::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length)
     };
     String::from_utf8_lossy(&text[..length as usize]).into_owned()
 }
@@ -72,12 +72,12 @@ pub(crate) fn text_of(code: i32) -> String {
 #[test]
 fn null_pointers_are_refused_by_every_function() {
     // SAFETY: the standard allows null for both.
-    let code = unsafe { crate::env::MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()) };
+    let code = unsafe { crate::env::init::MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()) };
     assert_eq!(code, 0);
     let world = mpi_abi_sys::constants::MPI_COMM_WORLD;
     for comm in [MPI_COMM_SELF, world] {
         assert_eq!(
-            crate::errhandler::MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN),
+            crate::error::handlers::MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN),
             0
         );
     }
@@ -95,8 +95,8 @@ fn null_pointers_are_refused_by_every_function() {
     // The process has survived, and works.
     let mut size = 0;
     // SAFETY: the result is writable.
-    unsafe { crate::comm::MPI_Comm_size(world, &raw mut size) };
-    assert_eq!((size, crate::env::MPI_Finalize()), (1, 0));
+    unsafe { crate::comm::communicator::MPI_Comm_size(world, &raw mut size) };
+    assert_eq!((size, crate::env::init::MPI_Finalize()), (1, 0));
 }
 
 /// Pointers that bodies check, because other arguments decide whether null is right there; C programs try them

@@ -10,14 +10,14 @@ use engine::coll::{Block, Blocks, neighbour};
 use engine::comm::Comm;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{varying, varying_target};
-use crate::coll_all::mixed;
-use crate::coll_buffers::{
+use super::all::mixed;
+use super::buffers::{
     Elements, RECEIVED, RECEIVED_BLOCKS, SENT, block, blocks_apart, in_place_if, target_block,
 };
-use crate::coll_ending::{Ending, finish, forms};
+use super::ending::{Ending, finish, forms};
+use super::rooted::{varying, varying_target};
 use crate::comm::intra;
-use crate::type_create::Address;
+use crate::datatype::create::Address;
 
 /// A communicator with a topology, and its numbers of sources and destinations.
 fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm>, usize, usize)> {

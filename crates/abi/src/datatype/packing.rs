@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char, c_void};
 use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::{memory, pack, target_memory, unpack};
+use super::arguments::{memory, pack, target_memory, unpack};
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 use crate::naming::{Number, named};

@@ -13,8 +13,8 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ERR_IN_STATUS, MPI_UNDEFINED};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
+use super::generalized;
 use crate::error::run;
-use crate::generalized;
 use crate::handle::COMMS;
 use crate::state::{active_vci, process, require_process, vci_unlocked};
 use crate::status::{store, store_at, store_single};

@@ -14,14 +14,15 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_INFO_NULL, MPI_SESSION_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_Session};
 
-use crate::buffer;
-use crate::env;
-use crate::errhandler;
-use crate::error::{self, Null, raise_to};
+use super::init;
+use crate::error::handlers;
+use crate::error::raise::Null;
+use crate::error::{inactive, raise_to, run_any_time};
 use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
 use crate::naming::named;
 use crate::objects::Session;
+use crate::p2p::buffer;
 use crate::state::{is_active, require_process};
 use crate::status::CountOut;
 use crate::text::{room_for_text, store_text};
@@ -32,12 +33,12 @@ const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 /// Runs a body; an error goes to the handler of the session.
 fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> Result<()>) -> i32 {
     if !is_active() {
-        return error::inactive(call);
+        return inactive(call);
     }
     let found = match SESSIONS.find(session, "session") {
         Ok(found) => found,
         // There is no object that the call belongs to.
-        Err(error) => return error::run_any_time(call, || Err(error)),
+        Err(error) => return run_any_time(call, || Err(error)),
     };
     match body(found) {
         Ok(()) => 0,
@@ -74,11 +75,11 @@ pub(crate) unsafe fn MPI_Session_init(
     let call = "MPI_Session_init";
     let made = || {
         let level = level(info)?;
-        errhandler::define_predefined();
-        errhandler::check(errhandler)?;
-        env::join_engine(call, level)?;
+        handlers::define_predefined();
+        handlers::check(errhandler)?;
+        init::join_engine(call, level)?;
         let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));
-        made.or_else(|error| env::leave_engine(call).and(Err(error)))
+        made.or_else(|error| init::leave_engine(call).and(Err(error)))
     };
     match made() {
         Ok(handle) => {
@@ -97,7 +98,7 @@ pub(crate) unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> i32 {
     run(call, *handle, |_| {
         SESSIONS.remove(*handle, "session")?;
         *handle = MPI_SESSION_NULL;
-        env::leave_engine(call)
+        init::leave_engine(call)
     })
 }
 
@@ -200,7 +201,7 @@ pub(crate) unsafe fn MPI_Group_from_session_pset(
 
 pub(crate) fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> i32 {
     run("MPI_Session_set_errhandler", session, |object| {
-        errhandler::check(errhandler)?;
+        handlers::check(errhandler)?;
         object.set_handler(errhandler as u64);
         Ok(())
     })
@@ -211,7 +212,7 @@ pub(crate) unsafe fn MPI_Session_get_errhandler(
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
     run("MPI_Session_get_errhandler", session, |object| {
-        let handle = errhandler::lend(object.handler());
+        let handle = handlers::lend(object.handler());
         // SAFETY: the result is writable (crate head).
         unsafe { *errhandler = handle };
         Ok(())

@@ -8,14 +8,14 @@ use engine::coll::{self, Blocks, Sizes};
 use engine::{ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll::{partners, refuse_no_memory, refuse_null_arrays, varying, varying_target};
-use crate::coll_buffers::{
+use super::buffers::{
     ENTRY, Elements, Names, RECEIVED, RECEIVED_BLOCKS, SENT, all_and_all, block, blocks_apart,
     in_place, in_place_if, one_group, own_and_all, target_block,
 };
-use crate::coll_ending::{Ending, attempt, finish, forms, rest};
+use super::ending::{Ending, attempt, finish, forms, rest};
+use super::rooted::{partners, refuse_no_memory, refuse_null_arrays, varying, varying_target};
+use crate::datatype::create::Address;
 use crate::handle::COMMS;
-use crate::type_create::Address;
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]

@@ -65,7 +65,7 @@ macro_rules! forms {
     ($work:ident($($argument:ident: $kind:ty),*); $now:ident $started:ident $planned:ident;) => {
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
         pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
-            let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll_ending::Ending::COMPLETE);
+            let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll::ending::Ending::COMPLETE);
             // SAFETY: passed on.
             $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
         }
@@ -78,7 +78,7 @@ macro_rules! forms {
         ) -> i32 {
             let call = $crate::naming::named!(stringify!($started) $(, $argument)*);
             let name = const { engine::call::CallName::of(stringify!($started)) };
-            let ending = $crate::coll_ending::Ending::started(request, name);
+            let ending = $crate::coll::ending::Ending::started(request, name);
             // SAFETY: passed on; the result is writable (crate head). No entry point does that after its body (build.rs).
             $crate::error::run(call, comm, || unsafe {
                 let started = $work(call, ending, $($argument,)* comm);
@@ -93,7 +93,7 @@ macro_rules! forms {
             info: mpi_abi_sys::types::MPI_Info,
             request: *mut mpi_abi_sys::types::MPI_Request,
         ) -> i32 {
-            let (call, ending) = ($crate::naming::named!(stringify!($planned) $(, $argument)*), $crate::coll_ending::Ending::planned(request));
+            let (call, ending) = ($crate::naming::named!(stringify!($planned) $(, $argument)*), $crate::coll::ending::Ending::planned(request));
             $crate::error::run(call, comm, || {
                 if info != mpi_abi_sys::constants::MPI_INFO_NULL {
                     $crate::handle::INFOS.find(info, "info")?;
@@ -116,7 +116,7 @@ macro_rules! attempt {
         $name:ident($($argument:expr),* $(; $op:ident $(, $more:expr)*)?)
     ) => {
         match $ending.how() {
-            $crate::coll_ending::Ends::Complete => {
+            $crate::coll::ending::Ends::Complete => {
                 // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let outcome = unsafe {
@@ -127,7 +127,7 @@ macro_rules! attempt {
                     None => None,
                 }
             }
-            $crate::coll_ending::Ends::Started(request, name) => {
+            $crate::coll::ending::Ends::Started(request, name) => {
                 // First, while the handle is at hand: most often it is complete then, and this stays.
                 // SAFETY: the result is writable (crate head).
                 unsafe { *request = engine::coll::ended($found, name).0 as usize };
@@ -137,11 +137,11 @@ macro_rules! attempt {
                     engine::coll::short::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
                 };
                 match begun {
-                    Some(begun) => return $crate::coll_ending::started($found, name, begun, request),
+                    Some(begun) => return $crate::coll::ending::started($found, name, begun, request),
                     None => None,
                 }
             }
-            $crate::coll_ending::Ends::Planned(_) => {
+            $crate::coll::ending::Ends::Planned(_) => {
                 $(let $op = $op.clone();)?
                 // SAFETY: as above, each time it is started; the closure owns the reduction, and does not move.
                 Some(unsafe {

@@ -10,8 +10,8 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_MAX_STRINGTAG_LEN;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
 
-use crate::comm::{intra, publish};
-use crate::errhandler;
+use super::communicator::{intra, publish};
+use crate::error::handlers;
 use crate::error::run;
 use crate::handle::{COMMS, GROUPS};
 use crate::info;
@@ -65,7 +65,7 @@ unsafe fn check<'a>(
     errhandler: MPI_Errhandler,
 ) -> Result<&'a str> {
     info::check(info)?;
-    errhandler::check(errhandler)?;
+    handlers::check(errhandler)?;
     // SAFETY: the caller's promise.
     unsafe { string_tag(stringtag) }
 }

@@ -12,7 +12,7 @@ use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::publish;
+use super::arguments::publish;
 use crate::error::run;
 use crate::handle::{Borrowed, DATATYPES};
 use crate::naming::{Wide, named};

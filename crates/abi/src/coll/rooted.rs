@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collective communication (MPI-5.0, chapter 6): decode, then run the engine's future to its end, or spawn it.
+//! Barrier, and collectives with a root that move data (MPI-5.0, sections 6.3 to 6.6).
 
 use core::ffi::c_void;
 use std::slice;
@@ -10,14 +10,14 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
-use crate::coll_buffers::{
+use super::buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_BLOCKS, SENT, SENT_BLOCKS, block, blocks_apart,
     check_target, in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_block,
     run_of, target_block,
 };
-use crate::coll_ending::{Ending, attempt, finish, forms, rest};
+use super::ending::{Ending, attempt, finish, forms, rest};
+use crate::datatype::create::Address;
 use crate::handle::COMMS;
-use crate::type_create::Address;
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
 pub(crate) fn partners(comm: &Comm) -> u32 {

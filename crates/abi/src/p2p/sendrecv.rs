@@ -9,10 +9,10 @@ use engine::completion;
 use engine::p2p::{self, Memory, Mode, PROC_NULL};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use crate::datatype::{self, target_memory};
+use super::message::{decode, decode_target};
+use crate::datatype::{arguments, target_memory};
 use crate::error::run;
 use crate::naming::{Number, named};
-use crate::p2p::{decode, decode_target};
 use crate::status::store_single;
 
 /// A receive and a send at once; waits for both.
@@ -85,7 +85,7 @@ fn copy_for(dest: i32, buffer: Memory<'_>) -> Result<Vec<u8>> {
     if dest == PROC_NULL {
         return Ok(Vec::new());
     }
-    datatype::packed(buffer)
+    arguments::packed(buffer)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]

@@ -9,7 +9,7 @@ use engine::errors::ERROR_CLASSES;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_MAX_ERROR_STRING;
 
-use crate::error::{last_said, raise, run};
+use super::raise::{last_said, raise, run};
 use crate::state::process;
 use crate::sync::AtomicU64;
 use crate::text::store_text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual topologies (MPI-5.0, chapter 8): grids. Graphs are in `topo_graph.rs`.
+//! Grids (MPI-5.0, section 8.5.1), and what all topologies share.
 
 use engine::p2p::PROC_NULL;
 use engine::topo::{self, Cart, Topology, cart};

@@ -9,10 +9,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
 
+use super::cart::{check_room, numbers, place, rank_in, store};
 use crate::comm::{intra, publish};
 use crate::error::run;
 use crate::handle::COMMS;
-use crate::topo::{check_room, numbers, place, rank_in, store};
 
 /// The arrays that describe a graph; how long one of them is depends on the arguments before it, which are checked first.
 ///

@@ -7,7 +7,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Info};
 
-use crate::comm::{hints_of, publish};
+use super::communicator::{hints_of, publish};
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::info;

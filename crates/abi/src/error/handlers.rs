@@ -14,8 +14,8 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
 
-use crate::error::{handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none};
-use crate::error_codes::text_of_added;
+use super::codes::text_of_added;
+use super::raise::{handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none};
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS};
 use crate::objects::{Action, ErrorHandler};
 use crate::state::process;

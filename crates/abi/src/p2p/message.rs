@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends and receives of one message (MPI-5.0, sections 3.2, 3.4 and 3.7): the fast path of the standard send and of the
-//! receive, and the other modes of sending. Beside it: [`crate::persistent`], [`crate::probe`], [`crate::sendrecv`].
+//! receive, and the other modes of sending.
 //!
 //! LONG: the stages of each call stand one below the other, as each hands its decoded arguments to the next.
 
@@ -16,7 +16,7 @@ use engine::request::RequestId;
 use mpi_abi_sys::constants::MPI_REQUEST_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use crate::datatype::{self, Count, memory, target_memory};
+use crate::datatype::{Count, arguments, memory, target_memory};
 use crate::error::raise;
 use crate::handle::COMMS;
 use crate::naming::{Number, Wide, named};
@@ -75,7 +75,7 @@ fn decode_contiguous(
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Option<(usize, &'static Comm)> {
-    let bytes = datatype::contiguous_bytes(buf, count, datatype)?;
+    let bytes = arguments::contiguous_bytes(buf, count, datatype)?;
     Some((bytes, COMMS.get_trusted(comm)?))
 }
 

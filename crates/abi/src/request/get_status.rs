@@ -9,9 +9,9 @@ use engine::request::Status;
 use mpi_abi_sys::constants::MPI_UNDEFINED;
 use mpi_abi_sys::types::{MPI_Request, MPI_Status};
 
+use super::completion::{comm_handle, report_any, run_on_array};
+use super::generalized;
 use crate::error::run;
-use crate::generalized;
-use crate::request::{comm_handle, report_any, run_on_array};
 use crate::state::require_process;
 use crate::status::{store, store_at};
 

@@ -9,7 +9,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 
-use crate::datatype::publish;
+use super::arguments::publish;
 use crate::error::run;
 use crate::handle::DATATYPES;
 use crate::naming::named;

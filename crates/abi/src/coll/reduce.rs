@@ -12,20 +12,20 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BOR, MPI_BYTE};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-use crate::coll::{is_member, is_root, root_of};
-use crate::coll_buffers::{
+use super::buffers::{
     COMBINED, Elements, OPERAND, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, aliased,
     all_run, apart, block, check_target, elements_apart, in_place, in_place_if, no_block,
     one_group, run_of, runs_apart, target_block,
 };
-use crate::coll_ending::{Ending, attempt, finish, forms, rest};
+use super::ending::{Ending, attempt, finish, forms, rest};
+use super::rooted::{is_member, is_root, root_of};
 use crate::comm::intra;
 use crate::datatype::contiguous_alike;
+use crate::datatype::create::{Address, array};
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::naming::{Number, named};
 use crate::op::{bind, bind_into};
-use crate::type_create::{Address, array};
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]

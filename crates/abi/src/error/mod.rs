@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Errors (MPI-5.0, chapter 9): how a failed call reports them, codes and classes, and the program's error handlers.
+//!
+//! [`raise`] hands an error of the engine to the handler of its communicator; [`handlers`] and [`codes`] are the calls.
+
+pub(crate) mod codes;
+pub(crate) mod handlers;
+pub(crate) mod raise;
+
+pub(crate) use raise::{
+    begin_with_handler, fatal, follow_world, inactive, note_freed, raise, raise_to, run,
+    run_any_time, tell,
+};
