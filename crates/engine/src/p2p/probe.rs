@@ -180,7 +180,7 @@ pub unsafe fn imrecv(
     let Some(index) = found.filter(|&index| {
         matches!(
             state.ops.op(index).role(),
-            Role::Injected | Role::Held | Role::Described
+            Role::Injected | Role::Held | Role::Rts
         )
     }) else {
         let expected = "a message from MPI_Mprobe or MPI_Improbe that was not received yet";

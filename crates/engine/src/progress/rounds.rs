@@ -68,7 +68,7 @@ impl VciState {
                 break;
             }
             events += 1;
-            if events == BATCH || handled == Handled::Look {
+            if events == BATCH || handled == Handled::Poll {
                 break;
             }
         }

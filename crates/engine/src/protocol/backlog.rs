@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What waits for room towards a peer, in order, and sending it when there is some.
+//! The backlog: sends and control messages that wait for room in the ring to a peer, in order.
 
 use super::{put_control, rendezvous, transmit};
 use crate::vci::VciState;
-use crate::vci::link::{Backlog, Queued, TURN_BYTES};
+use crate::vci::link::{Backlog, QUANTUM_BYTES, Queued};
 
 impl VciState {
-    /// Sends chunks of what waits after chunks have come in for a while.
+    /// Serves the backlogs each time that a quantum of chunks has been taken in.
     #[inline(always)]
-    pub(crate) fn take_turns(&mut self) {
-        if self.taken_in >= TURN_BYTES {
-            self.end_turn();
+    pub(crate) fn count_taken_in(&mut self) {
+        if self.taken_in >= QUANTUM_BYTES {
+            self.serve_backlogs();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_turn(&mut self) {
+    fn serve_backlogs(&mut self) {
         if !self.is_drained() {
             self.events += self.push_out() as u64;
         }
         self.taken_in = 0;
     }
 
-    /// Sends what waits, as far as there is room, at most a turn to each peer.
+    /// Sends what waits, as far as there is room, at most a quantum to each peer.
     #[cold]
     #[inline(never)]
     pub(crate) fn push_out(&mut self) -> usize {
@@ -41,7 +41,7 @@ impl VciState {
         events + rendezvous::push_streams(self)
     }
 
-    /// Sends what waits for one peer until its ring is full again or a turn is over.
+    /// Sends what waits for one peer until its ring is full again or a quantum is sent.
     fn flush(&mut self, backlog: &mut Backlog) -> usize {
         let (mut sent, mut bytes) = (0, 0);
         self.links[backlog.peer as usize].sender.refresh();
@@ -64,7 +64,7 @@ impl VciState {
             }
             backlog.queue.pop_front();
             sent += 1;
-            if bytes >= TURN_BYTES {
+            if bytes >= QUANTUM_BYTES {
                 break;
             }
         }

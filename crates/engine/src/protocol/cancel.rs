@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Taking messages back (MPI_Cancel).
+//! Cancelling (MPI_Cancel).
 //!
 //! A receive that has not matched is taken out of its queue, a send that has not left this rank out of the backlog. For a send
 //! whose receiver knows of it and which is not complete, the receiver is asked (RECALL): if no receive and no probe has taken
@@ -64,7 +64,7 @@ pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     let arriving = incoming.arriving.as_ref().map(|arriving| arriving.index);
     let named = (sender != 0).then(|| state.unexpected.find_sent(&state.ops, peer, sender));
-    // Whoever calls back what it has not named, or not finished, is not followed.
+    // A sender that recalls a message that is unknown or still arriving is ignored.
     let Some(message) = named.flatten().filter(|&it| arriving != Some(it)) else {
         return true;
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies between the memory of operations and chunks of messages, some of them measured ([`super::ways`]).
+//! Copies between the memory of operations and chunks of messages, some of them measured ([`super::copy_mode`]).
 
 use std::ptr::NonNull;
 

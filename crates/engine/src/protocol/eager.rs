@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages whose data travel at once: inside a cell or in the ring's payload area.
+//! Eager messages: their data travel with the header, inside a cell or in the ring's payload area.
 //!
-//! Longer messages come in chunks, one right after the other, so that both sides copy at the same time. The receiver copies
-//! a chunk to its buffer, or keeps a copy until the receive comes; either way the ring's space is free again when the cell
-//! is consumed. What is kept for one sender is bounded: beyond the limit the sender is asked to
-//! describe its messages instead (`throttle`).
+//! Longer messages come in chunks, one right after the other, so that both sides copy at the same time. The receiver copies a
+//! chunk to its buffer, or keeps a copy until the receive is posted; either way the space in the ring is free again when the cell
+//! is consumed. The bytes kept for one sender are bounded: beyond the limit the receiver asks the sender for rendezvous
+//! (`throttle`).
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
@@ -15,14 +15,14 @@ use layout::SharedLayout;
 
 use super::{
     cell, chunk_at, consume, copy_mode, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
-    note_message, pack_chunk, release_chunk, send_control, unpack, unpack_chunk, would_read,
+    note_message, pack_chunk, prefers_cma, release_chunk, send_control, unpack, unpack_chunk,
 };
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
 
-/// Most bytes that a message may claim to have when it comes this way: no sender's eager limit is larger.
+/// Most bytes that an eager message may claim to have: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;
 /// Longest message that travels in one chunk; and how many chunks a longer one has, of which each is at least as long as
 /// this: the receiver copies one while the sender writes the next.
@@ -67,7 +67,7 @@ pub(super) struct Outgoing<'a> {
 /// The source is readable.
 pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> bool {
     loop {
-        // Behind others the receiver has something to copy meanwhile.
+        // Behind other messages, which the receiver copies meanwhile.
         let chunk = if state.links[message.peer as usize].backlogged {
             state.node.fragment_bytes as usize
         } else {
@@ -150,7 +150,7 @@ pub(crate) unsafe fn send(
         id: 0,
         aux: 0,
     };
-    // Longer messages may go in several chunks, or be read by their receivers.
+    // Longer messages may go in several chunks, or their receivers may prefer CMA.
     if bytes as u64 >= copy_mode::SMALLEST {
         // SAFETY: passed on.
         return unsafe { send_chunks(state, message) };
@@ -198,7 +198,7 @@ fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize
     let sender = &state.links[peer as usize].sender;
     matches!(source, Source::Contiguous(_))
         && sender.has_room_for(bytes.div_ceil(chunk), chunk as u32)
-        && !would_read(state, peer, bytes as u64)
+        && !prefers_cma(state, peer, bytes as u64)
 }
 
 /// Counts a message that went without an operation.
@@ -289,7 +289,7 @@ struct Whole {
     bytes: u64,
 }
 
-/// The message of an EAGER cell, if it is whole and nothing has to be looked at more closely.
+/// The message of an EAGER cell, if it is whole and needs neither an answer nor a measurement.
 #[inline(always)]
 fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
@@ -308,8 +308,8 @@ fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     })
 }
 
-/// Handles an EAGER cell that brings a whole message for a receive that is posted; false when nothing was done because something
-/// has to be looked at more closely.
+/// Handles an EAGER cell that brings a whole message for a posted receive; false, with nothing done, in every other case
+/// ([`arrived_eager`] handles those).
 #[inline]
 pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
     let Some(message) = whole_message(state, ring) else {
@@ -498,7 +498,7 @@ pub(super) fn account(state: &mut VciState, ring: usize, change: i64) {
     }
 }
 
-/// Hands a kept message to the receive that asked for it.
+/// Hands a kept message to the receive that matches it.
 pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIndex) {
     let record = state.ops.record(message);
     let key = Key {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Long messages whose first chunks travel before the receiver has asked for them.
+//! RTS with data: long messages whose first chunks travel before the receiver's CTS.
 //!
-//! A sender whose way to the receiver is idle does not wait for an answer: RTS_DATA describes the message and brings its first
-//! chunk, EARLY_CHUNK cells bring a few more. A receiver that waits for the message copies them at once and answers CTS_REST, upon
-//! which the rest follows as CHUNKs: the answer travels while both sides copy. A receiver that does not wait drops the data and
-//! keeps the description; it asks with CTS for all of the message when a receive comes. So nothing is stored for a
-//! late receiver, and what is lost is one copy of at most [`EARLY_BYTES`] by a sender that would have waited anyway.
+//! A sender that has nothing else in progress to the receiver does not wait for the CTS: RTS_DATA announces the message and brings
+//! its first chunk, EARLY_CHUNK cells bring a few more. A receiver with a matching receive copies them at once and answers
+//! CTS_REST; then the rest follows as CHUNKs. The answer travels while both sides copy. A receiver without a matching receive drops
+//! the data and keeps the RTS; it requests the whole message with CTS when the receive is posted. So nothing is stored for a late
+//! receiver, and the loss is one copy of at most [`EARLY_BYTES`] by a sender that would have waited anyway.
 //!
-//! One message to a peer is begun like this at a time, and after one was begun in vain the next ones are only described.
+//! One message to a peer at a time is sent like this, and after one was sent in vain the next ones send the RTS only.
 
 #[cfg(test)]
 mod tests;
@@ -15,27 +15,26 @@ mod tests;
 use fabric::counters::Counter;
 
 use super::rendezvous::{self, chunk_bytes, copy_chunk};
-use super::{cell, first_aux, is_contiguous, is_read, note_arrival, pack_chunk, send_control};
+use super::{
+    cell, first_aux, is_contiguous, note_arrival, pack_chunk, receiver_prefers_cma, send_control,
+};
 use crate::request::{OpIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 
-/// Bytes that a sender sends before it is asked: what takes it about as long as the answer takes to come, and some.
+/// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
 const EARLY_BYTES: usize = 64 << 10;
-/// Messages that are only described after one was begun in vain.
-const DESCRIBED_AFTER_WASTE: u8 = 16;
-/// `Link::early` while a begun message is not answered.
+/// Messages that send the RTS only, after one sent data with it in vain.
+const RTS_ONLY_AFTER_WASTE: u8 = 16;
+/// `Link::early` while an RTS with data is not answered.
 const UNANSWERED: u8 = u8::MAX;
 
-/// Whether a message of this operation to `peer` should be begun: nothing else is on its way, and the receiver will want chunks.
+/// Whether the RTS of this operation to `peer` should bring data: nothing else is in progress to `peer`, and the receiver will want
+/// chunks.
 pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
-    let is_read_by_receiver = is_read(state, index);
+    let prefers_cma = receiver_prefers_cma(state, index);
     let link = &mut state.links[peer as usize];
-    if peer == state.node.me
-        || is_read_by_receiver
-        || link.backlogged
-        || !state.streaming.is_empty()
-    {
+    if peer == state.node.me || prefers_cma || link.backlogged || !state.streaming.is_empty() {
         return false;
     }
     match link.early {
@@ -48,7 +47,7 @@ pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> b
     }
 }
 
-/// Describes a message and sends its first chunks; false, with nothing sent, when the ring has no room for the first.
+/// Sends the RTS of a message with its first chunks; false, with nothing sent, when the ring has no room for the first.
 pub(super) fn transmit_rts_data(
     state: &mut VciState,
     index: OpIndex,
@@ -104,14 +103,14 @@ pub(super) fn transmit_rts_data(
     }
 }
 
-/// Notes the answer to a message that may have been begun.
+/// Notes the answer to a message that may have sent data with its RTS.
 pub(super) fn note_answer(state: &mut VciState, index: OpIndex, was_wanted: bool) {
     let op = state.ops.op(index);
     if op.position == 0 {
         return;
     }
     let link = &mut state.links[op.target as usize];
-    link.early = if was_wanted { 0 } else { DESCRIBED_AFTER_WASTE };
+    link.early = if was_wanted { 0 } else { RTS_ONLY_AFTER_WASTE };
     if !was_wanted {
         state.count(Counter::SendsBegunInVain);
     }
@@ -133,7 +132,7 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
         state.count(Counter::ReceivesPosted);
         accept(state, receive, key, description)
     } else {
-        let Some(message) = super::eager::keep(state, Role::Described, key, total) else {
+        let Some(message) = super::eager::keep(state, Role::Rts, key, total) else {
             return false;
         };
         let op = state.ops.op_mut(message);
@@ -146,7 +145,7 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// Starts a receive of a begun message; returns its id, or 0 when it does not want the chunks.
+/// Starts a receive of a message whose RTS brought data; returns its id, or 0 when it does not want the chunks.
 fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) -> u64 {
     let Some((wanted, sender)) = rendezvous::fetch_at_once(state, receive, key, description) else {
         return 0;

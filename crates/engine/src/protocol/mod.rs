@@ -4,15 +4,15 @@
 //! | message | cells |
 //! |---|---|
 //! | up to 48 bytes | INJECT: header and data in one cache line |
-//! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in chunks described by cells; FIN back if synchronous |
-//! | with types to be checked | SIGNATURE first, then as longer ones, however short |
-//! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS and gets CHUNKs |
-//! | the same where the way is idle | RTS_DATA and EARLY_CHUNK bring the first chunks unasked, CTS_REST asks for the others ([`early`]) |
+//! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in chunks that cells locate; FIN back if synchronous |
+//! | with types to be checked | SIGNATURE, then EAGER or RTS, whatever the length |
+//! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS (clear to send) and gets CHUNKs |
+//! | the same where nothing else is in progress to the receiver | RTS_DATA and EARLY_CHUNK bring the first chunks before the CTS, CTS_REST requests the others ([`early`]) |
 //!
-//! A message that nobody has taken yet can be called back ([`cancel`]).
+//! A send can be cancelled until a receive or a probe has taken its message ([`cancel`]).
 //!
-//! Whoever receives a cell trusts none of its numbers: operations are named by generation-checked ids, lengths are bounded by
-//! the receiver's own buffer.
+//! A receiver trusts no number in a cell: operations are named by ids with a generation, lengths are bounded by the receiver's own
+//! buffer.
 
 mod backlog;
 pub(crate) mod cancel;
@@ -40,11 +40,11 @@ use crate::vci::link::Queued;
 use crate::vci::matching::Key;
 use crate::vci::{CopyModes, Reading, VciState};
 
-/// In what a receiver preferences ([`CopyModes::preferences`]): its receives have been there before the messages lately, so that also messages
-/// that might be sent at once may be described.
+/// A bit beside [`CopyModes::preferences`]: the receiver has lately posted its receives before their messages arrived, so that
+/// messages within the eager limit may use rendezvous too.
 const PROMPT: u32 = 1 << 16;
-/// A receiver is prompt from so many points on until it has none: a message that found its receive posted gives one, another takes
-/// one away.
+/// A receiver is prompt from so many points on until it has none: a message whose receive is posted adds a point, an unexpected
+/// message subtracts one.
 const PROMPT_AT: u8 = 16;
 
 /// Kinds of cells.
@@ -54,28 +54,28 @@ pub(crate) mod cell {
     /// The first chunk of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
     /// ticks.
     pub(crate) const EAGER: u8 = 1;
-    /// A message that is only described: words = bytes, sender's id, address, segment offset, address of the proof.
+    /// Ready to send; no data: words = bytes, sender's id, address, segment offset, address of the proof.
     pub(crate) const RTS: u8 = 2;
-    /// The receiver asks for chunks: words = sender's id, receiver's id, bytes wanted (in the match word).
+    /// Clear to send; the receiver requests chunks: words = sender's id, receiver's id, bytes wanted (in the match word).
     pub(crate) const CTS: u8 = 3;
     /// A chunk: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
     pub(crate) const CHUNK: u8 = 4;
-    /// The receiver has what it wants: words = sender's id.
+    /// Finished: the receiver has all it wants, words = sender's id.
     pub(crate) const FIN: u8 = 5;
     /// The next chunk of an EAGER message: words = position, bytes, ticks.
     pub(crate) const EAGER_CHUNK: u8 = 6;
-    /// What the next EAGER or RTS consists of, where that is checked: words of a `SentSignature`, its count in the match word.
+    /// Type signature of the next EAGER or RTS, where types are checked: words of a `SentSignature`, its count in the match word.
     pub(crate) const SIGNATURE: u8 = 7;
     /// The sender wants to cancel a message: words = sender's id.
     pub(crate) const RECALL: u8 = 8;
-    /// The receiver has forgotten a message that nobody had taken: words = sender's id.
+    /// The receiver has removed a message that no receive had taken: words = sender's id.
     pub(crate) const RECALLED: u8 = 9;
-    /// A message that is described, with its first chunk: words = bytes, sender's id, position, bytes of the chunk, address,
+    /// Ready to send, with the first chunk: words = bytes, sender's id, position, bytes of the chunk, address,
     /// address of the proof.
     pub(crate) const RTS_DATA: u8 = 10;
-    /// The next chunk of an RTS_DATA message, before the receiver asked: words = position, bytes, ticks.
+    /// The next chunk of an RTS_DATA message, before the CTS: words = position, bytes, ticks.
     pub(crate) const EARLY_CHUNK: u8 = 11;
-    /// The receiver takes the early chunks and asks for the others: words = sender's id, receiver's id.
+    /// Clear to send the rest; the receiver takes the early chunks: words = sender's id, receiver's id.
     pub(crate) const CTS_REST: u8 = 12;
 }
 
@@ -111,8 +111,8 @@ fn first_aux(op: &Op) -> u16 {
 pub(crate) enum Handled {
     /// It was handled.
     Yes,
-    /// It was handled, and who waits should look: what comes next may be an answer to what it does then.
-    Look,
+    /// It was handled, and a waiting rank should poll for completion: the next message may answer what the rank does then.
+    Poll,
     /// It must wait because the operation slab is full.
     No,
 }
@@ -153,7 +153,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
 #[inline(never)]
 fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     if is_untyped_eager(arrival) && eager::arrived_untyped_eager(state, index) {
-        return Handled::Look;
+        return Handled::Poll;
     }
     arrived_other(state, index, arrival)
 }
@@ -169,7 +169,7 @@ fn is_untyped_eager(arrival: Arrival) -> bool {
 fn consume(state: &mut VciState, index: usize) {
     state.count_other_cell_received();
     state.incoming[index].ring.advance();
-    state.take_turns();
+    state.count_taken_in();
 }
 
 #[cold]
@@ -199,7 +199,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         }
     };
     if is_typed {
-        // Whoever took the message took it; a message that has to wait comes again.
+        // A handled message has taken its signature; a message that has to wait is handled again.
         let signature = state.signature.take();
         state.incoming[index].signature = signature.filter(|_| !handled);
     }
@@ -207,10 +207,10 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         consume(state, index);
     }
     match (handled, arrival.kind()) {
-        (true, cell::FIN) => Handled::Look,
-        // A program that waits for one message at a time asks for the next one now, which then needs no place of its own.
+        (true, cell::FIN) => Handled::Poll,
+        // A program that waits for one message at a time posts the next receive now, so the next message is not unexpected.
         (true, cell::EAGER | cell::EAGER_CHUNK) if state.incoming[index].arriving.is_none() => {
-            Handled::Look
+            Handled::Poll
         }
         (true, _) => Handled::Yes,
         (false, _) => Handled::No,
@@ -227,7 +227,7 @@ fn arrived_signature(state: &mut VciState, index: usize) -> bool {
     true
 }
 
-/// Tells the receiver what a message consists of, once; false when the ring has no room.
+/// Sends the type signature of a message to the receiver, once; false when the ring has no room.
 #[cold]
 fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
     let types = |op: &mut Op| {
@@ -249,14 +249,14 @@ fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
     true
 }
 
-/// Notes whether the signature of a send is on its way.
+/// Notes whether the signature of a send has been transmitted.
 fn mark_announced(op: &mut Op, is_announced: bool) {
     if let Some(types) = op.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
         types.is_announced = is_announced;
     }
 }
 
-/// Compares what a message consists of with what a receive does.
+/// Compares the type signature of a message with that of a receive.
 #[cold]
 #[inline(never)]
 fn check_types(state: &mut VciState, receive: OpIndex, peer: u32) {
@@ -321,7 +321,7 @@ pub(crate) fn load_staged(state: &mut VciState, index: OpIndex) -> Result<()> {
     }
 }
 
-/// Puts a send on its way; false when the ring has no room.
+/// Transmits a send; false when the ring has no room.
 pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let op = state.ops.op(index);
     let (peer, bytes) = (op.target, op.record.bytes as usize);
@@ -338,7 +338,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         return Ok(false);
     }
     let fits_eager = bytes <= state.node.eager_bytes && !throttled;
-    let at_once = begun || fits_eager && (synchronous || !is_read(state, index));
+    let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
     let (op, link) = (state.ops.op(index), &mut state.links[peer as usize]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; INJECT_BYTES / 8];
@@ -392,7 +392,7 @@ fn transmit_eager(
     is_written
 }
 
-/// Counts a message that is on its way; injected ones are counted by their links.
+/// Counts a transmitted message; injected ones are counted by their links.
 fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool) {
     if bytes <= INJECT_BYTES && eager && !in_payload {
         return;
@@ -455,14 +455,14 @@ fn release_chunk(state: &mut VciState, ring: usize, location: ChunkLocation, byt
         .release_payload(location, bytes as u32, reverse);
 }
 
-/// Whether the receiver of a send would rather read its memory than get chunks.
-fn is_read(state: &VciState, index: OpIndex) -> bool {
+/// Whether the receiver of a send prefers CMA to chunks.
+fn receiver_prefers_cma(state: &VciState, index: OpIndex) -> bool {
     let op = state.ops.op(index);
-    is_contiguous(op) && would_read(state, op.target, op.record.bytes)
+    is_contiguous(op) && prefers_cma(state, op.target, op.record.bytes)
 }
 
-/// Whether a peer would rather read a message of `bytes` contiguous bytes than get chunks.
-fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
+/// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
+fn prefers_cma(state: &VciState, peer: u32, bytes: u64) -> bool {
     let node = &state.node;
     if bytes < node.cross_copy_bytes || peer == node.me {
         return false;
@@ -478,7 +478,7 @@ fn would_read(state: &VciState, peer: u32, bytes: u64) -> bool {
     }
 }
 
-/// Tells all senders what this rank would rather read itself.
+/// Publishes to all senders for which messages this rank prefers CMA.
 pub(crate) fn publish_preferences(state: &VciState) {
     let preferences = u32::from(state.copy_modes.preferences());
     for incoming in &state.incoming {

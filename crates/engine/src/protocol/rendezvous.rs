@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages whose data travel when the receiver is known.
+//! Rendezvous: messages whose data travel when the receive is known.
 //!
-//! The sender describes its message (RTS). The receiver then takes the shortest way that exists: it copies straight out of
-//! the node segment when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are faster, reads the sender's
-//! private memory where the kernel allows it, or asks for chunks through the ring (CTS), which both sides copy at the same
-//! time. Some chunks may come unasked ([`super::early`]). Either way the sender learns that its buffer is free from FIN, or
-//! from having pushed the last chunk.
+//! The sender announces its message (RTS). The receiver then uses the first copy mode that applies:
+//! * direct: it copies out of the node segment, when the data lie there (`MPI_Alloc_mem`) and are not so long that two cores are
+//!   faster;
+//! * CMA: it copies out of the sender's private memory, where the kernel allows it;
+//! * pipeline: it requests chunks through the ring (CTS), which both sides copy at the same time.
+//!
+//! Some chunks may come before the CTS ([`super::early`]). The sender's buffer is free when FIN arrives, or, in the pipeline, when
+//! the sender has written the last chunk.
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
@@ -15,12 +18,12 @@ use sys::sync::Ordering;
 
 use super::copy_mode::{self, CopyMode};
 use super::{
-    cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, is_read,
-    named_by_peer, note_arrival, note_message, pack, pack_chunk, publish_preferences,
+    cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, named_by_peer,
+    note_arrival, note_message, pack, pack_chunk, publish_preferences, receiver_prefers_cma,
     release_chunk, send_control, unpack, unpack_chunk,
 };
 use crate::request::{Op, OpIndex, Role};
-use crate::vci::link::{Access, Streams, TURN_BYTES};
+use crate::vci::link::{Access, QUANTUM_BYTES, Streams};
 use crate::vci::matching::Key;
 use crate::vci::{Reading, VciState};
 
@@ -32,12 +35,12 @@ const EDGE_CHUNK: usize = 16 << 10;
 /// Chunks of a message that are enough for both sides to copy at the same time most of the time.
 const MANY: usize = 4;
 
-/// Describes a send to its receiver, and begins it where that helps; false when the ring has no room.
+/// Sends the RTS of a send, with data where that helps; false when the ring has no room.
 pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
     let (node, bytes) = (&state.node, op.record.bytes);
-    let by_one = bytes <= node.shared_copy_bytes || is_read(state, index);
+    let by_one = bytes <= node.shared_copy_bytes || receiver_prefers_cma(state, index);
     let shared = (address != 0 && by_one)
         .then(|| node.segment.offset_of(op.base, bytes as usize))
         .flatten();
@@ -84,7 +87,7 @@ pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     if state.ops.has_room() && hold(state, ring, key, description) {
         return true;
     }
-    let Some(index) = eager::keep(state, Role::Described, key, description[0]) else {
+    let Some(index) = eager::keep(state, Role::Rts, key, description[0]) else {
         return false;
     };
     let op = state.ops.op_mut(index);
@@ -93,7 +96,7 @@ pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
-/// Fetches a described message for a receive that matches it.
+/// Fetches an announced message for a receive that matches it.
 pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
         let id = await_chunks(state, receive, sender, wanted);
@@ -101,7 +104,7 @@ pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, descriptio
     }
 }
 
-/// Completes a receive without chunks where there is a way; else returns how many bytes it wants, and the sender's id.
+/// Completes a receive directly or by CMA where that is possible; else returns how many bytes it wants, and the sender's id.
 pub(super) fn fetch_at_once(
     state: &mut VciState,
     receive: OpIndex,
@@ -187,7 +190,7 @@ fn fetch_own(
     true
 }
 
-/// Reads data out of the sender's private memory, where that is the better way.
+/// Copies data out of the sender's private memory by CMA, where that is the better copy mode.
 fn fetch_across(
     state: &mut VciState,
     receive: OpIndex,
@@ -233,7 +236,7 @@ fn fetch_across(
     true
 }
 
-/// The process id of a peer whose memory can be read; the first time `proof`, an address there, tells.
+/// The process id of a peer whose memory CMA can read; found out at first use, with `proof`, an address there.
 fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
     let node = &state.node;
     let link = &mut state.links[peer as usize];
@@ -256,7 +259,7 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
     (state.links[peer as usize].cma == Access::Works).then_some(pid)
 }
 
-/// Reads `bytes` bytes of a message out of a peer's memory, and notes what it took.
+/// Copies `bytes` bytes of a message out of a peer's memory by CMA, and notes the time.
 ///
 /// # Safety
 /// `target` is writable for `bytes` bytes.
@@ -276,8 +279,8 @@ unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usi
     is_read
 }
 
-/// Reads a message whose receive is not posted into memory of its own, where the sender would have sent it at once had this rank
-/// not wished to read: so it waits no longer than until this rank makes progress.
+/// Copies a message whose receive is not posted into memory of its own, where the message would have been eager but for this
+/// rank's preference: so its sender waits no longer than until this rank makes progress.
 fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> bool {
     let [bytes, sender, address, _, proof, _] = description;
     let incoming = &state.incoming[ring];
@@ -318,7 +321,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     true
 }
 
-/// Handles a CTS or CTS_REST cell: the receiver wants the data in chunks, all of them or those that are not on their way.
+/// Handles a CTS or CTS_REST cell: the receiver wants the data in chunks, all of them or those not sent yet.
 pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
@@ -327,7 +330,7 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
         known.filter(|&index| state.ops.record(index).kind == record_kind::SEND_ACTIVE)
     else {
         state.fault = Some(format!(
-            "rank {peer} asked for a message that was not offered"
+            "rank {peer} requested a message that was not offered"
         ));
         return true;
     };
@@ -349,16 +352,16 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
     true
 }
 
-/// Pushes chunks of the sends whose receivers wait, to each peer as far as its ring has room and a turn goes; returns the
+/// Pushes chunks of the sends whose receivers wait, to each peer until its ring is full or a quantum is sent; returns the
 /// number of chunks.
 pub(crate) fn push_streams(state: &mut VciState) -> usize {
     let mut chunks = 0;
     let mut slot = 0;
     while let Some(streams) = state.streaming.get(slot) {
         let is_only = state.streaming.len() == 1 && streams.queue.len() == 1;
-        let mut turn = TURN_BYTES;
+        let mut quantum = QUANTUM_BYTES;
         while let Some(&index) = state.streaming[slot].queue.front() {
-            chunks += push_chunks(state, index, is_only, &mut turn);
+            chunks += push_chunks(state, index, is_only, &mut quantum);
             let op = state.ops.op(index);
             if (op.position as u64) < op.record.bytes {
                 break;
@@ -383,8 +386,8 @@ pub(super) fn chunk_bytes(done: usize, rest: usize, most: usize) -> usize {
     chunk.min(most).min(rest)
 }
 
-/// Pushes chunks of one send until it is whole, the ring is full, or `turn`, in bytes, is used up.
-fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut usize) -> usize {
+/// Pushes chunks of one send until it is whole, the ring is full, or `quantum`, in bytes, is used up.
+fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, quantum: &mut usize) -> usize {
     let mut chunks = 0;
     loop {
         let op = state.ops.op(index);
@@ -396,7 +399,7 @@ fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
         } else {
             rest.min(most)
         };
-        if bytes == 0 || *turn == 0 || link.backlogged {
+        if bytes == 0 || *quantum == 0 || link.backlogged {
             return chunks;
         }
         let Some((target, location)) = link
@@ -418,7 +421,7 @@ fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, turn: &mut u
         state.count_other_cell_sent();
         state.ops.op_mut(index).position += bytes;
         chunks += 1;
-        *turn = turn.saturating_sub(bytes);
+        *quantum = quantum.saturating_sub(bytes);
     }
 }
 
@@ -466,7 +469,7 @@ pub(super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
         Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
-            // Of a begun message it wanted no chunks.
+            // Of a message whose RTS brought data it wanted no chunks.
             early::note_answer(state, index, false);
             complete_offered(state, index)
         }

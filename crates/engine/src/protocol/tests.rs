@@ -119,8 +119,8 @@ fn checked(
         let span = mine.0.layout().span(mine.1).unwrap().1;
         let mut memory = vec![0u8; span];
         let typed = Some((mine.0.typed(), mine.1));
-        let described = mine.0.memory(memory.as_mut_ptr(), mine.1).unwrap();
-        let described = described.typed(typed);
+        let buffer = mine.0.memory(memory.as_mut_ptr(), mine.1).unwrap();
+        let buffer = buffer.typed(typed);
         let meet = || {
             let everyone = crate::coll::gather_words(world.clone(), &[1]);
             crate::task::block_on(world.vci, "test", everyone).unwrap();
@@ -129,9 +129,9 @@ fn checked(
         let mut request = unsafe {
             if process.rank() == 1 {
                 meet();
-                isend(world, described, 0, 5, Mode::Standard).unwrap()
+                isend(world, buffer, 0, 5, Mode::Standard).unwrap()
             } else if posted_first {
-                let request = irecv(world, described, 1, 5).unwrap();
+                let request = irecv(world, buffer, 1, 5).unwrap();
                 meet();
                 request
             } else {
@@ -141,7 +141,7 @@ fn checked(
                 let flush = Memory::contiguous(words.as_mut_ptr(), 8);
                 let mut flush = irecv(world, flush, 1, 6).unwrap();
                 wait(process.vci(), &mut flush, "test").unwrap();
-                irecv(world, described, 1, 5).unwrap()
+                irecv(world, buffer, 1, 5).unwrap()
             }
         };
         if process.rank() == 1 && !posted_first {
@@ -195,14 +195,14 @@ fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
     if sends {
         memory = (0..bytes).map(|at| number(at, tag as usize)).collect();
     }
-    let described = Memory::contiguous(memory.as_mut_ptr(), bytes);
+    let buffer = Memory::contiguous(memory.as_mut_ptr(), bytes);
     let (world, peer) = (process.world(), 1 - process.rank() as i32);
     // SAFETY: the memory lives until the request is complete.
     let mut request = unsafe {
         if sends {
-            isend(world, described, peer, tag, Mode::Standard).unwrap()
+            isend(world, buffer, peer, tag, Mode::Standard).unwrap()
         } else {
-            irecv(world, described, peer, tag).unwrap()
+            irecv(world, buffer, peer, tag).unwrap()
         }
     };
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -262,7 +262,7 @@ fn eager_messages_that_receivers_read_do_not_wait_for_receives() {
 /// What comes right behind a message that a program waits for is not kept aside before the program can ask for it.
 #[test]
 fn messages_that_are_awaited_one_by_one_find_their_receives() {
-    // Its ranks wait for each other outside of MPI, which the turns of a simulated network do not allow.
+    // Its ranks wait for each other outside of MPI, which a simulated network, where one rank runs at a time, does not allow.
     if !shares_memory() {
         return;
     }
@@ -276,12 +276,11 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
             let before = kept();
             let mut memory = vec![7u8; bytes];
             let base = memory.as_mut_ptr();
-            let described = || Memory::contiguous(base, bytes);
+            let buffer = || Memory::contiguous(base, bytes);
             if sends {
                 // SAFETY: the memory lives until the requests are complete.
-                let start = || unsafe {
-                    isend(process.world(), described(), 1, 5, Mode::Standard).unwrap()
-                };
+                let start =
+                    || unsafe { isend(process.world(), buffer(), 1, 5, Mode::Standard).unwrap() };
                 let started = std::array::from_fn::<_, MESSAGES, _>(|_| start());
                 are_sent.wait();
                 for mut request in started {
@@ -291,7 +290,7 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
                 are_sent.wait();
                 for _ in 0..MESSAGES {
                     // SAFETY: the memory lives until the request is complete.
-                    let mut request = unsafe { irecv(process.world(), described(), 0, 5).unwrap() };
+                    let mut request = unsafe { irecv(process.world(), buffer(), 0, 5).unwrap() };
                     wait(process.vci(), &mut request, "test").unwrap();
                 }
             }
@@ -310,7 +309,7 @@ fn messages_that_are_cut_off_leave_the_choice_of_copy_modes_sound() {
         for round in 0..400 {
             let capacity = [0, 9000, 9000][round % 3];
             let bytes = if sends { memory.len() } else { capacity };
-            let described = Memory::contiguous(memory.as_mut_ptr(), bytes);
+            let buffer = Memory::contiguous(memory.as_mut_ptr(), bytes);
             // The receive is posted first, so that chunks go there straight.
             if sends {
                 exchange(process, false, 8, 6);
@@ -318,9 +317,9 @@ fn messages_that_are_cut_off_leave_the_choice_of_copy_modes_sound() {
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe {
                 if sends {
-                    isend(process.world(), described, 1, 5, Mode::Standard).unwrap()
+                    isend(process.world(), buffer, 1, 5, Mode::Standard).unwrap()
                 } else {
-                    irecv(process.world(), described, 0, 5).unwrap()
+                    irecv(process.world(), buffer, 0, 5).unwrap()
                 }
             };
             if !sends {
@@ -347,7 +346,7 @@ fn who_cannot_read_what_comes_stops_asking_for_it() {
         for _ in 0..1500 {
             tried |= preferences();
             ended |= tried && !preferences();
-            let described = if tried && !sends {
+            let buffer = if tried && !sends {
                 Memory::laid_out(memory.as_mut_ptr(), 1, &every_other).unwrap()
             } else {
                 Memory::contiguous(memory.as_mut_ptr(), BYTES)
@@ -355,9 +354,9 @@ fn who_cannot_read_what_comes_stops_asking_for_it() {
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe {
                 if sends {
-                    isend(process.world(), described, 1, 5, Mode::Standard).unwrap()
+                    isend(process.world(), buffer, 1, 5, Mode::Standard).unwrap()
                 } else {
-                    irecv(process.world(), described, 0, 5).unwrap()
+                    irecv(process.world(), buffer, 0, 5).unwrap()
                 }
             };
             wait(process.vci(), &mut request, "test").unwrap();

@@ -122,8 +122,8 @@ pub(crate) enum Role {
     Injected = 2,
     /// The same with its bytes on the heap.
     Held = 3,
-    /// The same, described only: `inline` holds the sender's description.
-    Described = 4,
+    /// An RTS that arrived before its receive: `inline` holds its words.
+    Rts = 4,
     /// A request completed by the user or by a task.
     Task = 5,
 }
@@ -228,7 +228,7 @@ impl Op {
             1 => Role::Receive,
             2 => Role::Injected,
             3 => Role::Held,
-            4 => Role::Described,
+            4 => Role::Rts,
             _ => Role::Task,
         }
     }

@@ -77,6 +77,6 @@ pub(crate) struct Streams {
     pub(crate) queue: VecDeque<OpIndex>,
 }
 
-/// Bytes that a rank sends or takes in at a stretch while it does both: what lies in the caches of both sides is less then
-/// than when each first fills all blocks and then empties all of them.
-pub(crate) const TURN_BYTES: usize = 64 << 10;
+/// Bytes that a rank sends or takes in before it changes to the other, while it does both: less data then lie in the caches of both
+/// sides than when each first fills all blocks and then empties all of them.
+pub(crate) const QUANTUM_BYTES: usize = 64 << 10;

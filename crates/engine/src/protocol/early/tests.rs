@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Begun messages whose receiver waits or is late, whole and truncated, between all layouts; and how often one is begun.
+//! RTS with data: receivers that wait or are late, messages whole and truncated, between all layouts; and how often it is used.
 #![expect(unsafe_code, reason = "messages are addresses")]
 
 use fabric::counters::Counter;
 use layout::{Layout, SharedLayout};
 use sys::sync::Ordering;
 
-use super::DESCRIBED_AFTER_WASTE;
+use super::RTS_ONLY_AFTER_WASTE;
 use crate::ErrorClass;
 use crate::comm::Process;
 use crate::completion::{cancel, wait};
@@ -19,7 +19,7 @@ use crate::testing::on_ranks_with;
 const DATA: i32 = 5;
 const WORD: i32 = 6;
 
-/// Two ranks whose messages all take the ring, those of more than 32 KiB when they are asked for.
+/// Ranks whose messages all use the ring, those of more than 32 KiB by rendezvous.
 fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> Vec<R> {
     let settings = Settings {
         cma: 0,
@@ -168,9 +168,9 @@ fn strided_data_are_begun_too() {
 }
 
 #[test]
-fn after_one_in_vain_messages_are_only_described_for_a_while() {
+fn after_one_in_vain_messages_send_the_rts_only_for_a_while() {
     let data = pattern(100_000);
-    let late = 2 + u64::from(DESCRIBED_AFTER_WASTE);
+    let late = 2 + u64::from(RTS_ONLY_AFTER_WASTE);
     let begun = on_ranks(2, |process| {
         for _ in 0..late {
             if process.rank() == 1 {
