@@ -2,6 +2,7 @@
 //! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
+//! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype or a collective;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
@@ -12,6 +13,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod commplan;
 mod explain;
 mod info;
 mod mpi;
@@ -40,6 +42,8 @@ struct CommandLine {
 enum Command {
     /// Measure an MPI library: latency, bandwidth, message rate, matching, start-up, memory
     Bench(Box<bench::BenchOptions>),
+    /// Plan which communicator each thread of a stencil program uses: counts, bounds, maps, checks
+    Commplan(commplan::CommplanOptions),
     /// Tell the library's version, settings and missing functions
     Info(info::InfoOptions),
     /// Explain what the library makes of what a program asks for
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
     };
     match line.command {
         Command::Bench(options) => finish(bench::run(&options)),
+        Command::Commplan(options) => finish(commplan::run(&options)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
         Command::Tune(options) => finish(tune::run(&options)),

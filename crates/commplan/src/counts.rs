@@ -25,13 +25,14 @@ impl ByClass {
     }
 
     /// Cells in as many messages of patches with `size` cells along each of `axes` axes.
-    const fn cells(self, size: u64, axes: usize) -> u64 {
+    const fn cells(self, size: u64, axes: usize) -> u128 {
+        let size = size as u128;
         let (face, edge) = if axes == 3 {
             (size * size, size)
         } else {
             (size, 1)
         };
-        self.faces * face + self.edges * edge + self.corners
+        self.faces as u128 * face + self.edges as u128 * edge + self.corners as u128
     }
 
     fn add(&mut self, class: Class, count: u64) {
@@ -67,7 +68,7 @@ pub struct Volume {
 
 impl Volume {
     /// Cells in all messages, and in those inside a process, for patches of `size` cells along each axis.
-    pub const fn cells(&self, size: u64) -> (u64, u64) {
+    pub const fn cells(&self, size: u64) -> (u128, u128) {
         let (all, inside) = (self.all, self.inside);
         (all.cells(size, self.axes), inside.cells(size, self.axes))
     }

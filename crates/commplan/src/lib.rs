@@ -45,3 +45,8 @@ pub use kind::Kind;
 pub use plan::{Channel, End, Plan};
 pub use stencil::{Class, Direction, Stencil};
 pub use tag::{MIN_TAG_UB, TagLayout};
+
+/// The examples of the page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/commplan.md")]
+pub struct PageOnPlans;

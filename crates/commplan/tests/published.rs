@@ -176,7 +176,7 @@ fn objects_on_contexts() {
 
 #[test]
 fn volume_that_needs_no_mpi() {
-    let share = |(all, inside): (u64, u64)| format!("{:.2}", 100.0 * inside as f64 / all as f64);
+    let share = |(all, inside): (u128, u128)| format!("{:.2}", 100.0 * inside as f64 / all as f64);
     let grid = Grid::new(Stencil::TwentySeven, &[4; 3], &[2; 3]).unwrap();
     let interior = grid.interior_volume();
     assert_eq!((interior.inside.all(), interior.all.all()), (936, 1664));

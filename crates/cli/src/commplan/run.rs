@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command.
+
+use std::io::Write as _;
+
+use commplan::Plan;
+
+use super::answer::Answer;
+use super::options::CommplanOptions;
+use super::table::{Language, Map};
+
+/// Runs `rankpoint commplan`.
+pub(crate) fn run(options: &CommplanOptions) -> Result<(), String> {
+    let text = output(options)?;
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+fn output(options: &CommplanOptions) -> Result<String, String> {
+    let grid = options.grid()?;
+    let plan = |kind| Plan::new(&grid, kind, options.tag_ub).map_err(|error| error.to_string());
+    let language = match (options.rust, options.c) {
+        (true, _) => Some(Language::Rust),
+        (_, true) => Some(Language::C),
+        _ => None,
+    };
+    if let (Some(language), Some(kind)) = (language, options.plan) {
+        return Ok(Map::of(&plan(kind)?)?.table(language));
+    }
+    let answer = Answer::new(&grid, options)?;
+    if !options.json {
+        return Ok(answer.text());
+    }
+    let mut all = answer.json();
+    if let Some(kind) = options.plan {
+        all["map"] = Map::of(&plan(kind)?)?.json();
+    }
+    Ok(format!("{all:#}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: CommplanOptions,
+    }
+
+    fn told(arguments: &str) -> Result<String, String> {
+        let words = std::iter::once("commplan").chain(arguments.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        output(&line.options)
+    }
+
+    fn error(arguments: &str) -> String {
+        told(arguments).expect_err(arguments)
+    }
+
+    #[test]
+    fn the_examples_of_the_page_are_what_is_printed() {
+        let page = include_str!("../../../../docs/commplan.md");
+        let mut examples = page.split("$ rankpoint commplan ").skip(1).peekable();
+        assert!(examples.peek().is_some());
+        for example in examples {
+            let (arguments, rest) = example.split_once('\n').expect("a line of its own");
+            let (expected, _) = rest.split_once("```").expect("an end");
+            assert_eq!(told(arguments).as_deref(), Ok(expected), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn wrong_grids_are_refused() {
+        let of = |threads, procs, more: &str| {
+            error(&format!("--threads {threads} --procs {procs} {more}"))
+        };
+        assert!(of("4,4,4", "2,2", "--stencil 27").contains("processes: 2 given"));
+        assert!(of("4,4", "2,2", "--stencil 27").contains("threads: 2 given"));
+        assert!(of("4,0", "2,2", "--stencil 5").contains("0 along y"));
+        assert!(of("4,4", "2,2", "--stencil 6").contains("expected 5, 9, 7 or 27"));
+        assert!(of("4,4", "2,3", "--stencil 5 --periodic").contains("needs a third class"));
+        assert!(of("4,4", "2,2", "--stencil 5 --periodic=z").contains("periodic along z"));
+        assert!(of("4,4", "2,2", "--stencil 5 --periodic=w").contains("axes such as x,y"));
+        assert!(of("4,4", "2,2", "--stencil 5 --rust").contains("--plan"));
+        assert!(error("--procs 2,2 --stencil 5").contains("--threads"));
+        let tags = of("8,8", "2,2", "--stencil 5 --plan tag --tag-ub 4095");
+        assert!(tags.contains("tags need 14 bits"), "{tags}");
+        assert!(of("4,4,4", "2,2,2", "--stencil 7 --plan merged").contains("no plan 'merged'"));
+    }
+
+    #[test]
+    fn a_plan_that_was_not_named_is_told_as_refused() {
+        let text = told("--threads 4,4,4 --procs 2,2,2 --stencil 27").expect("a text");
+        assert!(text.contains("\ntag: tags need 17 bits"), "{text}");
+        assert!(text.contains("\nmerged: no plan 'merged'"), "{text}");
+        let text = told("--threads 4,4 --procs 3,3 --stencil 5 --periodic --third-class");
+        assert!(text.expect("a text").contains("agree"));
+    }
+
+    /// The tables of a small grid, compiled.
+    #[expect(unreachable_pub, reason = "the tables are for other crates")]
+    mod table {
+        include!("table-example.txt");
+    }
+
+    #[test]
+    fn tables_compile_and_both_ends_are_in_them() {
+        let line = "--threads 2,2 --procs 2,1 --stencil 5 --plan edge --periodic=x";
+        let text = told(&format!("{line} --rust"));
+        assert_eq!(text.as_deref(), Ok(include_str!("table-example.txt")));
+        let mut messages = 0;
+        for process in 0..table::PROCESSES {
+            for thread in 0..table::THREADS {
+                for direction in 0..table::DIRECTIONS {
+                    let row = table::ROW_OF_PROCESS[process] as usize;
+                    let sent = table::SEND[row][thread][direction];
+                    if sent < 0 {
+                        continue;
+                    }
+                    messages += 1;
+                    assert_eq!(table::STEP[direction][1..], [0, 0]);
+                    let other = table::ROW_OF_PROCESS[1 - process] as usize;
+                    let back = table::DIRECTIONS - 1 - direction;
+                    assert_eq!(sent, table::RECEIVE[other][thread ^ 1][back]);
+                }
+            }
+        }
+        assert_eq!((messages, table::COMMUNICATORS, table::ROWS), (8, 4, 2));
+        let c = told(&format!("{line} --c")).expect("a table");
+        assert!(
+            c.contains(
+                "COMMPLAN_SEND[COMMPLAN_ROWS][COMMPLAN_THREADS][COMMPLAN_DIRECTIONS] = {{{-1,"
+            ),
+            "{c}"
+        );
+    }
+
+    #[test]
+    fn json_has_all_numbers_and_the_map() {
+        let line = "--threads 3,3 --procs 2,2 --stencil 5 --periodic --contexts 4 --json";
+        let of = |more: &str| {
+            let text = told(&format!("{line} {more}")).expect("JSON");
+            serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+        };
+        let all = of("");
+        assert_eq!(all["leaving"]["all"], 12);
+        assert_eq!(all["lower_bound"], 8);
+        assert_eq!(all["plans"].as_array().map(Vec::len), Some(5));
+        assert_eq!(all["plans"][0]["exposed"]["independent"], 3);
+        assert!(all["map"].is_null());
+        let edge = of("--plan edge");
+        assert_eq!(edge["plans"][0]["objects"], 12);
+        assert_eq!(edge["plans"][0]["checked"]["messages"], 4 * 12);
+        let map = &edge["map"];
+        assert_eq!(map["rows_of_processes"], serde_json::json!([0, 1, 2, 3]));
+        // The right neighbour of process 0 receives what thread 2 sends to the right.
+        let sent = &map["send"][0][2][2];
+        assert!(sent.is_u64());
+        assert_eq!(*sent, map["receive"][1][0][1]);
+        assert!(map["send"][0][4][0].is_null());
+    }
+}
