@@ -11,7 +11,7 @@ use sys::sync::Ordering;
 
 use crate::comm::{Process, ThreadLevel};
 use crate::protocol::PAYLOAD_RULES;
-use crate::settings::{self, Place, Settings};
+use crate::settings::{self, Assigned, Settings};
 
 /// Whether ranks share memory in this run. Tests of doorbells, cross-memory attach or the shared collective area end at once where
 /// they do not.
@@ -58,11 +58,11 @@ pub(crate) fn on_ranks_at_level<R: Send>(
             .map(|rank| {
                 let (file, body, net) = (file.try_clone().unwrap(), &body, net.clone());
                 scope.spawn(move || {
-                    // Also a rank that fails leaves the network, for the others wait for its turns.
+                    // Also a rank that fails leaves the network, because the others wait for it.
                     let leave = net.as_ref().map(|net| net.leave_on_drop(rank));
                     let port = net.as_ref().map(|net| net.port(rank).unwrap());
-                    let place = Place { file, rank, size };
-                    let process = Process::attach_in_test(place, settings.clone(), level, port);
+                    let assigned = Assigned { file, rank, size };
+                    let process = Process::attach_in_test(assigned, settings.clone(), level, port);
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
                         let result = body(process);
                         crate::coll::finish(process).unwrap();

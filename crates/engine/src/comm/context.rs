@@ -2,7 +2,7 @@
 //! Context ids: what tells the messages of one communicator from those of another.
 //!
 //! A new communicator has a *leader*, the first member that the agreement asks. Its id is the leader's world rank joined with a
-//! number that the leader has not in use, so ids never clash whoever makes communicators at the same time, and agreeing
+//! number that the leader has not in use, so ids never clash when several leaders make communicators at once, and agreeing
 //! takes no more than telling the members one word: no search, no lock held across messages, no second try. The leader
 //! takes a number again when it has freed the communicator, oldest first and not before it has freed many others: what is
 //! still under way is then over everywhere, and memory does not grow with communicators that are gone.
@@ -59,9 +59,9 @@ impl Contexts {
         }
     }
 
-    /// Names who knows whether the process can hold another communicator.
+    /// Sets the function that tells whether the process can hold another communicator.
     pub(crate) fn limit(&self, has_room: fn() -> bool) {
-        // Whoever said so before stays.
+        // The first function stays.
         let _ = self.has_room.set(has_room);
     }
 

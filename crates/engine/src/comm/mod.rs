@@ -120,12 +120,12 @@ pub struct Comm {
     pub attributes: Attributes,
     /// Buffer attached for buffered sends on this communicator.
     pub(crate) buffer: AttachedBuffer,
-    /// Where the process's list has this communicator, while it is not freed.
-    pub(crate) place: AtomicUsize,
+    /// Index of this communicator in the process's list, while it is not freed.
+    pub(crate) list_index: AtomicUsize,
     /// Whether persistent collectives were made of it, which are pending on communicators of their own.
     pub(crate) has_plans: AtomicBool,
     topology: OnceLock<Topology>,
-    /// The part of the members that is on this machine; `None` inside if that is all.
+    /// The nodes of the members; `None` inside if there is only one.
     node: OnceLock<Option<Box<Node>>>,
 }
 
@@ -189,7 +189,7 @@ impl Comm {
             hints: Hints::default(),
             attributes: Attributes::default(),
             buffer: AttachedBuffer::default(),
-            place: AtomicUsize::new(0),
+            list_index: AtomicUsize::new(0),
             has_plans: AtomicBool::new(false),
             topology: OnceLock::new(),
             node: OnceLock::new(),
@@ -200,7 +200,7 @@ impl Comm {
         comm
     }
 
-    /// The members on this machine among those on all; `None` if all are on one.
+    /// The nodes of the members; `None` if there is only one.
     pub(crate) fn node(&self) -> Option<&Node> {
         if self.process.is_on_one_node() {
             return None;
@@ -215,7 +215,7 @@ impl Comm {
             .map_or((0, 1), |node| (node.index, node.count()))
     }
 
-    /// The same if it was asked for before.
+    /// The same if it is known already.
     pub(crate) fn known_node(&self) -> Option<&Node> {
         self.node.get()?.as_deref()
     }
@@ -293,7 +293,7 @@ impl Comm {
 
     /// Gives a new communicator its topology; the first one stays.
     pub(crate) fn set_topology(&self, topology: Topology) {
-        // A communicator gets one topology, by whoever made it.
+        // A communicator gets one topology, from its constructor.
         let _ = self.topology.set(topology);
     }
 

@@ -18,7 +18,7 @@ use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::progress::Vci;
-use crate::settings::{self, Assignment, Place, Settings, VirtualNodes};
+use crate::settings::{self, Assigned, Assignment, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,17 +82,17 @@ impl Process {
     pub fn start(level: ThreadLevel) -> Result<(&'static Self, Vec<String>)> {
         let (settings, mut warnings) = Settings::from_environment();
         let assignment = settings::job_from_environment();
-        let place = match assignment.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))? {
-            Assignment::Rank(place) => place,
+        let assigned = match assignment.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))? {
+            Assignment::Rank(assigned) => assigned,
             Assignment::StartedByRank(notice) => {
                 warnings.push(notice);
-                alone()?
+                singleton()?
             }
             Assignment::None => {
                 if let Some(why) = settings::refusal_of_singleton() {
                     return Err(Error::new(ErrorClass::ERR_OTHER, why));
                 }
-                alone()?
+                singleton()?
             }
         };
         let is_null = settings.null_fabric;
@@ -103,11 +103,14 @@ impl Process {
             }
             Transport::Shm(Shm::new(segment.clone(), rank))
         };
-        Ok((Self::attach(place, settings, level, transport)?, warnings))
+        Ok((
+            Self::attach(assigned, settings, level, transport)?,
+            warnings,
+        ))
     }
 
     fn attach(
-        place: Place,
+        assigned: Assigned,
         mut settings: Settings,
         level: ThreadLevel,
         transport: impl FnOnce(&Arc<Segment>, u32) -> Transport,
@@ -118,8 +121,8 @@ impl Process {
         if settings.check.types {
             crate::datatype::start_checking();
         }
-        let segment = Arc::new(Segment::attach(place.file)?);
-        let board = segment.board(place.rank);
+        let segment = Arc::new(Segment::attach(assigned.file)?);
+        let board = segment.board(assigned.rank);
         let pid = std::process::id();
         if board
             .pid
@@ -130,24 +133,24 @@ impl Process {
                 ErrorClass::ERR_OTHER,
                 format!(
                     "rank {} of this job is another process already ({JOB_VARIABLE} says that it is this one)",
-                    place.rank
+                    assigned.rank
                 ),
             ));
         }
-        let transport = transport(&segment, place.rank);
+        let transport = transport(&segment, assigned.rank);
         if !transport.capabilities().shares_memory {
             settings.shared_collectives = 0;
         }
         let vci = Vci::new(
             &segment,
-            place.rank,
+            assigned.rank,
             &settings,
             level == ThreadLevel::Multiple,
             transport,
         )?;
         let process: &'static Self = Box::leak(Box::new(Self {
-            rank: place.rank,
-            size: place.size,
+            rank: assigned.rank,
+            size: assigned.size,
             segment,
             vci,
             settings,
@@ -156,16 +159,16 @@ impl Process {
             itself: OnceLock::new(),
             comms: Mutex::default(),
             bootstrap: OnceLock::new(),
-            contexts: Contexts::new(place.rank, place.size),
+            contexts: Contexts::new(assigned.rank, assigned.size),
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));
-        let everyone = Group::new((0..place.size).collect::<Vec<_>>());
+        let everyone = Group::new((0..assigned.size).collect::<Vec<_>>());
         process
             .world
             .get_or_init(|| Comm::new(process, context::WORLD, everyone, "MPI_COMM_WORLD"));
-        let only_me = Group::new([place.rank]);
+        let only_me = Group::new([assigned.rank]);
         process
             .itself
             .get_or_init(|| Comm::new(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
@@ -176,7 +179,7 @@ impl Process {
     /// A rank of a job whose ranks are threads of a test, on shared memory or on a port of a simulated network.
     #[cfg(test)]
     pub(crate) fn attach_in_test(
-        place: Place,
+        assigned: Assigned,
         settings: Settings,
         level: ThreadLevel,
         port: Option<fabric::sim::Port>,
@@ -185,7 +188,7 @@ impl Process {
             Some(port) => Transport::sim(port),
             None => Transport::Shm(Shm::new(segment.clone(), rank)),
         };
-        Self::attach(place, settings, level, transport).unwrap()
+        Self::attach(assigned, settings, level, transport).unwrap()
     }
 
     /// This process's rank in MPI_COMM_WORLD.
@@ -234,13 +237,13 @@ impl Process {
         self.segment.job().local_ranks
     }
 
-    /// The machine of a rank of the job, as collectives see it.
+    /// The node of a rank of the job, as collectives see it.
     pub fn node_of(&self, rank: u32) -> u32 {
         let nodes = &self.settings.virtual_nodes;
         nodes.node_of(rank, self.size)
     }
 
-    /// Whether all ranks of the job are on one machine, as collectives see it.
+    /// Whether all ranks of the job are on one node, as collectives see it.
     pub(crate) fn is_on_one_node(&self) -> bool {
         self.settings.virtual_nodes == VirtualNodes::One && self.local_ranks() == self.size
     }
@@ -283,7 +286,7 @@ impl Process {
 
     pub(crate) fn register(&self, comm: &Arc<Comm>) {
         self.with_comms(|comms| {
-            comm.place.store(comms.alive.len(), Ordering::Relaxed);
+            comm.list_index.store(comms.alive.len(), Ordering::Relaxed);
             comms.alive.push(comm.clone());
         });
     }
@@ -291,12 +294,12 @@ impl Process {
     /// A communicator is freed: it goes when nothing is pending on it.
     pub(crate) fn release(&self, comm: &Comm) {
         self.with_comms(|comms| {
-            let place = comm.place.load(Ordering::Relaxed);
-            let found = comms.alive.get(place);
+            let index = comm.list_index.load(Ordering::Relaxed);
+            let found = comms.alive.get(index);
             if found.is_some_and(|found| std::ptr::eq(&raw const **found, comm)) {
-                let freed = comms.alive.swap_remove(place);
-                if let Some(moved) = comms.alive.get(place) {
-                    moved.place.store(place, Ordering::Relaxed);
+                let freed = comms.alive.swap_remove(index);
+                if let Some(moved) = comms.alive.get(index) {
+                    moved.list_index.store(index, Ordering::Relaxed);
                 }
                 comms.freed.push(freed);
             }
@@ -425,14 +428,14 @@ impl Process {
     }
 }
 
-fn alone() -> Result<Place> {
+fn singleton() -> Result<Assigned> {
     let plan = SegmentPlan {
         local_ranks: 1,
         job_ranks: 1,
         cores: cores::usable_cores(),
         launcher_pid: 0,
     };
-    Ok(Place {
+    Ok(Assigned {
         file: segment::create(&plan)?,
         rank: 0,
         size: 1,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The progress thread (`RANKPOINT_PROGRESS_THREAD=1`): it advances a VCI while the program computes.
 //!
-//! It is *on watch* or it *naps*. On watch it sleeps on the process's doorbell, as a waiting call does, so that whoever sends
-//! something wakes it; it then makes progress as long as there is some, and a little longer. While the program itself waits
+//! It is *on watch* or it *naps*. On watch it sleeps on the process's doorbell, as a waiting call does, so that a sender
+//! wakes it; it then makes progress as long as there is some, and a little longer. While the program itself waits
 //! inside MPI there is nothing for it to do, and being woken would cost senders a system call each: it naps, on a word that
 //! nobody else knows, looks now and then whether the program has left, and is on watch again when a nap has passed
 //! without any call that waits. An operation that needs progress to go on ends a long nap ([`Vci::rouse`]).
 //!
 //! Who writes what: `waiters` and `visits` are counted by calls that wait, `napping` is set by the thread and taken out by
-//! whoever wakes it. None of them guards data: the VCI's lock does, and a lost wake-up costs one nap. A nap doubles each
+//! the waker. None of them guards data: the VCI's lock does, and a lost wake-up costs one nap. A nap doubles each
 //! time the program was seen waiting, so that a program that always waits is disturbed 500 times a second at most.
 
 use std::thread::JoinHandle;

@@ -6,7 +6,7 @@
 //! computes (`background`).
 
 mod background;
-mod crowd;
+mod oversubscription;
 mod polls;
 mod rounds;
 mod tasks;

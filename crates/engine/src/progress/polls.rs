@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often a rank looks at something before it does something else.
+//! How often a rank polls a location before it does something else.
 
 use super::Vci;
 
@@ -9,20 +9,20 @@ pub(super) const SHORT_POLLS: u32 = 30;
 /// See [`Vci::direct_polls`]: somewhat longer than a short answer takes.
 const DIRECT_POLLS: u32 = 150;
 
-/// How often a rank gives its core to others before its wait is one that the launcher may read about.
+/// How often a rank yields its core before its wait is one that the launcher reports.
 const SHORT_YIELDS: u64 = 16;
 
 impl Vci {
-    /// Looks at a word that another rank is about to write, before it is worth while to make progress meanwhile.
+    /// Polls of a word that another rank is about to write, before making progress meanwhile is worth while.
     #[inline]
     pub(crate) const fn short_polls(&self) -> u32 {
         self.waiting.short_polls
     }
 
-    /// Looks at the one ring that a message should come from, before a receive is posted.
+    /// Polls of the one ring that a message should come from, before a receive is posted.
     #[inline(always)]
     pub(crate) const fn direct_polls(&self) -> u32 {
-        if self.waiting.is_crowded {
+        if self.waiting.is_oversubscribed {
             0
         } else {
             DIRECT_POLLS
@@ -31,18 +31,18 @@ impl Vci {
 
     /// Whether ranks outnumber cores.
     #[inline]
-    pub(crate) const fn is_crowded(&self) -> bool {
-        self.waiting.is_crowded
+    pub(crate) const fn is_oversubscribed(&self) -> bool {
+        self.waiting.is_oversubscribed
     }
 
-    /// Looks at something that another core is about to write, before it is worth while to give this one away.
-    pub(crate) const fn crowded_polls(&self) -> u64 {
-        self.waiting.crowded.polls
+    /// Polls of a word that another core is about to write, before yielding this core is worth while.
+    pub(crate) const fn oversubscribed_polls(&self) -> u64 {
+        self.waiting.oversubscribed.polls
     }
 
-    /// How often to give the core away before a wait is a long one.
+    /// How often to yield the core before a wait is a long one.
     pub(crate) fn short_yields(&self) -> u64 {
-        let most = self.waiting.crowded.yields.min(SHORT_YIELDS);
+        let most = self.waiting.oversubscribed.yields.min(SHORT_YIELDS);
         if self.waiting.has_external_load() {
             0
         } else {

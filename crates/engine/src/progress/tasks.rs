@@ -180,8 +180,9 @@ impl Vci {
         }
     }
 
-    /// Waits for a moment for the data that the operation of a request needs, if it only waits for others' data, and ends it when they have
-    /// come: whoever comes at about the same time is not worth a round of progress. Nothing else is looked at meanwhile.
+    /// Polls for a moment for the data that the operation of a request needs, if it only waits for the data of other members, and
+    /// completes it when they have come: a member that arrives at about the same time is not worth a round of progress. Polls nothing
+    /// else meanwhile.
     #[inline]
     pub(crate) fn expect_kept(&self, request: RequestId) {
         if !self.tasks.is_empty() && !self.is_threaded() {
@@ -198,12 +199,12 @@ impl Vci {
         let Some(index) = few.map(|(id, _)| *id).position(|id| id == request) else {
             return;
         };
-        let mut looks = self.short_polls();
-        while looks != 0 && !list[index].1.is_ready() {
-            looks -= 1;
+        let mut polls = self.short_polls();
+        while polls != 0 && !list[index].1.is_ready() {
+            polls -= 1;
             spin::cpu_relax();
         }
-        if looks != 0 {
+        if polls != 0 {
             let (_, kept) = list.remove(index);
             drop(list);
             self.tasks.count.fetch_sub(1, Ordering::Relaxed);
@@ -297,7 +298,7 @@ pub fn block_on<T>(
     }
 }
 
-/// What becomes of a collective whose straight line gave this.
+/// Continues a collective whose fast path had this outcome.
 #[inline(never)]
 pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Started {
     let mut guard = vci.enter();

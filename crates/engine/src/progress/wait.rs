@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a rank waits: it polls for a moment, then yields its core, then sleeps on its doorbell.
 //!
-//! How long each stage lasts depends on whether the ranks of the node outnumber its cores: a rank that keeps a core busy
-//! while another could use it makes both slower. The fast stage writes nothing; what the launcher reads about a waiting rank
-//! is written when a wait turns out to be long.
+//! Each stage is shorter where the ranks of the node outnumber its cores, because a spinning rank then keeps another one from
+//! running. The first stage writes nothing; a wait that turns out to be long is written to the board, for the launcher.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, futex, spin};
 
-use super::crowd::Crowd;
+use super::oversubscription::Oversubscription;
 use super::yields::{Neighbour, Yields};
 use super::{Guard, Polled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
@@ -31,21 +30,21 @@ const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 
 pub(crate) struct WaitPolicy {
     segment: Arc<Segment>,
     me: u32,
-    /// Where this rank has a core of its own, if so.
-    alone: Patience,
-    /// Where it has none.
-    pub(super) crowded: Patience,
+    /// While this rank has a core of its own.
+    on_own_core: Patience,
+    /// While it has none.
+    pub(super) oversubscribed: Patience,
     pub(super) short_polls: u32,
     /// Whether ranks outnumber cores.
-    pub(super) is_crowded: bool,
-    pub(super) crowd: Crowd,
+    pub(super) is_oversubscribed: bool,
+    pub(super) oversubscription: Oversubscription,
     sleep_limit: Duration,
     can: Capabilities,
     /// When this rank first saw that another one is dead.
     death_seen: OnceLock<Instant>,
     neighbour: Neighbour,
-    /// How many events there were when a wait ended only for its caller to look again, and `clock_ms` when it began: another wait
-    /// with no event in between is the same one for whoever reads about it.
+    /// Number of events when a wait last ended only for its caller to check again, and `clock_ms` when that wait began: another
+    /// wait with no event in between continues the same wait in the hang report.
     looked: (AtomicU64, AtomicU64),
 }
 
@@ -64,26 +63,30 @@ impl WaitPolicy {
         can: Capabilities,
     ) -> Self {
         let job = segment.job();
-        let crowded = job.local_ranks > job.cores;
+        let is_oversubscribed = job.local_ranks > job.cores;
         if !doorbell::prepare() {
             segment.sender_fences().store(1, Ordering::Relaxed);
         }
-        let among_many = Patience {
+        let oversubscribed = Patience {
             polls: settings.oversubscribed_spin_polls,
             yields: settings.oversubscribed_yields,
         };
-        let alone = Patience {
+        let own = Patience {
             polls: settings.spin_polls,
             yields: settings.yields,
+        };
+        let (on_own_core, short_polls) = match is_oversubscribed {
+            true => (oversubscribed, 1),
+            false => (own, polls::SHORT_POLLS),
         };
         Self {
             segment: segment.clone(),
             me,
-            alone: if crowded { among_many } else { alone },
-            crowded: among_many,
-            crowd: Crowd::new(job.cores, job.local_ranks),
-            short_polls: if crowded { 1 } else { polls::SHORT_POLLS },
-            is_crowded: crowded,
+            on_own_core,
+            oversubscribed,
+            oversubscription: Oversubscription::new(job.cores, job.local_ranks),
+            short_polls,
+            is_oversubscribed,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
             can,
             death_seen: OnceLock::new(),
@@ -106,16 +109,16 @@ impl WaitPolicy {
 
     /// What holds now that this many threads wait.
     fn patience(&self) -> Patience {
-        if self.crowd.outnumbers_cores() {
-            self.crowded
+        if self.oversubscription.outnumbers_cores() {
+            self.oversubscribed
         } else {
-            self.alone
+            self.on_own_core
         }
     }
 
     /// Yields before a sleep.
     fn most_yields(&self) -> u64 {
-        let is_shared = if self.is_uncrowded() {
+        let is_shared = if self.has_own_core() {
             self.neighbour.is_here(self.now_ms())
         } else {
             self.has_external_load()
@@ -132,7 +135,7 @@ impl WaitPolicy {
 
     /// Gives the core away once.
     fn make_room(&self, yields: &mut Yields) {
-        if self.is_uncrowded() {
+        if self.has_own_core() {
             self.neighbour.make_room(yields, self.now_ms());
         } else {
             yields.count += 1;
@@ -141,8 +144,8 @@ impl WaitPolicy {
     }
 
     /// Whether neither ranks nor the threads of this one outnumber cores, so that no other one of them makes yields long.
-    fn is_uncrowded(&self) -> bool {
-        !self.is_crowded && !self.crowd.outnumbers_cores()
+    fn has_own_core(&self) -> bool {
+        !self.is_oversubscribed && !self.oversubscription.outnumbers_cores()
     }
 
     fn now_ms(&self) -> u64 {
@@ -170,8 +173,8 @@ impl WaitPolicy {
         board.activity.store(what, Ordering::Relaxed);
     }
 
-    /// The wait may end only because `events` has changed for its caller to look again.
-    fn note_look(&self, events: u64) {
+    /// The wait may end only because `events` has changed, for its caller to check again.
+    fn note_recheck(&self, events: u64) {
         let since = &self.segment.board(self.me).wait_since_ms;
         let (at, began) = &self.looked;
         began.store(since.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -192,8 +195,8 @@ impl Vci {
         self.waiting.can.delivers
     }
 
-    /// Lets others run on this core, and makes progress.
-    pub(crate) fn give_way(&self) {
+    /// Yields the core, then makes progress.
+    pub(crate) fn yield_core(&self) {
         self.enter().count(Counter::Yields);
         cores::yield_core();
         self.poll_once();
@@ -221,11 +224,11 @@ impl Vci {
         peer: u32,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
-        if self.waiting.is_crowded && !self.is_threaded() {
+        if self.waiting.is_oversubscribed && !self.is_threaded() {
             let board = self.waiting.segment.board(peer);
             for _ in 0..self.short_yields() {
                 let here = self.tell_processor();
-                let mut polls = self.crowded_polls();
+                let mut polls = self.oversubscribed_polls();
                 while polls > 0 && !board.may_want_core(here) {
                     if done(&mut self.enter()) {
                         return Ok(());
@@ -233,7 +236,7 @@ impl Vci {
                     polls -= 1;
                     spin_loop();
                 }
-                self.give_way();
+                self.yield_core();
                 if done(&mut self.enter()) {
                     return Ok(());
                 }
@@ -255,7 +258,7 @@ impl Vci {
         if self.is_threaded() {
             return self.wait_among_threads(call, done);
         }
-        self.wait_polling(call, self.waiting.alone.polls, done)
+        self.wait_polling(call, self.waiting.on_own_core.polls, done)
     }
 
     #[inline(never)]
@@ -292,7 +295,7 @@ impl Vci {
             }
             if !self.tasks.is_empty() || self.is_contended() {
                 guard = self.between_polls(guard);
-            } else if fruitless != 0 && !self.waiting.is_crowded {
+            } else if fruitless != 0 && !self.waiting.is_oversubscribed {
                 spin::cpu_relax();
             }
         }
@@ -318,8 +321,10 @@ impl Vci {
         call: &'static str,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
-        let _member = self.is_threaded().then(|| self.waiting.crowd.join());
-        if self.waiting.crowd.outnumbers_cores() {
+        let _member = self
+            .is_threaded()
+            .then(|| self.waiting.oversubscription.join());
+        if self.waiting.oversubscription.outnumbers_cores() {
             self.enter().node.prefer_one_copy();
         }
         let events = self.enter().events;
@@ -402,10 +407,10 @@ impl Vci {
                 if self.sleep(done)? {
                     return Ok(());
                 }
-                // Whoever waits looks at everything again after a sleep: what it thought would change may be the wrong thing.
+                // After a sleep the waiter checks everything again: something else than it expected may have changed.
                 let mut guard = self.enter();
                 guard.events += 1;
-                self.waiting.note_look(guard.events);
+                self.waiting.note_recheck(guard.events);
             }
         }
     }
@@ -469,15 +474,15 @@ impl Vci {
     /// Progress for the calls that test. Where ranks outnumber cores, a program that asks again and again keeps those off its
     /// core who are to answer: each question in vain gives the core away then.
     pub(crate) fn poll(&self) {
-        if self.poll_once() != 0 || !self.waiting.is_crowded {
+        if self.poll_once() != 0 || !self.waiting.is_oversubscribed {
             return;
         }
         let mut guard = self.enter();
         guard.polled_in_vain = guard.polled_in_vain.saturating_add(1);
-        let is_impatient = u64::from(guard.polled_in_vain) > self.waiting.crowded.polls;
+        let is_impatient = u64::from(guard.polled_in_vain) > self.waiting.oversubscribed.polls;
         drop(guard);
         if is_impatient {
-            self.give_way();
+            self.yield_core();
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sys::cores;
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Longer than a yield takes on a core that nobody else wants, and shorter than a turn of somebody who computes there.
+/// Longer than a yield takes on a core that nobody else wants, and shorter than the time slice of a program that computes there.
 const LONG: Duration = Duration::from_micros(200);
 
 /// So many in a row are no accident.

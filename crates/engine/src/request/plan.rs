@@ -11,7 +11,7 @@ use crate::errors::Result;
 /// A collective as a task.
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
-/// How a persistent collective starts on its straight line: what its starts find, and the function that starts it.
+/// How a persistent collective starts on its fast path: what its starts find, and the function that starts it.
 pub struct ShortPlan {
     found: Box<dyn Anything>,
     start: Start,

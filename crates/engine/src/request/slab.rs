@@ -206,7 +206,7 @@ pub(crate) struct Extra {
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// What a task ended with.
     pub(crate) status: Option<Status>,
-    /// What a persistent collective is started by: on its straight line, if it has one, and as a future.
+    /// What a persistent collective is started by: its fast path, if it has one, and a future.
     pub(crate) short: Option<ShortPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
     /// Text of an error that the operation ended with.

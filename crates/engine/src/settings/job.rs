@@ -23,14 +23,14 @@ pub(crate) enum Assignment {
     /// No launcher says anything.
     None,
     /// A rank of a job.
-    Rank(Place),
+    Rank(Assigned),
     /// A program that a rank started: a job of its own, after this notice.
     StartedByRank(String),
 }
 
-/// A place in a job.
+/// Which rank of which job this process is.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Assigned {
     /// The node segment.
     pub(crate) file: OwnedFd,
     /// Rank in MPI_COMM_WORLD.
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     pub(crate) size: u32,
 }
 
-/// The place that the launcher gives this process, if there is one.
+/// The rank that the launcher assigned to this process, if any.
 ///
 /// # Errors
 /// With a sentence that names the variable, its value and what was expected.
@@ -70,7 +70,7 @@ fn assignment(value: Option<String>) -> Result<Assignment, String> {
     let owner = node.board(rank).map_or(0, |board| board.pid);
     if owner == 0 {
         let file = node.into_file();
-        return Ok(Assignment::Rank(Place { file, rank, size }));
+        return Ok(Assignment::Rank(Assigned { file, rank, size }));
     }
     if ancestors().contains(&owner) {
         return Ok(started_by_rank(&value, rank, owner));

@@ -16,7 +16,7 @@ mod table;
 mod tests;
 mod values;
 
-pub(crate) use job::{Assignment, Place, job_from_environment};
+pub(crate) use job::{Assigned, Assignment, job_from_environment};
 pub(crate) use launchers::refusal_of_singleton;
 #[cfg(test)]
 pub(crate) use read::simulated_network;

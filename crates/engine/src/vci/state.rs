@@ -30,7 +30,7 @@ pub(crate) struct VciState {
     /// What carries messages.
     pub(crate) transport: Transport,
     pub(crate) backlogs: Vec<Backlog>,
-    /// Sends whose receivers asked for the data chunk by chunk.
+    /// Sends whose receivers answered CTS: they go in chunks.
     pub(crate) streaming: Vec<Streams>,
     /// Sends that wait for their receivers.
     pub(crate) offered: u32,
@@ -73,8 +73,8 @@ impl VciState {
         let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
 
         let job = segment.job();
-        let is_crowded = job.local_ranks > job.cores;
-        let eager_bytes = settings.eager_bytes << u32::from(is_crowded);
+        let is_oversubscribed = job.local_ranks > job.cores;
+        let eager_bytes = settings.eager_bytes << u32::from(is_oversubscribed);
         let mut node = Node {
             segment: segment.clone(),
             me,
@@ -96,7 +96,7 @@ impl VciState {
             },
             proof: Box::new(job.id),
         };
-        if can.shares_memory && (is_crowded || settings.progress_thread != 0) {
+        if can.shares_memory && (is_oversubscribed || settings.progress_thread != 0) {
             node.prefer_one_copy();
         }
         Ok(Self {

@@ -373,8 +373,8 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// As [`Self::look`] until they are there.
     pub(super) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
         let (first, end) = self.needed(needs);
-        if self.comm.vci.is_crowded() {
-            self.give_way(first, end);
+        if self.comm.vci.is_oversubscribed() {
+            self.yield_core(first, end);
         }
         let mut left = u64::MAX;
         for member in (first..end).filter(|&member| member != self.me) {
@@ -386,7 +386,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Lets those run on this core who have not come, for as long as a few rounds of all take, until all of these members have. Where
     /// who has not come was on other cores when it last waited, it waits for that a moment first: giving its own core to somebody who
     /// waits, too, would gain nothing.
-    fn give_way(self, first: u32, end: u32) {
+    fn yield_core(self, first: u32, end: u32) {
         let vci = self.comm.vci;
         let here = vci.tell_processor();
         let is_absent = |member: u32| {
@@ -404,7 +404,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         let mut first = first;
         for _ in 0..vci.short_yields() {
             // A look takes half as long as a round of progress.
-            let mut polls = 2 * vci.crowded_polls();
+            let mut polls = 2 * vci.oversubscribed_polls();
             loop {
                 let Some(absent) = (first..end).find(|&member| is_absent(member)) else {
                     return;
@@ -419,7 +419,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                 polls -= 1;
                 spin_loop();
             }
-            vci.give_way();
+            vci.yield_core();
         }
     }
 

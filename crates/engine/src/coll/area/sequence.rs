@@ -250,7 +250,7 @@ impl Sequence<'_> {
     /// The members that this one may give its core to, one bit each, where ranks outnumber cores.
     fn on_this_core(&self) -> u128 {
         let vci = self.comm.vci;
-        if !vci.is_crowded() {
+        if !vci.is_oversubscribed() {
             return 0;
         }
         let here = vci.tell_processor();

@@ -22,10 +22,10 @@ impl Graph {
         Self::check_index(index)?;
         let nodes = index.len() as i32;
         let is_outside = |edge: &i32| !(0..nodes).contains(edge);
-        if let Some(place) = edges.iter().position(is_outside) {
+        if let Some(index) = edges.iter().position(is_outside) {
             let (class, expected) = (ErrorClass::ERR_ARG, format!("nodes, 0..{}", nodes - 1));
-            let error = Error::argument(class, "edges", edges[place], expected);
-            return Err(error.at_index(place));
+            let error = Error::argument(class, "edges", edges[index], expected);
+            return Err(error.at_index(index));
         }
         Ok(Self {
             index: index.to_vec(),
@@ -52,14 +52,14 @@ impl Graph {
     /// MPI_ERR_ARG when they decrease.
     pub fn check_index(index: &[i32]) -> Result<()> {
         let mut before = 0;
-        for (place, &end) in index.iter().enumerate() {
+        for (number, &end) in index.iter().enumerate() {
             if end < before {
-                let expected = match place {
+                let expected = match number {
                     0 => "0 or more edges".to_owned(),
                     _ => format!("no less than the {before} edges of the nodes before it"),
                 };
                 let error = Error::argument(ErrorClass::ERR_ARG, "indx", end, expected);
-                return Err(error.at_index(place));
+                return Err(error.at_index(number));
             }
             before = end;
         }

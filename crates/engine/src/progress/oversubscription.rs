@@ -2,48 +2,48 @@
 //! Threads of one rank that wait at once, and whether the rank has cores for them.
 //!
 //! A rank of several threads can outnumber its cores although the ranks do not. A thread that spins then takes the core from
-//! one that has work, and a message whose two ends copy it in turns needs both ends on a core for every chunk. Once so
+//! one that has work, and a message that both ends copy through the ring needs both ends on a core for every chunk. Once so
 //! many threads have waited for long at the same time, the rank behaves as where ranks outnumber cores: it soon
-//! gives its core away, and reads large messages out of their sender's memory in one go. A program that had such a moment will
-//! have others: it stays that way.
+//! yields its core, and copies large messages by CMA in one go. A program that had such a moment will have others, so
+//! the rank does not change back.
 //!
-//! The words guard nothing. `waiting` is counted by long waits, `crowded` only ever becomes 1.
+//! The words guard nothing. `waiting` is counted by long waits, `outnumbered` only ever becomes 1.
 
 use sys::sync::{AtomicU32, Ordering};
 
 /// See the module.
-pub(super) struct Crowd {
+pub(super) struct Oversubscription {
     /// Cores of the node for each of its ranks.
     cores: u32,
     /// Threads that wait for long now.
     waiting: AtomicU32,
-    crowded: AtomicU32,
+    outnumbered: AtomicU32,
 }
 
 /// A thread that waits for long.
-pub(super) struct Member<'a>(&'a Crowd);
+pub(super) struct Member<'a>(&'a Oversubscription);
 
-impl Crowd {
+impl Oversubscription {
     /// Nobody waits yet.
     pub(super) fn new(cores: u32, ranks: u32) -> Self {
         Self {
             cores: (cores / ranks.max(1)).max(1),
             waiting: AtomicU32::new(0),
-            crowded: AtomicU32::new(0),
+            outnumbered: AtomicU32::new(0),
         }
     }
 
     /// A thread begins a long wait, until the result is dropped.
     pub(super) fn join(&self) -> Member<'_> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.cores {
-            self.crowded.store(1, Ordering::Relaxed);
+            self.outnumbered.store(1, Ordering::Relaxed);
         }
         Member(self)
     }
 
     /// Whether more threads have waited at once than the rank has cores.
     pub(super) fn outnumbers_cores(&self) -> bool {
-        self.crowded.load(Ordering::Relaxed) != 0
+        self.outnumbered.load(Ordering::Relaxed) != 0
     }
 
     #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
         let copies = on_ranks_at_level(&Settings::default(), level, 2, |process| {
             if process.rank() == 0 {
                 let peer = receiver.wait();
-                while peer.vci().waiting.crowd.waiting() < waiting {
+                while peer.vci().waiting.oversubscription.waiting() < waiting {
                     std::thread::yield_now();
                 }
                 (0..waiting).for_each(|tag| send(process, 1, tag as i32));
