@@ -14,7 +14,7 @@ use engine::Result;
 use engine::attr::{CopyFunction, Keyval};
 
 use crate::Communicator;
-use crate::universe::Threads;
+use crate::threads::Threads;
 
 type Value = Arc<dyn Any + Send + Sync>;
 

@@ -5,7 +5,7 @@ use engine::Result;
 use engine::coll::{self, Blocks, Sizes};
 
 use crate::collective::{reads, writes, wrong_length};
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Buffer, BufferMut, Communicator};
 
 pub(crate) fn blocks_read<S: Buffer>(parts: &[S]) -> Result<Blocks> {

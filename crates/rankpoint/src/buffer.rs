@@ -13,7 +13,7 @@ use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, LayoutError, SharedLayout};
 
-use crate::data::{Datatype, is_dense, value_types};
+use crate::data::{Datatype, Values, is_dense, value_types};
 
 /// Which bytes of memory a message consists of.
 #[derive(Debug)]
@@ -37,9 +37,6 @@ pub(crate) enum Basics {
     /// These, once.
     Made(Box<Typed>),
 }
-
-/// The basic types of a value, and its bytes of data.
-pub(crate) type Values = (&'static Typed, usize);
 
 impl Basics {
     /// Of values of a type.

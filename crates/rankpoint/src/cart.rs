@@ -12,7 +12,7 @@ use crate::buffer::{Incoming, Outgoing};
 use crate::communicator::number;
 use crate::data::zeros;
 use crate::planned::{lent, lent_mut};
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::{Communicator, Datatype};
 
 /// What belongs to the neighbours in a grid: in each dimension to the one before and the one after.

@@ -14,10 +14,10 @@ use engine::datatype::Datatype as EngineDatatype;
 use engine::op::Reduction;
 use engine::{Error, ErrorClass, Result, task};
 
+use crate::abort::give_up;
 use crate::buffer::Region;
 use crate::data::zeros;
-use crate::p2p::give_up;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
 /// The memory of a borrowed buffer.

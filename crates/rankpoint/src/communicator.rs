@@ -11,8 +11,8 @@ use engine::create;
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::progress::Vci;
 
-use crate::errors::report;
-use crate::universe::{OneThread, Threads};
+use crate::errors::{ErrorMode, report};
+use crate::threads::{OneThread, Threads};
 
 /// A group of ranks with a context of its own: messages of different communicators never meet. Ranks count from 0.
 ///
@@ -178,6 +178,27 @@ impl<T: Threads> Communicator<'_, T> {
             let (node, _) = this.comm.node_index();
             this.split(node as usize, key)
         })
+    }
+
+    /// Says what becomes of errors of calls on this communicator, and on those that are made of it afterwards
+    /// (MPI_Comm_set_errhandler).
+    ///
+    /// ```
+    /// use rankpoint::ErrorMode;
+    ///
+    /// # let universe = rankpoint::Universe::init()?;
+    /// let world = universe.world();
+    /// world.set_error_mode(ErrorMode::Abort);
+    /// assert_eq!(world.duplicate()?.error_mode(), ErrorMode::Abort);
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    pub fn set_error_mode(&self, mode: ErrorMode) {
+        mode.set(&self.comm);
+    }
+
+    /// What becomes of errors of calls on this communicator (MPI_Comm_get_errhandler).
+    pub fn error_mode(&self) -> ErrorMode {
+        ErrorMode::of(&self.comm)
     }
 
     /// The communicator's name, for reports.

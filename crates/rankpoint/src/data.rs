@@ -13,8 +13,7 @@ pub use engine::datatype::Typed;
 use engine::datatype::{Predefined, predefined};
 use layout::Layout;
 
-use crate::buffer::Values;
-use crate::p2p::give_up;
+use crate::abort::give_up;
 
 /// Data that messages can hold: their type says which bytes are data, and any bytes are a value (MPI-5.0, chapter 5).
 ///
@@ -184,6 +183,9 @@ pub fn struct_basics(name: &str, fields: &[fn() -> Option<Typed>]) -> Option<Typ
     let known: Option<Vec<_>> = fields.iter().map(|field| Some((1, field()?))).collect();
     Some(Typed::of_parts(name, known?.into_iter()))
 }
+
+/// The basic types of a value, and its bytes of data.
+pub(crate) type Values = (&'static Typed, usize);
 
 /// The basic types of a value and its bytes of data, kept for the life of the program.
 pub(crate) fn value_types<T: Datatype>() -> Option<Values> {

@@ -13,7 +13,7 @@ use engine::task::{self, Completion};
 use engine::{Error, ErrorClass, Result, completion};
 
 use crate::Communicator;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 
 impl<'u, T: Threads> Communicator<'u, T> {
     /// Starts making a communicator of the same ranks with a context of its own (MPI_Comm_idup). Called by all ranks, in the

@@ -6,9 +6,6 @@ use std::sync::atomic::Ordering;
 use engine::Error;
 use engine::comm::Comm;
 
-use crate::Communicator;
-use crate::universe::Threads;
-
 /// What becomes of an error of a call on a communicator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorMode {
@@ -23,37 +20,22 @@ pub enum ErrorMode {
 /// How the mode is kept in a communicator.
 const ABORT: u64 = 1;
 
-impl<T: Threads> Communicator<'_, T> {
-    /// Says what becomes of errors of calls on this communicator, and on those that are made of it afterwards
-    /// (MPI_Comm_set_errhandler).
-    ///
-    /// ```
-    /// use rankpoint::ErrorMode;
-    ///
-    /// # let universe = rankpoint::Universe::init()?;
-    /// let world = universe.world();
-    /// world.set_error_mode(ErrorMode::Abort);
-    /// assert_eq!(world.duplicate()?.error_mode(), ErrorMode::Abort);
-    /// # Ok::<(), rankpoint::Error>(())
-    /// ```
-    pub fn set_error_mode(&self, mode: ErrorMode) {
-        let code = match mode {
-            ErrorMode::Return => 0,
-            ErrorMode::Abort => ABORT,
+impl ErrorMode {
+    /// That of calls on a communicator.
+    pub(crate) fn of(comm: &Comm) -> Self {
+        match comm.error_handler.load(Ordering::Relaxed) {
+            ABORT => Self::Abort,
+            _ => Self::Return,
+        }
+    }
+
+    /// Makes it that of calls on a communicator.
+    pub(crate) fn set(self, comm: &Comm) {
+        let code = match self {
+            Self::Return => 0,
+            Self::Abort => ABORT,
         };
-        self.comm().error_handler.store(code, Ordering::Relaxed);
-    }
-
-    /// What becomes of errors of calls on this communicator (MPI_Comm_get_errhandler).
-    pub fn error_mode(&self) -> ErrorMode {
-        mode(self.comm())
-    }
-}
-
-fn mode(comm: &Comm) -> ErrorMode {
-    match comm.error_handler.load(Ordering::Relaxed) {
-        ABORT => ErrorMode::Abort,
-        _ => ErrorMode::Return,
+        comm.error_handler.store(code, Ordering::Relaxed);
     }
 }
 
@@ -62,7 +44,7 @@ fn mode(comm: &Comm) -> ErrorMode {
 #[inline(never)]
 pub(crate) fn report(comm: &Comm, call: &'static str, error: Error) -> Error {
     let error = comm.annotate(error.in_call(call));
-    match mode(comm) {
+    match ErrorMode::of(comm) {
         ErrorMode::Return => error,
         ErrorMode::Abort => end_job(comm, &error),
     }

@@ -16,7 +16,7 @@ use crate::collective::{reads, wrong_length};
 use crate::communicator::number;
 use crate::data::zeros;
 use crate::pending::Pending;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::varying::{sources, targets};
 use crate::{Buffer, BufferMut, Communicator, Datatype};
 

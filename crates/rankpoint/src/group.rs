@@ -7,7 +7,7 @@ use engine::group::{Comparison, Group as Members};
 
 use crate::Communicator;
 use crate::envelope::rank_code;
-use crate::universe::Threads;
+use crate::threads::Threads;
 
 /// An ordered set of processes of the job. Making one takes no other rank.
 ///

@@ -9,7 +9,7 @@ use engine::create::{self, inter};
 use engine::{Error, ErrorClass, Result};
 
 use crate::communicator::number;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::{
     Buffer, BufferMut, Communicator, Datatype, Group, Message, Scope, Source, Status, Tag,
 };

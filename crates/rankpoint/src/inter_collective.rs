@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass};
 use crate::blocks::{blocks_read, blocks_written};
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::varying::{lengths, rooms, sources, targets};
 use crate::{Buffer, BufferMut, Datatype, InterCommunicator, Op};
 

@@ -52,7 +52,7 @@
 //! # }
 //! ```
 //!
-//! Here is [`universe`]'s start, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
+//! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
 //! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
@@ -61,6 +61,7 @@
 
 extern crate self as rankpoint;
 
+mod abort;
 #[cfg(feature = "ndarray")]
 mod arrays;
 pub mod attribute;
@@ -90,6 +91,7 @@ pub mod planned;
 pub mod scope;
 pub mod section;
 mod strides;
+pub mod threads;
 pub mod universe;
 pub mod varying;
 
@@ -125,7 +127,8 @@ pub use rankpoint_macros::test_without_testkit as test;
 pub use rankpoint_macros::{Datatype, Plain};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};
-pub use universe::{AnyThread, OneThread, Threads, Universe};
+pub use threads::{AnyThread, OneThread, Threads};
+pub use universe::Universe;
 
 /// The examples of the page on the Rust API are tests.
 #[cfg(doctest)]

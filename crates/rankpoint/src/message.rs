@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass, Result};
 
 use crate::buffer::Region;
 use crate::data::zeros;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::{BufferMut, Communicator, Datatype, Status};
 
 /// A message that [`Communicator::matched_probe`] took, and that waits to be received.

@@ -18,8 +18,8 @@ use engine::datatype::{Datatype as EngineDatatype, Width};
 use engine::op::{Op as EngineOp, Operator, Reduction};
 use engine::{Error, ErrorClass};
 
+use crate::abort::give_up;
 use crate::data::is_dense;
-use crate::p2p::give_up;
 use crate::{Datatype, Plain};
 
 /// Numbers that the predefined operations work on.

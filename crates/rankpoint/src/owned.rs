@@ -17,7 +17,7 @@ use engine::task::{self, Completion};
 use engine::{Error, Result};
 
 use crate::envelope::rank_code;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::{Buffer, BufferMut, Communicator, Datatype, Source, Status, Tag};
 
 impl<'u, T: Threads> Communicator<'u, T> {

@@ -11,10 +11,11 @@ use engine::p2p::{self, Injected, Mode, probe};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
+use crate::abort::give_up;
 use crate::buffer::Region;
 use crate::data::zeros;
 use crate::envelope::rank_code;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Message, Source, Status, Tag};
 
 /// Data that are packed before they are sent, where that is simpler than to describe the operation: a short message's.
@@ -320,17 +321,4 @@ pub(crate) fn complete(comm: &Comm, id: &mut RequestId, call: &'static str) -> R
         give_up(outcome.as_ref().err());
     }
     outcome.map(Status)
-}
-
-/// Ends the program when an operation in flight can neither be completed nor taken back: its buffer must not be touched by
-/// the program while the operation might still write it.
-#[cold]
-#[inline(never)]
-#[expect(clippy::print_stderr, reason = "there is nobody left to return it to")]
-pub(crate) fn give_up(error: Option<&Error>) -> ! {
-    match error {
-        Some(error) => eprintln!("Rankpoint: an operation cannot be completed: {error}"),
-        None => eprintln!("Rankpoint: a panic left operations that cannot be completed"),
-    }
-    std::process::abort()
 }

@@ -17,7 +17,7 @@ use engine::{Error, ErrorClass, Result, completion, task};
 use crate::collective::{elements, end_if_unsettled, reads, writes, wrong_length};
 use crate::data::zeros;
 use crate::p2p::complete;
-use crate::universe::{OneThread, Threads};
+use crate::threads::{OneThread, Threads};
 use crate::{Communicator, Datatype, Op};
 
 impl<'u, T: Threads> Communicator<'u, T> {

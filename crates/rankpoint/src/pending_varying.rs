@@ -10,7 +10,7 @@ use engine::coll::{self, Sizes};
 
 use crate::collective::{elements, reads, writes};
 use crate::data::zeros;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::varying::{sources, targets};
 use crate::{Communicator, Datatype, Op, Pending};
 

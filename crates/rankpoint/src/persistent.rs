@@ -22,7 +22,7 @@ use crate::buffer::{Incoming, Lend, Outgoing, Region};
 use crate::envelope::rank_code;
 use crate::errors::report;
 use crate::scope::complete_planned;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Scope, Source, Status, Tag};
 
 /// What is known of an operation that is complete: a [`Status`], or nothing of a collective.

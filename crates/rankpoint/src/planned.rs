@@ -19,7 +19,7 @@ use crate::buffer::{Incoming, Outgoing, Region};
 use crate::collective::{elements, end_if_unsettled};
 use crate::graph::check_degrees;
 use crate::persistent::Persistent;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Datatype, Op, Scope};
 
 /// A persistent request of a collective, of which there is nothing to tell when it is complete.

@@ -17,11 +17,12 @@ use engine::p2p::{self, Mode};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
+use crate::abort::give_up;
 use crate::buffer::{Incoming, Outgoing, Region};
 use crate::envelope::rank_code;
 use crate::errors::report;
-use crate::p2p::{complete, give_up};
-use crate::universe::Threads;
+use crate::p2p::complete;
+use crate::threads::Threads;
 use crate::{Communicator, Source, Status, Tag};
 
 /// Where nonblocking operations live; see [`Communicator::scope`].

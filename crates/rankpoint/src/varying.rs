@@ -11,7 +11,7 @@ use engine::coll::{self, Blocks, Sizes};
 
 use crate::collective::{elements, reads, writes, wrong_length};
 use crate::data::zeros;
-use crate::universe::Threads;
+use crate::threads::Threads;
 use crate::{Buffer, BufferMut, Communicator, Datatype, Op};
 
 /// The blocks of vectors that are read.
