@@ -3,7 +3,7 @@
 
 use crate::names::Operation;
 
-/// Most members that share memory: each looks at the stamps of all others.
+/// Most members that share memory: each polls the stamps of all others.
 pub(crate) const MOST_MEMBERS: u32 = 128;
 
 /// What decides between algorithms.

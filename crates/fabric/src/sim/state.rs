@@ -20,7 +20,7 @@ const DELIVERIES_A_ROUND: u32 = 64;
 /// What became of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankState {
-    /// It has not asked for its port yet, but gets turns.
+    /// It has not taken its port yet, but gets turns.
     Expected,
     Alive,
     /// Its time has come, and it does not know yet or is on its way out.
