@@ -17,6 +17,7 @@ pub mod datatype;
 pub mod device;
 pub mod errors;
 pub mod group;
+mod identity;
 pub mod op;
 pub mod p2p;
 pub mod progress;
@@ -30,3 +31,4 @@ pub mod topo;
 pub(crate) mod vci;
 
 pub use errors::{Error, ErrorClass, Result};
+pub use identity::VciIndex;

@@ -59,7 +59,7 @@ pub fn spawn(
     future: impl Future<Output = Result<Status>> + 'static,
 ) -> Result<RequestId> {
     let request = new_request(comm, CallName::UNKNOWN)?;
-    comm.vci.start_task(request, Box::pin(future));
+    comm.vci().start_task(request, Box::pin(future));
     Ok(request)
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Plan {
 /// When no operation is free.
 pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result<RequestId> {
     let request = new_request(comm, call)?;
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let index = guard.ops.find(request).ok_or_else(|| stale(request))?;
     guard.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = guard.ops.op_mut(index);
@@ -100,7 +100,7 @@ pub fn spawn_collective(
     future: impl Future<Output = Result<()>> + 'static,
 ) -> Result<RequestId> {
     let request = new_request(comm, call)?;
-    comm.vci.start_task(request, apart(comm, call, future));
+    comm.vci().start_task(request, apart(comm, call, future));
     Ok(request)
 }
 
@@ -110,7 +110,7 @@ pub fn spawn_collective(
 /// # Errors
 /// When no operation is free.
 pub fn new_request(comm: &Comm, call: CallName) -> Result<RequestId> {
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let index = guard.ops.take(Role::Task, record_kind::OTHER)?;
     // SAFETY: the guard of the communicator's VCI is held.
     let owner = unsafe { comm.hold_operation() };

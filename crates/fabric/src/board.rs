@@ -5,21 +5,27 @@
 //!
 //! ```text
 //! 0                 JobHeader                      one page
-//! BOARDS_OFFSET     RankBoard x local_ranks        one page each
+//! BOARDS_OFFSET     RankBoard x local_ranks        three pages each
 //! heap_offset       everything else                bump-allocated: rings, request records, `MPI_Alloc_mem`
 //! ```
 //!
 //! Who writes what: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
-//! Rank `r` alone writes board `r`, but for `newest_ring`, which its peers replace, and `asleep`, which they clear to
-//! wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
+//! Rank `r` alone writes board `r`, but for `newest_ring` of its VCIs, which its peers replace, and `asleep`, which they
+//! clear to wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves words, no locks.
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
+use crate::doorbell;
+
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0004;
-/// Bytes of a page: header and boards are page-sized so that no two writers share a line.
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0005;
+/// Bytes of a page: header and boards are whole pages so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
+/// Bytes of a board.
+pub const BOARD_BYTES: usize = 3 * PAGE_BYTES;
+/// VCIs that a rank may have.
+pub const MOST_VCIS: usize = 64;
 /// Where the rank boards start.
 pub const BOARDS_OFFSET: u64 = PAGE_BYTES as u64;
 /// Longest name of an MPI call on a board, in bytes.
@@ -130,19 +136,34 @@ pub struct JobHeader {
     _tail: [u32; 13],
 }
 
-/// One rank as others see it. One page each.
-#[repr(C, align(4096))]
-pub struct RankBoard {
-    /// The doorbell: 1 while the rank sleeps or is about to. Futex word. A sender that finds 1 stores 0 and wakes.
+/// One VCI of a rank as others see it: two cache lines, because senders read the first one and the rank polls the second.
+/// All-zero is a VCI that nobody uses.
+#[repr(C, align(128))]
+pub struct VciBoard {
+    /// The doorbell: 0, or [`SLEEPS`](crate::doorbell::SLEEPS) while a thread sleeps on it or is about to. Futex word.
+    /// A sender that finds another value stores 0 and wakes ([`RankBoard::ring`]).
     pub asleep: AtomicU32,
     /// 1 + the processor that the rank was on when it last waited among more ranks than cores; 0 until then. In the line of the
     /// doorbell, which others look at anyway and which changes as seldom.
     pub processor: AtomicU32,
     _line_asleep: [u32; 14],
-    /// Offset of the ring towards this rank that was made last; 0 while there is none
+    /// Offset of the ring towards this VCI that was made last; 0 while there is none
     /// ([`directory`](crate::directory)).
     pub newest_ring: AtomicU64,
-    _line_rings: [u64; 7],
+    /// Offset of the first request record in the file that `ops_file` names; 0 until the slab exists.
+    pub ops_offset: AtomicU64,
+    /// Distance between two request records in bytes.
+    pub ops_stride: AtomicU32,
+    /// Records in use so far (high-water mark); observers read only these.
+    pub ops_len: AtomicU32,
+    /// 0 when the request records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
+    pub ops_file: AtomicU32,
+    _tail: [u32; 9],
+}
+
+/// One rank as others see it. Three pages each, of which only what is touched exists.
+#[repr(C, align(4096))]
+pub struct RankBoard {
     /// Process id; 0 until the rank attached.
     pub pid: AtomicU32,
     /// One of [`phase`].
@@ -153,25 +174,22 @@ pub struct RankBoard {
     pub abort_code: AtomicU32,
     /// `clock_ms` when the present wait began.
     pub wait_since_ms: AtomicU64,
-    /// Offset of the first request record in the file that `ops_file` names; 0 until the slab exists.
-    pub ops_offset: AtomicU64,
-    /// Distance between two request records in bytes.
-    pub ops_stride: AtomicU32,
-    /// Records in use so far (high-water mark); observers read only these.
-    pub ops_len: AtomicU32,
     /// Length of `call`.
     pub call_len: AtomicU32,
-    /// 0 when the request records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
-    pub ops_file: AtomicU32,
+    /// VCIs that this rank may use, once it is initialized; 1 below MPI_THREAD_MULTIPLE.
+    pub vci_count: AtomicU32,
     /// Name of the MPI call that waits, ASCII.
     pub call: [AtomicU64; CALL_NAME_BYTES / 8],
     /// Written by the launcher: 1 while other programs than ranks of the job take much of the time of this rank's core.
     pub external_load: AtomicU32,
-    _tail: [u32; 7],
+    _line_load: [u32; 11],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],
     /// What reports call this rank's communicators.
     pub contexts: [ContextText; CONTEXT_NAMES],
+    _page: [u64; 48],
+    /// Its VCIs.
+    pub vcis: [VciBoard; MOST_VCIS],
 }
 
 /// What reports call a communicator. Written when it is made or renamed, and when it is gone.
@@ -239,6 +257,29 @@ impl RankBoard {
             .find(|entry| fits(entry.word.load(Ordering::Relaxed)))
     }
 
+    /// Wakes who sleeps on the doorbell of a VCI, or looks after that VCI while it sleeps on another one; called after
+    /// publishing. True when somebody was asleep.
+    ///
+    /// # Panics
+    /// When there is no such VCI.
+    // TIER: short
+    #[inline(always)]
+    pub fn ring(&self, vci: u8, sender_fences: bool) -> bool {
+        let found = doorbell::ring(&self.vcis[usize::from(vci)].asleep, sender_fences);
+        found != 0 && self.ring_also(found)
+    }
+
+    /// Wakes the thread that covers the VCI on whose doorbell `found` was.
+    #[cold]
+    fn ring_also(&self, found: u32) -> bool {
+        match doorbell::covering(found).and_then(|vci| self.vcis.get(usize::from(vci))) {
+            Some(covering) => doorbell::ring(&covering.asleep, false) != 0,
+            None => true,
+        }
+    }
+}
+
+impl VciBoard {
     /// Whether the rank would run on this core, for all that is known, if the asking rank gave it away; `here` is what its own board says.
     #[inline]
     pub fn may_want_core(&self, here: u32) -> bool {
@@ -277,11 +318,11 @@ const _: () = {
     assert!(size_of::<JobHeader>() == PAGE_BYTES);
     assert!(offset_of!(JobHeader, heap_top) == 128);
     assert!(offset_of!(JobHeader, clock_ms) == 192);
-    assert!(size_of::<RankBoard>() == PAGE_BYTES);
-    assert!(offset_of!(RankBoard, newest_ring) == 64);
-    assert!(offset_of!(RankBoard, pid) == 128);
-    assert!(offset_of!(RankBoard, counters) == 256);
-    assert!(offset_of!(RankBoard, contexts) == 768);
+    assert!(size_of::<RankBoard>() == BOARD_BYTES);
+    assert!(offset_of!(RankBoard, vcis) == PAGE_BYTES);
+    assert!(offset_of!(RankBoard, counters) == 128);
+    assert!(size_of::<VciBoard>() == 128);
+    assert!(offset_of!(VciBoard, newest_ring) == 64);
     assert!(size_of::<ContextText>() == 96);
     assert!(size_of::<OpRecord>() == 32);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The directory of rings: for each rank a list of the rings towards it.
+//! The directory of rings: for each VCI of each rank a list of the rings towards it.
 //!
 //! A sender makes a ring on its first message to a peer and puts it at the head of the peer's list.
 //! The receiver walks from the head to the ring that it saw first last time. Memory is proportional
@@ -25,9 +25,9 @@ pub struct RingKey {
     /// World rank of the sender.
     pub source: u32,
     /// The sender's VCI.
-    pub source_vci: u16,
+    pub source_vci: u8,
     /// The receiver's VCI.
-    pub target_vci: u16,
+    pub target_vci: u8,
 }
 
 /// An entry of a list. One cache line.
@@ -66,8 +66,8 @@ impl Entry {
         let vcis = self.vcis.load(Ordering::Relaxed);
         RingKey {
             source: self.source.load(Ordering::Relaxed),
-            source_vci: vcis as u16,
-            target_vci: (vcis >> 16) as u16,
+            source_vci: vcis as u8,
+            target_vci: (vcis >> 16) as u8,
         }
     }
 }

@@ -9,8 +9,11 @@
 //!
 //! Who writes what: the sleeper stores 1 before sleeping and 0 after; a waker swaps 0 in, and only the one that took the 1
 //! out makes the system call. A sleep always has a time limit, so a lost wake-up would cost time, never a hang; a rank
-//! that dies asleep leaves a 1 that costs its peers one futile call. Sleepers are counted besides (`sleepers`), before the same
+//! that dies asleep leaves a word that costs its peers one futile call. Sleepers are counted besides (`sleepers`), before the same
 //! barrier: who has many ranks to wake looks at one word first. One that dies asleep is counted for ever, and costs those looks.
+//!
+//! A rank has a doorbell for each of its VCIs. A thread sleeps on one of them; on the doorbells of VCIs that no other thread
+//! polls it leaves the index of its own ([`Sleeper::cover`]), and a sender that rings one of those rings its own, too.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -19,6 +22,20 @@ use std::time::Duration;
 
 use sys::sync::{AtomicU32, Ordering, fence};
 use sys::{barrier, futex};
+
+/// In a doorbell: a thread sleeps on it.
+pub const SLEEPS: u32 = 1;
+/// In a doorbell: a thread that sleeps on another doorbell of the same rank, whose index is added, covers its VCI.
+const COVERED: u32 = 0x100;
+
+/// The VCI on whose doorbell a thread sleeps that covers the one where `found` was.
+pub(crate) const fn covering(found: u32) -> Option<u8> {
+    if found & COVERED != 0 {
+        Some(found as u8)
+    } else {
+        None
+    }
+}
 
 /// Prepares this process for sleeping and waking: true when senders need no fence on its account.
 pub fn prepare() -> bool {
@@ -37,11 +54,27 @@ pub struct Sleeper<'a> {
 }
 
 impl Sleeper<'_> {
+    /// Says on the doorbell `other` of the same rank that this thread covers it, who sleeps on doorbell `own`; false when somebody sleeps
+    /// on that one or covers it. Called before [`Self::announce`], and undone by [`Self::uncover`].
+    pub fn cover(other: &AtomicU32, own: u8) -> bool {
+        let word = COVERED | u32::from(own);
+        other
+            .compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Undoes [`Self::cover`].
+    pub fn uncover(other: &AtomicU32, own: u8) {
+        let word = COVERED | u32::from(own);
+        // Who has changed it has rung, or sleeps there.
+        let _ = other.compare_exchange(word, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// Announces sleep. After it the caller looks for work once more, then calls [`Self::sleep`] or [`Self::cancel`]; where other
     /// threads may sleep on the same word, it ends with [`Self::leave`].
     pub fn announce(&self) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        self.asleep.store(1, Ordering::Relaxed);
+        self.asleep.store(SLEEPS, Ordering::Relaxed);
         if self.sender_fences.load(Ordering::Relaxed) == 0 && barrier::everywhere() {
             return;
         }
@@ -53,7 +86,7 @@ impl Sleeper<'_> {
 
     /// Sleeps until rung, at most `limit`.
     pub fn sleep(&self, limit: Duration) {
-        futex::wait(self.asleep, 1, limit);
+        futex::wait(self.asleep, SLEEPS, limit);
         self.cancel();
     }
 
@@ -80,24 +113,28 @@ pub fn any_asleep(sleepers: &AtomicU32, sender_fences: bool) -> bool {
     sleepers.load(Ordering::Relaxed) != 0
 }
 
-/// Wakes the rank that owns `asleep` if it sleeps; called after publishing. True when it was asleep.
+/// Wakes who sleeps on the doorbell `asleep`; called after publishing. Returns what was there: 0 when nobody sleeps.
 // TIER: short
 #[inline(always)]
-pub fn ring(asleep: &AtomicU32, sender_fences: bool) -> bool {
+pub(crate) fn ring(asleep: &AtomicU32, sender_fences: bool) -> u32 {
     if sender_fences {
         // SeqCst: see `announce`.
         // PAIRS: doorbell.asleep
         fence(Ordering::SeqCst);
     }
-    asleep.load(Ordering::Relaxed) != 0 && wake(asleep)
+    if asleep.load(Ordering::Relaxed) == 0 {
+        0
+    } else {
+        wake(asleep)
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn wake(asleep: &AtomicU32) -> bool {
-    let slept = asleep.swap(0, Ordering::Relaxed) != 0;
-    if slept {
+fn wake(asleep: &AtomicU32) -> u32 {
+    let found = asleep.swap(0, Ordering::Relaxed);
+    if found == SLEEPS {
         futex::wake_all(asleep);
     }
-    slept
+    found
 }

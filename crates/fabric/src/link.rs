@@ -9,7 +9,7 @@ use sys::leaks::Root;
 use sys::memory;
 use sys::sync::{AtomicU32, Ordering};
 
-use crate::doorbell;
+use crate::board::RankBoard;
 use crate::ring::RingSender;
 use crate::transport::Transport;
 
@@ -21,8 +21,8 @@ pub struct Link {
     pub sender: RingSender,
     /// Not 0 when a published cell needs the doorbell: the peer's doorbell itself, or a constant where senders must fence.
     attention: *const AtomicU32,
-    /// The peer's doorbell.
-    asleep: *const AtomicU32,
+    /// The peer's board, if peers sleep.
+    board: *const RankBoard,
     /// Bytes of the messages injected.
     pub injected_bytes: u64,
     /// Times that this rank woke the peer.
@@ -31,6 +31,8 @@ pub struct Link {
     pub backlogged: bool,
     /// Whether the peer's memory can be read.
     pub cma: Access,
+    /// The VCI of the peer that this link leads to.
+    vci: u8,
     /// Messages until a rendezvous may again send data with its RTS; 0 when the next one may.
     pub early: u8,
 }
@@ -52,6 +54,9 @@ const _: () = assert!(size_of::<Link>() == 64);
 /// Where [`Link::attention`] leads when senders must fence.
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
+/// Where it leads when peers do not sleep.
+static NEVER: AtomicU32 = AtomicU32::new(0);
+
 impl Link {
     /// Makes the connection to a peer.
     ///
@@ -61,11 +66,16 @@ impl Link {
     pub fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
         let connection = transport.connect(peer)?;
         self.sender = connection.sender;
-        self.asleep = connection.doorbell;
+        let Some((board, vci)) = connection.doorbell else {
+            self.attention = &raw const NEVER;
+            return Ok(());
+        };
+        (self.board, self.vci) = (board.as_ptr(), vci);
         self.attention = if connection.fences {
             &raw const ALWAYS
         } else {
-            self.asleep
+            // SAFETY: the board is mapped (`transport::Connection`).
+            &raw const unsafe { board.as_ref() }.vcis[usize::from(vci)].asleep
         };
         Ok(())
     }
@@ -103,8 +113,10 @@ impl Link {
     #[inline(never)]
     fn wake(&mut self) {
         let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
-        // SAFETY: connected, so it is the doorbell, which stays mapped as long as the transport.
-        self.wakes += u32::from(doorbell::ring(unsafe { &*self.asleep }, sender_fences));
+        // SAFETY: null, or the peer's board, which stays mapped as long as the transport.
+        let board = unsafe { self.board.as_ref() };
+        let woke = board.is_some_and(|board| board.ring(self.vci, sender_fences));
+        self.wakes += u32::from(woke);
     }
 }
 

@@ -13,13 +13,15 @@ use std::os::unix::fs::FileExt;
 use sys::memory;
 
 use crate::board::{
-    BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText, JobHeader,
-    MAGIC, NAMED, OpRecord, PAGE_BYTES, RankBoard, kind,
+    BOARD_BYTES, BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText,
+    JobHeader, MAGIC, MOST_VCIS, NAMED, OpRecord, PAGE_BYTES, RankBoard, VciBoard, kind,
 };
 
-/// Bytes of a board that hold something.
-const BOARD_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
-/// Bytes of a request record that an observer reads.
+/// Bytes of a board up to the end of the counters.
+const COUNTED_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
+/// Bytes of the board of a VCI.
+const VCI_BYTES: usize = size_of::<VciBoard>();
+/// Bytes of an request record that an observer reads.
 const RECORD_BYTES: usize = size_of::<OpRecord>();
 /// Request records are read in chunks of about this many bytes.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -43,23 +45,38 @@ pub struct BoardSnapshot {
     pub call: String,
     /// The counters, in the order of [`crate::counters::COUNTERS`].
     pub counters: [u64; 64],
-    ops_offset: u64,
-    ops_stride: u32,
-    ops_len: u32,
-    ops_file: u32,
+    slabs: Vec<SlabSnapshot>,
 }
 
-impl BoardSnapshot {
+/// Where the request records of a VCI lie.
+#[derive(Clone, Copy, Debug)]
+struct SlabSnapshot {
+    offset: u64,
+    stride: u32,
+    len: u32,
+    file: u32,
+}
+
+impl SlabSnapshot {
+    /// Of the bytes of a VCI's board.
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            offset: word64(bytes, offset_of!(VciBoard, ops_offset)),
+            stride: word32(bytes, offset_of!(VciBoard, ops_stride)),
+            len: word32(bytes, offset_of!(VciBoard, ops_len)),
+            file: word32(bytes, offset_of!(VciBoard, ops_file)),
+        }
+    }
+
     /// The file of request records that process `owner` has, opened through the kernel's view of its descriptors; `None`
-    /// when they lie in the node segment.
-    fn open_records(&self, owner: Option<u32>) -> io::Result<Option<File>> {
-        let Some(fd) = self.ops_file.checked_sub(1) else {
+    /// when they lie in the node segment. `pid` is what the board says.
+    fn open_records(self, owner: Option<u32>, pid: u32) -> io::Result<Option<File>> {
+        let Some(fd) = self.file.checked_sub(1) else {
             return Ok(None);
         };
         let Some(owner) = owner else {
             return Err(io::Error::other(format!(
-                "its board names process {}, which is not its own",
-                self.pid
+                "its board names process {pid}, which is not its own"
             )));
         };
         let path = format!("/proc/{owner}/fd/{fd}");
@@ -162,7 +179,7 @@ impl NodeFile {
 
     fn board_offset(&self, rank: u32) -> io::Result<u64> {
         if rank < self.local_ranks {
-            return Ok(BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64);
+            return Ok(BOARDS_OFFSET + u64::from(rank) * BOARD_BYTES as u64);
         }
         let text = format!("board {rank} of a node with {} ranks", self.local_ranks);
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
@@ -184,7 +201,7 @@ impl NodeFile {
     /// When there is no such rank or the file cannot be read.
     pub fn board(&self, rank: u32) -> io::Result<BoardSnapshot> {
         let offset = self.board_offset(rank)?;
-        let mut bytes = [0u8; BOARD_BYTES];
+        let mut bytes = [0u8; COUNTED_BYTES];
         self.file.read_exact_at(&mut bytes, offset)?;
         let mut counters = [0u64; 64];
         for (index, counter) in counters.iter_mut().enumerate() {
@@ -205,11 +222,20 @@ impl NodeFile {
                 .map(|&byte| char::from(byte))
                 .collect(),
             counters,
-            ops_offset: word64(&bytes, offset_of!(RankBoard, ops_offset)),
-            ops_stride: word32(&bytes, offset_of!(RankBoard, ops_stride)),
-            ops_len: word32(&bytes, offset_of!(RankBoard, ops_len)),
-            ops_file: word32(&bytes, offset_of!(RankBoard, ops_file)),
+            slabs: self.slabs(offset, word32(&bytes, offset_of!(RankBoard, vci_count)))?,
         })
+    }
+
+    /// The request records of the first VCIs of the board at an offset. A rank that has not told how many it has may have one.
+    fn slabs(&self, board: u64, vcis: u32) -> io::Result<Vec<SlabSnapshot>> {
+        let vcis = vcis.clamp(1, MOST_VCIS as u32) as usize;
+        let mut bytes = vec![0u8; vcis * VCI_BYTES];
+        let offset = board + offset_of!(RankBoard, vcis) as u64;
+        self.file.read_exact_at(&mut bytes, offset)?;
+        let slabs = bytes.chunks_exact(VCI_BYTES).map(SlabSnapshot::read);
+        Ok(slabs
+            .filter(|slab| slab.offset != 0 && slab.len != 0)
+            .collect())
     }
 
     /// Context ids of communicators of a rank, and what reports call them.
@@ -221,7 +247,7 @@ impl NodeFile {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut bytes = [0u8; CONTEXT_NAMES * size_of::<ContextText>()];
-        let board = BOARDS_OFFSET + u64::from(rank) * PAGE_BYTES as u64;
+        let board = BOARDS_OFFSET + u64::from(rank) * BOARD_BYTES as u64;
         let offset = board + offset_of!(RankBoard, contexts) as u64;
         self.file.read_exact_at(&mut bytes, offset)?;
         let entries = bytes.chunks_exact(size_of::<ContextText>());
@@ -250,20 +276,30 @@ impl NodeFile {
         owner: Option<u32>,
         mut visit: impl FnMut(OpRecord),
     ) -> io::Result<()> {
-        if board.ops_offset == 0 || board.ops_len == 0 {
-            return Ok(());
+        for slab in &board.slabs {
+            let own = slab.open_records(owner, board.pid)?;
+            self.for_each_of_slab(*slab, own.as_ref(), &mut visit)?;
         }
-        let stride = board.ops_stride as usize;
-        let end = u64::from(board.ops_stride)
-            .checked_mul(u64::from(board.ops_len))
-            .and_then(|bytes| bytes.checked_add(board.ops_offset));
-        let own = board.open_records(owner)?;
-        let file_bytes = match &own {
+        Ok(())
+    }
+
+    /// The same of one VCI, whose records lie in a file of their own or in the node segment.
+    fn for_each_of_slab(
+        &self,
+        slab: SlabSnapshot,
+        own: Option<&File>,
+        visit: &mut impl FnMut(OpRecord),
+    ) -> io::Result<()> {
+        let stride = slab.stride as usize;
+        let end = u64::from(slab.stride)
+            .checked_mul(u64::from(slab.len))
+            .and_then(|bytes| bytes.checked_add(slab.offset));
+        let file_bytes = match own {
             Some(file) => file.metadata()?.len(),
             None => self.segment_bytes,
         };
         let fits = (RECORD_BYTES..=PAGE_BYTES).contains(&stride)
-            && board.ops_len <= MAX_RECORDS
+            && slab.len <= MAX_RECORDS
             && end.is_some_and(|end| end <= file_bytes);
         if !fits {
             return Err(io::Error::other(
@@ -273,13 +309,11 @@ impl NodeFile {
         let per_chunk = (CHUNK_BYTES / stride).max(1);
         let mut chunk = vec![0u8; per_chunk * stride];
         let mut done = 0;
-        while done < board.ops_len as usize {
-            let records = per_chunk.min(board.ops_len as usize - done);
+        while done < slab.len as usize {
+            let records = per_chunk.min(slab.len as usize - done);
             let bytes = &mut chunk[..records * stride];
-            let offset = board.ops_offset + (done * stride) as u64;
-            own.as_ref()
-                .unwrap_or(&self.file)
-                .read_exact_at(bytes, offset)?;
+            let offset = slab.offset + (done * stride) as u64;
+            own.unwrap_or(&self.file).read_exact_at(bytes, offset)?;
             for record in bytes.chunks_exact(stride).map(record) {
                 if record.kind != kind::FREE {
                     visit(record);
@@ -332,7 +366,7 @@ mod tests {
     }
 
     fn put(node: &NodeFile, rank: u64, offset: usize, bytes: &[u8]) {
-        let at = BOARDS_OFFSET + rank * PAGE_BYTES as u64 + offset as u64;
+        let at = BOARDS_OFFSET + rank * BOARD_BYTES as u64 + offset as u64;
         node.file.write_all_at(bytes, at).unwrap();
     }
 
@@ -418,20 +452,30 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, ops_offset),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_offset),
             &start.to_ne_bytes(),
         );
         put(
             &node,
             0,
-            offset_of!(RankBoard, ops_stride),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_stride),
             &stride.to_ne_bytes(),
         );
         put(
             &node,
             0,
-            offset_of!(RankBoard, ops_len),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_len),
             &count.to_ne_bytes(),
+        );
+        // Records of a VCI that the rank does not say it has are none.
+        let nobody = |_| unreachable!();
+        node.for_each_operation(&node.board(0).unwrap(), None, nobody)
+            .unwrap();
+        put(
+            &node,
+            0,
+            offset_of!(RankBoard, vci_count),
+            &4u32.to_ne_bytes(),
         );
         let mut peers = Vec::new();
         node.for_each_operation(&node.board(0).unwrap(), None, |record| {
@@ -442,7 +486,7 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, ops_offset),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_offset),
             &(u64::MAX - 5).to_ne_bytes(),
         );
         assert!(
@@ -452,7 +496,7 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, ops_stride),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_stride),
             &1u32.to_ne_bytes(),
         );
         assert!(

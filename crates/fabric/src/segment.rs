@@ -22,7 +22,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
-use crate::board::{BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard};
+use crate::board::{BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard, VciBoard};
 use crate::directory::{self, Entry, RingKey};
 use crate::ring::RingView;
 use sys::reservation::Reservation;
@@ -134,7 +134,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
 
 /// Where the heap of a segment begins: behind the boards.
 fn heap_of(plan: &SegmentPlan) -> u64 {
-    BOARDS_OFFSET + u64::from(plan.local_ranks) * PAGE_BYTES as u64
+    BOARDS_OFFSET + u64::from(plan.local_ranks) * BOARD_BYTES as u64
 }
 
 /// What the creator of a segment wrote into its header, checked and copied when the segment was
@@ -273,7 +273,7 @@ impl Segment {
             "board {rank} of {}",
             self.job.local_ranks
         );
-        let offset = BOARDS_OFFSET as usize + rank as usize * PAGE_BYTES;
+        let offset = BOARDS_OFFSET as usize + rank as usize * BOARD_BYTES;
         // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
         // page-aligned; all atomics.
         unsafe { self.memory.base().add(offset).cast().as_ref() }
@@ -291,17 +291,26 @@ impl Segment {
         Ok((ring, view))
     }
 
-    /// Enters a ring of [`Self::make_ring`] into the list of local rank `target`.
+    /// What others see of a VCI of local rank `rank`.
     ///
     /// # Panics
-    /// When `target` is not below the number of local ranks.
+    /// When there is no such rank or VCI.
+    pub fn vci_board(&self, rank: u32, vci: u8) -> &VciBoard {
+        &self.board(rank).vcis[usize::from(vci)]
+    }
+
+    /// Enters a ring of [`Self::make_ring`] into the list of the VCI of local rank `target` that the key names.
+    ///
+    /// # Panics
+    /// When there is no such rank or VCI.
     pub fn publish_ring(&self, target: u32, ring: u64, key: RingKey) {
         if let Some(entry) = self.entry(ring) {
-            entry.publish(&self.board(target).newest_ring, ring, key);
+            let head = &self.vci_board(target, key.target_vci).newest_ring;
+            entry.publish(head, ring, key);
         }
     }
 
-    /// The rings towards local rank `target` that were published since `known` was the newest one
+    /// The rings towards a VCI of local rank `target` that were published since `known` was the newest one
     /// (0: all), the oldest first, and which is the newest one now.
     ///
     /// # Errors
@@ -312,13 +321,15 @@ impl Segment {
     pub fn rings_since(
         &self,
         target: u32,
+        vci: u8,
         known: u64,
     ) -> io::Result<(u64, Vec<(RingKey, RingView)>)> {
         let most = self.memory.len() as u64 / self.entry_offset();
-        let head = &self.board(target).newest_ring;
+        let head = &self.vci_board(target, vci).newest_ring;
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
         let rings = found.and_then(|(newest, found)| {
-            let is_here = |key: &RingKey| key.source < self.job.local_ranks;
+            let is_here =
+                |key: &RingKey| key.source < self.job.local_ranks && key.target_vci == vci;
             let rings = (found.into_iter().rev())
                 .map(|(ring, key)| Some((key, self.ring(ring).filter(|_| is_here(&key))?)));
             Some((newest, rings.collect::<Option<_>>()?))
@@ -476,7 +487,7 @@ mod tests {
             let Ok(segment) = attach(&file) else { continue };
             accepted += 1;
             for rank in 0..segment.job().local_ranks {
-                segment.board(rank).asleep.load(Ordering::Relaxed);
+                segment.vci_board(rank, 0).asleep.load(Ordering::Relaxed);
             }
             for bytes in [1, 1 << 16, u64::MAX, next()] {
                 if let Ok(offset) = segment.allocate(bytes) {
@@ -534,17 +545,17 @@ mod tests {
             let (ring, _) = there.make_ring().unwrap();
             there.publish_ring(1, ring, key(source));
         };
-        assert!(here.rings_since(1, 0).unwrap().1.is_empty());
+        assert!(here.rings_since(1, 5, 0).unwrap().1.is_empty());
         publish(2);
         publish(0);
-        let (newest, rings) = here.rings_since(1, 0).unwrap();
+        let (newest, rings) = here.rings_since(1, 5, 0).unwrap();
         assert_eq!(sources(&rings), [2, 0]);
         assert_eq!(rings[0].0, key(2));
         publish(1);
-        let (last, rings) = here.rings_since(1, newest).unwrap();
+        let (last, rings) = here.rings_since(1, 5, newest).unwrap();
         assert_eq!(sources(&rings), [1]);
-        assert!(here.rings_since(1, last).unwrap().1.is_empty());
-        assert!(here.rings_since(0, 0).unwrap().1.is_empty());
+        assert!(here.rings_since(1, 5, last).unwrap().1.is_empty());
+        assert!(here.rings_since(0, 5, 0).unwrap().1.is_empty());
     }
 
     #[test]
@@ -556,8 +567,8 @@ mod tests {
             segment.publish_ring(1, ring, key(source));
             ring
         });
-        let head = &segment.board(1).newest_ring;
-        let is_refused = || segment.rings_since(1, 0).is_err();
+        let head = &segment.vci_board(1, 5).newest_ring;
+        let is_refused = || segment.rings_since(1, 5, 0).is_err();
         for offset in [1, 4096, rings[0] + 64, rings[1] + 4096 * 4096, u64::MAX] {
             head.store(offset, Ordering::Relaxed);
             assert!(is_refused(), "{offset}");

@@ -68,7 +68,7 @@ impl<T: Threads> Communicator<'_, T> {
     }
 
     pub(crate) fn vci(&self) -> &'static Vci {
-        self.comm.process().vci()
+        self.comm.vci()
     }
 
     /// Runs a call on this communicator; its error says so.

@@ -316,7 +316,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
 /// Waits for a request to the end. An error of the engine itself, which leaves the operation's fate unknown, ends the program,
 /// because the buffer could not be given back.
 pub(crate) fn complete(comm: &Comm, id: &mut RequestId, call: &'static str) -> Result<Status> {
-    let outcome = completion::wait(comm.process().vci(), id, call);
+    let outcome = completion::wait(comm.vci(), id, call);
     if *id != RequestId::NULL {
         give_up(outcome.as_ref().err());
     }

@@ -194,7 +194,7 @@ impl<'scope, B, O: Outcome> Persistent<'scope, B, O> {
     /// When it cannot be started, or that of the operation that was waited for.
     pub fn start(&mut self) -> Result<Started<'_, 'scope, B, O>> {
         self.settle("Persistent::start")?;
-        persistent::start(self.comm.process().vci(), self.id())
+        persistent::start(self.comm.vci(), self.id())
             .map_err(|error| report(self.comm, "Persistent::start", error))?;
         self.is_active = true;
         Ok(Started { request: self })
@@ -231,10 +231,7 @@ impl<B, O: Outcome> Drop for Persistent<'_, B, O> {
     fn drop(&mut self) {
         if !self.is_active {
             // The scope frees what cannot be freed here.
-            let _ = completion::let_go(
-                self.comm.process().vci(),
-                &mut self.ids.borrow_mut()[self.index],
-            );
+            let _ = completion::let_go(self.comm.vci(), &mut self.ids.borrow_mut()[self.index]);
         }
     }
 }
@@ -266,7 +263,7 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<O, Self>> {
         let (comm, mut id) = (self.request.comm, self.request.id());
-        let found = completion::test(comm.process().vci(), &mut id);
+        let found = completion::test(comm.vci(), &mut id);
         if !matches!(found, Ok(None)) {
             self.request.is_active = false;
         }
@@ -294,7 +291,7 @@ impl<B> Started<'_, '_, B, Status> {
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
         let comm = self.request.comm;
-        completion::cancel(comm.process().vci(), self.request.id())
+        completion::cancel(comm.vci(), self.request.id())
             .map_err(|error| report(comm, "Started::cancel", error))
     }
 }

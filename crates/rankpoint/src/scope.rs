@@ -286,7 +286,7 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
-        let vci = self.comm.process().vci();
+        let vci = self.comm.vci();
         let found = completion::test(vci, &mut self.ids.borrow_mut()[self.index])
             .map_err(|error| report(self.comm, "Request::test", error))?;
         Ok(match found {
@@ -301,7 +301,7 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
-        completion::cancel(self.comm.process().vci(), self.id())
+        completion::cancel(self.comm.vci(), self.id())
             .map_err(|error| report(self.comm, "Request::cancel", error))
     }
 
@@ -371,7 +371,7 @@ pub fn wait_any<'scope, B>(
         return Ok(None);
     };
     let mut ids: Vec<RequestId> = requests.iter().map(Request::id).collect();
-    let found = completion::wait_any(comm.process().vci(), &mut ids, "wait_any");
+    let found = completion::wait_any(comm.vci(), &mut ids, "wait_any");
     for (request, &id) in requests.iter().zip(&ids) {
         request.ids.borrow_mut()[request.index] = id;
     }
@@ -416,7 +416,7 @@ pub fn wait_some<'scope, B>(requests: &mut Vec<Request<'scope, B>>) -> Result<Ve
 /// Waits for the operation that a persistent request started. An error of the engine itself leaves the state of the operation
 /// unknown and ends the program.
 pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
-    let vci = comm.process().vci();
+    let vci = comm.vci();
     let outcome = completion::wait(vci, &mut { id }, call);
     if let Err(error) = &outcome
         && !matches!(completion::test(vci, &mut { id }), Ok(Some(_)))

@@ -190,7 +190,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
 ) -> Result<()> {
     let (request, id) = match ending.how() {
         Ends::Complete => {
-            return task::block_on(comm.process().vci(), call, work(comm, arguments));
+            return task::block_on(comm.vci(), call, work(comm, arguments));
         }
         Ends::Started(request, name) => {
             let started = task::spawn_collective(&comm.clone(), name, work(comm, arguments))?;

@@ -337,7 +337,7 @@ unsafe extern "C" fn send_rendezvous<C: Wide>(
     let started = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) };
     let done = match started {
         Ok(id) if id == RequestId::SENT => return 0,
-        Ok(mut id) => completion::wait(comm.process().vci(), &mut id, call),
+        Ok(mut id) => completion::wait(comm.vci(), &mut id, call),
         Err(error) => Err(error),
     };
     match done {
@@ -514,7 +514,7 @@ unsafe extern "C" fn recv_any<C: Wide>(
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
-        completion::wait(comm.process().vci(), &mut id, call)
+        completion::wait(comm.vci(), &mut id, call)
     });
     match done {
         Ok(found) => {
@@ -580,7 +580,7 @@ unsafe fn send_as(
     let done = decoded.and_then(|(comm, memory)| {
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }?;
-        completion::wait(comm.process().vci(), &mut id, call)
+        completion::wait(comm.vci(), &mut id, call)
     });
     match done {
         Ok(_) => 0,

@@ -22,7 +22,7 @@ unsafe fn exchange(
     send: (Memory<'_>, i32, i32),
     receive: (Memory<'_>, i32, i32),
 ) -> Result<engine::request::Status> {
-    let vci = comm.process().vci();
+    let vci = comm.vci();
     // SAFETY: the program keeps both buffers during the call (crate head).
     let soon = unsafe { p2p::exchange_soon(comm, send, receive) };
     if let Some(Some(status)) = soon {

@@ -514,7 +514,7 @@ impl Step<'_> {
     /// Waits for all messages of the step.
     pub(crate) async fn finish(self) {
         for &id in self.first[..self.started].iter().chain(&self.more) {
-            if let Err(error) = Completion::new(self.coll.comm.vci, id).await {
+            if let Err(error) = Completion::new(self.coll.comm.vci(), id).await {
                 self.coll.note(error);
             }
         }

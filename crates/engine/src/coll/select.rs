@@ -43,7 +43,7 @@ pub(super) fn case(coll: &Collective, bytes: usize, total: usize) -> Case {
         bytes,
         total,
         elements: total,
-        oversubscribed: nodes == 1 && coll.comm.vci.is_oversubscribed(),
+        oversubscribed: nodes == 1 && coll.comm.vci().is_oversubscribed(),
         commutative: true,
         reproducible: false,
         shared: is_eligible(coll),

@@ -110,6 +110,12 @@ impl Contexts {
         }
     }
 
+    /// Where in the order of its leader's communicators the one with this id is: 0 for those that every process has, then 1, 2...
+    pub(crate) const fn ordinal(&self, context: u32) -> u32 {
+        let number = (context >> 1) & ((1u32 << self.number_bits) - 1);
+        (number + 1).saturating_sub(FIRST_NUMBER)
+    }
+
     /// Takes back an id whose communicator is gone; ids of other leaders are theirs to take back.
     pub(crate) fn give_back(&self, context: u32) {
         let (leader, number) = (

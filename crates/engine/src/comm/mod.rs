@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use crate::attr::Attributes;
-use crate::errors::Error;
+use crate::errors::{Error, Result};
 use crate::group::{Comparison, Group};
 use crate::progress::Vci;
 use crate::request::{Owner, RankMap};
@@ -62,7 +62,7 @@ impl Route {
             stride_bytes: i64::from(stride.cast_signed()) * size_of::<Link>() as i64,
             offset,
             stride,
-            unlocked_ranks: if vci.is_threaded() { 0 } else { linear_ranks },
+            unlocked_ranks: if vci.is_unlocked() { linear_ranks } else { 0 },
             linear_ranks,
         }
     }
@@ -91,11 +91,12 @@ impl Route {
 pub struct Comm {
     /// What operations on this communicator name. First, so that its address is the communicator's.
     pub(crate) owner: Owner,
-    pub(crate) vci: &'static Vci,
-    /// Context id in the high half; [`context::PENDING`] until the members of a nonblocking duplicate have agreed. No atomic,
-    /// which would cost the shortest path an instruction: the request of the duplicate orders the one change.
+    /// This and the next two change once, when the members of a duplicate have agreed ([`Self::set_context`]). No atomics,
+    /// which would cost the shortest path instructions: the request of the duplicate orders the change.
+    vci: UnsafeCell<&'static Vci>,
+    /// Context id in the high half; [`context::PENDING`] until the members have agreed.
     match_base: UnsafeCell<u64>,
-    pub(crate) route: Route,
+    route: UnsafeCell<Route>,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
     /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked.
@@ -129,32 +130,47 @@ pub struct Comm {
     node: OnceLock<Option<Box<Node>>>,
 }
 
-// SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI;
-// `match_base`
-// changes once, before others use it; everything else is Sync by itself.
+// SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI; `vci`,
+// `match_base` and `route` change once, before others use them; everything else is Sync by itself.
 unsafe impl Sync for Comm {}
 // SAFETY: as for Sync.
 unsafe impl Send for Comm {}
 
 impl Comm {
     /// An intracommunicator.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// When the system refuses memory for its VCI.
+    pub(crate) fn new(process: &'static Process, context: u32, group: Group) -> Result<Arc<Self>> {
+        let vci = process.vci_for(context, group.members().iter().copied())?;
+        Ok(Self::build(process, vci, context, group, None, "", true))
+    }
+
+    /// An intracommunicator on the first VCI: one that every process has, or whose members have no context for it yet.
+    pub(crate) fn new_on_first(
         process: &'static Process,
         context: u32,
         group: Group,
         name: &str,
     ) -> Arc<Self> {
-        Self::build(process, context, group, None, name, true)
+        Self::build(process, process.vci(), context, group, None, name, true)
     }
 
     /// An intercommunicator from the group of `local`, which becomes its own, to `remote`.
-    pub(crate) fn new_inter(local: Arc<Self>, context: u32, remote: Group) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// When the system refuses memory for its VCI.
+    pub(crate) fn new_inter(local: Arc<Self>, context: u32, remote: Group) -> Result<Arc<Self>> {
         let (process, group) = (local.process, local.group.clone());
-        Self::build(process, context, group, Some((remote, local)), "", true)
+        let members = group.members().iter().chain(remote.members());
+        let vci = process.vci_for(context, members.copied())?;
+        let remote = Some((remote, local));
+        Ok(Self::build(process, vci, context, group, remote, "", true))
     }
 
     fn build(
         process: &'static Process,
+        vci: &'static Vci,
         context: u32,
         group: Group,
         remote: Option<(Group, Arc<Self>)>,
@@ -166,11 +182,11 @@ impl Comm {
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let map = RankMap::new(addressed.members());
         let comm = Arc::new(Self {
-            vci: process.vci(),
-            route: Route::new(process.vci(), &map, addressed.size()),
+            vci: UnsafeCell::new(vci),
+            route: UnsafeCell::new(Route::new(vci, &map, addressed.size())),
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
-            fast_ranks: if process.vci().checks_types() {
+            fast_ranks: if vci.checks_types() {
                 0
             } else {
                 addressed.size()
@@ -222,7 +238,8 @@ impl Comm {
 
     /// Some members of this communicator, with its context: they send each other messages with tags that its members agree on.
     fn part(&self, group: Group) -> Arc<Self> {
-        Self::build(self.process, self.context(), group, None, "", false)
+        let (process, vci) = (self.process, self.vci());
+        Self::build(process, vci, self.context(), group, None, "", false)
     }
 
     /// This process's rank.
@@ -320,13 +337,40 @@ impl Comm {
         (self.match_base() >> 32) as u32
     }
 
+    /// The VCI of all operations on this communicator.
+    // TIER: short
+    #[inline(always)]
+    pub fn vci(&self) -> &'static Vci {
+        // SAFETY: as for `match_base`.
+        unsafe { *self.vci.get() }
+    }
+
+    /// The way to peers of a linear rank map.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn route(&self) -> &Route {
+        // SAFETY: as for `match_base`.
+        unsafe { &*self.route.get() }
+    }
+
     /// Sets what the members have agreed on.
+    ///
+    /// # Errors
+    /// When the system refuses memory for the communicator's VCI.
     ///
     /// # Safety
     /// Nobody uses the communicator yet: the request that tells the program of its end is not complete.
-    pub(crate) unsafe fn set_context(&self, context: u32) {
+    pub(crate) unsafe fn set_context(&self, context: u32) -> Result<()> {
+        let remote = self.remote_group.iter().flat_map(Group::members);
+        let members = self.group.members().iter().chain(remote);
+        let vci = self.process.vci_for(context, members.copied())?;
         // SAFETY: the caller's promise.
-        unsafe { *self.match_base.get() = u64::from(context) << 32 };
+        unsafe {
+            *self.match_base.get() = u64::from(context) << 32;
+            *self.vci.get() = vci;
+            *self.route.get() = Route::new(vci, self.owner.map(), self.peers);
+        }
+        Ok(())
     }
 
     /// The name given by MPI_Comm_set_name.
@@ -432,7 +476,7 @@ impl Comm {
     /// threads nobody else counts at all.
     #[inline]
     fn draw(&self, counter: &AtomicU32) -> u32 {
-        if self.vci.is_threaded() {
+        if self.vci().is_threaded() {
             return counter.fetch_add(1, Ordering::Relaxed);
         }
         let drawn = counter.load(Ordering::Relaxed);
@@ -447,7 +491,7 @@ impl Comm {
 
     /// Whether no operation names this communicator.
     pub(crate) fn is_idle(&self) -> bool {
-        let _guard = self.vci.enter();
+        let _guard = self.vci().enter();
         // SAFETY: under the guard.
         unsafe { self.owner.is_idle() }
     }

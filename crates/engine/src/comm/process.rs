@@ -17,7 +17,8 @@ use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::progress::Vci;
+use crate::identity::VciIndex;
+use crate::progress::{MakeTransport, Vci, Vcis};
 use crate::settings::{self, Assigned, Assignment, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
@@ -51,7 +52,7 @@ pub struct Process {
     rank: u32,
     size: u32,
     segment: Arc<Segment>,
-    vci: Vci,
+    vcis: Vcis,
     settings: Settings,
     thread_level: ThreadLevel,
     world: OnceLock<Arc<Comm>>,
@@ -96,24 +97,22 @@ impl Process {
             }
         };
         let is_null = settings.null_fabric;
-        let transport = |segment: &Arc<Segment>, rank| {
+        let transport = move |segment: &Arc<Segment>, rank, vci: VciIndex| {
             if is_null {
                 let job = segment.job();
                 return Transport::Null(Null::new(job.ring_cells, job.ring_payload_bytes));
             }
-            Transport::Shm(Shm::new(segment.clone(), rank))
+            Transport::Shm(Shm::new(segment.clone(), rank, vci.get()))
         };
-        Ok((
-            Self::attach(assigned, settings, level, transport)?,
-            warnings,
-        ))
+        let process = Self::attach(assigned, settings, level, Box::new(transport))?;
+        Ok((process, warnings))
     }
 
     fn attach(
         assigned: Assigned,
         mut settings: Settings,
         level: ThreadLevel,
-        transport: impl FnOnce(&Arc<Segment>, u32) -> Transport,
+        transport: Box<MakeTransport>,
     ) -> Result<&'static Self> {
         if settings.check.collectives {
             crate::datatype::start_signing();
@@ -137,22 +136,16 @@ impl Process {
                 ),
             ));
         }
-        let transport = transport(&segment, assigned.rank);
-        if !transport.capabilities().shares_memory {
+        let is_multiple = level == ThreadLevel::Multiple;
+        let vcis = Vcis::new(&segment, assigned.rank, &settings, is_multiple, transport)?;
+        if !vcis.share_memory() {
             settings.shared_collectives = 0;
         }
-        let vci = Vci::new(
-            &segment,
-            assigned.rank,
-            &settings,
-            level == ThreadLevel::Multiple,
-            transport,
-        )?;
         let process: &'static Self = Box::leak(Box::new(Self {
             rank: assigned.rank,
             size: assigned.size,
             segment,
-            vci,
+            vcis,
             settings,
             thread_level: level,
             world: OnceLock::new(),
@@ -164,14 +157,15 @@ impl Process {
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
         }));
+        process.vcis.connect();
         let everyone = Group::new((0..assigned.size).collect::<Vec<_>>());
-        process
-            .world
-            .get_or_init(|| Comm::new(process, context::WORLD, everyone, "MPI_COMM_WORLD"));
+        process.world.get_or_init(|| {
+            Comm::new_on_first(process, context::WORLD, everyone, "MPI_COMM_WORLD")
+        });
         let only_me = Group::new([assigned.rank]);
         process
             .itself
-            .get_or_init(|| Comm::new(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
+            .get_or_init(|| Comm::new_on_first(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
         process.resume()?;
         Ok(process)
     }
@@ -184,11 +178,13 @@ impl Process {
         level: ThreadLevel,
         port: Option<fabric::sim::Port>,
     ) -> &'static Self {
-        let transport = |segment: &Arc<Segment>, rank| match port {
-            Some(port) => Transport::sim(port),
-            None => Transport::Shm(Shm::new(segment.clone(), rank)),
-        };
-        Self::attach(assigned, settings, level, transport).unwrap()
+        let port = Mutex::new(port);
+        let transport =
+            move |segment: &Arc<Segment>, rank, vci: VciIndex| match port.lock().unwrap().take() {
+                Some(port) => Transport::sim(port),
+                None => Transport::Shm(Shm::new(segment.clone(), rank, vci.get())),
+            };
+        Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
 
     /// This process's rank in MPI_COMM_WORLD.
@@ -204,7 +200,38 @@ impl Process {
     /// The VCI of everything that asks for no other.
     #[inline(always)]
     pub const fn vci(&'static self) -> &'static Vci {
-        &self.vci
+        self.vcis.first()
+    }
+
+    /// All VCIs of this process.
+    pub const fn vcis(&'static self) -> &'static Vcis {
+        &self.vcis
+    }
+
+    /// The VCI of a new communicator with a context id and these members, by world rank: the numbers of communicators take the VCIs in turn,
+    /// as many as every member has. All members come to the same.
+    ///
+    /// # Errors
+    /// When the system refuses memory for a VCI.
+    pub(crate) fn vci_for(
+        &'static self,
+        context: u32,
+        members: impl Iterator<Item = u32>,
+    ) -> Result<&'static Vci> {
+        let mut count = self.vcis.count();
+        if count == 1 || context == context::PENDING {
+            return Ok(self.vci());
+        }
+        for member in members {
+            let board = self.segment.board(member);
+            // Relaxed: a member of a new communicator is initialized, and the messages that made the communicator came after this word.
+            count = count.min(board.vci_count.load(Ordering::Relaxed));
+            if count <= 1 {
+                return Ok(self.vci());
+            }
+        }
+        let index = self.contexts.ordinal(context) % count;
+        self.vcis.obtain(VciIndex::new(index).unwrap_or_default())
     }
 
     /// Names who knows whether the process can hold another communicator: calls that make one fail at all ranks alike.
@@ -256,7 +283,7 @@ impl Process {
     /// MPI_COMM_WORLD.
     pub fn world(&'static self) -> &'static Arc<Comm> {
         self.world.get_or_init(|| {
-            Comm::new(
+            Comm::new_on_first(
                 self,
                 context::WORLD,
                 Group::new([self.rank]),
@@ -268,7 +295,7 @@ impl Process {
     /// MPI_COMM_SELF.
     pub fn itself(&'static self) -> &'static Arc<Comm> {
         self.itself.get_or_init(|| {
-            Comm::new(
+            Comm::new_on_first(
                 self,
                 context::ITSELF,
                 Group::new([self.rank]),
@@ -353,7 +380,7 @@ impl Process {
     pub(crate) fn bootstrap(&'static self) -> &'static Arc<Comm> {
         self.bootstrap.get_or_init(|| {
             let everyone = self.world().group().clone();
-            Comm::new(self, context::BOOTSTRAP, everyone, "")
+            Comm::new_on_first(self, context::BOOTSTRAP, everyone, "")
         })
     }
 
@@ -397,10 +424,13 @@ impl Process {
     /// # Errors
     /// When a peer broke the protocol.
     pub fn rest(&'static self, call: &'static str) -> Result<()> {
-        let drained = self.vci.wait_until(call, |state| state.is_drained());
-        self.vci.stop_background();
-        drained?;
-        self.vci.enter().publish_counts();
+        for vci in self.vcis.iter() {
+            vci.wait_until(call, |state| state.is_drained())?;
+        }
+        self.vci().stop_background();
+        for vci in self.vcis.iter() {
+            vci.enter().publish_counts();
+        }
         self.segment
             .board(self.rank)
             .phase
@@ -417,7 +447,7 @@ impl Process {
             .board(self.rank)
             .phase
             .store(phase::INITIALIZED, Ordering::Relaxed);
-        self.vci.start_background()
+        self.vci().start_background()
     }
 
     /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.

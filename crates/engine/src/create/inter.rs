@@ -65,7 +65,7 @@ pub fn create(
     let peer = peer.filter(|_| local.rank() as u32 == leader);
     let bridge = peer.map(|peer| bridge_over(peer?, tag));
     let made = connect(local.clone(), leader, bridge);
-    let comm = block_on(local.vci, call, made)?;
+    let comm = block_on(local.vci(), call, made)?;
     comm.tell_origin(call, local);
     comm.inherit_error_handler(local);
     Ok(comm)
@@ -127,7 +127,7 @@ pub fn create_from_groups(
         })
     });
     let made = connect(local.clone(), leader, bridge);
-    let comm = block_on(local.vci, call, made);
+    let comm = block_on(local.vci(), call, made);
     local.free();
     comm
 }
@@ -183,7 +183,7 @@ async fn connect(
     let inner = inner?;
     let remote = remote.inspect_err(|_| process.contexts.give_back(inner))?;
     side.outcome()?;
-    let inner = Comm::new(process, inner, local.group().clone(), "");
+    let inner = Comm::new(process, inner, local.group().clone())?;
     let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
     let remote_group = Group::new(members);
     if local.group().intersection(&remote_group).size() > 0 {
@@ -198,7 +198,7 @@ async fn connect(
         ));
     }
     let context = settle(process, own[0], remote[0]).inspect_err(|_| inner.free())?;
-    Ok(Comm::new_inter(inner, context, remote_group))
+    Comm::new_inter(inner, context, remote_group)
 }
 
 /// Of the two sides' proposals both take the lower one; the other goes back to whose it was.
@@ -262,7 +262,7 @@ pub(super) fn split(
         .map(|context| context.map_or(NONE_LEFT, u64::from));
     let words = [color_word(color, key), own[0], own[1]];
     let bridge = own_bridge(inter, local);
-    let (mine, theirs) = block_on(inter.vci, call, async {
+    let (mine, theirs) = block_on(inter.vci(), call, async {
         let mine = coll::gather_words(local.clone(), &words).await?;
         let mut side = Collective::new(local.clone());
         let theirs = exchange(&mut side, 0, bridge, &mine).await?;
@@ -300,9 +300,9 @@ pub(super) fn split(
     give_back_unless(context == shared, shared);
     give_back_unless(inner_context == inner, inner);
     let group = members_at(local.group(), &ours);
-    let own = Comm::new(process, inner_context, group, "");
+    let own = Comm::new(process, inner_context, group)?;
     let remote = inter.remote_group().map(|group| members_at(group, &others));
-    let comm = Comm::new_inter(own, context, remote.unwrap_or_else(|| Group::new([])));
+    let comm = Comm::new_inter(own, context, remote.unwrap_or_else(|| Group::new([])))?;
     comm.inherit_error_handler(inter);
     comm.tell_origin(call, inter);
     Ok(Some(comm))
@@ -323,7 +323,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     };
     let process = inter.process;
     let bridge = own_bridge(inter, local);
-    let (own, remote) = block_on(inter.vci, call, async {
+    let (own, remote) = block_on(inter.vci(), call, async {
         let mut side = Collective::new(local.clone());
         let own = agree_context(&mut side, process.contexts.has_room()).await;
         let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
@@ -341,7 +341,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
         remote_group.union(group)
     };
     let context = settle(process, own, remote[1])?;
-    let comm = Comm::new(process, context, members, "");
+    let comm = Comm::new(process, context, members)?;
     comm.inherit_error_handler(inter);
     comm.tell_origin(call, inter);
     Ok(comm)

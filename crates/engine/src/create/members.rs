@@ -64,25 +64,25 @@ pub(super) fn full_elsewhere(rank: usize) -> Error {
 fn new_dup(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
     let object = parent.handle.load(Ordering::Relaxed);
     let copies = parent.attributes.copies(object)?;
-    let comm = new_twin(parent);
+    let comm = new_twin(parent)?;
     comm.attributes.adopt(copies);
     comm.hints.inherit(&parent.hints);
     Ok(comm)
 }
 
 /// A communicator of the same members, which have no context for it yet, without attributes.
-fn new_twin(parent: &Arc<Comm>) -> Arc<Comm> {
+fn new_twin(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
     let process = parent.process;
-    let intra = || Comm::new(process, PENDING, parent.group().clone(), "");
+    let intra = || Comm::new_on_first(process, PENDING, parent.group().clone(), "");
     let comm = match parent.remote_group() {
-        Some(remote) => Comm::new_inter(intra(), PENDING, remote.clone()),
+        Some(remote) => Comm::new_inter(intra(), PENDING, remote.clone())?,
         None => intra(),
     };
     comm.inherit_error_handler(parent);
     if let Some(topology) = parent.topology() {
         comm.set_topology(topology.clone());
     }
-    comm
+    Ok(comm)
 }
 
 /// Gives a twin its context, if all members have room for it.
@@ -91,8 +91,8 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
         let (context, inner_context) = inter::agree_contexts(&parent, local, has_room).await?;
         // SAFETY: nobody uses it before its members have agreed.
         unsafe {
-            inner.set_context(inner_context);
-            made.set_context(context);
+            inner.set_context(inner_context)?;
+            made.set_context(context)?;
         }
         made.tell_origin("dup", &parent);
         return Ok(());
@@ -100,7 +100,7 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
     let mut coll = Collective::new(parent.clone());
     let context = agree_context(&mut coll, has_room).await?;
     // SAFETY: as above.
-    unsafe { made.set_context(context) };
+    unsafe { made.set_context(context) }?;
     made.tell_origin("dup", &parent);
     coll.outcome()
 }
@@ -109,7 +109,7 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
 fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
     let has_room = parent.process.contexts.has_room();
     let agreement = agree_on_twin(parent.clone(), made.clone(), has_room);
-    match block_on(parent.vci, call, agreement) {
+    match block_on(parent.vci(), call, agreement) {
         Ok(()) => Ok(made),
         Err(error) => {
             made.free();
@@ -125,7 +125,7 @@ fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Resul
 /// When there is no context left.
 pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
     parent.has_plans.store(true, Ordering::Relaxed);
-    let comm = new_twin(parent);
+    let comm = new_twin(parent)?;
     comm.set_name(&parent.name());
     comm.handle
         .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -228,7 +228,7 @@ pub fn split(
     let told = proposal.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
     let words = [color_word(color, key), told];
     let all = coll::gather_words(parent.clone(), &words);
-    let all = block_on(parent.vci, call, all)?;
+    let all = block_on(parent.vci(), call, all)?;
     let full = all.chunks_exact(2).position(|pair| pair[1] == NONE_LEFT);
     let proposal = match (proposal, full) {
         (Ok(own), None) => own,
@@ -249,7 +249,7 @@ pub fn split(
         parent.process.contexts.give_back(proposal);
     }
     let group = members_at(parent.group(), &ranks);
-    let comm = Comm::new(parent.process, context, group, "");
+    let comm = Comm::new(parent.process, context, group)?;
     comm.inherit_error_handler(parent);
     comm.tell_origin(call, parent);
     Ok(Some(comm))
@@ -372,9 +372,9 @@ fn meet(
         .iter()
         .map(|&member| parent.rank_of_peer(member) as u32);
     let mut coll = Collective::among(parent.clone(), tag, me, ranks.collect());
-    let context = block_on(parent.vci, call, async {
+    let context = block_on(parent.vci(), call, async {
         let context = agree_context(&mut coll, process.contexts.has_room()).await?;
         coll.outcome().map(|()| context)
     })?;
-    Ok(Some(Comm::new(process, context, group.clone(), "")))
+    Comm::new(process, context, group.clone()).map(Some)
 }

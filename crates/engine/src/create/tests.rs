@@ -24,7 +24,12 @@ fn members(comm: &Comm) -> Vec<u32> {
 
 /// Everyone's word, which shows that the members agree on the context.
 fn words(comm: &Arc<Comm>, word: u64) -> Vec<u64> {
-    block_on(comm.vci, "test", coll::gather_words(comm.clone(), &[word])).unwrap()
+    block_on(
+        comm.vci(),
+        "test",
+        coll::gather_words(comm.clone(), &[word]),
+    )
+    .unwrap()
 }
 
 /// Checks that a communicator has these members and works.

@@ -39,7 +39,7 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
             return Err(error);
         }
     };
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let word = comm.match_base() | tag as u64;
     let index = match new_send(state, comm, memory, dest, word, Mode::Standard) {

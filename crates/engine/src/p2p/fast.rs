@@ -65,12 +65,12 @@ pub unsafe fn inject(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag:
         cold_path();
         return Injected::Refused;
     }
-    if dest as u32 >= comm.route.unlocked_ranks {
+    if dest as u32 >= comm.route().unlocked_ranks {
         cold_path();
         return Injected::Refused;
     }
     // SAFETY: below `unlocked_ranks` every rank has a link; no other thread is inside MPI (Route::new).
-    let link = unsafe { comm.route.link(dest as u32).as_mut() };
+    let link = unsafe { comm.route().link(dest as u32).as_mut() };
     if !link.sender.has_credit() {
         cold_path();
         return Injected::Refused;
@@ -108,11 +108,11 @@ pub unsafe fn send_now(
     // One copy of the code for each kind of rank map: a linear one needs neither table nor bounds.
     // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each; the rest is the caller's promise.
     unsafe {
-        if rank < comm.route.linear_ranks {
-            return inject_inside(comm, base, bytes, tag, || comm.route.link(rank));
+        if rank < comm.route().linear_ranks {
+            return inject_inside(comm, base, bytes, tag, || comm.route().link(rank));
         }
         if rank < comm.fast_ranks {
-            let link = || comm.vci.first_link().add(comm.peer(rank) as usize);
+            let link = || comm.vci().first_link().add(comm.peer(rank) as usize);
             return inject_inside(comm, base, bytes, tag, link);
         }
     }
@@ -132,7 +132,7 @@ unsafe fn inject_inside(
     tag: i32,
     link_of: impl FnOnce() -> NonNull<Link>,
 ) -> Injected {
-    let Some(guard) = comm.vci.try_enter() else {
+    let Some(guard) = comm.vci().try_enter() else {
         return Injected::Refused;
     };
     // SAFETY: a link of this VCI (caller), which nobody else refers to before the guard is left.
@@ -165,17 +165,17 @@ pub unsafe fn send_eager(comm: &Comm, base: *const u8, bytes: usize, dest: i32, 
     let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
     let source = eager::Source::Contiguous(base);
     // SAFETY: the caller's promise.
-    unsafe { eager::send(&mut comm.vci.enter(), peer, word, source, bytes) }
+    unsafe { eager::send(&mut comm.vci().enter(), peer, word, source, bytes) }
 }
 
 /// Wakes the receiver of a message that went by [`Injected::SentWake`], and threads that wait for the VCI.
 #[cold]
 #[inline(never)]
 pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
-    if comm.vci.is_threaded() {
-        comm.vci.wake_contenders();
+    if comm.vci().is_threaded() {
+        comm.vci().wake_contenders();
     }
-    comm.vci.enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
+    comm.vci().enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
     0
 }
 
@@ -195,16 +195,16 @@ pub unsafe fn receive_soon(
     if source as u32 >= comm.fast_ranks || tag < 0 {
         return None;
     }
-    if memory.layout.is_some() || !comm.vci.has_no_tasks() {
+    if memory.layout.is_some() || !comm.vci().has_no_tasks() {
         return None;
     }
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let key = Key {
         word: comm.match_base() | tag as u64,
         peer: comm.peer(source as u32),
     };
     // SAFETY: the caller's promise.
-    let bytes = unsafe { take_soon(comm.vci, &mut guard, key, memory) }?;
+    let bytes = unsafe { take_soon(comm.vci(), &mut guard, key, memory) }?;
     Some(Status {
         source,
         tag,
@@ -231,7 +231,7 @@ pub unsafe fn exchange_soon(
     }
     let (peer, word) = (comm.peer(send.1 as u32), comm.match_base() | send.2 as u64);
     // SAFETY: the caller's promise.
-    if !unsafe { send_at_once(&mut comm.vci.enter(), send.0, peer, word) } {
+    if !unsafe { send_at_once(&mut comm.vci().enter(), send.0, peer, word) } {
         return None;
     }
     // SAFETY: as above.
@@ -300,7 +300,7 @@ pub unsafe fn post(
     source: i32,
     tag: i32,
 ) -> Option<RequestId> {
-    if source as u32 >= comm.route.unlocked_ranks {
+    if source as u32 >= comm.route().unlocked_ranks {
         cold_path();
         return None;
     }
@@ -308,7 +308,7 @@ pub unsafe fn post(
         cold_path();
         return None;
     }
-    let mut guard = comm.vci.enter_unlocked();
+    let mut guard = comm.vci().enter_unlocked();
     // SAFETY: passed on.
     unsafe {
         post_in(
@@ -316,7 +316,7 @@ pub unsafe fn post(
             comm,
             base,
             bytes,
-            |rank| comm.route.peer(rank),
+            |rank| comm.route().peer(rank),
             (source, tag),
         )
     }
@@ -334,14 +334,14 @@ pub unsafe fn post_now(comm: &Comm, base: *mut u8, bytes: usize, source: i32, ta
         cold_path();
         return Posted::Refused;
     }
-    if rank < comm.route.linear_ranks {
+    if rank < comm.route().linear_ranks {
         // SAFETY: passed on.
         return unsafe {
             post_inside(
                 comm,
                 base,
                 bytes,
-                |rank| comm.route.peer(rank),
+                |rank| comm.route().peer(rank),
                 (source, tag),
             )
         };
@@ -366,7 +366,7 @@ unsafe fn post_inside(
     peer_of: impl Fn(u32) -> u32,
     envelope: (i32, i32),
 ) -> Posted {
-    let Some(mut guard) = comm.vci.try_enter() else {
+    let Some(mut guard) = comm.vci().try_enter() else {
         return Posted::Refused;
     };
     // SAFETY: passed on.
@@ -388,7 +388,7 @@ unsafe fn post_inside(
 #[cold]
 #[inline(never)]
 pub extern "C" fn wake_contenders(comm: &Comm) -> i32 {
-    comm.vci.wake_contenders();
+    comm.vci().wake_contenders();
     0
 }
 
@@ -430,8 +430,8 @@ unsafe fn post_in(
 #[inline(always)]
 pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
     let index = OpIndex(id.0 as u32);
-    match completion::wait_received_at(comm.vci, index, call)? {
+    match completion::wait_received_at(comm.vci(), index, call)? {
         Some(status) => Ok(status),
-        None => completion::take_outcome(&mut comm.vci.enter(), index),
+        None => completion::take_outcome(&mut comm.vci().enter(), index),
     }
 }

@@ -72,13 +72,13 @@ pub unsafe fn isend(
     tag: i32,
     mode: Mode,
 ) -> Result<RequestId> {
-    comm.vci.pay_wake();
+    comm.vci().pay_wake();
     let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
     if dest as u32 >= comm.peers || tag < 0 || !may_be_eager {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
-    let mut state = comm.vci.enter();
+    let mut state = comm.vci().enter();
     let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
     // SAFETY: the caller's promise.
     if unsafe { send_at_once(&mut state, memory, peer, word) } {
@@ -161,7 +161,7 @@ unsafe fn isend_checked(
     if mode == Mode::Buffered {
         return buffered::isend(comm, memory, dest, tag);
     }
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_send(
         state,
@@ -187,7 +187,7 @@ pub(crate) unsafe fn isend_collective(
     dest: u32,
     tag: u32,
 ) -> Result<RequestId> {
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let word = (comm.match_base() + crate::comm::COLLECTIVE) | u64::from(tag);
     // SAFETY: the caller's promise.
@@ -263,7 +263,7 @@ fn describe(op: &mut crate::request::Op, comm: &Comm, memory: Memory<'_>) {
 // TIER: short
 #[inline(always)]
 pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
-    comm.vci.pay_wake();
+    comm.vci().pay_wake();
     if source as u32 >= comm.peers || tag < 0 {
         return irecv_unusual(comm, memory, source, tag);
     }
@@ -300,7 +300,7 @@ pub(crate) unsafe fn irecv_collective(
 
 #[inline(always)]
 fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
     post_operation(state, index, key);
@@ -313,7 +313,7 @@ fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
 fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
     if source == PROC_NULL {
         check_tag(tag, true)?;
-        let mut guard = comm.vci.enter();
+        let mut guard = comm.vci().enter();
         let state = &mut *guard;
         let index = new_receive(state, comm, memory)?;
         let record = state.ops.record_mut(index);
@@ -344,14 +344,14 @@ pub unsafe fn isendrecv(
     let departure = match unsafe { isend(comm, send.0, send.1, send.2, Mode::Standard) } {
         Ok(id) => id,
         Err(error) => {
-            completion::cancel_receive(comm.vci, arrival)?;
-            completion::let_go(comm.vci, &mut { arrival })?;
+            completion::cancel_receive(comm.vci(), arrival)?;
+            completion::let_go(comm.vci(), &mut { arrival })?;
             return Err(error);
         }
     };
     crate::task::spawn(comm, async move {
-        let status = Completion::new(comm.vci, arrival).await;
-        Completion::new(comm.vci, departure).await?;
+        let status = Completion::new(comm.vci(), arrival).await;
+        Completion::new(comm.vci(), departure).await?;
         drop(owned);
         status
     })

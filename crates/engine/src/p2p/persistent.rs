@@ -40,7 +40,7 @@ pub unsafe fn send_init(
     } else {
         check_rank(comm, "dest", dest)?
     };
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_send(
         state,
@@ -84,7 +84,7 @@ pub unsafe fn recv_init(
     } else {
         receive_key(comm, source, tag)?
     };
-    let mut guard = comm.vci.enter();
+    let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
     state.ops.record_mut(index).kind = record_kind::INACTIVE;
@@ -102,6 +102,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     if !vci.is_threaded() && start_at_once(vci, id).is_some() {
         return Ok(());
     }
+    let vci = vci.of(id);
     let mut guard = vci.enter();
     let state = &mut *guard;
     let Some(index) = state.ops.find(id) else {

@@ -45,7 +45,7 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
     }
     let key = receive_key(comm, source, tag)?;
     let found = {
-        let mut guard = comm.vci.enter();
+        let mut guard = comm.vci().enter();
         let state = &mut *guard;
         state
             .unexpected
@@ -53,8 +53,8 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
             .map(|index| status_of(state, comm, index))
     };
     if found.is_none() {
-        comm.vci.poll();
-        let mut guard = comm.vci.enter();
+        comm.vci().poll();
+        let mut guard = comm.vci().enter();
         let state = &mut *guard;
         return Ok(state
             .unexpected
@@ -75,7 +75,7 @@ pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
     }
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
-    comm.vci.wait_for("MPI_Probe", awaited(key), |state| {
+    comm.vci().wait_for("MPI_Probe", awaited(key), |state| {
         found = state
             .unexpected
             .peek(&state.ops, key)
@@ -95,11 +95,11 @@ pub fn improbe(comm: &Comm, source: i32, tag: i32) -> Result<Option<(Message, St
         return Ok(Some((Message::NO_PROC, Status::PROC_NULL)));
     }
     let key = receive_key(comm, source, tag)?;
-    if let Some(found) = take(&mut comm.vci.enter(), comm, key) {
+    if let Some(found) = take(&mut comm.vci().enter(), comm, key) {
         return Ok(Some(found));
     }
-    comm.vci.poll();
-    Ok(take(&mut comm.vci.enter(), comm, key))
+    comm.vci().poll();
+    Ok(take(&mut comm.vci().enter(), comm, key))
 }
 
 /// Waits for a message and takes it out of matching (MPI_Mprobe).
@@ -113,7 +113,7 @@ pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
     }
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
-    comm.vci.wait_for("MPI_Mprobe", awaited(key), |state| {
+    comm.vci().wait_for("MPI_Mprobe", awaited(key), |state| {
         found = take(state, comm, key);
         found.is_some()
     })?;
@@ -171,7 +171,7 @@ pub unsafe fn imrecv(
         // SAFETY: the caller's promise.
         return unsafe { super::irecv(process.world(), memory, PROC_NULL, 0) };
     }
-    let mut guard = process.vci().enter();
+    let mut guard = process.vci().of(message.0).enter();
     let state = &mut *guard;
     let found = state
         .ops
@@ -203,7 +203,7 @@ pub unsafe fn imrecv(
 
 /// The communicator a probed message belongs to, for error handling.
 pub fn comm_of(process: &'static crate::comm::Process, message: Message) -> Option<&'static Comm> {
-    let guard = process.vci().enter();
+    let guard = process.vci().of(message.0).enter();
     let index = guard.ops.find(message.0)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
     unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }

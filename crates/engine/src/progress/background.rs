@@ -17,6 +17,8 @@ use std::time::Duration;
 use sys::sync::{AtomicU32, Mutex, Ordering, spin_loop};
 use sys::{cores, futex, signals};
 
+use fabric::doorbell::SLEEPS;
+
 use super::Vci;
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -187,11 +189,13 @@ impl Vci {
     /// Sleeps until something happens, and makes progress until nothing has happened for a moment.
     fn watch_once(&self, seen: &mut u64) {
         let sleeper = self.waiting.sleeper();
+        let covered = self.cover_others();
         sleeper.announce();
         if !self.advance(seen) {
-            futex::wait(sleeper.asleep, 1, self.waiting.sleep_limit());
+            futex::wait(sleeper.asleep, SLEEPS, self.sleep_limit(&covered));
         }
         sleeper.leave();
+        drop(covered);
         let mut fruitless = 0;
         while fruitless < POLLS && !self.background.is_visited() && !self.background.is_stopping() {
             fruitless = if self.advance(seen) { 0 } else { fruitless + 1 };
@@ -212,6 +216,6 @@ impl Vci {
         if happened {
             self.ring_own_doorbell();
         }
-        happened
+        happened | (self.progress_others() != 0)
     }
 }

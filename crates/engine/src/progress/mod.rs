@@ -6,14 +6,21 @@
 //! computes (`background`).
 
 mod background;
+mod elsewhere;
 mod oversubscription;
 mod polls;
+mod pool;
 mod rounds;
+mod sleep;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod vci;
 mod wait;
 mod yields;
 
+pub(crate) use pool::MakeTransport;
+pub use pool::Vcis;
 pub use tasks::{Begun, Completion, Kept, block_on, complete_request};
 pub(crate) use tasks::{CALL, Polled, Waiting, current_call, go_on, watch};
 pub(crate) use vci::Guard;

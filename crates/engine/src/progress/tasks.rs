@@ -341,7 +341,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
 /// # Errors
 /// When the request is not one of those.
 pub fn complete_request(vci: &Vci, request: RequestId) -> Result<()> {
-    let mut guard = vci.enter();
+    let mut guard = vci.of(request).enter();
     let index = guard.ops.find(request).ok_or_else(|| stale(request))?;
     guard.events += 1;
     guard.complete(index);

@@ -2,32 +2,39 @@
 //! A VCI: its state behind a lock, and those who wait for it.
 //!
 //! [`Vci::enter`] is the only door to the state. Below MPI_THREAD_MULTIPLE it costs one predictable branch. Nothing that can call back
-//! into MPI (user functions, tasks) runs while a guard exists.
+//! into MPI (user functions, tasks) runs while a guard exists. A thread that holds the guard of one VCI enters another one only by
+//! [`Vci::try_enter`], so that no two threads wait for each other.
 
 use std::cell::UnsafeCell;
 use std::hint::cold_path;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fabric::lock::VciLock;
 use fabric::segment::Segment;
 use fabric::transport::Transport;
-use sys::sync::{AtomicBool, Ordering};
+use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::background::Background;
+use super::pool::{Shared, Vcis};
 use super::tasks::TaskList;
 use super::wait::WaitPolicy;
 use crate::errors::Result;
-use crate::settings::Settings;
+use crate::identity::VciIndex;
+use crate::request::RequestId;
+use crate::settings::LockModel;
 use crate::vci::{VciState, link};
 
 /// One stream: a lock and the state behind it.
 #[repr(align(64))]
 pub struct Vci {
     lock: VciLock,
+    /// Whether the lock is taken.
+    locks: bool,
     threaded: bool,
+    index: VciIndex,
     /// Whether a fast path has left without waking the threads that wait to enter.
     owes_wake: AtomicBool,
     checks_types: bool,
@@ -35,7 +42,16 @@ pub struct Vci {
     first_link: NonNull<link::Link>,
     pub(super) waiting: WaitPolicy,
     pub(crate) tasks: TaskList,
-    pub(super) background: Background,
+    pub(super) background: Arc<Background>,
+    /// All VCIs of the process.
+    pub(super) all: OnceLock<&'static Vcis>,
+    /// The thread that began to wait here last, and how many waits have begun.
+    pub(super) visitor: AtomicUsize,
+    pub(super) visits: AtomicU32,
+    /// `visits` when a thread that sleeps elsewhere last wanted to cover this VCI.
+    pub(super) visits_seen: AtomicU32,
+    /// Rounds of progress of all other VCIs that threads which wait here have made.
+    pub(super) global_rounds: AtomicU64,
 }
 
 // SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
@@ -45,27 +61,75 @@ unsafe impl Sync for Vci {}
 unsafe impl Send for Vci {}
 
 impl Vci {
-    /// The first VCI of a rank.
-    pub(crate) fn new(
+    /// A VCI of a rank.
+    pub(super) fn new(
         segment: &Arc<Segment>,
         me: u32,
-        settings: &Settings,
-        threaded: bool,
+        index: VciIndex,
+        shared: &Shared,
         transport: Transport,
     ) -> Result<Self> {
+        let settings = &shared.settings;
         let can = transport.capabilities();
-        let state = VciState::new(segment, me, settings, transport)?;
+        let state = VciState::new(segment, me, index, settings, transport)?;
         Ok(Self {
             first_link: state.links.first(),
             lock: VciLock::new(),
             owes_wake: AtomicBool::new(false),
-            threaded: threaded || settings.progress_thread != 0,
+            locks: shared.threaded && settings.locks != LockModel::None,
+            threaded: shared.threaded,
+            index,
             checks_types: settings.check.types,
             state: UnsafeCell::new(state),
-            waiting: WaitPolicy::new(segment, me, settings, can),
+            waiting: WaitPolicy::new(
+                segment,
+                me,
+                index,
+                settings,
+                can,
+                shared.oversubscription.clone(),
+            ),
             tasks: TaskList::default(),
-            background: Background::new(settings.progress_thread != 0, settings.spare.clone()),
+            background: shared.background.clone(),
+            all: OnceLock::new(),
+            visitor: AtomicUsize::new(0),
+            visits: AtomicU32::new(0),
+            visits_seen: AtomicU32::new(0),
+            global_rounds: AtomicU64::new(0),
         })
+    }
+
+    /// Which VCI of the process it is.
+    pub const fn index(&self) -> VciIndex {
+        self.index
+    }
+
+    /// Whether fast paths need no lock.
+    pub(crate) const fn is_unlocked(&self) -> bool {
+        !self.locks
+    }
+
+    /// The VCI of a request. Of an id that no VCI has given out it is any one.
+    #[inline(always)]
+    pub fn of(&self, id: RequestId) -> &Self {
+        self.of_index(id.vci())
+    }
+
+    /// The VCI of this process with an index; this one when there is none.
+    #[inline(always)]
+    pub(crate) fn of_index(&self, index: VciIndex) -> &Self {
+        if index == self.index {
+            self
+        } else {
+            self.sibling(index)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sibling(&self, index: VciIndex) -> &Self {
+        let all = self.all.get();
+        all.and_then(|all| all.get(index)).unwrap_or(self)
     }
 
     /// Whether several threads may be inside MPI at once.
@@ -87,7 +151,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn enter_unlocked(&self) -> UnlockedGuard<'_> {
-        debug_assert!(!self.threaded);
+        debug_assert!(!self.locks);
         UnlockedGuard { vci: self }
     }
 
@@ -95,7 +159,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
-        if self.threaded && !self.lock.try_lock() {
+        if self.locks && !self.lock.try_lock() {
             cold_path();
             return None;
         }
@@ -105,7 +169,7 @@ impl Vci {
     /// Whether another thread wants to enter.
     #[inline(always)]
     pub(crate) fn is_contended(&self) -> bool {
-        self.threaded && self.lock.has_contenders()
+        self.locks && self.lock.has_contenders()
     }
 
     /// Lets other threads in that want to enter; the caller has just left.
@@ -140,7 +204,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn enter(&self) -> Guard<'_> {
-        if self.threaded {
+        if self.locks {
             self.lock.lock();
         }
         Guard { vci: self }
@@ -182,7 +246,7 @@ impl Guard<'_> {
     #[must_use]
     pub(crate) fn leave(self) -> bool {
         let guard = ManuallyDrop::new(self);
-        guard.vci.threaded && guard.vci.lock.release()
+        guard.vci.locks && guard.vci.lock.release()
     }
 
     /// Closes the state without a call; the caller goes on to one that calls [`Vci::pay_wake`].
@@ -217,7 +281,7 @@ impl DerefMut for Guard<'_> {
 impl Drop for Guard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.vci.threaded {
+        if self.vci.locks {
             self.vci.lock.unlock();
         }
     }

@@ -7,18 +7,20 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use fabric::board::{CALL_NAME_BYTES, activity};
+use fabric::board::{CALL_NAME_BYTES, VciBoard, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::segment::Segment;
 use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
-use sys::{cores, futex, spin};
+use sys::{cores, spin};
 
+use super::elsewhere::Rounds;
 use super::oversubscription::Oversubscription;
 use super::yields::{Neighbour, Yields};
 use super::{Guard, Polled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
 use crate::request::{OpIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
@@ -28,8 +30,11 @@ const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 
 
 /// The waiting policy of a rank.
 pub(crate) struct WaitPolicy {
-    segment: Arc<Segment>,
-    me: u32,
+    pub(super) segment: Arc<Segment>,
+    pub(super) me: u32,
+    pub(super) vci: VciIndex,
+    /// How often waits advance the other VCIs.
+    pub(super) rounds: Rounds,
     /// While this rank has a core of its own.
     on_own_core: Patience,
     /// While it has none.
@@ -37,7 +42,7 @@ pub(crate) struct WaitPolicy {
     pub(super) short_polls: u32,
     /// Whether ranks outnumber cores.
     pub(super) is_oversubscribed: bool,
-    pub(super) oversubscription: Oversubscription,
+    pub(super) oversubscription: Arc<Oversubscription>,
     sleep_limit: Duration,
     can: Capabilities,
     /// When this rank first saw that another one is dead.
@@ -59,8 +64,10 @@ impl WaitPolicy {
     pub(crate) fn new(
         segment: &Arc<Segment>,
         me: u32,
+        vci: VciIndex,
         settings: &Settings,
         can: Capabilities,
+        oversubscription: Arc<Oversubscription>,
     ) -> Self {
         let job = segment.job();
         let is_oversubscribed = job.local_ranks > job.cores;
@@ -82,9 +89,11 @@ impl WaitPolicy {
         Self {
             segment: segment.clone(),
             me,
+            vci,
+            rounds: Rounds::new(settings),
             on_own_core,
             oversubscribed,
-            oversubscription: Oversubscription::new(job.cores, job.local_ranks),
+            oversubscription,
             short_polls,
             is_oversubscribed,
             sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
@@ -95,13 +104,22 @@ impl WaitPolicy {
         }
     }
 
+    pub(super) const fn shares_memory(&self) -> bool {
+        self.can.shares_memory
+    }
+
     pub(super) const fn sleep_limit(&self) -> Duration {
         self.sleep_limit
     }
 
+    /// What others see of a VCI of this rank.
+    pub(super) fn vci_board(&self, vci: u8) -> &VciBoard {
+        self.segment.vci_board(self.me, vci)
+    }
+
     pub(super) fn sleeper(&self) -> Sleeper<'_> {
         Sleeper {
-            asleep: &self.segment.board(self.me).asleep,
+            asleep: &self.vci_board(self.vci.get()).asleep,
             sender_fences: self.segment.sender_fences(),
             sleepers: &self.segment.header().sleepers,
         }
@@ -181,7 +199,7 @@ impl WaitPolicy {
         at.store(events, Ordering::Relaxed);
     }
 
-    fn set_activity(&self, what: u32) {
+    pub(super) fn set_activity(&self, what: u32) {
         self.segment
             .board(self.me)
             .activity
@@ -206,7 +224,7 @@ impl Vci {
     /// from now on.
     pub(crate) fn tell_processor(&self) -> u32 {
         let here = cores::current_processor().map_or(0, |processor| processor + 1);
-        let told = &self.waiting.segment.board(self.waiting.me).processor;
+        let told = &self.waiting.vci_board(self.waiting.vci.get()).processor;
         if told.load(Ordering::Relaxed) != here {
             told.store(here, Ordering::Relaxed);
         }
@@ -225,7 +243,8 @@ impl Vci {
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         if self.waiting.is_oversubscribed && !self.is_threaded() {
-            let board = self.waiting.segment.board(peer);
+            let waiting = &self.waiting;
+            let board = waiting.segment.vci_board(peer, waiting.vci.get());
             for _ in 0..self.short_yields() {
                 let here = self.tell_processor();
                 let mut polls = self.oversubscribed_polls();
@@ -267,6 +286,7 @@ impl Vci {
         call: &'static str,
         done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
+        self.note_visit();
         let _visit = self.background.visit();
         self.wait_polling(call, self.waiting.patience().polls, done)
     }
@@ -291,6 +311,11 @@ impl Vci {
                 if fruitless > polls || guard.fault.is_some() {
                     drop(guard);
                     return self.wait_long(call, done);
+                }
+                if self.waiting.rounds.follows(fruitless) && self.has_others() {
+                    drop(guard);
+                    self.progress_others();
+                    guard = self.enter();
                 }
             }
             if !self.tasks.is_empty() || self.is_contended() {
@@ -397,6 +422,8 @@ impl Vci {
                     // Another thread may sleep for something that this poll completed.
                     self.ring_own_doorbell();
                 }
+            } else if self.progress_others() != 0 {
+                yields = Yields::default();
             } else if !self.waiting.can.shares_memory {
                 // Nobody rings a doorbell: the transport gives the core away when it is polled.
                 self.check_death()?;
@@ -416,7 +443,7 @@ impl Vci {
     }
 
     /// Ends a wait some time after another rank's death.
-    fn check_death(&self) -> Result<()> {
+    pub(super) fn check_death(&self) -> Result<()> {
         let waiting = &self.waiting;
         // A collective waits many times: what counts is when this rank first saw that another one is dead.
         if waiting.segment.header().death.load(Ordering::Relaxed) != 0
@@ -428,47 +455,6 @@ impl Vci {
             ));
         }
         Ok(())
-    }
-
-    /// Sleeps until something may have happened; true when `done` holds.
-    #[cold]
-    fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
-        self.check_death()?;
-        let sleeper = self.waiting.sleeper();
-        sleeper.announce();
-        // Tasks may wait for words of shared memory, whose writers ring only who they see asleep.
-        self.poll_tasks();
-        {
-            let mut guard = self.enter();
-            let events = guard.progress();
-            // Never asked again after it was true: it may have taken what it waited for.
-            let is_done = done(&mut guard);
-            if is_done || events != 0 {
-                if self.is_threaded() {
-                    // Others may sleep who are to look, too.
-                    sleeper.leave();
-                    self.ring_own_doorbell();
-                } else {
-                    sleeper.cancel();
-                }
-                return Ok(is_done);
-            }
-        }
-        {
-            let mut guard = self.enter();
-            guard.count(Counter::Sleeps);
-            guard.publish_counts();
-        }
-        self.waiting.set_activity(activity::SLEEPING);
-        if self.is_threaded() {
-            // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
-            futex::wait(sleeper.asleep, 1, self.waiting.sleep_limit);
-            sleeper.leave();
-        } else {
-            sleeper.sleep(self.waiting.sleep_limit);
-        }
-        self.waiting.set_activity(activity::POLLING);
-        Ok(false)
     }
 
     /// Progress for the calls that test. Where ranks outnumber cores, a program that asks again and again keeps those off its
@@ -501,11 +487,6 @@ impl Vci {
             self.ring_own_doorbell();
         }
         events
-    }
-
-    /// Wakes the threads of this process that sleep: something happened that they may wait for.
-    pub(crate) fn ring_own_doorbell(&self) {
-        doorbell::ring(self.waiting.sleeper().asleep, false);
     }
 }
 

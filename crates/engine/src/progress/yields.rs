@@ -87,7 +87,7 @@ mod tests {
             match process.rank() {
                 0 => receive(process, 1, 0),
                 1 => {
-                    while board(0).asleep.load(Ordering::Relaxed) == 0 {
+                    while board(0).vcis[0].asleep.load(Ordering::Relaxed) == 0 {
                         cores::yield_core();
                     }
                     send(process, 0, 0);

@@ -123,7 +123,7 @@ fn checked(
         let buffer = buffer.typed(typed);
         let meet = || {
             let everyone = crate::coll::gather_words(world.clone(), &[1]);
-            crate::task::block_on(world.vci, "test", everyone).unwrap();
+            crate::task::block_on(world.vci(), "test", everyone).unwrap();
         };
         // SAFETY: the memory lives until the request is complete.
         let mut request = unsafe {

@@ -91,6 +91,11 @@ impl Owner {
         }
     }
 
+    /// The map between ranks and processes.
+    pub(crate) const fn map(&self) -> &RankMap {
+        &self.map
+    }
+
     /// The world rank of a peer. `rank` is below the number of peers.
     // TIER: short
     #[inline(always)]

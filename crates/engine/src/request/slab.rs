@@ -7,13 +7,14 @@
 //! reserved as address space at start and touched only as far as used, so entries never move and nothing is reallocated.
 //! A posted receive touches one cache line of its entry.
 //!
-//! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. Indices start at
-//! 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a request handle in C *is* a `RequestId`.
+//! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. The index contains the VCI:
+//! each VCI has a slab of its own. Indices start at 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a
+//! request handle in C *is* a `RequestId`.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use fabric::board::{OpRecord, RankBoard, kind};
+use fabric::board::{OpRecord, VciBoard, kind};
 use layout::SharedLayout;
 use sys::leaks::Root;
 use sys::reservation::Reservation;
@@ -27,8 +28,9 @@ use crate::call::CallName;
 use crate::datatype::{SentSignature, Types};
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
 
-/// Index of an entry in the slab.
+/// Index of an entry: the VCI in the upper bits, the place in its slab in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct OpIndex(pub(crate) u32);
@@ -37,6 +39,11 @@ impl OpIndex {
     /// No entry.
     pub(crate) const NONE: OpIndex = OpIndex(0);
 }
+
+/// Bits of an index that name the entry in the slab of its VCI. Those of all VCIs leave the sign bit, for indices are Fortran's handles.
+const SLAB_BITS: u32 = 31 - VciIndex::BITS;
+/// Entries that a slab may have.
+const MOST_ENTRIES: u32 = 1 << SLAB_BITS;
 
 /// First index in use; below lie the handle values that the ABI reserves.
 pub(crate) const FIRST_INDEX: u32 = 4096;
@@ -96,6 +103,18 @@ impl RequestId {
             CallName::from_number(self.0 & 0xff),
             (self.0 & !ENDED_MASK) >> 8,
         ))
+    }
+
+    /// The VCI that the request belongs to; any one of what was complete when its request was made, and of what is no request.
+    #[inline(always)]
+    pub(crate) const fn vci(self) -> VciIndex {
+        Self::vci_of_index(self.0 as u32)
+    }
+
+    /// The VCI of the request with this index.
+    #[inline(always)]
+    pub(crate) const fn vci_of_index(index: u32) -> VciIndex {
+        VciIndex::of_bits(index >> SLAB_BITS)
     }
 
     const fn new(index: OpIndex, generation: u32) -> Self {
@@ -287,14 +306,16 @@ impl Op {
 
 /// The slab.
 pub(crate) struct Operations {
-    /// Entry 0; entries below FIRST_INDEX are never touched.
-    ops: NonNull<Op>,
+    /// Where the entry with index 0 of VCI 0 would be: it is outside the memory for other VCIs.
+    ops: *mut Op,
+    /// Index of the first entry.
+    first: u32,
     /// The first free entry that was used before, or null.
     free: *mut Op,
     capacity: u32,
     /// Entries that were ever used, which are the first ones.
     used: u32,
-    board: NonNull<RankBoard>,
+    board: NonNull<VciBoard>,
     /// The entries point to boxes on the heap.
     _root: Root,
     /// The memory of all entries; those in use are accessible.
@@ -303,20 +324,28 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// A slab of at most `capacity` entries, announced on `board`.
+    /// The slab of VCI `vci` with at most `capacity` entries, announced on `board`.
     ///
     /// # Safety
-    /// `board` is this rank's and stays mapped while the slab lives.
-    pub(crate) unsafe fn new(board: NonNull<RankBoard>, capacity: u32) -> Result<Self> {
+    /// `board` is this VCI's and stays mapped while the slab lives.
+    pub(crate) unsafe fn new(
+        board: NonNull<VciBoard>,
+        vci: VciIndex,
+        capacity: u32,
+    ) -> Result<Self> {
         // Fewer where the system allows no file for as many.
         let most = limits::file_size_limit().map(|limit| limit / size_of::<Op>() as u64);
         let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
-        let capacity = capacity.min(most.saturating_sub(FIRST_INDEX).max(LEAST_CAPACITY));
+        let capacity = capacity
+            .min(most.saturating_sub(FIRST_INDEX).max(LEAST_CAPACITY))
+            .min(MOST_ENTRIES - FIRST_INDEX);
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<Op>();
         let file = memory::memory_file(c"rankpoint-operations", bytes as u64)?;
         let memory = Reservation::of_file(file.as_fd(), bytes, PART_BYTES)?;
-        let ops = memory.base().cast::<Op>();
+        let vci_bits = u32::from(vci.get()) << SLAB_BITS;
+        let ops = memory.base().cast::<Op>().as_ptr();
+        let ops = ops.wrapping_sub(vci_bits as usize);
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
         let first = FIRST_INDEX as usize * size_of::<Op>();
@@ -329,6 +358,7 @@ impl Operations {
         words.ops_offset.store(first as u64, Ordering::Relaxed);
         let mut slab = Self {
             ops,
+            first: vci_bits | FIRST_INDEX,
             free: std::ptr::null_mut(),
             capacity,
             used: 0,
@@ -338,7 +368,6 @@ impl Operations {
             _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
-        debug_assert_eq!(done, FIRST);
         slab.op_mut(done).id = RequestId::SENT;
         Ok(slab)
     }
@@ -380,8 +409,8 @@ impl Operations {
                 ),
             ));
         }
-        let index = OpIndex(FIRST_INDEX + self.used);
-        let place = index.0 as usize * size_of::<Op>();
+        let index = OpIndex(self.first + self.used);
+        let place = (FIRST_INDEX + self.used) as usize * size_of::<Op>();
         if self.memory.open(place, size_of::<Op>()).is_none() {
             let text = format!("the system gives no memory for operation {}", self.used);
             return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
@@ -438,13 +467,25 @@ impl Operations {
     #[inline(always)]
     pub(crate) fn find(&self, id: RequestId) -> Option<OpIndex> {
         let index = id.0 as u32;
-        if index.wrapping_sub(FIRST_INDEX) < self.used {
+        if index.wrapping_sub(self.first) < self.used {
             let index = OpIndex(index);
             if self.id(index) == id && self.record(index).kind != kind::FREE {
                 return Some(index);
             }
         }
-        find_ended(id)
+        self.find_ended(id)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_ended(&self, id: RequestId) -> Option<OpIndex> {
+        // The first entry is that of all that was complete when its request was made.
+        let first = OpIndex(self.first);
+        if id == RequestId::SENT {
+            return Some(first);
+        }
+        let (call, _) = id.ended_collective()?;
+        call.is_known().then_some(first)
     }
 
     /// The entry that `id` names or named: a free entry has another id than any that was given out.
@@ -452,7 +493,7 @@ impl Operations {
     #[inline(always)]
     pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
         let index = id.0 as u32;
-        if index.wrapping_sub(FIRST_INDEX) >= self.used {
+        if index.wrapping_sub(self.first) >= self.used {
             return None;
         }
         let op = self.op_mut(OpIndex(index));
@@ -461,14 +502,14 @@ impl Operations {
 
     /// The id of the live entry with this index.
     pub(crate) fn at_index(&self, index: u32) -> Option<RequestId> {
-        let used = index.wrapping_sub(FIRST_INDEX) < self.used;
+        let used = index.wrapping_sub(self.first) < self.used;
         let index = OpIndex(index);
         (used && self.record(index).kind != kind::FREE).then(|| self.id(index))
     }
 
     /// Every index that was ever used.
     pub(crate) fn indices(&self) -> impl Iterator<Item = OpIndex> + use<> {
-        (FIRST_INDEX..FIRST_INDEX + self.used).map(OpIndex)
+        (self.first..self.first + self.used).map(OpIndex)
     }
 
     #[inline(always)]
@@ -483,17 +524,17 @@ impl Operations {
 
     #[inline(always)]
     pub(crate) fn op(&self, index: OpIndex) -> &Op {
-        debug_assert!(index.0.wrapping_sub(FIRST_INDEX) < self.used);
-        // SAFETY: an OpIndex other than NONE comes from `take` or `find`, so it was used and is inside the reservation;
+        debug_assert!(index.0.wrapping_sub(self.first) < self.used);
+        // SAFETY: an OpIndex other than NONE comes from `take` or `find` of this slab, so it was used and is inside the reservation;
         // all-zero memory is a valid Op, and only this process maps it.
-        unsafe { self.ops.add(index.0 as usize).as_ref() }
+        unsafe { &*self.ops.wrapping_add(index.0 as usize) }
     }
 
     #[inline(always)]
     pub(crate) fn op_mut(&mut self, index: OpIndex) -> &mut Op {
-        debug_assert!(index.0.wrapping_sub(FIRST_INDEX) < self.used);
+        debug_assert!(index.0.wrapping_sub(self.first) < self.used);
         // SAFETY: as in `op`; `&mut self` makes this the only reference.
-        unsafe { self.ops.add(index.0 as usize).as_mut() }
+        unsafe { &mut *self.ops.wrapping_add(index.0 as usize) }
     }
 }
 
@@ -503,16 +544,6 @@ impl Drop for Operations {
             clean(self.op_mut(index));
         }
     }
-}
-
-/// The entry of all that was complete when its request was made.
-const FIRST: OpIndex = OpIndex(FIRST_INDEX);
-
-#[cold]
-#[inline(never)]
-fn find_ended(id: RequestId) -> Option<OpIndex> {
-    let (call, _) = id.ended_collective()?;
-    call.is_known().then_some(FIRST)
 }
 
 #[cold]

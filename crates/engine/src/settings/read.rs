@@ -7,7 +7,9 @@ use algorithms::Table;
 use fabric::board::SPARE_VARIABLE;
 
 use super::table::{NULL, STRICT};
-use super::{Checks, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes};
+use super::{
+    Checks, LockModel, ProgressModel, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes,
+};
 
 /// Names with the settings' prefix that other parts of the system read.
 const FOREIGN: &[&str] = &["RANKPOINT_JOB"];
@@ -136,25 +138,37 @@ impl Settings {
 
     pub(super) fn read_fabric(&mut self, row: &TextRow, text: String) -> Vec<String> {
         self.null_fabric = text.trim() == NULL;
-        if self.null_fabric || matches!(text.trim(), "" | "shm") {
-            return Vec::new();
-        }
-        vec![format!(
-            "setting {} is '{text}', expected {}; it is left out",
-            row.name, row.unit
-        )]
+        let is_known = self.null_fabric || matches!(text.trim(), "" | "shm");
+        not_understood(row, &text, is_known)
+    }
+
+    pub(super) fn read_locks(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let model = LockModel::parse(&text);
+        self.locks = model.unwrap_or_default();
+        not_understood(row, &text, model.is_some())
+    }
+
+    pub(super) fn read_progress(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let model = ProgressModel::parse(&text);
+        self.progress = model.unwrap_or_default();
+        not_understood(row, &text, model.is_some())
     }
 
     pub(super) fn read_errors(&mut self, row: &TextRow, text: String) -> Vec<String> {
         self.strict_errors = text.trim() == STRICT;
-        if self.strict_errors || text.trim().is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "setting {} is '{text}', expected {}; it is left out",
-            row.name, row.unit
-        )]
+        not_understood(row, &text, self.strict_errors || text.trim().is_empty())
     }
+}
+
+/// The warning for a value of which nothing is understood.
+fn not_understood(row: &TextRow, text: &str, is_known: bool) -> Vec<String> {
+    if is_known {
+        return Vec::new();
+    }
+    vec![format!(
+        "setting {} is '{text}', expected {}; it is left out",
+        row.name, row.unit
+    )]
 }
 
 /// The simulated network that tests run on (`RANKPOINT_TEST_SIM`): its settings, or `default`; `None` for shared memory.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Table;
 
-use super::{Checks, VirtualNodes};
+use super::{Checks, LockModel, ProgressModel, VirtualNodes};
 
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
@@ -77,6 +77,18 @@ pub const TEXTS: &[TextRow] = &[
         text: "error handler for errors that belong to no communicator: empty, that of MPI_COMM_WORLD until the program sets the handler of MPI_COMM_SELF; `strict`, always that of MPI_COMM_SELF, as MPI-4.0 has it (docs/errors.md)",
         read: Settings::read_errors,
     },
+    TextRow {
+        name: "RANKPOINT_LOCKS",
+        unit: "vci, global, or none",
+        text: "locks of MPI_THREAD_MULTIPLE: empty or `vci`, one for each VCI; `global`, one for the process, which then has one VCI; `none`, for measuring what locks cost: correct only while no two threads use one VCI (docs/threads.md)",
+        read: Settings::read_locks,
+    },
+    TextRow {
+        name: "RANKPOINT_PROGRESS",
+        unit: "hybrid, vci, or global",
+        text: "which VCIs a call that waits advances: empty or `hybrid`, that of its request, and all after RANKPOINT_GLOBAL_PROGRESS_POLLS fruitless polls; `vci`, only that one, with which correct programs can hang; `global`, always all (docs/threads.md)",
+        read: Settings::read_progress,
+    },
 ];
 
 macro_rules! settings {
@@ -99,6 +111,10 @@ macro_rules! settings {
             pub strict_errors: bool,
             /// Whether nothing carries messages.
             pub null_fabric: bool,
+            /// Which locks threads take.
+            pub locks: LockModel,
+            /// Which VCIs waiting calls advance.
+            pub progress: ProgressModel,
             /// Cores that no rank is bound to, if all ranks are bound.
             pub spare: Vec<u32>,
             /// The rules in force for the algorithms of collectives.
@@ -116,6 +132,8 @@ macro_rules! settings {
                     virtual_nodes_text: String::new(),
                     strict_errors: false,
                     null_fabric: false,
+                    locks: LockModel::default(),
+                    progress: ProgressModel::default(),
                     spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -152,7 +170,8 @@ macro_rules! settings {
             pub fn texts(&self) -> [&str; TEXTS.len()] {
                 let errors = if self.strict_errors { STRICT } else { "" };
                 let fabric = if self.null_fabric { NULL } else { "" };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors]
+                let (locks, progress) = (self.locks.name(), self.progress.name());
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors, locks, progress]
             }
         }
     };
@@ -187,6 +206,10 @@ settings! {
         "reductions give the same bits whichever algorithm is chosen: operands are combined one after the other, from the last rank down";
     progress_thread, "PROGRESS_THREAD", "", 0, 0..=1, "switch",
         "a thread of each process makes progress while the program computes; calls then take the locks of MPI_THREAD_MULTIPLE (docs/progress.md)";
+    vcis, "VCIS", "", 0, 0..=64, "VCIs",
+        "VCIs of a process at MPI_THREAD_MULTIPLE; 0 for as many as the node has cores, at most 64; new communicators take them in turn (docs/threads.md)";
+    global_progress_polls, "GLOBAL_PROGRESS_POLLS", "", 256, 1..=1048576, "polls",
+        "fruitless polls of one VCI before a waiting call advances all VCIs, if RANKPOINT_PROGRESS is hybrid; rounded up to a power of two";
     gpu, "GPU", "", 1, 0..=2, "choice",
         "buffers in the memory of a GPU: 0 never; 1 if the process loads the driver before it initialises MPI; 2 always, and the lack of a GPU is an error (docs/gpu.md)";
     initial_errhandler, "INITIAL_ERRHANDLER", "", 0, 0..=2, "choice",

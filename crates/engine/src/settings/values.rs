@@ -43,6 +43,70 @@ impl VirtualNodes {
     }
 }
 
+/// Which locks threads take at MPI_THREAD_MULTIPLE (`RANKPOINT_LOCKS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockModel {
+    /// One for each VCI.
+    #[default]
+    Vci,
+    /// One for the process, which then has one VCI.
+    Global,
+    /// None: threads that use one VCI at once destroy its state.
+    None,
+}
+
+impl LockModel {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "" | "vci" => Some(Self::Vci),
+            "global" => Some(Self::Global),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+
+    /// The value of the setting; empty for the default.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vci => "",
+            Self::Global => "global",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Which VCIs a waiting call advances (`RANKPOINT_PROGRESS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgressModel {
+    /// That of its request, and now and then all.
+    #[default]
+    Hybrid,
+    /// That of its request.
+    Vci,
+    /// Always all.
+    Global,
+}
+
+impl ProgressModel {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "" | "hybrid" => Some(Self::Hybrid),
+            "vci" => Some(Self::Vci),
+            "global" => Some(Self::Global),
+            _ => None,
+        }
+    }
+
+    /// The value of the setting; empty for the default.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hybrid => "",
+            Self::Vci => "vci",
+            Self::Global => "global",
+        }
+    }
+}
+
 /// The checks that cost time (`RANKPOINT_CHECK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {

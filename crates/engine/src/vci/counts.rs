@@ -17,6 +17,8 @@ pub(super) struct Counts {
     other_cells_sent: u64,
     other_cells_received: u64,
     injected_unexpected: u64,
+    /// The values that the rank's board has.
+    published: [u64; COUNTERS.len()],
 }
 
 impl VciState {
@@ -54,10 +56,20 @@ impl VciState {
         self.counts.injected_unexpected += 1;
     }
 
-    /// Writes all counters to the rank's board.
+    /// Writes all counters to the rank's board, which holds the sums over its VCIs.
     #[cold]
-    pub(crate) fn publish_counts(&self) {
+    pub(crate) fn publish_counts(&mut self) {
+        let values = self.values();
         let board = self.node.segment.board(self.node.me);
+        let published = std::mem::replace(&mut self.counts.published, values);
+        for ((slot, value), published) in board.counters.iter().zip(values).zip(published) {
+            slot.fetch_add(value.wrapping_sub(published), Ordering::Relaxed);
+        }
+    }
+
+    /// The value of each counter.
+    #[cold]
+    pub(crate) fn values(&self) -> [u64; COUNTERS.len()] {
         let connected = || self.links.iter().filter(|link| link.sender.is_connected());
         let cells_sent: u64 = connected().map(|link| link.sender.published()).sum();
         let cells_received: u64 = self.incoming.iter().map(|one| one.ring.consumed()).sum();
@@ -88,8 +100,6 @@ impl VciState {
         for counter in derived {
             values[counter as usize] = values[counter as usize].wrapping_add(add(counter));
         }
-        for (slot, value) in board.counters.iter().zip(values) {
-            slot.store(value, Ordering::Relaxed);
-        }
+        values
     }
 }

@@ -15,6 +15,7 @@ use super::matching::{PostedQueue, UnexpectedQueue};
 use super::spare::Spare;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
+use crate::identity::VciIndex;
 use crate::request::{OpIndex, Operations, RequestId, flag};
 use crate::settings::Settings;
 use fabric::board::kind;
@@ -56,21 +57,22 @@ pub(crate) struct VciState {
 }
 
 impl VciState {
-    /// The state of a rank's VCI.
+    /// The state of one of a rank's VCIs.
     ///
     /// # Errors
     /// When the system refuses memory.
     pub(crate) fn new(
         segment: &Arc<Segment>,
         me: u32,
+        vci: VciIndex,
         settings: &Settings,
         transport: Transport,
     ) -> Result<Self> {
         let can = transport.capabilities();
-        let board = segment.board(me);
+        let board = segment.vci_board(me, vci.get());
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
-        // SAFETY: the board is this rank's, and `node.segment` keeps it mapped.
-        let ops = unsafe { Operations::new(NonNull::from(board), capacity) }?;
+        // SAFETY: the board is this VCI's, and `node.segment` keeps it mapped.
+        let ops = unsafe { Operations::new(NonNull::from(board), vci, capacity) }?;
 
         let job = segment.job();
         let is_oversubscribed = job.local_ranks > job.cores;

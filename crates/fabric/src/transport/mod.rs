@@ -15,10 +15,11 @@ mod null;
 mod shm;
 
 use std::io;
+use std::ptr::NonNull;
 
+use crate::board::RankBoard;
 use crate::ring::{RingReceiver, RingSender};
 use crate::sim::{Fate, Port};
-use sys::sync::AtomicU32;
 
 pub use null::Null;
 pub use shm::Shm;
@@ -38,8 +39,9 @@ pub struct Capabilities {
 pub struct Connection {
     /// Takes messages.
     pub sender: RingSender,
-    /// The peer's doorbell; a word that stays 0 where peers do not sleep. It stays mapped as long as the transport.
-    pub doorbell: *const AtomicU32,
+    /// The board of the peer and the VCI there whose doorbell is to be rung, where peers sleep. It stays mapped as long as the
+    /// transport.
+    pub doorbell: Option<(NonNull<RankBoard>, u8)>,
     /// Whether the sender must fence before it reads the doorbell.
     pub fences: bool,
 }
@@ -53,9 +55,6 @@ pub enum Polled {
     /// A test has ended the rank; it must send nothing any longer.
     Dead,
 }
-
-/// A doorbell that nobody sleeps on.
-static NO_DOORBELL: AtomicU32 = AtomicU32::new(0);
 
 /// How one VCI reaches its peers.
 pub enum Transport {
@@ -110,7 +109,7 @@ impl Transport {
             Self::Null(null) => null.connect(),
             Self::Sim { port, .. } => Ok(Connection {
                 sender: port.connect(peer).map_err(io::Error::other)?,
-                doorbell: &raw const NO_DOORBELL,
+                doorbell: None,
                 fences: false,
             }),
         }

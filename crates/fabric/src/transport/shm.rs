@@ -9,7 +9,6 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::Connection;
 use crate::directory::RingKey;
-use crate::doorbell;
 use crate::ring::{RingReceiver, RingSender};
 use crate::segment::Segment;
 
@@ -17,7 +16,9 @@ use crate::segment::Segment;
 pub struct Shm {
     segment: Arc<Segment>,
     me: u32,
-    /// Offset of the newest ring towards this rank, in its board.
+    /// The VCI that this transport belongs to: it talks to the same one of each peer.
+    vci: u8,
+    /// Offset of the newest ring towards this VCI, in its board.
     head: NonNull<AtomicU64>,
     /// The newest ring that has been accepted.
     accepted: u64,
@@ -27,12 +28,16 @@ pub struct Shm {
 unsafe impl Send for Shm {}
 
 impl Shm {
-    /// The transport of local rank `me`.
-    pub fn new(segment: Arc<Segment>, me: u32) -> Self {
-        let head = NonNull::from(&segment.board(me).newest_ring);
+    /// The transport of a VCI of local rank `me`.
+    ///
+    /// # Panics
+    /// When there is no such rank or VCI.
+    pub fn new(segment: Arc<Segment>, me: u32, vci: u8) -> Self {
+        let head = NonNull::from(&segment.vci_board(me, vci).newest_ring);
         Self {
             segment,
             me,
+            vci,
             head,
             accepted: 0,
         }
@@ -48,26 +53,25 @@ impl Shm {
     pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
         let (ring, view) = self.segment.make_ring()?;
         let sender = RingSender::new(view);
-        // TODO(#19): the VCIs of both sides, once there are several.
         let key = RingKey {
             source: self.me,
-            source_vci: 0,
-            target_vci: 0,
+            source_vci: self.vci,
+            target_vci: self.vci,
         };
         self.segment.publish_ring(peer, ring, key);
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        let doorbell = &self.segment.board(peer).asleep;
+        let board = self.segment.board(peer);
         // The peer may sleep without this ring on its list.
-        doorbell::ring(doorbell, fences);
+        board.ring(self.vci, fences);
         Ok(Connection {
             sender,
-            doorbell,
+            doorbell: Some((NonNull::from(board), self.vci)),
             fences,
         })
     }
 
     pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
-        let (newest, rings) = self.segment.rings_since(self.me, self.accepted)?;
+        let (newest, rings) = self.segment.rings_since(self.me, self.vci, self.accepted)?;
         self.accepted = newest;
         let receiver = |(key, view): (RingKey, _)| (key.source, RingReceiver::new(view));
         Ok(rings.into_iter().map(receiver).collect())
@@ -75,6 +79,6 @@ impl Shm {
 
     pub(super) fn wake(&self, peer: u32) {
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        doorbell::ring(&self.segment.board(peer).asleep, fences);
+        self.segment.board(peer).ring(self.vci, fences);
     }
 }

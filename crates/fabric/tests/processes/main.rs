@@ -18,7 +18,6 @@ mod traffic;
 
 use std::time::{Duration, Instant};
 
-use fabric::doorbell;
 use pair::{Case, Pair};
 use sys::sync::Ordering;
 use traffic::Random;
@@ -137,7 +136,7 @@ fn what_a_killed_process_has_sent_is_whole() {
         // What the launcher does when it sees it.
         let death = &pair.segment.header().death;
         death.store(1 + dies as u32, Ordering::Relaxed);
-        doorbell::ring(&pair.segment.board(1 - dies as u32).asleep, true);
+        pair.segment.board(1 - dies as u32).ring(0, true);
         let start = Instant::now();
         let received = pair.finish_survivor(1 - dies);
         assert!(received > 0, "round {round}");

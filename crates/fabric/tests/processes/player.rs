@@ -69,7 +69,7 @@ pub(crate) fn play() {
 fn view(segment: &Segment, from: u32, to: u32) -> RingView {
     let start = Instant::now();
     loop {
-        let (_, rings) = segment.rings_since(to, 0).unwrap();
+        let (_, rings) = segment.rings_since(to, 0, 0).unwrap();
         if let Some((_, view)) = rings.iter().find(|(key, _)| key.source == from) {
             return *view;
         }
@@ -158,7 +158,7 @@ impl<'a> Player<'a> {
 
     fn wake_peer(&self) {
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        doorbell::ring(&self.segment.board(1 - self.me).asleep, fences);
+        self.segment.board(1 - self.me).ring(0, fences);
     }
 
     /// Sends the next message if there is room.
@@ -230,7 +230,7 @@ impl<'a> Player<'a> {
 
     fn sleep(&mut self) {
         let sleeper = Sleeper {
-            asleep: &self.segment.board(self.me).asleep,
+            asleep: &self.segment.vci_board(self.me, 0).asleep,
             sender_fences: self.segment.sender_fences(),
             sleepers: &self.segment.header().sleepers,
         };
@@ -271,7 +271,7 @@ impl<'a> Player<'a> {
             self.sender.refresh(),
             self.receiver.peek().is_some(),
             self.segment
-                .board(1 - self.me)
+                .vci_board(1 - self.me, 0)
                 .asleep
                 .load(Ordering::Relaxed),
             shared.sender_fences.load(Ordering::Relaxed),

@@ -136,7 +136,7 @@ impl Player {
                 );
             }
             "pid" => board.pid.store(number(0) as u32, Ordering::Relaxed),
-            "records_in" => board
+            "records_in" => board.vcis[0]
                 .ops_file
                 .store(number(0) as u32 + 1, Ordering::Relaxed),
             "stop" => {
@@ -170,8 +170,9 @@ impl Player {
             .write_all_at(&record, first + u64::from(self.operations) * STRIDE)
             .unwrap();
         self.operations += 1;
-        board.ops_offset.store(first, Ordering::Relaxed);
-        board.ops_stride.store(STRIDE as u32, Ordering::Relaxed);
-        board.ops_len.store(self.operations, Ordering::Relaxed);
+        let slab = &board.vcis[0];
+        slab.ops_offset.store(first, Ordering::Relaxed);
+        slab.ops_stride.store(STRIDE as u32, Ordering::Relaxed);
+        slab.ops_len.store(self.operations, Ordering::Relaxed);
     }
 }

@@ -69,6 +69,8 @@ pub fn finish(process: &'static Process) -> Result<()> {
         block_on(vci, CALL, barrier(process.world().clone()))?;
     }
     // Other ranks' parts of an operation may depend on this rank's part.
-    vci.wait_until(CALL, |_| vci.has_no_tasks())?;
+    for vci in process.vcis().iter() {
+        vci.wait_until(CALL, |_| vci.has_no_tasks())?;
+    }
     process.rest(CALL)
 }

@@ -330,6 +330,7 @@ pub fn ended(comm: &Comm, call: CallName) -> RequestId {
 pub fn keep(comm: &Comm, call: CallName, published: Kept<'_>) -> Result<RequestId> {
     let request = new_request(comm, call)?;
     // SAFETY: the request counts as pending on the communicator, which lives as long (Comm::hold_operation).
-    comm.vci.start_waiting(request, unsafe { published.keep() });
+    comm.vci()
+        .start_waiting(request, unsafe { published.keep() });
     Ok(request)
 }

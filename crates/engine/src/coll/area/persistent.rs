@@ -180,7 +180,7 @@ unsafe fn start_by_task(op: NonNull<Op>) -> Started {
     unsafe {
         set_kind(op, record_kind::OTHER);
         let Op { owner, .. } = *op.as_ptr();
-        go_on(Comm::of_owner(owner).vci, (*op.as_ptr()).id(), None)
+        go_on(Comm::of_owner(owner).vci(), (*op.as_ptr()).id(), None)
     }
 }
 
@@ -238,7 +238,7 @@ unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Sta
             return Started::WELL;
         }
         go_on(
-            Comm::of_owner(entry.owner).vci,
+            Comm::of_owner(entry.owner).vci(),
             entry.id(),
             ManuallyDrop::into_inner(begun),
         )

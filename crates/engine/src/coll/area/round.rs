@@ -13,7 +13,7 @@ use sys::sync::{Ordering, spin_loop};
 use super::drive::Going;
 use super::purpose::{Purpose, stamped};
 use super::sequence::Sequence;
-use super::shared::Shared;
+use super::shared::{Shared, wake_member};
 use super::spec::Needs;
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -220,7 +220,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Uses what this member knows about rounds.
     #[inline(always)]
     fn with_tracker<T>(self, action: impl FnOnce(&mut Tracker) -> T) -> T {
-        let _guard = LOCKED.then(|| self.comm.vci.enter());
+        let _guard = LOCKED.then(|| self.comm.vci().enter());
         // SAFETY: under the guard, or no other thread is inside MPI (`AreaSlot::unlocked`); actions do not nest.
         action(unsafe { &mut *self.shared.tracker.get() })
     }
@@ -229,9 +229,9 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     #[inline(always)]
     fn count(self, counter: Counter) {
         if LOCKED {
-            self.comm.vci.enter().count(counter);
+            self.comm.vci().enter().count(counter);
         } else {
-            self.comm.vci.enter_unlocked().count(counter);
+            self.comm.vci().enter_unlocked().count(counter);
         }
     }
 
@@ -246,7 +246,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     #[cold]
     #[inline(never)]
     fn is_free_soon(self, place: Slot) -> bool {
-        (0..self.comm.vci.short_polls()).any(|_| {
+        (0..self.comm.vci().short_polls()).any(|_| {
             let may = self.may_enter(place);
             if !may {
                 spin::cpu_relax();
@@ -294,7 +294,9 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     pub(super) fn wake(self, member: u32) {
         // SAFETY: there is one for each member.
         let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
-        if doorbell::ring(&board.asleep, self.shared.senders_fence()) {
+        if doorbell::any_asleep(&board.asleep, self.shared.senders_fence())
+            && wake_member(self.comm, member)
+        {
             self.count(Counter::Wakes);
         }
     }
@@ -373,7 +375,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// As [`Self::look`] until they are there.
     pub(super) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
         let (first, end) = self.needed(needs);
-        if self.comm.vci.is_oversubscribed() {
+        if self.comm.vci().is_oversubscribed() {
             self.yield_core(first, end);
         }
         let mut left = u64::MAX;
@@ -387,7 +389,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// who has not come was on other cores when it last waited, it waits for that a moment first: giving its own core to somebody who
     /// waits, too, would gain nothing.
     fn yield_core(self, first: u32, end: u32) {
-        let vci = self.comm.vci;
+        let vci = self.comm.vci();
         let here = vci.tell_processor();
         let is_absent = |member: u32| {
             // SAFETY: there is such a member (`needed`), and the area stay mapped.
@@ -424,14 +426,14 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     }
 
     fn wait_for(self, call: &'static str, member: u32) -> Result<u64> {
-        for _ in 0..self.comm.vci.short_polls() {
+        for _ in 0..self.comm.vci().short_polls() {
             if let Some(left) = self.look_at(member) {
                 return Ok(left);
             }
             spin::cpu_relax();
         }
         let sequence = self.sequence(Slot::Line);
-        block_on(self.comm.vci, call, async {
+        block_on(self.comm.vci(), call, async {
             Ok(sequence.published(0, member).await)
         })
     }
@@ -498,7 +500,7 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
     #[inline(never)]
     fn enter(&self, call: &'static str, place: Slot, published: usize) -> Result<()> {
         let sequence = self.round.sequence(place);
-        block_on(self.round.comm.vci, call, async {
+        block_on(self.round.comm.vci(), call, async {
             sequence.enter(0, published).await;
             Ok(())
         })
@@ -509,7 +511,7 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
     #[inline(never)]
     fn enter_to_pass(&self, call: &'static str, readers: (u32, u64)) -> Result<()> {
         let sequence = self.round.sequence(Slot::Line);
-        block_on(self.round.comm.vci, call, async {
+        block_on(self.round.comm.vci(), call, async {
             sequence.enter_line_for(readers).await;
             Ok(())
         })

@@ -14,7 +14,7 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::purpose::{Purpose, stamped};
 use super::round::Round;
-use super::shared::{FIRST, Shared, found, shared_of};
+use super::shared::{FIRST, Shared, found, shared_of, wake_member};
 use crate::coll::primitives::Collective;
 use crate::coll::select::is_eligible;
 use crate::comm::{COLLECTIVE, Comm, Drawn};
@@ -96,7 +96,7 @@ pub(in crate::coll) async fn take(
     }
     let coll = &*coll;
     let shared = shared_of(&coll.comm)?;
-    let mut guard = coll.comm.vci.enter();
+    let mut guard = coll.comm.vci().enter();
     guard.count_many(Counter::SharedRounds, round.count as u64);
     drop(guard);
     Some(Sequence {
@@ -122,7 +122,7 @@ impl Sequence<'_> {
     }
 
     pub(super) fn with_tracker<R>(&self, action: impl FnOnce(&mut Tracker) -> R) -> R {
-        let _guard = self.comm.vci.enter();
+        let _guard = self.comm.vci().enter();
         // SAFETY: under the guard.
         action(unsafe { &mut *self.shared.tracker.get() })
     }
@@ -199,8 +199,10 @@ impl Sequence<'_> {
     /// Wakes a member that may sleep until this one has published.
     pub(in crate::coll) fn wake(&self, member: u32) {
         let asleep = &self.shared.boards[member as usize].asleep;
-        if doorbell::ring(asleep, self.shared.senders_fence()) {
-            self.comm.vci.enter().count(Counter::Wakes);
+        if doorbell::any_asleep(asleep, self.shared.senders_fence())
+            && wake_member(self.comm, member)
+        {
+            self.comm.vci().enter().count(Counter::Wakes);
         }
     }
 
@@ -249,7 +251,7 @@ impl Sequence<'_> {
 
     /// The members that this one may give its core to, one bit each, where ranks outnumber cores.
     fn on_this_core(&self) -> u128 {
-        let vci = self.comm.vci;
+        let vci = self.comm.vci();
         if !vci.is_oversubscribed() {
             return 0;
         }

@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 
 use algorithms::shared::buffer_bytes;
 use fabric::area::{SharedArea, Tracker};
-use fabric::board::{JobHeader, RankBoard};
+use fabric::board::{JobHeader, VciBoard};
 use fabric::doorbell;
 use sys::sync::{AtomicUsize, Mutex, Ordering};
 
@@ -35,8 +35,8 @@ pub(in crate::coll) struct Shared {
     pub(super) short: [usize; Purpose::ALL.len() + 1],
     /// This member.
     pub(super) me: u32,
-    /// What tells of each member whether it sleeps, and where it runs.
-    pub(super) boards: Box<[&'static RankBoard]>,
+    /// What tells of each member whether it sleeps on the communicator's VCI, and where it runs.
+    pub(super) boards: Box<[&'static VciBoard]>,
     pub(super) job: &'static JobHeader,
 }
 
@@ -57,7 +57,7 @@ impl Shared {
             short: short_limits(process, members),
             me: comm.rank() as u32,
             boards: (0..members)
-                .map(|member| segment.board(comm.peer(member)))
+                .map(|member| segment.vci_board(comm.peer(member), comm.vci().index().get()))
                 .collect(),
             job: segment.header(),
         })
@@ -131,11 +131,11 @@ pub(super) async fn found(coll: &mut Collective) {
     let _ = slot
         .attached
         .set(shared.map(|shared| -> Box<dyn Attached> { shared }));
-    if !coll.comm.vci.is_threaded() {
+    if !coll.comm.vci().is_threaded() {
         slot.unlocked.store(address, Ordering::Relaxed);
     }
     // Operations that wait for the area poll again.
-    coll.comm.vci.enter().events += 1;
+    coll.comm.vci().enter().events += 1;
 }
 
 /// Memory for an area of so many members that all former members have retired from.
@@ -230,4 +230,12 @@ impl Shared {
         self.failed.store(failures.len(), Ordering::Relaxed);
         outcome
     }
+}
+
+/// Wakes a member that sleeps on the communicator's VCI, or covers it; false when it has woken by itself.
+#[cold]
+#[inline(never)]
+pub(super) fn wake_member(comm: &Comm, member: u32) -> bool {
+    let board = comm.process.segment().board(comm.peer(member));
+    board.ring(comm.vci().index().get(), false)
 }

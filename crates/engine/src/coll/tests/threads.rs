@@ -22,7 +22,7 @@ fn combine(comm: &Arc<Comm>, number: u32) -> bool {
     let (mut mine, mut all) = (vector(rank + number, count), vec![0i64; count]);
     let send = Run::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
     let receive = Run::new(all.as_mut_ptr().cast(), 8 * count);
-    let vci = comm.vci;
+    let vci = comm.vci();
     // SAFETY: both hold as many numbers until the operation is complete.
     let done = unsafe {
         match (rank + number) % 3 {

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Completing one request, and what all forms of completion share.
+
+use fabric::board::kind as record_kind;
+
+use crate::call::CallName;
+use crate::comm::Comm;
+use crate::comm::Process;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::progress::Vci;
+use crate::protocol::cancel;
+use crate::request::{OpIndex, RequestId, Role, Status, flag, stale};
+use crate::vci::{Standing, VciState, finish_at, standing, status_of, take_received};
+
+/// The error of a start of what cannot be started: a request that is not persistent, or is active, or none.
+#[cold]
+pub(crate) fn not_startable(state: &VciState, id: RequestId) -> Error {
+    let is_persistent = state
+        .ops
+        .find(id)
+        .is_some_and(|index| state.ops.op(index).has(flag::PERSISTENT));
+    let (value, expected) = match describe(state, id) {
+        Some(kind) if is_persistent => (
+            format!("{:#x}, an active persistent request of {kind}", id.0),
+            "one that is not active: complete it first",
+        ),
+        Some(kind) => (
+            format!("{:#x}, a request of {kind} that is not persistent", id.0),
+            "a persistent request, as MPI_Send_init and its relatives make",
+        ),
+        None if id == RequestId::NULL => (
+            "MPI_REQUEST_NULL".to_owned(),
+            "a persistent request, as MPI_Send_init and its relatives make",
+        ),
+        None => return stale(id),
+    };
+    Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
+}
+
+/// What a live request belongs to.
+fn describe(state: &VciState, id: RequestId) -> Option<String> {
+    if id == RequestId::SENT {
+        return Some("a send".to_owned());
+    }
+    if let Some((call, _)) = collective_of(state, id) {
+        return Some(call.to_string());
+    }
+    let kind = match state.ops.op(state.ops.find(id)?).role() {
+        Role::Send => "a send",
+        Role::Task => "a generalized operation",
+        _ => "a receive",
+    };
+    Some(kind.to_owned())
+}
+
+/// Takes the outcome of a complete receive and frees it.
+#[cold]
+#[inline(never)]
+pub(crate) fn take_outcome(state: &mut VciState, index: OpIndex) -> Result<Status> {
+    let mut id = state.ops.id(index);
+    let (status, text) = finish_at(state, index, &mut id);
+    outcome(status, text)
+}
+
+pub(super) fn outcome(status: Status, text: String) -> Result<Status> {
+    if status.error == 0 {
+        Ok(status)
+    } else {
+        Err(failed(status.error, text))
+    }
+}
+
+#[cold]
+pub(super) fn failed(class: i32, text: String) -> Error {
+    Error::new(
+        ErrorClass(class),
+        if text.is_empty() {
+            "the operation failed".to_owned()
+        } else {
+            text
+        },
+    )
+}
+
+/// Whether a request is null or lives.
+pub(super) fn is_live(state: &VciState, id: RequestId) -> bool {
+    id == RequestId::NULL || state.ops.find(id).is_some()
+}
+
+/// An error about a request, which is one of an array.
+#[cold]
+pub fn in_array(error: Error, index: usize) -> Error {
+    error.renamed(|_| "array_of_requests").at_index(index)
+}
+
+/// Waits for one request (MPI_Wait).
+///
+/// # Errors
+/// MPI_ERR_REQUEST, or the operation's error.
+// TIER: short
+#[inline(always)]
+pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    if id.is_ended() {
+        *id = RequestId::NULL;
+        return Ok(Status::EMPTY);
+    }
+    wait_active(vci, id, call)
+}
+
+/// Waits for a receive; `None` if it is another request, or if there is more to say of it, which [`wait`] does.
+#[inline]
+pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
+    let vci = vci.of(*id);
+    let index = {
+        let mut guard = vci.enter();
+        let op = guard.ops.named(*id)?;
+        if op.role() != Role::Receive || op.record.flags != 0 {
+            return None;
+        }
+        op.index()
+    };
+    let received = wait_received_at(vci, index, call).ok()??;
+    *id = RequestId::NULL;
+    Some(received)
+}
+
+/// Waits for the receive with this index, which has no flags; `None` if there is more to say of it than [`take_received`] does.
+///
+/// # Errors
+/// When a peer broke the protocol.
+#[inline(always)]
+pub(crate) fn wait_received_at(
+    vci: &Vci,
+    index: OpIndex,
+    call: &'static str,
+) -> Result<Option<Status>> {
+    let mut received = None;
+    vci.wait_until(call, |state| {
+        let is_complete = state.ops.record(index).kind == record_kind::COMPLETE;
+        if is_complete {
+            received = take_received(state, index);
+        }
+        is_complete
+    })?;
+    Ok(received)
+}
+
+#[inline(never)]
+fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status> {
+    let vci = vci.of(*id);
+    if let Some(status) = wait_received(vci, id, call) {
+        return Ok(status);
+    }
+    let mut result = Ok(Status::EMPTY);
+    let wanted = *id;
+    vci.expect_kept(wanted);
+    vci.wait_until(call, |state| {
+        let Some(index) = state.ops.find(wanted) else {
+            if wanted != RequestId::NULL {
+                result = Err(stale(wanted));
+            }
+            return true;
+        };
+        match state.ops.record(index).kind {
+            record_kind::INACTIVE => true,
+            record_kind::COMPLETE => {
+                let (status, text) = finish_at(state, index, id);
+                result = outcome(status, text);
+                true
+            }
+            _ => false,
+        }
+    })?;
+    result
+}
+
+/// Completes one request if it can be (MPI_Test).
+///
+/// # Errors
+/// MPI_ERR_REQUEST, or the operation's error.
+pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
+    if id.is_ended() {
+        *id = RequestId::NULL;
+        return Ok(Some(Status::EMPTY));
+    }
+    let vci = vci.of(*id);
+    for attempt in 0..2 {
+        if attempt == 1 {
+            vci.poll();
+        }
+        let mut guard = vci.enter();
+        let state = &mut *guard;
+        match standing(state, *id) {
+            Standing::Idle if !is_live(state, *id) => return Err(stale(*id)),
+            Standing::Idle => return Ok(Some(Status::EMPTY)),
+            Standing::Pending => {}
+            Standing::Ended => {
+                *id = RequestId::NULL;
+                return Ok(Some(Status::EMPTY));
+            }
+            Standing::Complete(index) => {
+                let (status, text) = finish_at(state, index, id);
+                return outcome(status, text).map(Some);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The status of a request without freeing it (MPI_Request_get_status); `None` while it is not complete.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
+    if id == RequestId::NULL || id.is_ended() {
+        return Ok(Some(Status::EMPTY));
+    }
+    let vci = vci.of(id);
+    for attempt in 0..2 {
+        if attempt == 1 {
+            vci.poll();
+        }
+        let guard = vci.enter();
+        if !is_live(&guard, id) {
+            return Err(stale(id));
+        }
+        if let Some(index) = guard.ops.find(id).filter(|_| guard.is_complete(id)) {
+            return Ok(Some(status_of(&guard, index)));
+        }
+    }
+    Ok(None)
+}
+
+/// Lets go of a request; it completes by itself.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    if id.is_ended() {
+        *id = RequestId::NULL;
+        return Ok(());
+    }
+    let mut guard = vci.of(*id).enter();
+    let index = guard.ops.find(*id).ok_or_else(|| stale(*id))?;
+    if matches!(
+        guard.ops.record(index).kind,
+        record_kind::COMPLETE | record_kind::INACTIVE
+    ) {
+        guard.retire(index);
+    } else {
+        let record = guard.ops.record_mut(index);
+        record.flags = (record.flags | flag::FREED) & !flag::PERSISTENT;
+    }
+    *id = RequestId::NULL;
+    Ok(())
+}
+
+/// As [`let_go`], but not of the request of a collective that is under way, which a program has to complete (MPI_Request_free; MPI-5.0,
+/// sections 6.12 and 6.13).
+///
+/// # Errors
+/// MPI_ERR_REQUEST; the request stays as it is.
+pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    if let Some((call, is_active)) = collective_of(&vci.of(*id).enter(), *id)
+        && is_active
+    {
+        let expected =
+            "one of a message, or a persistent one that is not active: complete it first";
+        let value = format!("an active request of {call}");
+        let class = ErrorClass::ERR_REQUEST;
+        return Err(Error::argument(class, "request", value, expected));
+    }
+    let_go(vci, id)
+}
+
+/// The collective that a request belongs to, and whether it is active: started, and not waited for since.
+fn collective_of(state: &VciState, id: RequestId) -> Option<(CallName, bool)> {
+    if let Some((call, _)) = id.ended_collective() {
+        return Some((call, true));
+    }
+    let index = state.ops.find(id)?;
+    let op = state.ops.op(index);
+    if op.role() != Role::Task {
+        return None;
+    }
+    let call = CallName::from_number(op.remote);
+    let is_active = op.record.kind != record_kind::INACTIVE;
+    (call != CallName::UNKNOWN).then_some((call, is_active))
+}
+
+/// Cancels a receive that has not matched, or a send that is not complete and whose receiver has not taken its message; the
+/// request completes in any case (MPI_Cancel).
+///
+/// # Errors
+/// MPI_ERR_REQUEST; of a collective, which goes on as if nothing had been said (MPI-5.0, sections 6.12 and 6.13).
+pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
+    if id == RequestId::SENT {
+        return Ok(());
+    }
+    let mut guard = vci.of(id).enter();
+    let state = &mut *guard;
+    if let Some((call, _)) = collective_of(state, id) {
+        let expected = "one of a send, a receive or a generalized request";
+        let value = format!("a request of {call}");
+        let class = ErrorClass::ERR_REQUEST;
+        return Err(Error::argument(class, "request", value, expected));
+    }
+    let index = state.ops.find(id).ok_or_else(|| stale(id))?;
+    cancel::cancel(state, index);
+    Ok(())
+}
+
+/// Cancels a receive that has not matched; everything else goes on, for what has been sent must not get lost.
+///
+/// # Errors
+/// MPI_ERR_REQUEST.
+pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
+    if id.is_ended() {
+        return Ok(());
+    }
+    let mut guard = vci.of(id).enter();
+    let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
+    cancel::cancel_receive(&mut guard, index);
+    Ok(())
+}
+
+/// The communicator of a live request, for error handling.
+pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm> {
+    let guard = process.vci().of(id).enter();
+    let index = guard.ops.find(id)?;
+    // SAFETY: registered communicators live while operations are pending on them (Process::purge).
+    unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }
+}
+
+/// The id of the live operation with this index.
+pub fn at_index(vci: &Vci, index: u32) -> Option<RequestId> {
+    let vci = vci.of_index(RequestId::vci_of_index(index));
+    vci.enter().ops.at_index(index)
+}

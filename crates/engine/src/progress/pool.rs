@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The VCIs of a process.
+//!
+//! The first one exists from the start; the others are made when a communicator first needs them. How many there may be is told on
+//! the rank's board before it communicates, so that the members of a new communicator agree on its VCI without asking.
+
+use std::sync::{Arc, OnceLock};
+
+use fabric::segment::Segment;
+use fabric::transport::{Capabilities, Transport};
+use sys::sync::{AtomicU64, Mutex, Ordering};
+
+use super::background::Background;
+use super::oversubscription::Oversubscription;
+use super::vci::Vci;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
+use crate::settings::{LockModel, Settings};
+
+/// What makes the transport of a VCI.
+pub(crate) type MakeTransport = dyn Fn(&Arc<Segment>, u32, VciIndex) -> Transport + Send + Sync;
+
+/// What all VCIs of a process share.
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    /// Whether several threads may be inside MPI at once.
+    pub(super) threaded: bool,
+    pub(super) oversubscription: Arc<Oversubscription>,
+    pub(super) background: Arc<Background>,
+}
+
+/// The VCIs of a process.
+pub struct Vcis {
+    first: Vci,
+    others: Box<[OnceLock<Box<Vci>>]>,
+    /// One bit for each VCI that exists.
+    made: AtomicU64,
+    making: Mutex<()>,
+    segment: Arc<Segment>,
+    me: u32,
+    shared: Shared,
+    transport: Box<MakeTransport>,
+}
+
+impl Vcis {
+    /// The VCIs of rank `me`: the first one, and room for others at MPI_THREAD_MULTIPLE (`is_multiple`).
+    ///
+    /// # Errors
+    /// When the system refuses memory.
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        me: u32,
+        settings: &Settings,
+        is_multiple: bool,
+        transport: Box<MakeTransport>,
+    ) -> Result<Self> {
+        let job = segment.job();
+        let wants_thread = settings.progress_thread != 0;
+        let shared = Shared {
+            settings: settings.clone(),
+            threaded: is_multiple || wants_thread,
+            oversubscription: Arc::new(Oversubscription::new(job.cores, job.local_ranks)),
+            background: Arc::new(Background::new(wants_thread, settings.spare.clone())),
+        };
+        let first = transport(segment, me, VciIndex::FIRST);
+        let can = first.capabilities();
+        let count = count_of(settings, is_multiple, job.cores, can);
+        let board = segment.board(me);
+        // Relaxed: members read it for a communicator whose making has told them that this rank is initialized.
+        board.vci_count.store(count, Ordering::Relaxed);
+        Ok(Self {
+            first: Vci::new(segment, me, VciIndex::FIRST, &shared, first)?,
+            others: (1..count).map(|_| OnceLock::new()).collect(),
+            made: AtomicU64::new(1),
+            making: Mutex::new(()),
+            segment: segment.clone(),
+            me,
+            shared,
+            transport,
+        })
+    }
+
+    /// Lets the VCIs know each other. Called once, before any of them is used.
+    pub(crate) fn connect(&'static self) {
+        // A second call would set the same.
+        let _ = self.first.all.set(self);
+    }
+
+    /// The VCI of everything that asks for no other.
+    #[inline(always)]
+    pub(crate) const fn first(&self) -> &Vci {
+        &self.first
+    }
+
+    /// Whether the ranks of the node share memory.
+    pub(crate) const fn share_memory(&self) -> bool {
+        self.first.waiting.shares_memory()
+    }
+
+    /// How many there may be.
+    pub fn count(&self) -> u32 {
+        self.others.len() as u32 + 1
+    }
+
+    /// Whether there is another one than the first.
+    #[inline(always)]
+    pub(super) fn are_several(&self) -> bool {
+        self.made.load(Ordering::Relaxed) != 1
+    }
+
+    /// The VCI with an index, if it exists.
+    pub(crate) fn get(&self, index: VciIndex) -> Option<&Vci> {
+        match usize::from(index.get()).checked_sub(1) {
+            None => Some(&self.first),
+            Some(other) => self.others.get(other)?.get().map(|vci| &**vci),
+        }
+    }
+
+    /// Those that exist.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Vci> {
+        let others = self.others.iter().filter_map(OnceLock::get);
+        std::iter::once(&self.first).chain(others.map(|vci| &**vci))
+    }
+
+    /// The VCI with an index below [`Self::count`], made if it does not exist.
+    ///
+    /// # Errors
+    /// When the system refuses memory, or there is no such VCI.
+    pub(crate) fn obtain(&'static self, index: VciIndex) -> Result<&'static Vci> {
+        if let Some(vci) = self.get(index) {
+            return Ok(vci);
+        }
+        let _making = self.making.lock();
+        let place = usize::from(index.get()).checked_sub(1);
+        let Some(place) = place.and_then(|other| self.others.get(other)) else {
+            let text = format!("there is no VCI {} of {}", index.get(), self.count());
+            return Err(Error::new(ErrorClass::ERR_INTERN, text));
+        };
+        if let Some(vci) = place.get() {
+            return Ok(vci);
+        }
+        let transport = (self.transport)(&self.segment, self.me, index);
+        let vci = Vci::new(&self.segment, self.me, index, &self.shared, transport)?;
+        // Nobody else has set either: `making` is held.
+        let _ = vci.all.set(self);
+        let vci = place.get_or_init(|| Box::new(vci));
+        // A thread that sees the bit finds the VCI by its cell, which orders what it reads.
+        self.made.fetch_or(1 << index.get(), Ordering::Relaxed);
+        Ok(vci)
+    }
+}
+
+/// How many VCIs a process may have: a simulated network has one port for each rank.
+fn count_of(settings: &Settings, is_multiple: bool, cores: u32, can: Capabilities) -> u32 {
+    let most = fabric::board::MOST_VCIS as u32;
+    let is_one = !is_multiple || settings.locks == LockModel::Global;
+    if is_one || (can.delivers && !can.shares_memory) {
+        return 1;
+    }
+    match u32::try_from(settings.vcis).unwrap_or(most) {
+        0 => cores.clamp(1, most),
+        wanted => wanted.min(most),
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The last stage of a wait: sleeping on the doorbell of a VCI.
+
+use fabric::board::activity;
+use fabric::counters::Counter;
+use fabric::doorbell::SLEEPS;
+use sys::futex;
+
+use super::Vci;
+use crate::errors::Result;
+use crate::vci::VciState;
+
+impl Vci {
+    /// Sleeps until something may have happened; true when `done` holds.
+    #[cold]
+    pub(super) fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
+        self.check_death()?;
+        let sleeper = self.waiting.sleeper();
+        let covered = self.cover_others();
+        sleeper.announce();
+        // Tasks may wait for words of shared memory, whose writers ring only who they see asleep.
+        self.poll_tasks();
+        let others = self.progress_others();
+        {
+            let mut guard = self.enter();
+            let events = guard.progress() + others;
+            // Never asked again after it was true: it may have taken what it waited for.
+            let is_done = done(&mut guard);
+            if is_done || events != 0 {
+                if self.is_threaded() {
+                    // Others may sleep who are to look, too.
+                    sleeper.leave();
+                    self.ring_own_doorbell();
+                } else {
+                    sleeper.cancel();
+                }
+                return Ok(is_done);
+            }
+        }
+        {
+            let mut guard = self.enter();
+            guard.count(Counter::Sleeps);
+            guard.publish_counts();
+        }
+        self.waiting.set_activity(activity::SLEEPING);
+        if self.is_threaded() {
+            // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
+            futex::wait(sleeper.asleep, SLEEPS, self.sleep_limit(&covered));
+            sleeper.leave();
+        } else {
+            sleeper.sleep(self.waiting.sleep_limit());
+        }
+        self.waiting.set_activity(activity::POLLING);
+        Ok(false)
+    }
+    /// Wakes the threads of this process that sleep: something happened that they may wait for.
+    pub(crate) fn ring_own_doorbell(&self) {
+        let waiting = &self.waiting;
+        let board = waiting.segment.board(waiting.me);
+        board.ring(waiting.vci.get(), false);
+    }
+}
