@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::kind::Kind;
 use crate::stencil::Stencil;
+use crate::unknown::Unknown;
 
 /// Names of the axes.
 pub(crate) const AXES: [&str; 3] = ["x", "y", "z"];
@@ -12,6 +13,8 @@ pub(crate) const AXES: [&str; 3] = ["x", "y", "z"];
 /// A refused grid, plan or tag layout. Displayed, it is the sentence that a user reads.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
+    /// A text that names nothing.
+    Unknown(Unknown),
     /// A grid has another number of axes than the stencil.
     Axes {
         /// Which grid: `threads` or `processes`.
@@ -81,6 +84,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::Unknown(ref unknown) => unknown.fmt(f),
             Self::Axes {
                 grid,
                 given,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes in a grid, threads in a grid in each of them.
 
-use crate::error::Error;
+use crate::error::{AXES, Error};
 use crate::stencil::{Direction, Stencil};
+use crate::unknown::Unknown;
 
 /// Coordinates or extents along x, y and z; z is 0, or 1, where there are two axes.
 pub type Coords = [usize; 3];
@@ -81,6 +82,28 @@ impl Grid {
             periodic: [0, 1, 2].map(|axis| axis < axes),
             ..self
         }
+    }
+
+    /// The same, periodic along the axes of a list such as `x,y`, or along `all`.
+    ///
+    /// # Errors
+    /// When there is no such axis.
+    pub fn periodic_along(self, list: &str) -> Result<Self, Error> {
+        if list == "all" {
+            return Ok(self.all_periodic());
+        }
+        let mut periodic = [false; 3];
+        for name in list.split(',') {
+            let axis = AXES.iter().position(|axis| *axis == name);
+            let axis = axis.ok_or_else(|| {
+                Error::Unknown(Unknown {
+                    text: list.to_owned(),
+                    expected: "axes such as x,y, or all",
+                })
+            })?;
+            periodic[axis] = true;
+        }
+        self.periodic(periodic)
     }
 
     /// The same with a third class for the last interface of periodic axes with an odd number of processes.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kinds of plans.
 
+use std::str::FromStr;
+
+use crate::unknown::Unknown;
+
 /// How messages are mapped to objects; see the crate's head.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {
@@ -36,9 +40,16 @@ impl Kind {
             Self::Endpoint => "endpoint",
         }
     }
+}
 
-    /// The plan of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+impl FromStr for Kind {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| Unknown {
+            text: text.to_owned(),
+            expected: "naive, edge, merged, tag or endpoint",
+        })
     }
 }

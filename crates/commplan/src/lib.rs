@@ -34,6 +34,7 @@ mod name;
 mod plan;
 mod stencil;
 mod tag;
+mod unknown;
 
 pub use check::{Checked, MAX_CHECKED};
 pub use contexts::Spread;
@@ -45,6 +46,7 @@ pub use kind::Kind;
 pub use plan::{Channel, End, Plan};
 pub use stencil::{Class, Direction, Stencil};
 pub use tag::{MIN_TAG_UB, TagLayout};
+pub use unknown::Unknown;
 
 /// The examples of the page are tests.
 #[cfg(doctest)]

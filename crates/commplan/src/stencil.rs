@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stencils and the directions of their messages.
 
+use std::str::FromStr;
+
+use crate::unknown::Unknown;
+
 /// Cells that a step of the program reads around each cell.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Stencil {
@@ -76,6 +80,18 @@ impl Stencil {
             (2, 3) => Class::Edge,
             _ => Class::Corner,
         }
+    }
+}
+
+impl FromStr for Stencil {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let found = text.parse().ok().and_then(Self::with_points);
+        found.ok_or_else(|| Unknown {
+            text: text.to_owned(),
+            expected: "5 or 9 points with two axes, 7 or 27 with three",
+        })
     }
 }
 

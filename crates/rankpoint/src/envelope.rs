@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which message: source, tag, and what is known about one that came.
 
-use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
+use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, TAG_UPPER_BOUND};
 
 use crate::Datatype;
 
@@ -46,6 +46,9 @@ impl From<i32> for Tag {
 }
 
 impl Tag {
+    /// The largest tag of a message (attribute MPI_TAG_UB).
+    pub const LARGEST: i32 = TAG_UPPER_BOUND;
+
     #[inline(always)]
     pub(crate) const fn code(self) -> i32 {
         match self {

@@ -56,7 +56,7 @@ fn metadata(arguments: &[&str]) -> Result<Value, String> {
 /// All Rust files of the project, sorted.
 fn sources() -> Vec<PathBuf> {
     let root = shell::root();
-    let mut found: Vec<PathBuf> = ["crates", "xtask"]
+    let mut found: Vec<PathBuf> = ["crates", "examples", "xtask"]
         .into_iter()
         .flat_map(|folder| rust_files(&root.join(folder)))
         .collect();

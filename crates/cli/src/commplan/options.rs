@@ -17,7 +17,7 @@ pub(crate) struct CommplanOptions {
     #[arg(long, value_delimiter = ',', required = true, value_name = "X,Y[,Z]")]
     pub(super) procs: Vec<usize>,
     /// Points of the stencil: 5 or 9 with two axes, 7 or 27 with three
-    #[arg(long, value_parser = stencil)]
+    #[arg(long)]
     pub(super) stencil: Stencil,
     /// Periodic along all axes, or along some: --periodic=x,y
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "all", value_name = "AXES")]
@@ -29,7 +29,7 @@ pub(crate) struct CommplanOptions {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) contexts: Option<u32>,
     /// Tell of this plan only: naive, edge, merged, tag or endpoint; --json, --rust and --c then have its map
-    #[arg(long, value_parser = kind)]
+    #[arg(long)]
     pub(super) plan: Option<Kind>,
     /// Largest tag of the library: its attribute MPI_TAG_UB
     #[arg(long, default_value_t = MIN_TAG_UB, value_parser = clap::value_parser!(i32).range(0..))]
@@ -53,10 +53,9 @@ impl CommplanOptions {
     pub(super) fn grid(&self) -> Result<Grid, String> {
         let told = |error: Error| error.to_string();
         let grid = Grid::new(self.stencil, &self.threads, &self.procs).map_err(told)?;
-        let grid = match self.periodic.as_deref() {
+        let grid = match &self.periodic {
             None => grid,
-            Some("all") => grid.all_periodic(),
-            Some(axes) => grid.periodic(axes_of(axes)?).map_err(told)?,
+            Some(axes) => grid.periodic_along(axes).map_err(told)?,
         };
         Ok(if self.third_class {
             grid.third_class()
@@ -69,26 +68,4 @@ impl CommplanOptions {
     pub(super) fn kinds(&self) -> Vec<Kind> {
         self.plan.map_or(Kind::ALL.to_vec(), |kind| vec![kind])
     }
-}
-
-fn stencil(text: &str) -> Result<Stencil, String> {
-    let points = text.parse().ok().and_then(Stencil::with_points);
-    points.ok_or_else(|| "expected 5, 9, 7 or 27".to_owned())
-}
-
-fn kind(name: &str) -> Result<Kind, String> {
-    Kind::named(name).ok_or_else(|| {
-        let names = Kind::ALL.map(Kind::name);
-        format!("expected one of {}", names.join(", "))
-    })
-}
-
-fn axes_of(text: &str) -> Result<[bool; 3], String> {
-    let mut periodic = [false; 3];
-    for name in text.split(',') {
-        let axis = ["x", "y", "z"].iter().position(|axis| *axis == name);
-        let axis = axis.ok_or_else(|| format!("--periodic={text}: expected axes such as x,y"))?;
-        periodic[axis] = true;
-    }
-    Ok(periodic)
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The field of all threads of all processes.
+
+use commplan::{Coords, Grid, Place};
+
+/// Values are modulo this prime, 2^61 - 1.
+pub const MODULUS: u64 = (1 << 61) - 1;
+
+/// A field of cells, cut into patches of equal size.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    /// Who owns which patch.
+    pub grid: Grid,
+    /// Cells along each axis of a patch.
+    pub size: usize,
+}
+
+impl Domain {
+    /// Cells along an axis of a patch: one along axes that the stencil does not have.
+    pub fn patch_extent(&self, axis: usize) -> usize {
+        if axis < self.grid.stencil().axes() {
+            self.size
+        } else {
+            1
+        }
+    }
+
+    /// Cells along each axis.
+    pub fn extents(&self) -> Coords {
+        let (threads, processes) = (self.grid.threads(), self.grid.processes());
+        [0, 1, 2].map(|axis| threads[axis] * processes[axis] * self.patch_extent(axis))
+    }
+
+    /// Number of cells, unless it is too large for a number.
+    pub fn cells(&self) -> Option<usize> {
+        let extents = self.extents();
+        let mut extents = extents.iter();
+        extents.try_fold(1usize, |all, &extent| all.checked_mul(extent))
+    }
+
+    /// The first cell of a thread's patch.
+    pub fn origin(&self, place: Place) -> Coords {
+        let threads = self.grid.threads();
+        [0, 1, 2].map(|axis| {
+            let patch = place.process[axis] * threads[axis] + place.thread[axis];
+            patch * self.patch_extent(axis)
+        })
+    }
+
+    /// Number of the cell that lies `by` cells from another one along each axis; nothing beyond the border.
+    pub fn cell(&self, from: Coords, by: [isize; 3]) -> Option<usize> {
+        let extents = self.extents();
+        let mut at = [0; 3];
+        for axis in 0..3 {
+            let extent = extents[axis].cast_signed();
+            let moved = from[axis].cast_signed() + by[axis];
+            let is_inside = (0..extent).contains(&moved);
+            if !is_inside && !self.grid.is_periodic(axis) {
+                return None;
+            }
+            at[axis] = moved.rem_euclid(extent).cast_unsigned();
+        }
+        Some((at[2] * extents[1] + at[1]) * extents[0] + at[0])
+    }
+
+    /// The coordinates of a cell.
+    pub fn coords(&self, cell: usize) -> Coords {
+        let [x, y, _] = self.extents();
+        [cell % x, cell / x % y, cell / (x * y)]
+    }
+}
+
+/// What a cell holds at the start: a hash of its number (the finalizer of SplitMix64).
+pub const fn start(cell: usize) -> u64 {
+    let mut hash = (cell as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (hash ^ (hash >> 31)) % MODULUS
+}
+
+/// What a cell adds to the checksum of the field, a wrapping sum.
+pub const fn weighted(cell: usize, value: u64) -> u64 {
+    (2 * cell as u64 + 1).wrapping_mul(value)
+}

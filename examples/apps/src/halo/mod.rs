@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Halo exchange: each thread owns a patch of cells, exchanges its border with the threads around it, and replaces each cell by
+//! the sum of the stencil's cells.
+//!
+//! [`options`]: the command line. [`mode`]: how messages are mapped to communicators. [`domain`] is the whole field, [`patch`] a
+//! thread's part of it, [`exchange`] a thread's work, [`job`] a process's. [`reference`] computes the field serially,
+//! [`outcome`] is what is told.
+
+pub mod domain;
+pub mod exchange;
+pub mod job;
+pub mod mode;
+pub mod options;
+pub mod outcome;
+pub mod patch;
+mod program;
+pub mod reference;
+
+pub use job::{run_alone, run_threads};
+pub use mode::Mode;
+pub use options::Options;
+pub use outcome::{Failure, Outcome};
+pub use program::main;

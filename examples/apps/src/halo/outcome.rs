@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run is told by.
+
+use std::fmt;
+use std::time::Duration;
+
+use rankpoint::{Op, Threads};
+use serde_json::json;
+
+use super::exchange::Tally;
+use super::job::Job;
+
+/// What the library does not tell yet.
+const UNKNOWN: &str = "VCIs used, threads per VCI, lock failures: the library does not tell yet";
+
+/// Why a program did not run.
+#[derive(Debug)]
+pub enum Failure {
+    /// Options do not fit together, or the library lacks something.
+    Refused(String),
+    /// A call failed.
+    Call(rankpoint::Error),
+}
+
+impl From<rankpoint::Error> for Failure {
+    fn from(error: rankpoint::Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(why) => f.write_str(why),
+            Self::Call(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Sums over all threads of all ranks, the same on each rank.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub about: String,
+    /// The mode.
+    pub mode: &'static str,
+    /// Communicators that each process created.
+    pub communicators: usize,
+    /// Sums of what threads counted; times are those of the slowest thread in each part.
+    pub total: Tally,
+    /// Whether all values of the serial computation were at hand.
+    pub is_whole: bool,
+}
+
+impl Outcome {
+    /// Sums up. Called by all ranks.
+    pub(super) fn of<T: Threads>(job: &Job<'_, T>, tallies: &[Tally]) -> Result<Self, Failure> {
+        let counts = |tally: &Tally| {
+            [
+                tally.messages_away,
+                tally.bytes_away,
+                tally.messages_inside,
+                tally.bytes_inside,
+                tally.verified,
+                tally.wrong,
+                tally.checksum,
+            ]
+        };
+        let times = |tally: &Tally| {
+            let times = tally.times;
+            let parts = [times.issue, times.completion, times.compute, times.barrier];
+            parts.map(|part| part.as_nanos() as u64)
+        };
+        let (mut sums, mut longest) = ([0u64; 7], [0u64; 4]);
+        for tally in tallies {
+            let all = sums.iter_mut().zip(counts(tally));
+            all.for_each(|(sum, count)| *sum = sum.wrapping_add(count));
+            let all = longest.iter_mut().zip(times(tally));
+            all.for_each(|(longest, time)| *longest = time.max(*longest));
+        }
+        job.world.all_reduce_in_place(&mut sums, Op::SUM)?;
+        job.world.all_reduce_in_place(&mut longest, Op::MAX)?;
+        let [
+            messages_away,
+            bytes_away,
+            messages_inside,
+            bytes_inside,
+            verified,
+            wrong,
+            checksum,
+        ] = sums;
+        let first_wrong = tallies.iter().find_map(|tally| tally.first_wrong.clone());
+        let mut total = Tally {
+            messages_away,
+            bytes_away,
+            messages_inside,
+            bytes_inside,
+            verified,
+            wrong,
+            first_wrong,
+            checksum,
+            ..Tally::default()
+        };
+        let [issue, completion, compute, barrier] = longest.map(Duration::from_nanos);
+        (total.times.issue, total.times.completion) = (issue, completion);
+        (total.times.compute, total.times.barrier) = (compute, barrier);
+        let steps = job.options.steps;
+        let reference = job.reference.checksum(steps);
+        if job.options.verify
+            && reference.is_some_and(|expected| expected != checksum)
+            && total.wrong == 0
+        {
+            total.wrong = 1;
+            total.first_wrong =
+                Some("the checksum is not that of the serial computation".to_owned());
+        }
+        Ok(Self {
+            about: about(job),
+            mode: job.options.mode.name(),
+            communicators: job.comms.len(),
+            total,
+            is_whole: reference.is_some(),
+        })
+    }
+
+    /// The outcome as lines of text.
+    pub fn text(&self) -> String {
+        let total = &self.total;
+        let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+        let checked = match (total.verified, self.is_whole) {
+            (0, _) => "nothing compared".to_owned(),
+            (cells, true) => format!(
+                "{cells} cells compared with the serial computation, {} differ",
+                total.wrong
+            ),
+            (cells, false) => format!(
+                "{cells} cells of the start compared, {} differ; the field is too large for more",
+                total.wrong
+            ),
+        };
+        format!(
+            "{}\n\
+             exact  {} messages between processes, {} bytes\n\
+             exact  {} borders within processes, {} bytes\n\
+             exact  {} communicators created\n\
+             real   issue {}, completion {}, compute {}, barrier {} (slowest thread of each)\n\
+             exact  {checked}\n\
+             {UNKNOWN}\n\
+             checksum {:016x}\n",
+            self.about,
+            total.messages_away,
+            total.bytes_away,
+            total.messages_inside,
+            total.bytes_inside,
+            self.communicators,
+            ms(total.times.issue),
+            ms(total.times.completion),
+            ms(total.times.compute),
+            ms(total.times.barrier),
+            total.checksum
+        )
+    }
+
+    /// The outcome as JSON.
+    pub fn json(&self) -> String {
+        let total = &self.total;
+        let seconds = |time: Duration| time.as_secs_f64();
+        let all = json!({
+            "about": self.about, "mode": self.mode,
+            "exact": {
+                "messages_away": total.messages_away, "bytes_away": total.bytes_away,
+                "messages_inside": total.messages_inside, "bytes_inside": total.bytes_inside,
+                "communicators": self.communicators, "verified": total.verified, "wrong": total.wrong,
+                "compared_with_serial": self.is_whole, "checksum": format!("{:016x}", total.checksum),
+            },
+            "real_s": {
+                "issue": seconds(total.times.issue), "completion": seconds(total.times.completion),
+                "compute": seconds(total.times.compute), "barrier": seconds(total.times.barrier),
+            },
+            "unknown": ["vcis_used", "threads_per_vci", "lock_failures"],
+        });
+        format!("{all:#}\n")
+    }
+}
+
+fn about<T: Threads>(job: &Job<'_, T>) -> String {
+    let (grid, options) = (&job.domain.grid, job.options);
+    let axes = grid.stencil().axes();
+    let plan = match options.mode {
+        super::Mode::Comm => format!(" (plan {})", options.plan.name()),
+        _ => String::new(),
+    };
+    format!(
+        "halo{axes}d, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch, {} steps",
+        options.mode.name(),
+        grid.stencil().points(),
+        &grid.threads()[..axes],
+        &grid.processes()[..axes],
+        options.size,
+        options.steps
+    )
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mini-apps: small programs with threads whose communication is that of large ones.
+//!
+//! Each app runs the same computation in several modes, which differ in how its threads expose their parallelism to MPI. The
+//! arithmetic is in wrapping integers, so the checksum is the same in all modes and on all grids of threads and processes.
+//!
+//! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`). Tests are in `tests/`.
+
+#![forbid(unsafe_code)]
+
+pub mod halo;
