@@ -151,7 +151,7 @@ pub(super) fn allreduce<D: Data, R: Borrow<Reduction>>(
             target: receive,
             shape,
         };
-        (Publish::Counted(send), Needs::One(size), then)
+        (Publish::Counted(send, shape), Needs::One(size), then)
     } else {
         let lies_well = !std::ptr::eq(own, target) || usable_in_place(op.borrow(), me, size);
         let then = Then::Fold {

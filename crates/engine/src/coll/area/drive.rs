@@ -5,13 +5,15 @@
 
 use std::borrow::Borrow;
 
+use fabric::area::LINE_BYTES;
 use sys::sync::Ordering;
 
 use super::Purpose;
-use super::round::{NextRound, Round};
+use super::purpose::stamped;
+use super::round::Round;
 use super::run::Run;
 use super::shared::{Shared, shared_of, unlocked_of};
-use super::spec::{Needs, Plain, Publish, Spec, Then, copy};
+use super::spec::{Needs, Plain, Spec, Then, copy};
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
@@ -61,7 +63,7 @@ pub(super) trait Going<'a>: Copy {
     /// The name of the MPI call, for the hang report, if it may wait before its own data are published.
     fn call(self) -> Option<&'static str>;
 
-    /// Goes on.
+    /// Goes on where the others' data are not there, or tell something new ([`Round::is_simple`]).
     fn go<R: Borrow<Reduction>, const LOCKED: bool>(
         self,
         left: Left<'a, R, LOCKED>,
@@ -96,10 +98,17 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
         match unlocked_of(comm) {
             // SAFETY: this function's own promise.
             Some(shared) => unsafe { take_in::<G, R, false>(self, (comm, shared), spec) },
-            // SAFETY: this function's own promise.
-            None => unsafe { take_locked(self, comm, spec) },
+            None => {
+                // SAFETY: this function's own promise.
+                unsafe { take_locked(self, comm, Apart { spec }) }
+            }
         }
     }
+}
+
+/// A description for a call that is not inlined: in memory of its own, so that the other one needs none.
+struct Apart<R> {
+    spec: PlainSpec<R>,
 }
 
 /// Takes the round at MPI_THREAD_MULTIPLE.
@@ -111,11 +120,11 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
 unsafe fn take_locked<'a, G: Going<'a>, R: Borrow<Reduction>>(
     going: G,
     comm: &'a Comm,
-    spec: PlainSpec<R>,
+    apart: Apart<R>,
 ) -> Option<Result<G::Gives>> {
     let shared = shared_of(comm)?;
     // SAFETY: this function's own promise.
-    unsafe { take_in::<G, R, true>(going, (comm, shared), spec) }
+    unsafe { take_in::<G, R, true>(going, (comm, shared), apart.spec) }
 }
 
 /// Draws the round, publishes the own data, and goes on.
@@ -141,26 +150,36 @@ unsafe fn take_in<'a, G: Going<'a>, R: Borrow<Reduction>, const LOCKED: bool>(
     if bytes >= shared.short[purpose as usize] {
         return None;
     }
-    let next = NextRound::<LOCKED>::new(going, comm, shared, purpose, bytes, published);
-    let drawn = match publish {
-        Publish::Later => next.draw_to_pass(going.call())?,
-        Publish::Nothing => next.draw(going.call(), false)?,
-        _ => next.draw(going.call(), true)?,
-    };
-    if let Err(error) = drawn {
-        return Some(Err(error));
+    let mut round = Round::<LOCKED>::next(comm, shared, stamped(purpose, bytes), G::IN_ORDER);
+    let readers = publish.readers();
+    if published > LINE_BYTES || !round.draw(readers) {
+        round = match round.draw_elsewhere(going.call(), published, readers)? {
+            Ok(drawn) => drawn,
+            Err(error) => return Some(failed(error)),
+        };
     }
-    let round = next.round;
     // SAFETY: this function's own promise; the round was drawn for as many bytes.
-    unsafe { round.publish_as(publish, published, (&then, op.as_ref())) };
+    unsafe { round.publish_as(publish, published, op.as_ref().map(Borrow::borrow)) };
     round.wake_those(wakes);
-    let left = Left {
-        round,
-        needs,
-        then,
-        op,
-    };
-    Some(going.go(left))
+    if !round.is_simple(needs) {
+        let left = Left {
+            round,
+            needs,
+            then,
+            op,
+        };
+        return Some(going.go(left));
+    }
+    // SAFETY: this function's own promise; the needed members have published.
+    unsafe {
+        round.copy_own(then);
+        round.act(then, op.as_ref().map(Borrow::borrow));
+    }
+    // Usually a constant, so inlining removes the match in the caller.
+    Some(match round.end_simply(needs) {
+        Ok(()) => Ok(G::Gives::default()),
+        Err(error) => failed(error),
+    })
 }
 
 /// A blocking call, by its name.
@@ -185,9 +204,6 @@ impl<'a> Going<'a> for Waiting {
 
     #[inline(always)]
     fn go<R: Borrow<Reduction>, const LOCKED: bool>(self, left: Left<'a, R, LOCKED>) -> Result<()> {
-        if left.round.is_simple(left.needs) {
-            return left.finish_simply();
-        }
         left.wait_and_finish(self.0)
     }
 }
@@ -207,13 +223,6 @@ impl<'a> Going<'a> for AtOnce {
         self,
         left: Left<'a, R, LOCKED>,
     ) -> Result<Begun<'a>> {
-        if left.round.is_simple(left.needs) {
-            // Usually a constant, so inlining removes the match in the caller.
-            return match left.finish_simply() {
-                Ok(()) => Ok(None),
-                Err(error) => failed(error),
-            };
-        }
         left.linger()
     }
 }
@@ -292,27 +301,16 @@ impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
         Ok(Some(Box::new(Kept(Box::new(kept)))))
     }
 
-    /// Does what is left when all data are there and tell nothing new ([`Round::is_simple`]).
-    #[inline(always)]
-    fn finish_simply(&self) -> Result<()> {
-        self.act();
-        self.round.end_simply(self.needs)
-    }
-
-    /// The same if they are of members that have left all rounds before `left`.
+    /// Does what is left when the needed data are there, of members that have left all rounds before `left`.
     fn finish(&self, left: u64) -> Result<()> {
-        self.act();
-        self.round.end(self.needs, left)
-    }
-
-    #[inline(always)]
-    fn act(&self) {
         // SAFETY: the needed members have published; the description's memory is valid until the operation is complete
         // (Driver::take).
         unsafe {
-            self.round.copy_own(&self.then);
-            self.round.act(&self.then, self.op.as_ref());
+            self.round.copy_own(self.then);
+            self.round
+                .act(self.then, self.op.as_ref().map(Borrow::borrow));
         }
+        self.round.end(self.needs, left)
     }
 }
 

@@ -4,6 +4,41 @@
 
 use crate::op::Reduction;
 
+/// Where the operands of all members lie.
+#[derive(Clone, Copy)]
+pub(super) struct Slots {
+    /// That of rank 0, and how far that of the next rank is.
+    pub(super) first: *const u8,
+    pub(super) stride: usize,
+    /// The one that lies elsewhere: whose it is, and its address.
+    pub(super) own: Option<(u32, *const u8)>,
+}
+
+impl Slots {
+    #[inline(always)]
+    const fn of(self, rank: u32) -> *const u8 {
+        match self.own {
+            Some((me, own)) if me == rank => own,
+            _ => self.first.wrapping_add(self.stride * rank as usize),
+        }
+    }
+
+    /// The same so many bytes later.
+    #[inline(always)]
+    fn after(self, bytes: usize) -> Self {
+        Self {
+            first: self.first.wrapping_add(bytes),
+            own: self.own.map(|(me, own)| (me, own.wrapping_add(bytes))),
+            ..self
+        }
+    }
+}
+
+/// Operands for a call that is not inlined: in memory of their own, so that the other ones need none.
+struct Apart {
+    operands: Slots,
+}
+
 /// Bytes of a result that stay in the nearest cache while operands are combined into it; tests have several parts of everything.
 const NEAR_BYTES: usize = if cfg!(test) { 40 } else { 8 << 10 };
 
@@ -16,16 +51,16 @@ const NEAR_BYTES: usize = if cfg!(test) { 40 } else { 8 << 10 };
 pub(super) unsafe fn fold(
     op: &Reduction,
     last: u32,
-    operand: impl Fn(u32) -> *const u8,
+    operands: Slots,
     result: *mut u8,
     shape: (usize, usize),
 ) {
     if last > 1 && shape.1 > NEAR_BYTES && !op.is_user() {
         // SAFETY: this function's own promise.
-        return unsafe { fold_in_parts(op, last, operand, result, shape) };
+        return unsafe { fold_in_parts(op, last, Apart { operands }, result, shape) };
     }
     // SAFETY: this function's own promise.
-    unsafe { fold_whole(op, last, operand, result, shape) };
+    unsafe { fold_whole(op, last, operands, result, shape) };
 }
 
 /// The same part by part: more than two operands go over the result again and again, which stays in the nearest cache.
@@ -36,7 +71,7 @@ pub(super) unsafe fn fold(
 unsafe fn fold_in_parts(
     op: &Reduction,
     last: u32,
-    operand: impl Fn(u32) -> *const u8,
+    Apart { operands }: Apart,
     result: *mut u8,
     (count, bytes): (usize, usize),
 ) {
@@ -44,10 +79,10 @@ unsafe fn fold_in_parts(
     let most = (NEAR_BYTES / element.max(1)).max(1);
     for first in (0..count).step_by(most) {
         let (start, count) = (first * element, most.min(count - first));
-        let operand = |rank| operand(rank).wrapping_add(start);
+        let operands = operands.after(start);
         let shape = (count, count * element);
         // SAFETY: this function's own promise; elements are dense.
-        unsafe { fold_whole(op, last, operand, result.wrapping_add(start), shape) };
+        unsafe { fold_whole(op, last, operands, result.wrapping_add(start), shape) };
     }
 }
 
@@ -59,19 +94,19 @@ unsafe fn fold_in_parts(
 unsafe fn fold_whole(
     op: &Reduction,
     last: u32,
-    operand: impl Fn(u32) -> *const u8,
+    operands: Slots,
     result: *mut u8,
     shape: (usize, usize),
 ) {
     // SAFETY: this function's own promise.
     unsafe {
         let Some(before) = last.checked_sub(1) else {
-            std::ptr::copy(operand(0), result, shape.1);
+            std::ptr::copy(operands.of(0), result, shape.1);
             return;
         };
-        op.apply_into(operand(before), operand(last), result, shape);
+        op.apply_into(operands.of(before), operands.of(last), result, shape);
         for rank in (0..before).rev() {
-            op.apply_into(operand(rank), result, result, shape);
+            op.apply_into(operands.of(rank), result, result, shape);
         }
     }
 }

@@ -142,8 +142,8 @@ async fn run<'s, R: Borrow<Reduction>>(
             let round = sequence.at(done, spec.published);
             // SAFETY: blocks are valid while the collective runs (Block::new), and the slot was entered.
             unsafe {
-                round.publish_as(spec.publish, spec.published, (&spec.then, spec.op.as_ref()));
-                round.copy_own(&spec.then);
+                round.publish_as(spec.publish, spec.published, spec.op());
+                round.copy_own(spec.then);
             }
             if !matches!(spec.publish, Publish::Nothing | Publish::Later) {
                 wakes = spec.wakes;
@@ -155,7 +155,7 @@ async fn run<'s, R: Borrow<Reduction>>(
         round.wake_those(wakes);
         sequence.needed(index, spec.needs).await;
         // SAFETY: the needed members have published; blocks are valid while the collective runs (Block::new).
-        unsafe { round.act(&spec.then, spec.op.as_ref()) };
+        unsafe { round.act(spec.then, spec.op()) };
         sequence.leave(index);
     }
     sequence.outcome()

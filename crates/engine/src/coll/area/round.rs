@@ -4,17 +4,18 @@
 //! budgets.
 #![expect(unsafe_code, reason = "data in the area are reached through addresses")]
 
+use std::hint::assert_unchecked;
+use std::ops::{Deref, DerefMut};
+
 use fabric::area::{LINE_BYTES, Row, Slot, Tracker, WIDE_BYTES};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use sys::spin;
 use sys::sync::{Ordering, spin_loop};
 
-use super::drive::Going;
-use super::purpose::{Purpose, stamped};
 use super::sequence::Sequence;
 use super::shared::{Shared, wake_member};
-use super::spec::Needs;
+use super::spec::{Needs, Readers};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
@@ -29,7 +30,7 @@ pub(super) struct Round<'a, const LOCKED: bool> {
     row: Row,
     /// The data of rank 0, and how far those of the next rank are.
     slots: *mut u8,
-    stride: usize,
+    pub(super) stride: usize,
     /// This member's rank.
     pub(super) me: u32,
     /// The number of members.
@@ -39,123 +40,37 @@ pub(super) struct Round<'a, const LOCKED: bool> {
 }
 
 /// A round for calls that are not inlined: in memory of its own, so that the other one needs none.
-struct Apart<'a, const LOCKED: bool> {
-    round: Round<'a, LOCKED>,
-}
-
-/// The round that an operation would draw.
-pub(super) struct NextRound<'a, const LOCKED: bool> {
+pub(super) struct Apart<'a, const LOCKED: bool> {
     pub(super) round: Round<'a, LOCKED>,
-    place: Slot,
-    published: usize,
 }
 
-impl<'a, const LOCKED: bool> NextRound<'a, LOCKED> {
-    /// The next round, in which each member that publishes anything has `published` bytes there.
+/// Access to what a member knows about rounds: under the VCI's lock, or where no other thread is inside MPI.
+struct TrackerGuard<'a, G> {
+    shared: &'a Shared,
+    _guard: Option<G>,
+}
+
+impl<G> Deref for TrackerGuard<'_, G> {
+    type Target = Tracker;
+
     #[inline(always)]
-    pub(super) fn new<G: Going<'a>>(
-        _: G,
-        comm: &'a Comm,
-        shared: &'a Shared,
-        purpose: Purpose,
-        bytes: usize,
-        published: usize,
-    ) -> Self {
-        let slot = &comm.area;
-        let number = slot.next_round();
-        let round = Round::new(comm, shared, number, stamped(purpose, bytes), G::IN_ORDER);
-        let (place, round) = if published <= LINE_BYTES {
-            (Slot::Line, round)
-        } else {
-            let place = shared.place_for(published, slot.last_whole.load(Ordering::Relaxed));
-            let slots = shared.long_slots(number, published, place);
-            (place, round.with_slots(slots))
-        };
-        NextRound {
-            round,
-            place,
-            published,
-        }
+    fn deref(&self) -> &Tracker {
+        // SAFETY: under the guard, or no other thread is inside MPI (`AreaSlot::unlocked`); there is one at a time.
+        unsafe { &*self.shared.tracker.get() }
     }
 }
 
-impl<const LOCKED: bool> NextRound<'_, LOCKED> {
-    /// Draws the round. If this member `publishes` anything its place is free then; who may not wait for that, having no name of its call,
-    /// gets `None`, and nothing has been done.
+impl<G> DerefMut for TrackerGuard<'_, G> {
     #[inline(always)]
-    pub(super) fn draw(&self, call: Option<&'static str>, publishes: bool) -> Option<Result<()>> {
-        let is_free = !publishes
-            || self.round.may_enter(self.place)
-            || (call.is_none() && self.round.is_free_soon(self.place));
-        self.take(call, is_free)?;
-        match call {
-            Some(call) if !is_free => {
-                let apart = Apart { round: self.round };
-                Some(apart.enter(call, self.place, self.published))
-            }
-            _ => Some(Ok(())),
-        }
-    }
-
-    /// As [`Self::draw`] for a round in which each member publishes its data to the one above alone.
-    #[inline(always)]
-    pub(super) fn draw_to_pass(&self, call: Option<&'static str>) -> Option<Result<()>> {
-        let Round {
-            comm,
-            shared,
-            number,
-            ..
-        } = self.round;
-        let above = self.round.me + 1;
-        let readers = (above, comm.area.others_before(number));
-        let is_free = above == self.round.size
-            || match self.place {
-                Slot::Line => self
-                    .round
-                    .with_tracker(|tracker| tracker.may_pass_line(&shared.area, number, readers)),
-                _ => self.round.may_enter(self.place),
-            };
-        self.take(call, is_free)?;
-        comm.area.pass(number, number);
-        match call {
-            Some(call) if !is_free => {
-                let apart = Apart { round: self.round };
-                Some(match self.place {
-                    Slot::Line => apart.enter_to_pass(call, readers),
-                    _ => apart.enter(call, self.place, self.published),
-                })
-            }
-            _ => Some(Ok(())),
-        }
-    }
-
-    /// Draws the round unless its place is not free and nobody may wait for it.
-    #[inline(always)]
-    fn take(&self, call: Option<&'static str>, is_free: bool) -> Option<()> {
-        if !is_free && call.is_none() {
-            return None;
-        }
-        let Round { comm, number, .. } = self.round;
-        let slot = &comm.area;
-        slot.set_drawn(number);
-        if self.place == Slot::Buffer {
-            slot.last_whole.store(number, Ordering::Relaxed);
-        }
-        if LOCKED {
-            comm.next_collective();
-        } else {
-            comm.count_collective();
-        }
-        self.round.count(Counter::SharedRounds);
-        Some(())
+    fn deref_mut(&mut self) -> &mut Tracker {
+        // SAFETY: as for `deref`.
+        unsafe { &mut *self.shared.tracker.get() }
     }
 }
 
 impl Shared {
     /// Where data of a round lie that are too long for a line, in such slots: the address of the first member's, and the
     /// distance of the next one's.
-    #[cold]
-    #[inline(never)]
     pub(super) fn long_slots(&self, round: u64, bytes: usize, long: Slot) -> (*mut u8, usize) {
         let area = &self.area;
         if bytes <= WIDE_BYTES {
@@ -180,6 +95,13 @@ impl Shared {
 }
 
 impl<'a, const LOCKED: bool> Round<'a, LOCKED> {
+    /// The next round of a communicator, of operations that say this, with data beside the stamps. `in_order` says whether this
+    /// member is known to have left all rounds before.
+    #[inline(always)]
+    pub(super) fn next(comm: &'a Comm, shared: &'a Shared, word: u64, in_order: bool) -> Self {
+        Self::new(comm, shared, comm.area.next_round(), word, in_order)
+    }
+
     /// A round in which data lie beside the stamps. `in_order` says whether this member is known to have left all rounds before.
     #[inline(always)]
     pub(super) const fn new(
@@ -217,12 +139,63 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
     }
 
-    /// Uses what this member knows about rounds.
+    /// What this member knows about rounds, for one expression.
     #[inline(always)]
-    fn with_tracker<T>(self, action: impl FnOnce(&mut Tracker) -> T) -> T {
-        let _guard = LOCKED.then(|| self.comm.vci().enter());
-        // SAFETY: under the guard, or no other thread is inside MPI (`AreaSlot::unlocked`); actions do not nest.
-        action(unsafe { &mut *self.shared.tracker.get() })
+    fn tracker(&self) -> impl DerefMut<Target = Tracker> {
+        let guard = match LOCKED {
+            true => Some(self.comm.vci().enter()),
+            false => None,
+        };
+        TrackerGuard {
+            shared: self.shared,
+            _guard: guard,
+        }
+    }
+
+    /// Draws the round, for data beside the stamps; false where the own place is not free, and nothing has been done.
+    #[inline(always)]
+    pub(super) fn draw(self, readers: Readers) -> bool {
+        let is_free = self.may_enter(Slot::Line, readers);
+        if is_free {
+            self.take(Slot::Line, readers);
+        }
+        is_free
+    }
+
+    /// As [`Self::draw`] for `published` bytes, in the place that these need, and waiting for that where the call's name is known.
+    /// `None` where it is not free and the call may not wait; nothing has been done.
+    #[inline(always)]
+    pub(super) fn draw_elsewhere(
+        self,
+        call: Option<&'static str>,
+        published: usize,
+        readers: Readers,
+    ) -> Option<Result<Self>> {
+        let slots = Apart::of(self).draw(call, published, readers)?;
+        Some(slots.map(|slots| match published {
+            ..=LINE_BYTES => self,
+            _ => self.with_slots(slots),
+        }))
+    }
+
+    /// Takes the round for this operation.
+    #[inline(always)]
+    fn take(self, place: Slot, readers: Readers) {
+        let Round { comm, number, .. } = self;
+        let slot = &comm.area;
+        slot.set_drawn(number);
+        if place == Slot::Buffer {
+            slot.last_whole.store(number, Ordering::Relaxed);
+        }
+        if LOCKED {
+            comm.next_collective();
+        } else {
+            comm.count_collective();
+        }
+        self.count(Counter::SharedRounds);
+        if readers == Readers::Above {
+            slot.pass(number, number);
+        }
     }
 
     /// Counts something.
@@ -237,17 +210,30 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     /// Whether the own slot may be written.
     #[inline(always)]
-    fn may_enter(self, place: Slot) -> bool {
-        self.with_tracker(|tracker| tracker.may_enter(&self.shared.area, self.number, place))
+    fn may_enter(self, place: Slot, readers: Readers) -> bool {
+        let area = &self.shared.area;
+        match (readers, place) {
+            (Readers::Nobody, _) => true,
+            (Readers::Above, _) if self.me + 1 == self.size => true,
+            (Readers::Above, Slot::Line) => {
+                let readers = self.reader_above();
+                self.tracker().may_pass_line(area, self.number, readers)
+            }
+            _ => self.tracker().may_enter(area, self.number, place),
+        }
+    }
+
+    /// The member above, and the last round before this one in which others may read what this member publishes.
+    #[inline(always)]
+    fn reader_above(self) -> (u32, u64) {
+        (self.me + 1, self.comm.area.others_before(self.number))
     }
 
     /// Whether the own slot becomes free within a few polls: a member that is ahead waits briefly, as a blocking call would,
     /// and needs neither messages nor a task.
-    #[cold]
-    #[inline(never)]
-    fn is_free_soon(self, place: Slot) -> bool {
+    fn is_free_soon(self, place: Slot, readers: Readers) -> bool {
         (0..self.comm.vci().short_polls()).any(|_| {
-            let may = self.may_enter(place);
+            let may = self.may_enter(place, readers);
             if !may {
                 spin::cpu_relax();
             }
@@ -266,7 +252,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     pub(super) fn publish(self) {
         let behind = match self.in_order {
             true => 0,
-            false => self.with_tracker(|tracker| tracker.behind(self.number)),
+            false => self.tracker().behind(self.number),
         };
         // SAFETY: this member is one, and the area stay mapped.
         unsafe { self.row.publish(self.me, self.number, behind, self.word) };
@@ -284,7 +270,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     /// Shows the data that are nobody's in particular.
     pub(super) fn publish_common(self) {
-        let behind = self.with_tracker(|tracker| tracker.behind(self.number));
+        let behind = self.tracker().behind(self.number);
         // SAFETY: the line after those of all members, and the area stay mapped.
         unsafe { self.row.publish(self.size, self.number, behind, self.word) };
     }
@@ -312,7 +298,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     #[inline(always)]
     pub(super) fn wake_all(self) {
         if self.shared.any_asleep() {
-            Apart { round: self }.wake_all();
+            Apart::of(self).wake_all();
         }
     }
 
@@ -330,20 +316,32 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Whether the data are there that an operation needs, for the same purpose, and of members that have left all rounds before.
     #[inline(always)]
     pub(super) fn is_simple(self, needs: Needs) -> bool {
-        if self.size == 2 && matches!(needs, Needs::All) {
-            return self.is_simple_from(1 - self.me);
+        match needs {
+            Needs::Nobodys => true,
+            Needs::One(member) => {
+                debug_assert!(member != self.me);
+                self.is_simple_from(member)
+            }
+            Needs::All if self.size == 2 => self.is_simple_from(1 - self.me),
+            Needs::All => self.others_are_simple(),
+            Needs::Lower => (0..self.me).all(|member| self.is_simple_from(member)),
         }
-        if let Needs::One(member) = needs {
-            debug_assert!(member != self.me);
-            return self.is_simple_from(member);
-        }
-        let (first, end) = self.needed(needs);
-        for member in first..end {
+    }
+
+    /// The same of all other members.
+    #[inline(always)]
+    fn others_are_simple(self) -> bool {
+        let mut member = 0;
+        // There is at least one member.
+        loop {
             if member != self.me && !self.is_simple_from(member) {
                 return false;
             }
+            member += 1;
+            if member == self.size {
+                return true;
+            }
         }
-        true
     }
 
     #[inline(always)]
@@ -455,32 +453,40 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     #[inline(always)]
     pub(super) fn end_simply(self, needs: Needs) -> Result<()> {
         let all_left = matches!(needs, Needs::All);
+        let (area, mut tracker) = (&self.shared.area, self.tracker());
+        // SAFETY: this member is one (Shared::attach).
+        unsafe { assert_unchecked(self.me < area.members()) };
         let left = match self.in_order {
-            true => Some(self.with_tracker(|tracker| {
-                tracker.leave_next(&self.shared.area, self.me, self.number, all_left)
-            })),
-            false => self.with_tracker(|tracker| {
-                tracker.leave_in_order(&self.shared.area, self.me, self.number, all_left)
-            }),
+            true => Some(tracker.leave_next(area, self.me, self.number, all_left)),
+            false => tracker.leave_in_order(area, self.me, self.number, all_left),
         };
+        drop(tracker);
         match left {
             Some(false) => self.shared.outcome(self.number),
-            _ => Apart { round: self }.end_slowly(left, needs),
+            _ => Apart::of(self).end_slowly(left, needs),
         }
     }
 
     /// This member needs nobody's data any more; those whose data it needed have left all rounds before `left`. How it went.
     pub(super) fn end(self, needs: Needs, left: u64) -> Result<()> {
-        let is_awaited = self.with_tracker(|tracker| {
-            if matches!(needs, Needs::All) {
-                tracker.learn(left.min(tracker.left_before()));
-            }
-            tracker.leave(&self.shared.area, self.me, self.number)
-        });
+        let mut tracker = self.tracker();
+        if matches!(needs, Needs::All) {
+            let left = left.min(tracker.left_before());
+            tracker.learn(left);
+        }
+        let is_awaited = tracker.leave(&self.shared.area, self.me, self.number);
+        drop(tracker);
         if is_awaited {
             self.wake_all();
         }
         self.shared.outcome(self.number)
+    }
+}
+
+impl<'a, const LOCKED: bool> Apart<'a, LOCKED> {
+    #[inline(always)]
+    pub(super) const fn of(round: Round<'a, LOCKED>) -> Self {
+        Self { round }
     }
 }
 
@@ -495,26 +501,45 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
         }
     }
 
-    /// Waits until the own data can be written.
+    /// As [`Round::draw_elsewhere`]: where the data lie.
     #[cold]
     #[inline(never)]
-    fn enter(&self, call: &'static str, place: Slot, published: usize) -> Result<()> {
+    fn draw(
+        &self,
+        call: Option<&'static str>,
+        published: usize,
+        readers: Readers,
+    ) -> Option<Result<(*mut u8, usize)>> {
+        let Round {
+            comm,
+            shared,
+            number,
+            ..
+        } = self.round;
+        let place = shared.place_for(published, comm.area.last_whole.load(Ordering::Relaxed));
+        let is_free = self.round.may_enter(place, readers)
+            || (call.is_none() && self.round.is_free_soon(place, readers));
+        if !is_free && call.is_none() {
+            return None;
+        }
+        let reader = self.round.reader_above();
+        self.round.take(place, readers);
+        let slots = match published {
+            ..=LINE_BYTES => (self.round.slots, self.round.stride),
+            _ => shared.long_slots(number, published, place),
+        };
         let sequence = self.round.sequence(place);
-        block_on(self.round.comm.vci(), call, async {
-            sequence.enter(0, published).await;
-            Ok(())
-        })
-    }
-
-    /// The same where the member above alone looks at them.
-    #[cold]
-    #[inline(never)]
-    fn enter_to_pass(&self, call: &'static str, readers: (u32, u64)) -> Result<()> {
-        let sequence = self.round.sequence(Slot::Line);
-        block_on(self.round.comm.vci(), call, async {
-            sequence.enter_line_for(readers).await;
-            Ok(())
-        })
+        let entered = match call {
+            Some(call) if !is_free => block_on(comm.vci(), call, async {
+                match (readers, place) {
+                    (Readers::Above, Slot::Line) => sequence.enter_line_for(reader).await,
+                    _ => sequence.enter(0, published).await,
+                }
+                Ok(())
+            }),
+            _ => Ok(()),
+        };
+        Some(entered.map(|()| slots))
     }
 
     /// As [`Round::end_simply`] where that is not simple, or somebody waits for it.

@@ -9,8 +9,8 @@
 use std::borrow::Borrow;
 
 use super::Purpose;
-use super::fold::fold;
-use super::round::Round;
+use super::fold::{Slots, fold};
+use super::round::{Apart, Round};
 use crate::op::Reduction;
 
 /// What a member does in a round. `R` is the reduction, lent or owned.
@@ -37,14 +37,33 @@ pub(super) enum Publish<D> {
     Stamp,
     /// Its data.
     Own(D),
-    /// Its operand; the member that is counted in last combines the operands of all.
-    Counted(D),
+    /// Its operand, of so many elements and bytes; the member that is counted in last combines the operands of all.
+    Counted(D, (usize, usize)),
     /// For each other member a block, in that member's slot.
     Each(D),
     /// For each member a block, in its own slot.
     Blocks(D, Shelf),
     /// Its data for the next higher member alone, when it has those of the next lower one ([`Then::PassOn`]).
     Later,
+}
+
+/// The members that read what a member publishes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    Nobody,
+    Above,
+    Any,
+}
+
+impl<D> Publish<D> {
+    #[inline(always)]
+    pub(super) const fn readers(&self) -> Readers {
+        match self {
+            Self::Nothing => Readers::Nobody,
+            Self::Later => Readers::Above,
+            _ => Readers::Any,
+        }
+    }
 }
 
 /// How blocks lie in a slot.
@@ -217,17 +236,25 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     }
 }
 
+impl<D, R: Borrow<Reduction>> Spec<D, R> {
+    /// The operation.
+    #[inline(always)]
+    pub(super) fn op(&self) -> Option<&Reduction> {
+        self.op.as_ref().map(Borrow::borrow)
+    }
+}
+
 impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Publishes what a description says.
     ///
     /// # Safety
     /// The description's data are readable, and the own slot was entered for `published` bytes.
     #[inline(always)]
-    pub(super) unsafe fn publish_as<D: Data, R: Borrow<Reduction>>(
+    pub(super) unsafe fn publish_as<D: Data>(
         self,
         publish: Publish<D>,
         bytes: usize,
-        (then, op): (&Then<D>, Option<&R>),
+        op: Option<&Reduction>,
     ) {
         // SAFETY: this function's own promise; no member reads the own slot before its stamp is published.
         unsafe {
@@ -238,76 +265,15 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                     data.pack(self.slot(self.me), bytes);
                     self.publish();
                 }
-                Publish::Counted(data) => self.publish_counted(data, bytes, (then, op)),
-                Publish::Each(data) => self.publish_each(data, bytes),
-                Publish::Blocks(data, shelf) => self.publish_blocks(data, shelf),
+                Publish::Counted(data, shape) => {
+                    if let Some(op) = op {
+                        Apart::of(self).publish_counted(data, shape, op);
+                    }
+                }
+                Publish::Each(data) => Apart::of(self).publish_each(data, bytes),
+                Publish::Blocks(data, shelf) => Apart::of(self).publish_blocks(data, shelf),
             }
         }
-    }
-
-    /// Publishes an operand and counts this member in; the last member combines the operands of all.
-    ///
-    /// # Safety
-    /// As for [`Self::publish_as`].
-    #[inline(never)]
-    unsafe fn publish_counted<D: Data, R: Borrow<Reduction>>(
-        self,
-        data: D,
-        bytes: usize,
-        (then, op): (&Then<D>, Option<&R>),
-    ) {
-        let (Then::CopyFolded { shape, .. }, Some(op)) = (then, op) else {
-            return;
-        };
-        // SAFETY: this function's own promise; all members have published their operands when the last one is counted in, and it
-        // alone writes the common slot. Slots are aligned for every type.
-        unsafe {
-            // No other member looks at the operand of the last one.
-            let own = data.address().filter(|_| self.comes_last());
-            if own.is_none() {
-                data.pack(self.slot(self.me), bytes);
-            }
-            self.publish();
-            if self.is_last() {
-                let operand = |rank| match own.filter(|_| rank == self.me) {
-                    Some(own) => own,
-                    None => self.slot(rank).cast_const(),
-                };
-                let common = self.slot(self.size);
-                fold(op.borrow(), self.size - 1, operand, common, *shape);
-                self.publish_common();
-            }
-        }
-    }
-
-    /// Publishes for each other member a block in that member's slot.
-    ///
-    /// # Safety
-    /// As for [`Self::publish_as`]; no other member publishes data in this round.
-    #[inline(never)]
-    unsafe fn publish_each<D: Data>(self, data: D, bytes: usize) {
-        for member in (0..self.size).filter(|&member| member != self.me) {
-            // SAFETY: this function's own promise.
-            unsafe { data.block(member, bytes).pack(self.slot(member), bytes) };
-        }
-        self.publish();
-    }
-
-    /// Publishes for each member a block in the own slot.
-    ///
-    /// # Safety
-    /// As for [`Self::publish_as`].
-    #[inline(never)]
-    unsafe fn publish_blocks<D: Data>(self, data: D, shelf: Shelf) {
-        let slot = self.slot(self.me);
-        for member in 0..self.size {
-            if shelf.writes_own || member != self.me {
-                let place = slot.wrapping_add(shelf.start(self.me, member));
-                // SAFETY: this function's own promise; places are a stride apart, and blocks are no longer.
-                unsafe { data.block(member, shelf.stride).pack(place, shelf.stride) };
-            }
-        }
-        self.publish();
     }
 
     /// Wakes the members that need what this one has published.
@@ -326,8 +292,8 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// # Safety
     /// The description's memory is readable and writable as it says.
     #[inline(always)]
-    pub(super) unsafe fn copy_own<D: Data>(self, then: &Then<D>) {
-        match *then {
+    pub(super) unsafe fn copy_own<D: Data>(self, then: Then<D>) {
+        match then {
             // SAFETY: this function's own promise.
             Then::CopyOwn { own, target, bytes } => unsafe { own.copy_to(target, bytes) },
             Then::CopyAll {
@@ -346,10 +312,10 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// # Safety
     /// The needed members have published, and the description's memory is readable and writable as it says.
     #[inline(always)]
-    pub(super) unsafe fn act<D: Data, R: Borrow<Reduction>>(self, then: &Then<D>, op: Option<&R>) {
+    pub(super) unsafe fn act<D: Data>(self, then: Then<D>, op: Option<&Reduction>) {
         // SAFETY, of all blocks: this function's own promise. A member's slot holds what the description publishes until this
         // member leaves the round, and slots are aligned for every type.
-        match (*then, op) {
+        match (then, op) {
             (Then::Nothing | Then::CopyOwn { .. }, _) => {}
             (
                 Then::Copy {
@@ -376,14 +342,17 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                 },
                 _,
             ) => {
-                let take = |owner: u32| {
+                // Members start with different slots, so that not all read the same one at a time.
+                let mut owner = self.me;
+                for _ in 1..self.size {
+                    owner = match owner + 1 {
+                        next if next == self.size => 0,
+                        next => next,
+                    };
                     let slot = self.slot(owner).wrapping_add(shelf.start(owner, self.me));
                     // SAFETY: as above.
                     unsafe { target.block(owner, bytes).unpack(slot, bytes) };
-                };
-                // Members start with different slots, so that not all read the same one at a time.
-                (self.me + 1..self.size).for_each(take);
-                (0..self.me).for_each(take);
+                }
             }
             (
                 Then::Fold {
@@ -395,12 +364,8 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                 },
                 Some(op),
             ) => {
-                let operand = |rank| match own.filter(|_| rank == self.me) {
-                    Some(own) => own,
-                    None => self.slot(rank).wrapping_add(skip).cast_const(),
-                };
                 // SAFETY: as above.
-                unsafe { fold(op.borrow(), last, operand, target, shape) };
+                unsafe { fold(op, last, self.operands(skip, own), target, shape) };
             }
             (
                 Then::PassOn {
@@ -412,9 +377,19 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                 Some(op),
             ) => {
                 // SAFETY: as above; the own slot was entered unless this is the last member.
-                unsafe { self.pass_on(op.borrow(), (own, target), shape, inclusive) };
+                unsafe { self.pass_on(op, (own, target), shape, inclusive) };
             }
             (Then::Fold { .. } | Then::PassOn { .. }, None) => {}
+        }
+    }
+
+    /// The operands of the members, `skip` bytes into what they publish, but for the own one if that lies elsewhere.
+    #[inline(always)]
+    fn operands(self, skip: usize, own: Option<*const u8>) -> Slots {
+        Slots {
+            first: self.slot(0).wrapping_add(skip),
+            stride: self.stride,
+            own: own.map(|own| (self.me, own)),
         }
     }
 
@@ -453,5 +428,63 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
                 (false, None, _) => {}
             }
         }
+    }
+}
+
+impl<const LOCKED: bool> Apart<'_, LOCKED> {
+    /// Publishes an operand and counts this member in; the last member combines the operands of all.
+    ///
+    /// # Safety
+    /// As for [`Round::publish_as`].
+    #[inline(never)]
+    unsafe fn publish_counted<D: Data>(&self, data: D, shape: (usize, usize), op: &Reduction) {
+        let round = self.round;
+        // SAFETY: this function's own promise; all members have published their operands when the last one is counted in, and it
+        // alone writes the common slot. Slots are aligned for every type.
+        unsafe {
+            // No other member looks at the operand of the last one.
+            let own = data.address().filter(|_| round.comes_last());
+            if own.is_none() {
+                data.pack(round.slot(round.me), shape.1);
+            }
+            round.publish();
+            if round.is_last() {
+                let common = round.slot(round.size);
+                fold(op, round.size - 1, round.operands(0, own), common, shape);
+                round.publish_common();
+            }
+        }
+    }
+
+    /// Publishes for each other member a block in that member's slot.
+    ///
+    /// # Safety
+    /// As for [`Round::publish_as`]; no other member publishes data in this round.
+    #[inline(never)]
+    unsafe fn publish_each<D: Data>(&self, data: D, bytes: usize) {
+        let round = self.round;
+        for member in (0..round.size).filter(|&member| member != round.me) {
+            // SAFETY: this function's own promise.
+            unsafe { data.block(member, bytes).pack(round.slot(member), bytes) };
+        }
+        round.publish();
+    }
+
+    /// Publishes for each member a block in the own slot.
+    ///
+    /// # Safety
+    /// As for [`Round::publish_as`].
+    #[inline(never)]
+    unsafe fn publish_blocks<D: Data>(&self, data: D, shelf: Shelf) {
+        let round = self.round;
+        let slot = round.slot(round.me);
+        for member in 0..round.size {
+            if shelf.writes_own || member != round.me {
+                let place = slot.wrapping_add(shelf.start(round.me, member));
+                // SAFETY: this function's own promise; places are a stride apart, and blocks are no longer.
+                unsafe { data.block(member, shelf.stride).pack(place, shelf.stride) };
+            }
+        }
+        round.publish();
     }
 }
