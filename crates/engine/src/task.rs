@@ -16,7 +16,7 @@ use crate::request::{RequestId, Role, Status, flag, stale};
 pub use crate::progress::{Begun, Completion, Kept, block_on, complete_request};
 pub(crate) use crate::progress::{Waiting, current_call, go_on, watch};
 pub(crate) use crate::request::Boxed;
-pub use crate::request::{ShortPlan, Started};
+pub use crate::request::{FastPlan, Started};
 
 /// A future that says to which call it belongs when it is polled, where ranks compare their calls.
 fn named(comm: &Comm, call: CallName, mut future: Boxed) -> Boxed {
@@ -66,7 +66,7 @@ pub fn spawn(
 /// What starts a persistent collective.
 pub(crate) struct Plan {
     /// Its fast path.
-    pub(crate) short: ShortPlan,
+    pub(crate) fast: FastPlan,
     /// The same as a future.
     pub(crate) again: Box<dyn Fn() -> Boxed>,
 }
@@ -82,11 +82,11 @@ pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result
     guard.ops.record_mut(index).kind = record_kind::INACTIVE;
     let op = guard.ops.op_mut(index);
     op.record.flags |= flag::PERSISTENT;
-    let (base, start) = plan.short.parts();
+    let (base, start) = plan.fast.parts();
     (op.base, op.start) = (base, Some(start));
     op.set_planned(true);
     let extra = op.extra.get_or_insert_default();
-    (extra.short, extra.again) = (Some(plan.short), Some(plan.again));
+    (extra.fast, extra.again) = (Some(plan.fast), Some(plan.again));
     Ok(request)
 }
 

@@ -32,12 +32,12 @@ unsafe fn allgather(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    let mut short = None;
+    let mut fast = None;
     if found.remote_group().is_none() {
         let own = Elements::new(&SENT, sendbuf, sendcount, sendtype);
         let all = Elements::new(&RECEIVED, recvbuf, count, recvtype);
         if let Some((own, all)) = own_and_all(found, own, all, true)? {
-            short = attempt!(call, found, ending, gather(own, Some(all), None));
+            fast = attempt!(call, found, ending, gather(own, Some(all), None));
         }
     }
     rest(move || {
@@ -59,7 +59,7 @@ unsafe fn allgather(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, blocks),
             |comm, (send, blocks)| coll::allgather(comm, send, blocks),
         )
@@ -130,14 +130,14 @@ unsafe fn alltoall(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    let mut short = None;
+    let mut fast = None;
     if found.remote_group().is_none() && !in_place(sendbuf) {
         let (send, receive) = (
             Elements::new(&SENT, sendbuf, sendcount, sendtype),
             Elements::new(&RECEIVED, recvbuf, count, recvtype),
         );
         if let Some((from, into)) = all_and_all(found, send, receive)? {
-            short = attempt!(call, found, ending, alltoall(from, into));
+            fast = attempt!(call, found, ending, alltoall(from, into));
         }
     }
     rest(move || {
@@ -164,7 +164,7 @@ unsafe fn alltoall(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, Sizes::Equal),
             |comm, (send, receive, sizes)| coll::alltoall(comm, send, receive, sizes),
         )

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use engine::call::CallName;
-use engine::coll::{self, Begun, ShortPlan};
+use engine::coll::{self, Begun, FastPlan};
 use engine::comm::Comm;
 use engine::{Result, task};
 use mpi_abi_sys::types::MPI_Request;
@@ -184,7 +184,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     call: &'static str,
     comm: Arc<Comm>,
     ending: Ending,
-    short: Option<ShortPlan>,
+    fast: Option<FastPlan>,
     arguments: A,
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
@@ -198,7 +198,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
         }
         Ends::Planned(request) => {
             let again = move |comm| work(comm, arguments.clone());
-            (request, engine::create::plan(call, &comm, short, again)?)
+            (request, engine::create::plan(call, &comm, fast, again)?)
         }
     };
     // SAFETY: the result is writable (crate head).

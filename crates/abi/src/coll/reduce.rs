@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::sync::Arc;
 
 use engine::coll::short::Run;
-use engine::coll::{self, Block, Root, ShortPlan};
+use engine::coll::{self, Block, FastPlan, Root};
 use engine::comm::Comm;
 use engine::op::Reduction;
 use engine::{Error, ErrorClass, Result};
@@ -49,7 +49,7 @@ unsafe fn reduce(
     };
     let mut own = None;
     let bound = bind_into(op, datatype, &mut own)?;
-    let mut short = None;
+    let mut fast = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let elements = count as usize;
         if is_root(found, root) {
@@ -60,10 +60,10 @@ unsafe fn reduce(
                 datatype,
             };
             if let Some((from, into)) = vectors.runs()? {
-                short = attempt!(call, found, ending, reduce(from, Some(into), elements; bound, Some(rank)));
+                fast = attempt!(call, found, ending, reduce(from, Some(into), elements; bound, Some(rank)));
             }
         } else if let Some(from) = run_of(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))? {
-            short = attempt!(call, found, ending, reduce(from, None, elements; bound, Some(rank)));
+            fast = attempt!(call, found, ending, reduce(from, None, elements; bound, Some(rank)));
         }
     }
     rest(move || {
@@ -92,7 +92,7 @@ unsafe fn reduce(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, bound, root),
             |comm, (send, receive, bound, root)| coll::reduce(comm, send, receive, bound, root),
         )
@@ -181,12 +181,12 @@ unsafe fn allreduce(
         count,
         datatype,
     };
-    let mut short = None;
+    let mut fast = None;
     if found.remote_group().is_none()
         && let Some((from, into)) = vectors.runs()?
     {
         let count = count as usize;
-        short = attempt!(call, found, ending, reduce(from, Some(into), count; bound, None));
+        fast = attempt!(call, found, ending, reduce(from, Some(into), count; bound, None));
     }
     rest(move || {
         let bound = bound.clone();
@@ -197,7 +197,7 @@ unsafe fn allreduce(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, bound),
             |comm, (send, receive, bound)| coll::allreduce(comm, send, receive, bound),
         )
@@ -222,12 +222,12 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
     let mut own = None;
     let bound = bind_into(op, vectors.datatype, &mut own)?;
     let found = COMMS.find(comm, "comm")?;
-    let mut short = None;
+    let mut fast = None;
     if found.remote_group().is_none()
         && let Some((from, into)) = vectors.runs()?
     {
         let count = vectors.count as usize;
-        short = attempt!(call, found, ending, prefix(from, into, count; bound, inclusive));
+        fast = attempt!(call, found, ending, prefix(from, into, count; bound, inclusive));
     }
     rest(move || {
         let bound = bound.clone();
@@ -237,7 +237,7 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, bound),
             move |comm, (send, receive, bound)| work(comm, send, receive, bound),
         )
@@ -321,7 +321,7 @@ unsafe fn reduce_parts(
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
-    short: Option<ShortPlan>,
+    fast: Option<FastPlan>,
 ) -> Result<()> {
     let comm = COMMS.share(comm, "comm")?;
     let bound = bind(op, datatype)?;
@@ -351,7 +351,7 @@ unsafe fn reduce_parts(
         call,
         comm,
         ending,
-        short,
+        fast,
         (send, receive, counts, bound),
         |comm, (send, receive, counts, bound)| {
             coll::reduce_scatter(comm, send, receive, counts, bound)
@@ -399,7 +399,7 @@ unsafe fn reduce_scatter_block(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let recvcount = recvcount.into();
-    let mut short = None;
+    let mut fast = None;
     if found.remote_group().is_none() {
         let mut own = None;
         let bound = bind_into(op, datatype, &mut own)?;
@@ -411,7 +411,7 @@ unsafe fn reduce_scatter_block(
                 runs_apart(from, into)?;
             }
             let count = recvcount as usize;
-            short = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));
+            fast = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));
         }
     }
     rest(move || {
@@ -419,7 +419,7 @@ unsafe fn reduce_scatter_block(
         // SAFETY: passed on.
         unsafe {
             reduce_parts(
-                call, ending, sendbuf, recvbuf, counts, datatype, op, comm, short,
+                call, ending, sendbuf, recvbuf, counts, datatype, op, comm, fast,
             )
         }
     })

@@ -200,12 +200,10 @@ pub(crate) fn refuse_null_arrays(
 #[inline(always)]
 unsafe fn barrier(call: &'static str, ending: Ending, comm: MPI_Comm) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
-    let short = attempt!(call, found, ending, barrier());
+    let fast = attempt!(call, found, ending, barrier());
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
-        finish(call, comm, ending, short, (), |comm, ()| {
-            coll::barrier(comm)
-        })
+        finish(call, comm, ending, fast, (), |comm, ()| coll::barrier(comm))
     })
 }
 
@@ -226,11 +224,11 @@ unsafe fn bcast(
 ) -> Result<()> {
     let found = COMMS.find(comm, "comm")?;
     let (root, count) = (root_of(found, root)?, count.into());
-    let mut short = None;
+    let mut fast = None;
     if let (None, Root::Rank(root)) = (found.remote_group(), root)
         && let Some(data) = run_of(Elements::new(&ONLY, buffer, count, datatype))?
     {
-        short = attempt!(call, found, ending, bcast(data, root));
+        fast = attempt!(call, found, ending, bcast(data, root));
     }
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
@@ -244,7 +242,7 @@ unsafe fn bcast(
             call,
             comm,
             ending,
-            short,
+            fast,
             (block, root),
             |comm, (block, root)| coll::bcast(comm, block, root),
         )
@@ -273,7 +271,7 @@ unsafe fn gather(
     let found = COMMS.find(comm, "comm")?;
     let root = root_of(found, root)?;
     let (sendcount, count) = (sendcount.into(), recvcount.into());
-    let mut short = None;
+    let mut fast = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
         let own = Elements::new(&SENT, sendbuf, sendcount, sendtype);
@@ -284,7 +282,7 @@ unsafe fn gather(
             own_block(false, own)?.map(|own| (own, None))
         };
         if let Some((from, into)) = runs {
-            short = attempt!(call, found, ending, gather(from, into, Some(rank)));
+            fast = attempt!(call, found, ending, gather(from, into, Some(rank)));
         }
     }
     rest(move || {
@@ -299,7 +297,7 @@ unsafe fn gather(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, root, Sizes::Equal),
             |comm, (send, receive, root, sizes)| coll::gather(comm, send, receive, root, sizes),
         )
@@ -374,7 +372,7 @@ unsafe fn scatter(
     let found = COMMS.find(comm, "comm")?;
     let root = root_of(found, root)?;
     let (count, recvcount) = (sendcount.into(), recvcount.into());
-    let mut short = None;
+    let mut fast = None;
     if let (None, Root::Rank(rank)) = (found.remote_group(), root) {
         let is_root = is_root(found, root);
         let own = Elements::new(&RECEIVED, recvbuf, recvcount, recvtype);
@@ -385,7 +383,7 @@ unsafe fn scatter(
             own_block(false, own)?.map(|own| (own, None))
         };
         if let Some((into, from)) = runs {
-            short = attempt!(call, found, ending, scatter(from, into, rank));
+            fast = attempt!(call, found, ending, scatter(from, into, rank));
         }
     }
     rest(move || {
@@ -400,7 +398,7 @@ unsafe fn scatter(
             call,
             comm,
             ending,
-            short,
+            fast,
             (send, receive, root, Sizes::Equal),
             |comm, (send, receive, root, sizes)| coll::scatter(comm, send, receive, root, sizes),
         )

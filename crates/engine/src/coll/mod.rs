@@ -22,7 +22,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use crate::task::{Begun, ShortPlan};
+pub use crate::task::{Begun, FastPlan};
 pub use algorithms::allgather::{allgather, gather_words};
 pub use algorithms::allreduce::{allreduce, reduce_scatter};
 pub use algorithms::alltoall::alltoall;

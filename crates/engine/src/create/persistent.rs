@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::members::hidden;
 use crate::call::CallName;
-use crate::coll::{ShortPlan, plan_by_task};
+use crate::coll::{FastPlan, plan_by_task};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::request::RequestId;
@@ -23,7 +23,7 @@ use crate::task::{self, Boxed, Plan};
 pub fn plan<W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
     comm: &Arc<Comm>,
-    short: Option<ShortPlan>,
+    fast: Option<FastPlan>,
     again: impl Fn(Arc<Comm>) -> W + 'static,
 ) -> Result<RequestId> {
     let name = CallName::of_collective(call);
@@ -31,8 +31,8 @@ pub fn plan<W: Future<Output = Result<()>> + 'static>(
     let home = own.clone();
     let again = move || -> Boxed { task::apart(&home, name, again(home.clone())) };
     let again = Box::new(again);
-    let short = short.unwrap_or_else(plan_by_task);
-    let request = task::plan_collective(&own, name, Plan { short, again });
+    let fast = fast.unwrap_or_else(plan_by_task);
+    let request = task::plan_collective(&own, name, Plan { fast, again });
     // The request counts as pending on it.
     own.free();
     request

@@ -11,7 +11,7 @@ mod status;
 
 pub(crate) use owner::{NO_PEER, Owner, RankMap};
 pub(crate) use plan::Boxed;
-pub use plan::{ShortPlan, Started};
+pub use plan::{FastPlan, Started};
 pub(crate) use slab::{Op, Operations, Role, flag};
 pub use slab::{OpIndex, RequestId};
 pub use status::Status;

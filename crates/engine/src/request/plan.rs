@@ -12,7 +12,7 @@ use crate::errors::Result;
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = Result<Status>>>>;
 
 /// How a persistent collective starts on its fast path: what its starts find, and the function that starts it.
-pub struct ShortPlan {
+pub struct FastPlan {
     found: Box<dyn Anything>,
     start: Start,
 }
@@ -44,7 +44,7 @@ trait Anything {}
 
 impl<T> Anything for T {}
 
-impl ShortPlan {
+impl FastPlan {
     /// A plan whose starts find `found`.
     pub(crate) fn new<T: 'static>(found: Box<T>, start: Start) -> Self {
         Self { found, start }

@@ -22,7 +22,7 @@ use sys::sync::Ordering;
 use sys::{limits, memory};
 
 use super::owner::Owner;
-use super::plan::{Boxed, ShortPlan, Start};
+use super::plan::{Boxed, FastPlan, Start};
 use super::status::Status;
 use crate::call::CallName;
 use crate::datatype::{SentSignature, Types};
@@ -226,7 +226,7 @@ pub(crate) struct Extra {
     /// What a task ended with.
     pub(crate) status: Option<Status>,
     /// What a persistent collective is started by: its fast path, if it has one, and a future.
-    pub(crate) short: Option<ShortPlan>,
+    pub(crate) fast: Option<FastPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,

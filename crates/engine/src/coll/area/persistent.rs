@@ -21,11 +21,11 @@ use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
 use crate::request::Op;
-use crate::task::{Begun, ShortPlan, Started, go_on};
+use crate::task::{Begun, FastPlan, Started, go_on};
 
 /// What each start of a plan does, as a plan itself; nothing for `None`.
 #[derive(Default)]
-pub struct Described(Option<ShortPlan>);
+pub struct Described(Option<FastPlan>);
 
 /// How a plan is asked what its starts do: it is told instead of done.
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ impl<'a> Driver<'a> for Describing {
 
     unsafe fn copy_alone(self, own: Run, target: *mut u8) -> Result<Described> {
         let alone = Box::new(Alone { own, target });
-        Ok(Described(Some(ShortPlan::new(alone, start_alone))))
+        Ok(Described(Some(FastPlan::new(alone, start_alone))))
     }
 
     unsafe fn take<R: Borrow<Reduction>>(
@@ -84,7 +84,7 @@ impl<'a> Driver<'a> for Describing {
             then,
             op,
         };
-        let plan = ShortPlan::new(Box::new(spec), start_round);
+        let plan = FastPlan::new(Box::new(spec), start_round);
         Some(Ok(Described(Some(plan))))
     }
 }
@@ -95,7 +95,7 @@ type Describe = dyn Fn(&Comm) -> Option<Result<Described>>;
 /// A plan that is not described before it is started, and then its description.
 struct Kept {
     describe: Box<Describe>,
-    described: Option<ShortPlan>,
+    described: Option<FastPlan>,
 }
 
 /// How a persistent collective starts on its straight line, where functions of [`super::short::described`] describe it.
@@ -104,12 +104,12 @@ struct Kept {
 /// A reduction that the description names stays where it is as long as the closure lives.
 pub unsafe fn short_plan(
     describe: impl Fn(&Comm) -> Option<Result<Described>> + 'static,
-) -> ShortPlan {
+) -> FastPlan {
     let kept = Kept {
         describe: Box::new(describe),
         described: None,
     };
-    ShortPlan::new(Box::new(kept), start_first)
+    FastPlan::new(Box::new(kept), start_first)
 }
 
 /// What a start finds: its plan, and the communicator.
@@ -167,8 +167,8 @@ fn is_settled(comm: &Comm) -> bool {
 }
 
 /// A plan whose starts run the future of the plan.
-pub(crate) fn plan_by_task() -> ShortPlan {
-    ShortPlan::new(Box::new(()), start_by_task)
+pub(crate) fn plan_by_task() -> FastPlan {
+    FastPlan::new(Box::new(()), start_by_task)
 }
 
 /// Runs the future of the plan.
