@@ -8,7 +8,8 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::MPI_Request;
 
-use super::{Mpi, int};
+use super::Mpi;
+use super::call::{call, int};
 
 /// How an operation is called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

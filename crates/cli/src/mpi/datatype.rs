@@ -10,7 +10,8 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::MPI_Datatype;
 
-use super::{Mpi, int};
+use super::Mpi;
+use super::call::{call, int};
 
 /// Types whose packing is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole outputs of `rankpoint explain type`, and errors as users see them.
 
-use super::*;
+use layout::Isa;
+
+use super::answer::explain;
+use super::options::TypeOptions;
 
 fn options(expression: &str) -> TypeOptions {
     TypeOptions {

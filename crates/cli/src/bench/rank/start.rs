@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs as a rank.
+
+use std::ffi::OsString;
+
+use super::distance::DistanceProbe;
+use super::options::RankOptions;
+use super::output::print;
+use super::{collective, many, memory, overlap, pack, pair, queue};
+use crate::mpi::Mpi;
+use crate::settings;
+
+/// Name of the job that only initialises and finalises MPI.
+pub(in super::super) const EMPTY: &str = "empty";
+/// The word that asks a rank, or `peer.c`, for MPI_THREAD_MULTIPLE.
+pub(in super::super) const MULTIPLE: &str = "threads=multiple";
+
+/// Runs as a rank; the words are the measurement's name (or [`EMPTY`]) and `key=value` pairs.
+pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let (name, pairs) = words.split_first().ok_or("expected what to measure")?;
+    let library = settings::library_to_open();
+    if name == EMPTY {
+        let options = RankOptions::parse("startup", pairs)?;
+        Mpi::start(&library.to_string_lossy(), options.threads)?.finish();
+        return Ok(());
+    }
+    let mut options = RankOptions::parse(name, pairs)?;
+    let mpi = Mpi::start(&library.to_string_lossy(), options.threads)?;
+    if mpi.rank == 0 {
+        print(&serde_json::json!({ "version": mpi.version(), "ranks": mpi.size }))?;
+    }
+    if let Some(path) = &options.line {
+        options.effort.line = DistanceProbe::open(&mpi, path, options.distance_limit_ns as f64);
+    }
+    match name.as_str() {
+        "latency" => pair::latency(&mpi, &options),
+        "bandwidth" | "rate" => pair::bandwidth(&mpi, &options),
+        "bidirectional" => pair::bidirectional(&mpi, &options),
+        "unexpected" => queue::unexpected(&mpi, &options),
+        "posted" => queue::posted(&mpi, &options),
+        "ring" => many::ring(&mpi, &options, Mpi::receive),
+        "ring-tests" => many::ring(&mpi, &options, Mpi::receive_testing),
+        "exchange" => many::exchange(&mpi, &options),
+        "barrier" => many::barrier(&mpi, &options),
+        "private-memory" | "shared-memory" => memory::measure(&mpi, &options),
+        "pack-1" => pack::measure(&mpi, &options),
+        "vector" => pack::round_trips(&mpi, &options),
+        name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
+        _ => collective::measure(&mpi, &options),
+    }?;
+    mpi.finish();
+    Ok(())
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The times of algorithms, each in jobs of its own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use algorithms::{Algorithm, Case, Operation};
+
+use super::fit::{Candidate, Measured};
+use super::forced_rule::ForcedRule;
+use super::options::TuneOptions;
+use crate::bench::job::{self, RankReport};
+use crate::bench::results::median;
+use crate::bench::target::Target;
+
+/// The algorithms of an operation, with the numbers that are tried.
+fn candidates(operation: Operation) -> Vec<Candidate> {
+    let numbers = |algorithm: Algorithm| match (algorithm.parameter(), algorithm.name()) {
+        (None, _) => vec![0],
+        (Some(_), "knomial") => vec![3, 4, 8],
+        (Some(_), "chain") => vec![8 << 10, 32 << 10, 128 << 10],
+        (Some(_), "linear") => vec![2, 8, 32],
+        (Some(parameter), _) => vec![parameter.default],
+    };
+    Algorithm::of(operation)
+        .flat_map(|algorithm| {
+            let numbers = numbers(algorithm).into_iter();
+            numbers.map(move |parameter| Candidate {
+                algorithm,
+                parameter,
+            })
+        })
+        .collect()
+}
+
+/// What the measured call is to the rules: sums of longs.
+fn case(operation: Operation, ranks: u32, bytes: usize) -> Case {
+    let case = Case::new(operation, ranks, bytes, 1);
+    Case {
+        elements: case.total / 8,
+        ..case
+    }
+}
+
+/// The times of all algorithms of an operation.
+pub(super) fn measure(
+    options: &TuneOptions,
+    library: &Target,
+    operation: Operation,
+    ranks: u32,
+) -> Result<Vec<Measured>, String> {
+    let sizes = match operation {
+        Operation::Barrier => vec![0],
+        _ => {
+            let fits = |&&bytes: &&usize| case(operation, ranks, bytes).total <= options.largest;
+            let mut sizes: Vec<usize> = options.sizes.iter().filter(fits).copied().collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            sizes
+        }
+    };
+    let candidates = candidates(operation);
+    let mut values: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); sizes.len()]; candidates.len()];
+    for round in 0..options.rounds {
+        for (index, candidate) in candidates.iter().enumerate() {
+            let can = |bytes: usize| {
+                let case = case(operation, ranks, bytes);
+                candidate.algorithm.obstacle(&case).is_none()
+            };
+            let own: Vec<usize> = sizes.iter().copied().filter(|&bytes| can(bytes)).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let file = ForcedRule::write(operation, *candidate, (ranks, round))?;
+            for (bytes, list) in run_job(options, library, operation, (ranks, &own), &file.0)? {
+                if let Some(place) = sizes.iter().position(|&size| size == bytes) {
+                    values[index][place].extend(list);
+                }
+            }
+        }
+    }
+    let mut measured = Vec::new();
+    for (place, &bytes) in sizes.iter().enumerate() {
+        let times = candidates.iter().zip(&values);
+        let times = times.filter(|(_, lists)| !lists[place].is_empty());
+        measured.push(Measured {
+            case: case(operation, ranks, bytes),
+            operation,
+            times: times
+                .map(|(&candidate, lists)| (candidate, median(&lists[place])))
+                .collect(),
+        });
+    }
+    Ok(measured)
+}
+
+/// The times of one job: bytes, and nanoseconds of each repetition.
+fn run_job(
+    options: &TuneOptions,
+    library: &Target,
+    operation: Operation,
+    (ranks, sizes): (u32, &[usize]),
+    file: &Path,
+) -> Result<Vec<(usize, Vec<f64>)>, String> {
+    let mut forced = library.clone();
+    let variable = "RANKPOINT_COLL_TABLE".to_owned();
+    let file = file.display().to_string();
+    forced.environment.insert(variable, file);
+    let name = match operation {
+        Operation::ReduceScatter => "reduce-scatter",
+        operation => operation.name(),
+    };
+    let list: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    let mut words = vec![
+        name.to_owned(),
+        format!("repetitions={}", options.repetitions),
+        format!("budget_us={}", options.budget_ms * 1000),
+        "verify=1".to_owned(),
+    ];
+    if operation != Operation::Barrier {
+        words.push(format!("sizes={}", list.join(",")));
+    }
+    let limit = Duration::from_secs(options.time_limit);
+    let lines = job::run(&forced, ranks, &words, limit)?.lines;
+    let points = lines.into_iter().filter_map(|line| match line {
+        RankReport::Point { size, values, .. } => {
+            let bytes = if operation == Operation::Barrier {
+                0
+            } else {
+                size
+            };
+            Some((bytes, values))
+        }
+        RankReport::Start { .. } => None,
+    });
+    Ok(points.collect())
+}

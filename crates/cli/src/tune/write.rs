@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measures all operations, and writes the rules.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use algorithms::{Operation, Table};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::fit;
+use super::measure::measure;
+use super::options::TuneOptions;
+use crate::bench::target;
+use crate::settings;
+
+/// Runs `rankpoint tune`.
+pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
+    if settings::is_rank() {
+        return Err("tune starts its jobs itself: run it without mpiexec".to_owned());
+    }
+    let library = target::library(options.mpiexec.as_deref(), options.library_path.as_deref())?;
+    let operations = match &options.only[..] {
+        [] => Operation::ALL,
+        some => some,
+    };
+    let mut ranks = match &options.ranks[..] {
+        [] => usual_ranks(),
+        some => some.to_vec(),
+    };
+    ranks.sort_unstable();
+    ranks.dedup();
+    let bar = progress_bar(options, operations.len() * ranks.len());
+    let (mut rules, mut told) = (String::new(), String::new());
+    for &operation in operations {
+        let mut measured = Vec::new();
+        for &ranks in &ranks {
+            bar.set_message(format!("{} on {ranks} ranks", operation.name()));
+            measured.extend(measure(options, &library, operation, ranks)?);
+            bar.inc(1);
+        }
+        rules += &fit::rules(&measured);
+        told += &fit::gains(&measured);
+    }
+    bar.finish_and_clear();
+    let text = head(&ranks) + &rules;
+    let (_, problems) = Table::with("", &text);
+    if let Some(problem) = problems.first() {
+        return Err(format!("the rules that were made are wrong: {problem}"));
+    }
+    let file = &options.output;
+    std::fs::write(file, &text)
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    let shown = file.display();
+    let count = rules.lines().filter(|line| line.contains("use=")).count();
+    let told = match told.as_str() {
+        "" => "Nothing is faster than what the library's own rules choose.\n".to_owned(),
+        _ => format!("Faster than what the library's own rules choose:\n{told}"),
+    };
+    let text =
+        format!("{told}{count} rules in {shown}; use them with RANKPOINT_COLL_TABLE={shown}\n");
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+fn usual_ranks() -> Vec<u32> {
+    let cores = sys::cores::usable_cores();
+    (1..=12)
+        .map(|shift| 1 << shift)
+        .take_while(|&ranks| ranks <= 2 * cores.max(2))
+        .collect()
+}
+
+fn head(ranks: &[u32]) -> String {
+    let cores = sys::cores::usable_cores() as usize;
+    let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    format!(
+        "# Written by `rankpoint tune` on a machine with {cores} cores, from measurements on {} ranks.\n\
+         # Behind each rule: bytes, the time of its algorithm, and the best other one.\n\n",
+        ranks.join(", ")
+    )
+}
+
+fn progress_bar(options: &TuneOptions, steps: usize) -> ProgressBar {
+    if options.quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("[{bar:30}] {pos}/{len} {msg} {elapsed}");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
