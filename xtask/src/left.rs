@@ -101,9 +101,9 @@ mod tests {
         assert_eq!(after(&[("crates/a", 4), ("crates/b", 1)]), 1);
         assert_eq!(after(&[("crates/a", 1), ("crates/new", 4)]), 0);
         assert_eq!(after(&[("crates/a", 3), ("crates/new", 4)]), 1);
-        let table = "# x\ncrates/a\tcrowd\t3\ncrates/b\tcrowd\t2\n";
+        let table = "# x\ncrates/a\tterm\t3\ncrates/b\tterm\t2\n";
         assert_eq!(parse(table), Some(left));
-        assert_eq!(parse("crates/a\tcrowd"), None);
+        assert_eq!(parse("crates/a\tterm"), None);
     }
 
     #[test]
