@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::error::words;
 use crate::plan::Program;
-use crate::{LaunchError, settings, words};
+use crate::{LaunchError, settings};
 
 /// Ranks of all programs together.
 ///

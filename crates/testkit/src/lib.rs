@@ -36,74 +36,11 @@
 
 mod job;
 mod rank;
+mod rank_test;
+mod run;
 mod settings;
-
-use std::process::Termination;
-use std::time::Duration;
 
 pub use job::{Failed, Passed, start};
 pub use rank::{is_rank, run_as_rank};
-
-/// Time limit of a test that does not set its own.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A multi-rank test.
-#[derive(Clone, Copy, Debug)]
-pub struct RankTest {
-    /// Path of the test function with its crate: `concat!(module_path!(), "::", "function")`.
-    pub path: &'static str,
-    /// Numbers of ranks; one job each, one after the other.
-    pub ranks: &'static [u32],
-    /// Longest time that one job may take; `RANKPOINT_TEST_TIMEOUT_S` overrides it.
-    pub timeout: Duration,
-    /// Variables that are set for the ranks.
-    pub environment: &'static [(&'static str, &'static str)],
-}
-
-impl RankTest {
-    /// A test with the default time limit.
-    pub const fn new(path: &'static str, ranks: &'static [u32]) -> Self {
-        Self {
-            path,
-            ranks,
-            timeout: DEFAULT_TIMEOUT,
-            environment: &[],
-        }
-    }
-
-    /// The same with another time limit.
-    pub const fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
-    }
-
-    /// The same with variables that are set for the ranks.
-    pub const fn environment(self, environment: &'static [(&'static str, &'static str)]) -> Self {
-        Self {
-            environment,
-            ..self
-        }
-    }
-
-    /// The name by which the test harness knows the function: its path without the crate.
-    pub fn harness_name(&self) -> &'static str {
-        self.path
-            .split_once("::")
-            .map_or(self.path, |(_, name)| name)
-    }
-}
-
-/// The whole of a multi-rank test: starts the ranks, or is one of them and runs `body`.
-///
-/// # Panics
-/// In the parent when a rank fails, the time is up, or the job cannot be started; with a text that tells all.
-#[track_caller]
-pub fn run<R: Termination>(test: &RankTest, body: impl FnOnce() -> R) {
-    if is_rank() {
-        return run_as_rank(body);
-    }
-    match start(test) {
-        Ok(passed) => passed.show(),
-        #[expect(clippy::panic, reason = "this is how a test fails")]
-        Err(failed) => panic!("{failed}"),
-    }
-}
+pub use rank_test::{DEFAULT_TIMEOUT, RankTest};
+pub use run::run;

@@ -97,9 +97,10 @@ fn complaints(tell: &mut dyn FnMut(&Path, &str, usize)) -> Result<usize, String>
 }
 
 /// Lines of code that are no declarations, re-exports or attributes. The source is formatted, so an item begins in the first column.
+/// The entry points of procedural macros count as declarations, because only a root may have them.
 fn lines_of_code(code: &str) -> usize {
     const DECLARATIONS: &[&str] = &["mod ", "use ", "extern crate "];
-    let (mut count, mut declares) = (0, false);
+    let (mut count, mut declares, mut is_macro) = (0, false, false);
     for line in code.lines().filter(|line| !line.trim().is_empty()) {
         let is_first = !line.starts_with([' ', '}', ')', ']']);
         if is_first {
@@ -113,7 +114,9 @@ fn lines_of_code(code: &str) -> usize {
             let is_declaration = DECLARATIONS.iter().any(|word| item.starts_with(word));
             // A module with a body is code.
             let has_body = item.starts_with("mod ") && !item.ends_with(';');
-            declares = line.starts_with('#') || (is_declaration && !has_body);
+            let is_attribute = line.starts_with('#');
+            declares = is_attribute || is_macro || (is_declaration && !has_body);
+            is_macro = line.starts_with("#[proc_macro") || (is_attribute && is_macro);
         }
         count += usize::from(!declares);
     }
@@ -128,6 +131,12 @@ mod tests {
     fn declarations_and_attributes_are_no_code() {
         let text = "#![forbid(unsafe_code)]\n#[expect(\n    x,\n)]\nmod a;\npub(crate) mod b;\npub use a::{\n    B, C,\n};\nuse std::fmt;\n";
         assert_eq!(lines_of_code(text), 0);
+    }
+
+    #[test]
+    fn entry_points_of_macros_are_declarations_and_their_neighbours_are_code() {
+        let text = "#[proc_macro_derive(A)]\n#[doc(hidden)]\npub fn a() {\n    b()\n}\nfn c() {}\n";
+        assert_eq!(lines_of_code(text), 1);
     }
 
     #[test]

@@ -14,9 +14,6 @@
 //! The receiver trusts no entry: offsets are checked before they become addresses, and a walk ends
 //! after as many rings as the segment can hold.
 
-#[cfg(all(test, loom))]
-mod models;
-
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Whose messages a ring carries, and to which VCI of the receiver.
@@ -34,10 +31,10 @@ pub struct RingKey {
 #[repr(C, align(64))]
 pub struct Entry {
     /// Offset of the next older ring; 0 at the end of the list.
-    next: AtomicU64,
-    source: AtomicU32,
+    pub(super) next: AtomicU64,
+    pub(super) source: AtomicU32,
     /// The sender's VCI in the low half, the receiver's in the high half.
-    vcis: AtomicU32,
+    pub(super) vcis: AtomicU32,
 }
 
 #[cfg(not(loom))]

@@ -27,7 +27,7 @@ fn empty() -> Entry {
 fn key(source: u32) -> RingKey {
     RingKey {
         source,
-        source_vci: source as u16 + 1,
+        source_vci: source as u8 + 1,
         target_vci: 3,
     }
 }

@@ -15,9 +15,6 @@
 //! A rank has a doorbell for each of its VCIs. A thread sleeps on one of them; on the doorbells of VCIs that no other thread
 //! polls it leaves the index of its own ([`Sleeper::cover`]), and a sender that rings one of those rings its own, too.
 
-#[cfg(all(test, loom))]
-mod models;
-
 use std::time::Duration;
 
 use sys::sync::{AtomicU32, Ordering, fence};

@@ -8,9 +8,6 @@
 //! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
 //! guards nothing; a stale value delays a contender by one poll.
 
-#[cfg(all(test, loom))]
-mod models;
-
 use std::time::Duration;
 
 use sys::futex;

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::Connection;
+use super::connection::Connection;
 use crate::ring::RingSender;
 
 /// The transport of `RANKPOINT_FABRIC=null`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sys::sync::{AtomicU64, Ordering};
 
-use super::Connection;
+use super::connection::Connection;
 use crate::directory::RingKey;
 use crate::ring::{RingReceiver, RingSender};
 use crate::segment::Segment;

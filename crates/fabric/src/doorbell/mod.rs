@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The doorbell: how a rank sleeps without missing a message, and how a sender wakes it for next to nothing.
+
+#[cfg(all(test, loom))]
+mod models;
+mod sleeper;
+
+pub use sleeper::{SLEEPS, Sleeper, any_asleep, prepare};
+pub(crate) use sleeper::{covering, ring};

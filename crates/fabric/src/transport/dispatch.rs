@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The transport of a VCI: one of all kinds.
+
+use std::io;
+
+use super::connection::{Capabilities, Connection, Polled};
+use super::{Null, Shm};
+use crate::ring::RingReceiver;
+use crate::sim::{Fate, Port};
+
+/// How one VCI reaches its peers.
+pub enum Transport {
+    /// Rings in the node segment.
+    Shm(Shm),
+    /// Nothing.
+    Null(Null),
+    /// A simulated network.
+    Sim {
+        /// This rank's port.
+        port: Port,
+        /// Connections accepted so far.
+        accepted: u32,
+    },
+}
+
+impl Transport {
+    /// A rank's connection to a simulated network.
+    pub const fn sim(port: Port) -> Self {
+        Self::Sim { port, accepted: 0 }
+    }
+
+    /// What this transport can do.
+    pub const fn capabilities(&self) -> Capabilities {
+        match self {
+            Self::Shm(_) => Capabilities {
+                reads_memory: true,
+                shares_memory: true,
+                delivers: true,
+            },
+            Self::Null(_) => Capabilities {
+                reads_memory: false,
+                shares_memory: false,
+                delivers: false,
+            },
+            Self::Sim { .. } => Capabilities {
+                reads_memory: false,
+                shares_memory: false,
+                delivers: true,
+            },
+        }
+    }
+
+    /// Makes the connection to a peer, by its rank in the job, and announces it there.
+    ///
+    /// # Errors
+    /// When there is no memory, or no such peer.
+    #[cold]
+    pub fn connect(&mut self, peer: u32) -> io::Result<Connection> {
+        match self {
+            Self::Shm(shm) => shm.connect(peer),
+            Self::Null(null) => null.connect(),
+            Self::Sim { port, .. } => Ok(Connection {
+                sender: port.connect(peer).map_err(io::Error::other)?,
+                doorbell: None,
+                fences: false,
+            }),
+        }
+    }
+
+    /// Whether [`Self::accept`] would find something, or [`Self::poll`] has to be called.
+    // TIER: short
+    #[inline(always)]
+    pub fn needs_attention(&self) -> bool {
+        match self {
+            Self::Shm(shm) => shm.has_new_rings(),
+            Self::Null(_) => false,
+            Self::Sim { .. } => true,
+        }
+    }
+
+    /// Lets the transport do what it does not do by itself.
+    ///
+    /// # Errors
+    /// When the transport is broken.
+    #[cold]
+    pub fn poll(&mut self) -> io::Result<Polled> {
+        match self {
+            Self::Shm(_) => Ok(Polled::Alive),
+            Self::Null(_) => Ok(Polled::Alive),
+            Self::Sim { port, .. } => match port.poll() {
+                Ok(Fate::Alive) => Ok(Polled::Alive),
+                Ok(Fate::Dead) => Ok(Polled::Dead),
+                Err(error) => Err(io::Error::other(error)),
+            },
+        }
+    }
+
+    /// The connections that peers have made since the last call: the peer's rank in the job, and the receiving end.
+    ///
+    /// # Errors
+    /// When a peer has damaged what it announced.
+    #[cold]
+    pub fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
+        match self {
+            Self::Shm(shm) => shm.accept(),
+            Self::Null(_) => Ok(Vec::new()),
+            Self::Sim { port, accepted } => {
+                let mut found = Vec::new();
+                while *accepted != port.accept_count() {
+                    let Some(connection) = port.accept() else {
+                        break;
+                    };
+                    *accepted += 1;
+                    found.push(connection);
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// Wakes a peer that may sleep until this rank returns credits.
+    #[cold]
+    pub fn wake(&self, peer: u32) {
+        if let Self::Shm(shm) = self {
+            shm.wake(peer);
+        }
+    }
+}

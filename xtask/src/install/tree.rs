@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The installed tree.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use super::profile::Profile;
+use crate::shell;
+
+/// Programs and libraries: what cargo calls them, and where they go.
+const BUILT: &[(&str, &str)] = &[
+    ("mpiexec", "bin/mpiexec"),
+    ("rankpoint", "bin/rankpoint"),
+    ("libmpi_abi.so", "lib/libmpi_abi.so.1"),
+];
+
+const LINKS: &[(&str, &str)] = &[
+    ("bin/mpirun", "mpiexec"),
+    ("bin/mpic++", "mpicxx"),
+    ("bin/mpicc_abi", "mpicc"),
+    ("bin/mpicxx_abi", "mpicxx"),
+    ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    // For programs that were built with an older MPICH.
+    ("lib/libmpi_abi.so.0", "libmpi_abi.so.1"),
+];
+
+/// Compiler wrappers: name, suffix of the variable that names another compiler, compiler.
+const WRAPPERS: &[(&str, &str, &str)] = &[("mpicc", "CC", "cc"), ("mpicxx", "CXX", "c++")];
+
+const TEXTS: &[(&str, &str)] = &[
+    ("lib/pkgconfig/rankpoint.pc", include_str!("rankpoint.pc")),
+    (
+        "lib/cmake/rankpoint/rankpoint-config.cmake",
+        include_str!("rankpoint-config.cmake"),
+    ),
+    (
+        "lib/cmake/rankpoint/rankpoint-config-version.cmake",
+        include_str!("rankpoint-config-version.cmake"),
+    ),
+];
+
+/// Builds the release and installs it into `target/prefix`; gives that folder.
+pub(crate) fn into_target() -> Result<PathBuf, String> {
+    built_as(Profile::Release)
+}
+
+/// Builds a profile and installs it into a folder of the target folder; gives that folder.
+pub(crate) fn built_as(profile: Profile) -> Result<PathBuf, String> {
+    let prefix = profile.folder();
+    install(&prefix, profile)?;
+    Ok(prefix)
+}
+
+pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
+    let programs = ["-p", "rankpoint-launch", "-p", "rankpoint-cli"];
+    let library = ["-p", "rankpoint-abi"];
+    let mut build = vec!["build", "--quiet", "--release"];
+    build.extend(programs);
+    if profile == Profile::Release {
+        build.extend(library);
+    }
+    shell::cargo(&build)?;
+    if profile == Profile::ReleaseFast {
+        let mut build = vec!["build", "--quiet", "--profile", profile.name()];
+        build.extend(library);
+        build.extend(["--features", "rankpoint-abi/unchecked"]);
+        shell::cargo(&build)?;
+    }
+    for (from, to) in BUILT {
+        // Programs are the same in all profiles.
+        let profile = if to.starts_with("lib/") {
+            profile
+        } else {
+            Profile::Release
+        };
+        let from = shell::target().join(profile.name()).join(from);
+        let data = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+        put(prefix, to, &data, 0o755)?;
+    }
+    put(prefix, "include/mpi.h", &header(prefix)?, 0o644)?;
+    let version = env!("CARGO_PKG_VERSION");
+    for (name, variable, compiler) in WRAPPERS {
+        let script = include_str!("mpicc.sh")
+            .replace("@VARIABLE@", variable)
+            .replace("@COMPILER@", compiler)
+            .replace("@VERSION@", version);
+        put(prefix, &format!("bin/{name}"), script.as_bytes(), 0o755)?;
+    }
+    for (name, text) in TEXTS {
+        let text = text.replace("@VERSION@", version);
+        put(prefix, name, text.as_bytes(), 0o644)?;
+    }
+    for (link, target) in LINKS {
+        let path = prefix.join(link);
+        // It need not exist.
+        drop(fs::remove_file(&path));
+        symlink(target, &path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Writes beside the old file and takes its place: a program that runs from it keeps what it has.
+fn put(prefix: &Path, name: &str, data: &[u8], mode: u32) -> Result<(), String> {
+    let path = prefix.join(name);
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(told)?;
+    }
+    let mut fresh = path.clone().into_os_string();
+    fresh.push(".new");
+    fs::write(&fresh, data).map_err(told)?;
+    fs::set_permissions(&fresh, fs::Permissions::from_mode(mode)).map_err(told)?;
+    fs::rename(&fresh, &path).map_err(told)
+}
+
+/// The C header, from the command that was just installed.
+fn header(prefix: &Path) -> Result<Vec<u8>, String> {
+    let output =
+        shell::output(shell::command(prefix.join("bin/rankpoint")).args(["info", "--header"]))?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err("`rankpoint info --header` failed".to_owned())
+    }
+}
