@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use engine::datatype::Predefined;
-use engine::datatype::fortran::Sizes;
+use engine::datatype::fortran::FortranSizes;
 use engine::datatype::predefined as types;
 use engine::{Error, ErrorClass, Result};
 
@@ -36,7 +36,7 @@ const OPTIONAL: [(&str, u32); 19] = [
 /// A description of a compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Compiler {
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: FortranSizes,
     /// In the order of [`OPTIONAL`].
     has: [bool; OPTIONAL.len()],
 }
@@ -55,8 +55,8 @@ impl Compiler {
             Some(text) => text.parse().map_err(|_| wrong(key, &text, "a number")),
             None => Ok(usual),
         };
-        let usual = Sizes::default();
-        let sizes = Sizes {
+        let usual = FortranSizes::default();
+        let sizes = FortranSizes {
             logical: size("mpi_logical_size", usual.logical)?,
             integer: size("mpi_integer_size", usual.integer)?,
             real: size("mpi_real_size", usual.real)?,
@@ -75,7 +75,7 @@ impl Compiler {
 
     /// All keys with their values.
     pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
-        let Sizes {
+        let FortranSizes {
             logical,
             integer,
             real,

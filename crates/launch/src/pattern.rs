@@ -28,7 +28,7 @@ pub(crate) const FILE_LETTERS: &str = "%r (rank), %R (rank with zeros in front),
 
 /// Values for the fields of a pattern.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PatternValues<'a> {
     pub(crate) rank: usize,
     pub(crate) ranks: usize,
     pub(crate) pid: u32,
@@ -76,7 +76,7 @@ impl Pattern {
     }
 
     /// The text for one rank's stream.
-    pub(crate) fn fill(&self, place: &Place<'_>) -> Vec<u8> {
+    pub(crate) fn fill(&self, values: &PatternValues<'_>) -> Vec<u8> {
         let mut text = Vec::new();
         for part in &self.0 {
             let filled = match part {
@@ -84,15 +84,15 @@ impl Pattern {
                     text.extend_from_slice(bytes);
                     continue;
                 }
-                Part::Rank => place.rank.to_string(),
+                Part::Rank => values.rank.to_string(),
                 Part::PaddedRank => {
-                    let digits = place.ranks.saturating_sub(1).to_string().len();
-                    format!("{:0digits$}", place.rank)
+                    let digits = values.ranks.saturating_sub(1).to_string().len();
+                    format!("{:0digits$}", values.rank)
                 }
-                Part::Host => place.host.to_owned(),
-                Part::Stream => ["stdout", "stderr"][place.which].to_owned(),
-                Part::Seconds => place.elapsed.as_secs().to_string(),
-                Part::Pid => place.pid.to_string(),
+                Part::Host => values.host.to_owned(),
+                Part::Stream => ["stdout", "stderr"][values.which].to_owned(),
+                Part::Seconds => values.elapsed.as_secs().to_string(),
+                Part::Pid => values.pid.to_string(),
                 Part::Clock => clock(SystemTime::now()),
             };
             text.extend_from_slice(filled.as_bytes());
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn filled(pattern: &str) -> String {
-        let place = Place {
+        let values = PatternValues {
             rank: 7,
             ranks: 101,
             pid: 42,
@@ -156,7 +156,7 @@ mod tests {
             which: 1,
             elapsed: Duration::from_millis(2900),
         };
-        String::from_utf8(Pattern::parse(pattern).unwrap().fill(&place)).unwrap()
+        String::from_utf8(Pattern::parse(pattern).unwrap().fill(&values)).unwrap()
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn derive_datatype(input: &DeriveInput) -> Result<TokenStream> {
                 #unit
             }
 
-            fn basics() -> ::core::option::Option<::rankpoint::data::Typed> {
+            fn basics() -> ::core::option::Option<::rankpoint::data::NamedSignature> {
                 #basics
             }
         }
@@ -77,7 +77,7 @@ pub(crate) fn derive_plain(input: &DeriveInput) -> Result<TokenStream> {
                 ::rankpoint::data::Unit::dense::<Self>()
             }
 
-            fn basics() -> ::core::option::Option<::rankpoint::data::Typed> {
+            fn basics() -> ::core::option::Option<::rankpoint::data::NamedSignature> {
                 #basics
             }
         }

@@ -8,7 +8,7 @@
 
 use engine::coll::Block;
 use engine::coll::short::Run;
-use engine::datatype::{Predefined, Typed, checks_types};
+use engine::datatype::{NamedSignature, Predefined, checks_types};
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, LayoutError, SharedLayout};
@@ -35,7 +35,7 @@ pub(crate) enum Basics {
     /// Values whose types are told by this function.
     Values(fn() -> Option<Values>),
     /// These, once.
-    Made(Box<Typed>),
+    Made(Box<NamedSignature>),
 }
 
 impl Basics {
@@ -150,7 +150,7 @@ impl Region {
     /// The basic types of an element, and the number of elements, where they are known.
     #[cold]
     #[inline(never)]
-    fn types(&self) -> Option<(&Typed, usize)> {
+    fn types(&self) -> Option<(&NamedSignature, usize)> {
         match &self.types {
             Basics::Unknown => None,
             Basics::Predefined(code) => {

@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-pub use engine::datatype::Typed;
+pub use engine::datatype::NamedSignature;
 use engine::datatype::{Predefined, predefined};
 use layout::Layout;
 
@@ -80,7 +80,7 @@ pub unsafe trait Datatype: Copy + Send + 'static {
 
     /// Which basic types they are, where that is known.
     #[doc(hidden)]
-    fn basics() -> Option<Typed> {
+    fn basics() -> Option<NamedSignature> {
         let datatype = Predefined::find(Self::BASIC?)?.datatype();
         Some(datatype.typed().clone())
     }
@@ -179,17 +179,21 @@ pub fn generic_unit<T: 'static>(fields: &[(usize, Unit)]) -> Unit {
 
 /// The basic types of a struct with these fields, in their order.
 #[doc(hidden)]
-pub fn struct_basics(name: &str, fields: &[fn() -> Option<Typed>]) -> Option<Typed> {
+pub fn struct_basics(
+    name: &str,
+    fields: &[fn() -> Option<NamedSignature>],
+) -> Option<NamedSignature> {
     let known: Option<Vec<_>> = fields.iter().map(|field| Some((1, field()?))).collect();
-    Some(Typed::of_parts(name, known?.into_iter()))
+    Some(NamedSignature::of_parts(name, known?.into_iter()))
 }
 
 /// The basic types of a value, and its bytes of data.
-pub(crate) type Values = (&'static Typed, usize);
+pub(crate) type Values = (&'static NamedSignature, usize);
 
 /// The basic types of a value and its bytes of data, kept for the life of the program.
 pub(crate) fn value_types<T: Datatype>() -> Option<Values> {
-    static KNOWN: Mutex<Option<HashMap<TypeId, Option<&'static Typed>>>> = Mutex::new(None);
+    static KNOWN: Mutex<Option<HashMap<TypeId, Option<&'static NamedSignature>>>> =
+        Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let typed = *known
         .get_or_insert_default()
@@ -260,10 +264,13 @@ unsafe impl<T: Datatype, const N: usize> Datatype for [T; N] {
         }
     }
 
-    fn basics() -> Option<Typed> {
+    fn basics() -> Option<NamedSignature> {
         let one = T::basics()?;
         let name = format!("{} x {N}", one.name());
-        Some(Typed::of_parts(&name, std::iter::once((N as u64, one))))
+        Some(NamedSignature::of_parts(
+            &name,
+            std::iter::once((N as u64, one)),
+        ))
     }
 }
 

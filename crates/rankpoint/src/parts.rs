@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use engine::datatype::{Typed, checks_types};
+use engine::datatype::{NamedSignature, checks_types};
 use engine::{Error, ErrorClass, Result};
 use layout::{Layout, SharedLayout};
 
@@ -197,7 +197,7 @@ pub struct PartsMut<'a> {
 #[derive(Clone, Default)]
 struct List {
     parts: Vec<(*mut u8, usize, SharedLayout)>,
-    types: Vec<Option<(u64, Typed)>>,
+    types: Vec<Option<(u64, NamedSignature)>>,
 }
 
 // SAFETY: parts are data (Datatype: Send) behind references that were given.
@@ -235,7 +235,7 @@ impl List {
         let known: Option<Vec<_>> = self.types.iter().cloned().collect();
         Ok(match known {
             Some(types) if types.len() == self.parts.len() => {
-                let typed = Typed::of_parts("parts", types.into_iter());
+                let typed = NamedSignature::of_parts("parts", types.into_iter());
                 region.typed(Basics::Made(Box::new(typed)))
             }
             _ => region,

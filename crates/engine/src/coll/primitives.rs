@@ -12,7 +12,7 @@ use layout::{Layout, SharedLayout};
 
 use super::scratch::Room;
 use crate::comm::Comm;
-use crate::comm::node::Node;
+use crate::comm::node_map::NodeMap;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::p2p::{self, Memory};
@@ -305,7 +305,7 @@ impl Collective {
     }
 
     /// The part of this operation that the members on this node do, in their communicator.
-    pub(crate) fn within_node(&self, node: &Node) -> Self {
+    pub(crate) fn within_node(&self, node: &NodeMap) -> Self {
         let comm = node.comm.clone();
         Self {
             rank: comm.rank() as u32,

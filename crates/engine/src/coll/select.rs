@@ -25,12 +25,12 @@ pub(super) fn is_eligible(coll: &Collective) -> bool {
         && process.settings().shared_collectives != 0
         // A check waits before the operation is decided on, and what is drawn then is drawn in another order by each member.
         && !process.settings().check.collectives
-        && coll.comm.node().is_none()
+        && coll.comm.node_map().is_none()
 }
 
 /// A call with vectors or largest blocks of `bytes` bytes and `total` bytes in all.
 pub(super) fn case(coll: &Collective, bytes: usize, total: usize) -> Case {
-    let node = coll.comm.node().filter(|_| coll.is_of_all());
+    let node = coll.comm.node_map().filter(|_| coll.is_of_all());
     let nodes = match node {
         _ if coll.apart => coll.size,
         Some(node) => node.count(),

@@ -9,7 +9,7 @@ mod area_slot;
 mod attached;
 pub(crate) mod context;
 mod hints;
-pub(crate) mod node;
+pub(crate) mod node_map;
 mod process;
 pub(crate) mod topology;
 
@@ -25,7 +25,7 @@ use crate::group::{Comparison, Group};
 use crate::progress::Vci;
 use crate::request::{Owner, RankMap};
 use crate::vci::link::Link;
-use node::Node;
+use node_map::NodeMap;
 use topology::Topology;
 
 pub(crate) use area_slot::{AreaSlot, Attached, Drawn, SpareAreas};
@@ -127,7 +127,7 @@ pub struct Comm {
     pub(crate) has_plans: AtomicBool,
     topology: OnceLock<Topology>,
     /// The nodes of the members; `None` inside if there is only one.
-    node: OnceLock<Option<Box<Node>>>,
+    node_map: OnceLock<Option<Box<NodeMap>>>,
 }
 
 // SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI; `vci`,
@@ -208,7 +208,7 @@ impl Comm {
             list_index: AtomicUsize::new(0),
             has_plans: AtomicBool::new(false),
             topology: OnceLock::new(),
-            node: OnceLock::new(),
+            node_map: OnceLock::new(),
         });
         if owns_context {
             process.register(&comm);
@@ -217,23 +217,23 @@ impl Comm {
     }
 
     /// The nodes of the members; `None` if there is only one.
-    pub(crate) fn node(&self) -> Option<&Node> {
+    pub(crate) fn node_map(&self) -> Option<&NodeMap> {
         if self.process.is_on_one_node() {
             return None;
         }
-        let make = || Node::new(self).map(Box::new);
-        self.node.get_or_init(make).as_deref()
+        let make = || NodeMap::new(self).map(Box::new);
+        self.node_map.get_or_init(make).as_deref()
     }
 
     /// The index of this rank's node among the nodes of the members, and the number of nodes.
     pub fn node_index(&self) -> (u32, u32) {
-        self.node()
+        self.node_map()
             .map_or((0, 1), |node| (node.index, node.count()))
     }
 
     /// The same if it is known already.
-    pub(crate) fn known_node(&self) -> Option<&Node> {
-        self.node.get()?.as_deref()
+    pub(crate) fn known_node_map(&self) -> Option<&NodeMap> {
+        self.node_map.get()?.as_deref()
     }
 
     /// Some members of this communicator, with its context: they send each other messages with tags that its members agree on.

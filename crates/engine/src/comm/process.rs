@@ -356,7 +356,7 @@ impl Process {
         });
         for comm in gone {
             comm.area.retire(&comm);
-            if let Some(node) = comm.known_node() {
+            if let Some(node) = comm.known_node_map() {
                 node.comm.area.retire(&node.comm);
             }
             self.segment.board(self.rank).forget_context(comm.context());

@@ -11,7 +11,7 @@ use crate::errors::{Error, ErrorClass, Result};
 
 /// Bytes of the default kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct FortranSizes {
     /// LOGICAL.
     pub logical: usize,
     /// INTEGER.
@@ -22,7 +22,7 @@ pub struct Sizes {
     pub double_precision: usize,
 }
 
-impl Default for Sizes {
+impl Default for FortranSizes {
     /// The defaults of all compilers.
     fn default() -> Self {
         Self {
@@ -62,7 +62,7 @@ pub(super) fn resized(code: u32) -> Option<&'static Predefined> {
 ///
 /// # Errors
 /// MPI_ERR_INFO_VALUE when a size is none of the numbers that MPI knows; MPI_ERR_ABI when the sizes were given before.
-pub fn set_sizes(sizes: Sizes) -> Result<()> {
+pub fn set_sizes(sizes: FortranSizes) -> Result<()> {
     let rows = rows(sizes)?;
     RESIZED.set(rows).map_err(|_| {
         let text = "the sizes of Fortran's types were given before";
@@ -71,7 +71,7 @@ pub fn set_sizes(sizes: Sizes) -> Result<()> {
 }
 
 /// The rows that differ from those of the table.
-fn rows(sizes: Sizes) -> Result<Vec<Predefined>> {
+fn rows(sizes: FortranSizes) -> Result<Vec<Predefined>> {
     let logical = integer_of("mpi_logical_size", sizes.logical)?;
     let integer = integer_of("mpi_integer_size", sizes.integer)?;
     let real = real_of("mpi_real_size", sizes.real)?;
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn usual_sizes_change_nothing() {
-        assert_eq!(rows(Sizes::default()).unwrap(), []);
+        assert_eq!(rows(FortranSizes::default()).unwrap(), []);
     }
 
     #[test]
     fn long_integers_make_long_pairs_and_short_logicals_stay() {
-        let sizes = Sizes {
+        let sizes = FortranSizes {
             integer: 8,
-            ..Sizes::default()
+            ..FortranSizes::default()
         };
         let rows = rows(sizes).unwrap();
         let found: Vec<_> = rows.iter().map(|row| (row.name, row.size())).collect();
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn promoted_reals_take_their_complex_numbers_and_pairs_along() {
-        let sizes = Sizes {
+        let sizes = FortranSizes {
             real: 8,
             double_precision: 16,
-            ..Sizes::default()
+            ..FortranSizes::default()
         };
         let rows = rows(sizes).unwrap();
         let found: Vec<_> = rows.iter().map(|row| (row.name, row.size())).collect();
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn sizes_that_no_number_has_are_refused() {
         for (integer, real) in [(3, 4), (0, 4), (4, 1), (4, 32)] {
-            let sizes = Sizes {
+            let sizes = FortranSizes {
                 integer,
                 real,
-                ..Sizes::default()
+                ..FortranSizes::default()
             };
             let error = rows(sizes).unwrap_err();
             assert_eq!(error.class(), ErrorClass::ERR_INFO_VALUE, "{error}");
@@ -187,7 +187,7 @@ mod tests {
     fn every_size_has_kernels() {
         use crate::op::{Operator, Reduction};
         for bytes in [2, 4, 8, 16] {
-            let sizes = Sizes {
+            let sizes = FortranSizes {
                 logical: bytes,
                 integer: bytes,
                 real: bytes,

@@ -3,7 +3,7 @@
 
 use layout::{Layout, SharedLayout};
 
-use super::Typed;
+use super::NamedSignature;
 
 /// The memory of a message: packed length, and the layout if it is not one run of bytes.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct Memory<'a> {
     /// Layout and number of elements of non-contiguous data.
     pub layout: Option<(&'a SharedLayout, usize)>,
     /// Basic types and number of elements, where they are checked.
-    pub types: Option<(&'a Typed, usize)>,
+    pub types: Option<(&'a NamedSignature, usize)>,
 }
 
 impl<'a> Memory<'a> {
@@ -32,7 +32,7 @@ impl<'a> Memory<'a> {
 
     /// The same memory, of these basic types.
     #[must_use]
-    pub const fn typed(self, types: Option<(&'a Typed, usize)>) -> Self {
+    pub const fn typed(self, types: Option<(&'a NamedSignature, usize)>) -> Self {
         Self { types, ..self }
     }
 

@@ -30,7 +30,7 @@ pub use few::Few;
 pub use memory::Memory;
 pub use object::Datatype;
 pub use predefined::{Category, Number, Predefined, Shape};
-pub use sequence::Typed;
+pub use sequence::NamedSignature;
 pub(crate) use sequence::{SentSignature, Types};
 pub use signature::Signature;
 pub use typed::checks_types;

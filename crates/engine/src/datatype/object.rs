@@ -10,7 +10,7 @@ use sys::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::Memory;
 use super::contents::{Combiner, Contents, Old, Olds};
 use super::predefined::Predefined;
-use super::sequence::Typed;
+use super::sequence::NamedSignature;
 use crate::attr::Attributes;
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -32,7 +32,7 @@ pub struct Datatype {
     /// The largest count of elements that is known to contain no byte twice.
     distinct: AtomicU64,
     /// The sequence of basic types, made on first use.
-    pub(super) typed: OnceLock<Typed>,
+    pub(super) typed: OnceLock<NamedSignature>,
     name: Mutex<String>,
     /// The C face's handle of this object; 0 if it has none.
     pub handle: AtomicU64,

@@ -138,14 +138,14 @@ impl Drop for Sequence {
 
 /// A datatype's basic types and its name.
 #[derive(Clone, Debug)]
-pub struct Typed {
+pub struct NamedSignature {
     /// Of one element.
     pub(super) sequence: Arc<Sequence>,
     /// For error texts.
     pub(super) name: Arc<str>,
 }
 
-impl Typed {
+impl NamedSignature {
     /// The type's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -162,14 +162,14 @@ impl Typed {
 
 /// The elements of a send or a receive.
 pub(crate) struct Types {
-    typed: Typed,
+    typed: NamedSignature,
     count: u64,
     /// Whether the signature of the message that is being sent is on its way.
     pub(crate) is_announced: bool,
 }
 
 impl Types {
-    pub(crate) fn new((typed, count): (&Typed, usize)) -> Self {
+    pub(crate) fn new((typed, count): (&NamedSignature, usize)) -> Self {
         Self {
             typed: typed.clone(),
             count: count as u64,
@@ -178,7 +178,7 @@ impl Types {
     }
 
     /// The datatype and the number of its elements.
-    pub(crate) fn parts(&self) -> (Typed, usize) {
+    pub(crate) fn parts(&self) -> (NamedSignature, usize) {
         (self.typed.clone(), self.count as usize)
     }
 
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn signatures_name_the_sender_s_type_and_count() {
-        let typed = |code, name: &'static str| Typed {
+        let typed = |code, name: &'static str| NamedSignature {
             sequence: Sequence::basic(letter(code), name),
             name: name.into(),
         };
         let int = typed(predefined::INT, "MPI_INT");
         let double = typed(predefined::DOUBLE, "MPI_DOUBLE");
         let packed = typed(predefined::PACKED, "MPI_PACKED");
-        let sent = |typed: &Typed, count| Types::new((typed, count)).signature();
+        let sent = |typed: &NamedSignature, count| Types::new((typed, count)).signature();
         let receive = Types::new((&double, 10));
         assert_eq!(receive.mismatch(&sent(&double, 10), 3), None);
         assert_eq!(receive.mismatch(&sent(&double, 4), 3), None);

@@ -9,7 +9,7 @@ use super::Datatype;
 use super::construct::VALUE_INDEX;
 use super::contents::Combiner;
 use super::predefined::Predefined;
-use super::sequence::{Sequence, Typed};
+use super::sequence::{NamedSignature, Sequence};
 use super::signature::of_row;
 
 /// Whether messages carry their type signatures.
@@ -42,7 +42,7 @@ pub fn checks_types() -> bool {
 impl Datatype {
     /// The sequence of basic types of an element, and the type's name. The first call takes time in proportion to the number
     /// of old types.
-    pub fn typed(&self) -> &Typed {
+    pub fn typed(&self) -> &NamedSignature {
         let mut stack = vec![self];
         while let Some(&last) = stack.last() {
             if last.typed.get().is_none() {
@@ -60,7 +60,7 @@ impl Datatype {
     }
 
     /// Joins the sequences of the old types, which exist.
-    fn make_typed(&self) -> Typed {
+    fn make_typed(&self) -> NamedSignature {
         let contents = self.contents();
         let part = |part: &Arc<Self>| part.typed.get().map(|typed| typed.sequence.clone());
         let sequence = if let Some(row) = self.row().or_else(|| self.reduces_as()) {
@@ -82,7 +82,7 @@ impl Datatype {
         } else {
             format!("{:?}", contents.combiner)
         };
-        Typed {
+        NamedSignature {
             sequence,
             name: name.into(),
         }

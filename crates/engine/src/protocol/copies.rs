@@ -9,7 +9,7 @@ use sys::clock;
 use super::{copy_mode, publish_preferences};
 use crate::caches;
 use crate::request::{Op, OpIndex};
-use crate::vci::{Reading, VciState};
+use crate::vci::{CmaPolicy, VciState};
 
 /// Copies bytes `[position, position + bytes)` of a send to a chunk at `target`; returns the ticks that it took where they are
 /// measured, else 0.
@@ -48,7 +48,7 @@ pub(super) unsafe fn fill_chunk(
     bytes: usize,
 ) -> u64 {
     let is_measured = bytes as u64 >= copy_mode::SMALLEST
-        && state.node.cross_copy == Reading::Measured
+        && state.node.cma == CmaPolicy::Measured
         && state.copy_modes.is_due();
     let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
@@ -72,7 +72,7 @@ pub(super) unsafe fn unpack_chunk(
     // A chunk that is cut off tells nothing: its sender copied more.
     let is_measured = packed != 0
         && bytes as u64 >= copy_mode::SMALLEST
-        && state.node.cross_copy == Reading::Measured
+        && state.node.cma == CmaPolicy::Measured
         && is_contiguous(op);
     let start = is_measured.then(clock::ticks);
     let whole = op.record.bytes;

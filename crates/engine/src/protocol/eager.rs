@@ -69,7 +69,7 @@ pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> 
     loop {
         // Behind other messages, which the receiver copies meanwhile.
         let chunk = if state.links[message.peer as usize].backlogged {
-            state.node.fragment_bytes as usize
+            state.node.chunk_bytes as usize
         } else {
             chunk_bytes(message.bytes)
         };

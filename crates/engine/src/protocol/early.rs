@@ -56,7 +56,7 @@ pub(super) fn transmit_rts_data(
 ) -> bool {
     let total = state.ops.record(index).bytes as usize;
     let sender = state.ops.id(index).0;
-    let most = state.node.fragment_bytes as usize;
+    let most = state.node.chunk_bytes as usize;
     loop {
         let op = state.ops.op(index);
         let link = &mut state.links[peer as usize];

@@ -38,7 +38,7 @@ use crate::request::{Op, OpIndex, RequestId, flag};
 use crate::vci::copy_mode;
 use crate::vci::link::Queued;
 use crate::vci::matching::Key;
-use crate::vci::{CopyModes, Reading, VciState};
+use crate::vci::{CmaPolicy, CopyModes, VciState};
 
 /// A bit beside [`CopyModes::preferences`]: the receiver has lately posted its receives before their messages arrived, so that
 /// messages within the eager limit may use rendezvous too.
@@ -464,13 +464,13 @@ fn receiver_prefers_cma(state: &VciState, index: OpIndex) -> bool {
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
 fn prefers_cma(state: &VciState, peer: u32, bytes: u64) -> bool {
     let node = &state.node;
-    if bytes < node.cross_copy_bytes || peer == node.me {
+    if bytes < node.cma_min_bytes || peer == node.me {
         return false;
     }
-    match node.cross_copy {
-        Reading::Never => false,
-        Reading::Always => bytes > node.eager_bytes as u64,
-        Reading::Measured => CopyModes::class(bytes).is_some_and(|class| {
+    match node.cma {
+        CmaPolicy::Never => false,
+        CmaPolicy::Always => bytes > node.eager_bytes as u64,
+        CmaPolicy::Measured => CopyModes::class(bytes).is_some_and(|class| {
             let preferences = state.links[peer as usize].sender.preferences();
             preferences >> class & 1 != 0
                 && (bytes > node.eager_bytes as u64 || preferences & PROMPT != 0)
@@ -495,7 +495,7 @@ fn complete_offered(state: &mut VciState, index: OpIndex) {
 
 /// Notes a message of `bytes` bytes from the sender of `ring`, and whether it found its receive posted.
 fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
-    if bytes < copy_mode::SMALLEST || state.node.cross_copy != Reading::Measured {
+    if bytes < copy_mode::SMALLEST || state.node.cma != CmaPolicy::Measured {
         return;
     }
     let incoming = &mut state.incoming[ring];

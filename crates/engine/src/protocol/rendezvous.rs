@@ -25,7 +25,7 @@ use super::{
 use crate::request::{Op, OpIndex, Role};
 use crate::vci::link::{Access, QUANTUM_BYTES, Streams};
 use crate::vci::matching::Key;
-use crate::vci::{Reading, VciState};
+use crate::vci::{CmaPolicy, VciState};
 
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
@@ -40,7 +40,7 @@ pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word
     let op = state.ops.op(index);
     let address = if is_contiguous(op) { op.base as u64 } else { 0 };
     let (node, bytes) = (&state.node, op.record.bytes);
-    let by_one = bytes <= node.shared_copy_bytes || receiver_prefers_cma(state, index);
+    let by_one = bytes <= node.direct_max_bytes || receiver_prefers_cma(state, index);
     let shared = (address != 0 && by_one)
         .then(|| node.segment.offset_of(op.base, bytes as usize))
         .flatten();
@@ -200,12 +200,12 @@ fn fetch_across(
     wanted: usize,
 ) -> bool {
     let is_dense = is_contiguous(state.ops.op(receive));
-    let asked = match state.node.cross_copy {
-        Reading::Never => false,
-        Reading::Measured => is_dense && state.copy_modes.mode(wanted as u64) == CopyMode::Cma,
-        Reading::Always => true,
+    let asked = match state.node.cma {
+        CmaPolicy::Never => false,
+        CmaPolicy::Measured => is_dense && state.copy_modes.mode(wanted as u64) == CopyMode::Cma,
+        CmaPolicy::Always => true,
     };
-    if !asked || address == 0 || (wanted as u64) < state.node.cross_copy_bytes {
+    if !asked || address == 0 || (wanted as u64) < state.node.cma_min_bytes {
         return false;
     }
     let Some(pid) = readable(state, peer, proof) else {
@@ -265,7 +265,7 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
 /// `target` is writable for `bytes` bytes.
 unsafe fn read(state: &mut VciState, remote: Remote, target: *mut u8, bytes: usize) -> bool {
     let whole = bytes as u64;
-    let is_measured = state.node.cross_copy == Reading::Measured
+    let is_measured = state.node.cma == CmaPolicy::Measured
         && (state.copy_modes.is_tried(whole) || state.copy_modes.is_due());
     let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
@@ -285,11 +285,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     let [bytes, sender, address, _, proof, _] = description;
     let incoming = &state.incoming[ring];
     let fits_eager = bytes <= state.node.eager_bytes as u64 && bytes >= copy_mode::SMALLEST;
-    if !fits_eager
-        || address == 0
-        || incoming.throttled
-        || state.node.cross_copy != Reading::Measured
-    {
+    if !fits_eager || address == 0 || incoming.throttled || state.node.cma != CmaPolicy::Measured {
         return false;
     }
     let Some(pid) = readable(state, key.peer, proof) else {
@@ -393,7 +389,7 @@ fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, quantum: &mu
         let op = state.ops.op(index);
         let link = &mut state.links[op.target as usize];
         let rest = op.record.bytes as usize - op.position;
-        let most = state.node.fragment_bytes as usize;
+        let most = state.node.chunk_bytes as usize;
         let bytes = if is_only {
             chunk_bytes(op.position, rest, most)
         } else {

@@ -16,5 +16,5 @@ mod watch;
 
 pub(crate) use copy_mode::CopyModes;
 pub(crate) use finish::{Standing, finish, finish_at, standing, status_of, take_received};
-pub(crate) use state::{Awaited, Reading, VciState};
+pub(crate) use state::{Awaited, CmaPolicy, VciState};
 pub(crate) use watch::Watch;

@@ -82,19 +82,19 @@ impl VciState {
             me,
             clock: NonNull::from(&segment.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
-            fragment_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
+            chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
-            cross_copy_bytes: settings.cma_min_bytes,
-            shared_copy_bytes: if can.shares_memory {
+            cma_min_bytes: settings.cma_min_bytes,
+            direct_max_bytes: if can.shares_memory {
                 settings.direct_max_bytes
             } else {
                 0
             },
-            cross_copy: match settings.cma {
-                _ if !can.reads_memory => Reading::Never,
-                0 => Reading::Never,
-                1 => Reading::Measured,
-                _ => Reading::Always,
+            cma: match settings.cma {
+                _ if !can.reads_memory => CmaPolicy::Never,
+                0 => CmaPolicy::Never,
+                1 => CmaPolicy::Measured,
+                _ => CmaPolicy::Always,
             },
             proof: Box::new(job.id),
         };
@@ -172,9 +172,9 @@ pub(crate) struct Awaited {
     pub(crate) match_word: u64,
 }
 
-/// Whether receivers read the memory of senders (setting `RANKPOINT_CMA`).
+/// When receivers copy long messages by cross-memory attach (setting `RANKPOINT_CMA`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum CmaPolicy {
     Never,
     /// Where that has turned out faster ([`super::copy_mode`]).
     Measured,
@@ -188,11 +188,11 @@ pub(crate) struct Node {
     pub(crate) me: u32,
     clock: NonNull<AtomicU64>,
     pub(crate) eager_bytes: usize,
-    pub(crate) fragment_bytes: u32,
+    pub(crate) chunk_bytes: u32,
     pub(crate) unexpected_bytes: u64,
-    pub(crate) cross_copy_bytes: u64,
-    pub(crate) shared_copy_bytes: u64,
-    pub(crate) cross_copy: Reading,
+    pub(crate) cma_min_bytes: u64,
+    pub(crate) direct_max_bytes: u64,
+    pub(crate) cma: CmaPolicy,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
 }
@@ -201,11 +201,11 @@ impl Node {
     /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each chunk through the
     /// ring would cost a switch.
     pub(crate) fn prefer_one_copy(&mut self) {
-        if self.shared_copy_bytes != 0 {
-            self.shared_copy_bytes = u64::MAX;
+        if self.direct_max_bytes != 0 {
+            self.direct_max_bytes = u64::MAX;
         }
-        if self.cross_copy == Reading::Measured {
-            (self.cross_copy, self.cross_copy_bytes) = (Reading::Always, 0);
+        if self.cma == CmaPolicy::Measured {
+            (self.cma, self.cma_min_bytes) = (CmaPolicy::Always, 0);
         }
     }
 

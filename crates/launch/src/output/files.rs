@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 
-use crate::pattern::Place;
+use crate::pattern::PatternValues;
 use crate::plan::Routes;
 use crate::{LaunchError, notices};
 
@@ -59,7 +59,7 @@ impl Files {
                 let Some(pattern) = pattern else {
                     continue;
                 };
-                let name = pattern.fill(&Place {
+                let name = pattern.fill(&PatternValues {
                     rank,
                     ranks: ranks as usize,
                     pid: 0,

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::files::{self, Files, OutputFile};
 use super::lines::{LineBuffer, Sink, Target};
 use crate::notices;
-use crate::pattern::Place;
+use crate::pattern::PatternValues;
 use crate::plan::{Output, Routes};
 
 /// Captured output of a rank beyond this many bytes is dropped from its beginning.
@@ -249,7 +249,7 @@ impl Outputs {
     ) {
         let label = routes(&self.output).and_then(|routes| routes.label.as_ref());
         let label = label.map_or_else(Vec::new, |label| {
-            label.fill(&Place {
+            label.fill(&PatternValues {
                 rank,
                 ranks: self.sources.len(),
                 pid: self.pids[rank],

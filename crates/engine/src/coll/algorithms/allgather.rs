@@ -49,7 +49,7 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, blocks: Blocks) -> 
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Allgather::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         if let Some(block) = send {
             blocks.block(coll.rank).copy_from(&block);

@@ -51,7 +51,7 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Allreduce::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         return Box::pin(hierarchy::allreduce(&coll, node, &send, &receive, &op)).await;
     }

@@ -37,7 +37,7 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Barrier::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         return Box::pin(hierarchy::barrier(&coll, node)).await;
     }

@@ -43,7 +43,7 @@ pub async fn bcast(comm: Arc<Comm>, block: Block, root: impl Into<Root>) -> Resu
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Bcast::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         return Box::pin(hierarchy::bcast(&coll, node, &block, root)).await;
     }

@@ -134,7 +134,7 @@ pub async fn gather(
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Gather::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         let (send, blocks) = (send.as_ref(), blocks.as_ref());
         return Box::pin(hierarchy::gather(&coll, node, send, blocks, root, own)).await;
@@ -249,7 +249,7 @@ pub async fn scatter(
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Scatter::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         let (blocks, receive) = (blocks.as_ref(), receive.as_ref());
         return Box::pin(hierarchy::scatter(&coll, node, blocks, receive, root, own)).await;

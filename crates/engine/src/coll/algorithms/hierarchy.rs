@@ -20,7 +20,7 @@ use crate::coll::area::sequence::{draw, take};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};
 use crate::comm::Drawn;
-use crate::comm::node::Node;
+use crate::comm::node_map::NodeMap;
 use crate::errors::Result;
 use crate::op::Reduction;
 
@@ -37,7 +37,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn new(coll: &Collective, node: &Node, root: Option<u32>) -> Self {
+    fn new(coll: &Collective, node: &NodeMap, root: Option<u32>) -> Self {
         let leaders = node.leaders(root);
         let leader = leaders[node.index as usize];
         Self {
@@ -260,7 +260,7 @@ impl Part<Barrier> {
 }
 
 /// Nobody leaves before everybody entered: the second time within a node its leader comes when all nodes are there.
-pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<()> {
+pub(in crate::coll) async fn barrier(coll: &Collective, node: &NodeMap) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
     let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
     let mut outcome = parts[0].barrier(&mut levels.within).await;
@@ -274,7 +274,7 @@ pub(in crate::coll) async fn barrier(coll: &Collective, node: &Node) -> Result<(
 /// From the root to the leaders, and from each to its node.
 pub(in crate::coll) async fn bcast(
     coll: &Collective,
-    node: &Node,
+    node: &NodeMap,
     block: &Block,
     root: u32,
 ) -> Result<()> {
@@ -292,7 +292,7 @@ pub(in crate::coll) async fn bcast(
 /// Combined at each leader, then at the root.
 pub(in crate::coll) async fn reduce(
     coll: &Collective,
-    node: &Node,
+    node: &NodeMap,
     send: &Block,
     receive: Option<&Block>,
     op: &Reduction,
@@ -321,7 +321,7 @@ pub(in crate::coll) async fn reduce(
 /// Combined at each leader, then at all leaders, and published to each node.
 pub(in crate::coll) async fn allreduce(
     coll: &Collective,
-    node: &Node,
+    node: &NodeMap,
     send: &Block,
     receive: &Block,
     op: &Reduction,
@@ -346,14 +346,18 @@ pub(in crate::coll) async fn allreduce(
 }
 
 /// The blocks of a node's members.
-fn of_members(all: &Blocks, node: &Node, index: u32) -> Blocks {
+fn of_members(all: &Blocks, node: &NodeMap, index: u32) -> Blocks {
     let ranks = node.members[index as usize].iter();
     Blocks(ranks.map(|&rank| all.block(rank).clone()).collect())
 }
 
 /// The blocks of each node, packed one after the other, are exchanged between leaders; each publishes all to its node. The own
 /// block is in place.
-pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Blocks) -> Result<()> {
+pub(in crate::coll) async fn allgather(
+    coll: &Collective,
+    node: &NodeMap,
+    all: &Blocks,
+) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
     let largest = all.0.iter().map(Block::bytes).max().unwrap_or(0);
     let equal = all.0.iter().all(|block| block.bytes() == largest);
@@ -416,7 +420,7 @@ pub(in crate::coll) async fn allgather(coll: &Collective, node: &Node, all: &Blo
 /// The blocks of each node go to its leader, and from there in one message to the root.
 pub(in crate::coll) async fn gather(
     coll: &Collective,
-    node: &Node,
+    node: &NodeMap,
     send: Option<&Block>,
     all: Option<&Blocks>,
     root: u32,
@@ -472,7 +476,7 @@ pub(in crate::coll) async fn gather(
 /// The blocks of each node go in one message to its leader, and from there to its members.
 pub(in crate::coll) async fn scatter(
     coll: &Collective,
-    node: &Node,
+    node: &NodeMap,
     all: Option<&Blocks>,
     receive: Option<&Block>,
     root: u32,
@@ -520,7 +524,7 @@ pub(in crate::coll) async fn scatter(
 }
 
 /// Where the packed blocks of each node but the root's lie: its index, the first byte, and how many.
-fn ranges(node: &Node, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
+fn ranges(node: &NodeMap, home: u32, bytes: usize) -> Vec<(u32, usize, usize)> {
     let mut start = 0;
     let range = |(index, ranks): (u32, &Vec<u32>)| {
         let length = ranks.len() * bytes;

@@ -261,7 +261,7 @@ pub async fn reduce(
         choice = choose(&coll, &case.without_shared());
     }
     if choice.algorithm == Reduce::Hierarchical
-        && let Some(node) = coll.comm.node()
+        && let Some(node) = coll.comm.node_map()
     {
         let receive = receive.as_ref();
         return Box::pin(hierarchy::reduce(&coll, node, &send, receive, &op, root)).await;

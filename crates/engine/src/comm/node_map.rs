@@ -7,7 +7,7 @@ use super::Comm;
 use crate::group::Group;
 
 /// The nodes of a communicator's members, seen from this one.
-pub(crate) struct Node {
+pub(crate) struct NodeMap {
     /// The members on this node. It has the context of the communicator, and only its collectives use it.
     pub(crate) comm: Arc<Comm>,
     /// Index of this node.
@@ -20,7 +20,7 @@ pub(crate) struct Node {
     pub(crate) contiguous: bool,
 }
 
-impl Node {
+impl NodeMap {
     /// The nodes of the members of an intracommunicator; `None` if there is only one.
     pub(super) fn new(comm: &Comm) -> Option<Self> {
         if comm.local().is_some() {
