@@ -9,7 +9,7 @@
 //! heap_offset       everything else                bump-allocated: rings, request records, `MPI_Alloc_mem`
 //! ```
 //!
-//! Who writes what: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
+//! Writers: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
 //! Rank `r` alone writes board `r`, but for `newest_ring` of its VCIs, which its peers replace, and `asleep`, which they
 //! clear to wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves words, no locks.

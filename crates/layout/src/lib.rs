@@ -8,7 +8,7 @@
 //! [`Layout::copy`] from one layout to another) work on any range of the packed bytes, which is what a message cut into
 //! pieces needs.
 //!
-//! Who wants to know more is told: [`Layout::form`] is the canonical form, a [`Builder`] tells an [`Observer`] how it came
+//! To inspect a layout: [`Layout::form`] is the canonical form, a [`Builder`] tells an [`Observer`] how it came
 //! about, and [`Layout::kernels`] says by which loops it is packed.
 //!
 //! The crate `layout-cuda` does the same in the memory of GPUs.

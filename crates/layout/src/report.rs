@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which loops would copy a layout's bytes, for those who explain or predict it.
+//! Which loops would copy a layout's bytes, for tools that explain or predict it.
 
 use std::ops::Range;
 

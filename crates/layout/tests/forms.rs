@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of the same bytes have the same canonical form, and those who watch are told how it came about.
+//! Descriptions of the same bytes have the same canonical form, and observers are told the steps.
 #![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 use layout::{ArrayOrder, Builder, Form, Layout, Observer, Rule, Share, Slice};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Communicators: who talks (MPI-5.0, chapter 7).
+//! Communicators (MPI-5.0, chapter 7).
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -103,7 +103,7 @@ impl<T: Threads> Universe<T> {
         Communicator::borrowed(self.process.itself())
     }
 
-    /// A communicator of a group's members, who need share none, and who alone call it; others that do get `None`
+    /// A communicator of a group's members, which need not share a communicator, and which alone call it; others that do get `None`
     /// (MPI_Comm_create_from_group). The text tells calls apart that are made at the same time.
     ///
     /// ```

@@ -65,7 +65,7 @@ mod model {
 
     use crate::sync::{AtomicU32, Ordering, fence};
 
-    /// Who sleeps, or is about to, on which word. Not the model checker's lock: it is never held where threads may change.
+    /// The threads that sleep, or are about to, and their words. Not the model checker's lock: it is never held where threads may change.
     static SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
 
     fn key(word: &AtomicU32) -> usize {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processes that end with who started them.
+//! Processes that end with the process that started them.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;

@@ -16,7 +16,7 @@ use super::target::Target;
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(crate) enum RankReport {
-    /// Who is measured.
+    /// The library that is measured.
     Start { version: String },
     /// Values of a point.
     Point {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Communicators (MPI-5.0, chapter 7): who talks, and in which context.
+//! Communicators (MPI-5.0, chapter 7): which ranks exchange messages, and in which context.
 //!
 //! A communicator reaches everything a message needs by itself: its VCI, its match word, and the map from ranks to
 //! processes. `create` makes new ones and `create::inter` those of two groups; context ids come in pairs, the even one for

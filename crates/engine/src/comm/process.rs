@@ -234,7 +234,7 @@ impl Process {
         self.vcis.obtain(VciIndex::new(index).unwrap_or_default())
     }
 
-    /// Names who knows whether the process can hold another communicator: calls that make one fail at all ranks alike.
+    /// Sets the function that tells whether the process can hold another communicator: calls that make one fail at all ranks alike.
     pub fn limit_communicators(&self, has_room: fn() -> bool) {
         self.contexts.limit(has_room);
     }

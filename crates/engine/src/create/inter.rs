@@ -2,7 +2,7 @@
 //! Intercommunicators (MPI-5.0, section 7.6): two groups, each of which talks to the other.
 //!
 //! Each side keeps an intracommunicator of its own group for its share of the agreements. What the sides tell each other goes
-//! through one leader each, who then tells its group.
+//! through one leader each, which then tells its group.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making communicators out of one communicator or group (MPI-5.0, section 7.4.2).
 //!
-//! Members learn the new context id from the new communicator's first member, who takes it from its own stock
+//! Members learn the new context id from the new communicator's first member, which takes it from its own stock
 //! ([`crate::comm::context`]).
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) async fn agree_context(coll: &mut Collective, has_room: bool) -> Resu
 const ALL_HAVE_ROOM: u64 = u64::MAX;
 /// With a rank, told instead of a context id: the rank has no room.
 const FULL: u64 = 1 << 63;
-/// Told instead of a context id by who has none.
+/// Sent instead of a context id when none is left.
 pub(super) const NONE_LEFT: u64 = u64::MAX;
 
 /// The error of all members where one has no room for another communicator.
@@ -336,7 +336,7 @@ pub fn create_group(
     Ok(made)
 }
 
-/// A communicator for a group, called by its members, who need share no communicator; the text tells calls apart that are
+/// A communicator for a group, called by its members, which need not share a communicator; the text tells calls apart that are
 /// made at the same time (MPI_Comm_create_from_group).
 ///
 /// # Errors
@@ -356,7 +356,7 @@ pub(super) fn hash(text: &str) -> u32 {
     text.as_bytes().iter().fold(0x811c_9dc5, mix) >> 1
 }
 
-/// The members of `group` meet on `parent` and agree on a communicator; `None` for who is no member.
+/// The members of `group` meet on `parent` and agree on a communicator; `None` at a rank that is no member.
 fn meet(
     parent: &Arc<Comm>,
     group: &Group,

@@ -7,7 +7,7 @@
 //! nobody else knows, looks now and then whether the program has left, and is on watch again when a nap has passed
 //! without any call that waits. An operation that needs progress to go on ends a long nap ([`Vci::rouse`]).
 //!
-//! Who writes what: `waiters` and `visits` are counted by calls that wait, `napping` is set by the thread and taken out by
+//! Writers: `waiters` and `visits` are counted by calls that wait, `napping` is set by the thread and taken out by
 //! the waker. None of them guards data: the VCI's lock does, and a lost wake-up costs one nap. A nap doubles each
 //! time the program was seen waiting, so that a program that always waits is disturbed 500 times a second at most.
 
@@ -181,7 +181,7 @@ impl Vci {
             while !background.is_stopping() && !background.is_visited() {
                 self.watch_once(&mut seen);
             }
-            // Somebody may sleep who looked for tasks while this thread had them.
+            // A thread that looked for tasks while this one had them may sleep.
             self.ring_own_doorbell();
         }
     }

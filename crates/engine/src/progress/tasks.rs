@@ -162,7 +162,7 @@ impl Vci {
             std::mem::take(&mut idle.missed)
         };
         if missed && self.is_threaded() {
-            // Who found none may have gone to sleep.
+            // A thread that found no tasks may have gone to sleep.
             self.ring_own_doorbell();
         }
         Polled::Here

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A VCI: its state behind a lock, and those who wait for it.
+//! A VCI: its state behind a lock, and the threads that wait for the lock.
 //!
 //! [`Vci::enter`] is the only door to the state. Below MPI_THREAD_MULTIPLE it costs one predictable branch. Nothing that can call back
 //! into MPI (user functions, tasks) runs while a guard exists. A thread that holds the guard of one VCI enters another one only by

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether somebody else computes on a rank's core, which the rank learns from the time that its yields take.
 //!
-//! Who yields gets the core back after the other one's turn, which lasts milliseconds; who sleeps gets it back when it is woken. So a
+//! A rank that yields gets the core back after the other program's time slice, which lasts milliseconds; a rank that sleeps gets it
+//! back when it is woken. So a
 //! rank that waits yields while the core is its own, and sleeps soon where it is not.
 
 use std::time::{Duration, Instant};

@@ -13,7 +13,7 @@ use super::state::Awaited;
 pub(crate) struct Watch {
     word: NonNull<AtomicU64>,
     seen: u64,
-    /// World rank of who is to change it.
+    /// World rank that is to change it.
     peer: u32,
     /// Match word of the operation that waits.
     match_word: u64,
@@ -43,7 +43,7 @@ impl Watch {
         }
     }
 
-    /// World rank of who is to change the word.
+    /// World rank that is to change the word.
     pub(crate) const fn peer(&self) -> u32 {
         self.peer
     }

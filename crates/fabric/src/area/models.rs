@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models of the area: members take rounds, in more of them than there are lines.
 //!
-//! Data are shadowed by cells of the model checker, so that it sees who touches what when. Mutations that these models
+//! Data are shadowed by cells of the model checker, so that it sees each access and its order. Mutations that these models
 //! catch: `Relaxed` for the stamp, for what a member has left or for the count, on either side; and entering or passing on
 //! one round too early.
 

@@ -5,7 +5,7 @@
 //! The receiver walks from the head to the ring that it saw first last time. Memory is proportional
 //! to the pairs that talk: an entry lies in the line behind its ring.
 //!
-//! Who writes what: a sender fills its own entry before it publishes it, and nobody changes an entry
+//! Writers: a sender fills its own entry before it publishes it, and nobody changes an entry
 //! afterwards. The head is changed by compare-and-swap, from the newest ring to a newer one.
 //! Invariant: the entries from the head on are complete, and each ring is in one list once. Entries
 //! are never removed, so an old head never comes back with another meaning (ABA). A sender that dies

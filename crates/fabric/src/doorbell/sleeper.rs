@@ -7,10 +7,11 @@
 //! either the sender's load sees `asleep`, or the sleeper's second look sees the cell. Where the kernel has no such
 //! barrier, senders fence instead (`sender_fences` in the job header, set by the first rank that finds out).
 //!
-//! Who writes what: the sleeper stores 1 before sleeping and 0 after; a waker swaps 0 in, and only the one that took the 1
+//! Writers: the sleeper stores 1 before sleeping and 0 after; a waker swaps 0 in, and only the one that took the 1
 //! out makes the system call. A sleep always has a time limit, so a lost wake-up would cost time, never a hang; a rank
 //! that dies asleep leaves a word that costs its peers one futile call. Sleepers are counted besides (`sleepers`), before the same
-//! barrier: who has many ranks to wake looks at one word first. One that dies asleep is counted for ever, and costs those looks.
+//! barrier: a rank with many ranks to wake polls that one word first. A rank that dies asleep is counted for ever, which costs
+//! those polls.
 //!
 //! A rank has a doorbell for each of its VCIs. A thread sleeps on one of them; on the doorbells of VCIs that no other thread
 //! polls it leaves the index of its own ([`Sleeper::cover`]), and a sender that rings one of those rings its own, too.
@@ -63,7 +64,7 @@ impl Sleeper<'_> {
     /// Undoes [`Self::cover`].
     pub fn uncover(other: &AtomicU32, own: u8) {
         let word = COVERED | u32::from(own);
-        // Who has changed it has rung, or sleeps there.
+        // Another value was stored by a sender that rang, or by a thread that sleeps there.
         let _ = other.compare_exchange(word, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -110,7 +111,7 @@ pub fn any_asleep(sleepers: &AtomicU32, sender_fences: bool) -> bool {
     sleepers.load(Ordering::Relaxed) != 0
 }
 
-/// Wakes who sleeps on the doorbell `asleep`; called after publishing. Returns what was there: 0 when nobody sleeps.
+/// Wakes the thread that sleeps on the doorbell `asleep`; called after publishing. Returns what was there: 0 when nobody sleeps.
 // TIER: short
 #[inline(always)]
 pub(crate) fn ring(asleep: &AtomicU32, sender_fences: bool) -> u32 {

@@ -57,8 +57,8 @@
 //! |---|---|
 //! | `settings` | [`SimSettings`] and their text form |
 //! | `wire` | one directed pair: arithmetic of time, credits, payload |
-//! | `state` | what the baton protects: wires, ranks, virtual time, who runs next |
-//! | `schedule` | who chooses: the seeded generator, a list of choices, [`for_each_schedule`] |
+//! | `state` | what the baton protects: wires, ranks, virtual time, the rank that runs next |
+//! | `schedule` | the source of choices: a seeded generator, a list of choices, [`for_each_schedule`] |
 //! | `net` | [`SimNet`] and [`Port`]: the baton as a mutex and condition variables |
 //! | `trace` | the record of what happened, and its hash |
 

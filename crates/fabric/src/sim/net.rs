@@ -133,7 +133,7 @@ impl SimNet {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the others what has changed: the time, and who has the baton.
+    /// Tells the others what has changed: the time, and the holder of the baton.
     fn announce(&self, state: &State) {
         self.now_ns.store(state.now_ns, Ordering::Relaxed);
         match state.baton {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who chooses: a seeded generator, or a list of choices that a driver goes through.
+//! The source of choices: a seeded generator, or a list that a driver enumerates.
 
 use super::trace::mix;
 use super::{Schedule, SimError};

@@ -35,13 +35,13 @@ pub struct SimSettings {
     /// way; key `wake` (`all` or `receiver`). Enumerations of messages alone are much shorter with
     /// the receiver only.
     pub wake_all: bool,
-    /// Who chooses; key `choices`, which has numbers separated by `.`, or none.
+    /// The source of choices; key `choices`, which has numbers separated by `.`, or none.
     pub schedule: Schedule,
     /// A rank that dies; key `death`, which has the form `RANK@NS`.
     pub death: Option<Death>,
 }
 
-/// Who chooses what happens next.
+/// The source of choices between events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// The generator that starts from the seed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the baton protects: wires, ranks, virtual time, and who runs next.
+//! The state that the baton protects: wires, ranks, virtual time, and the rank that runs next.
 //!
 //! A rank that polls *in vain* (it has sent nothing since its turn began) is idle until something
 //! is delivered. Only ranks that are not idle get the baton. When all are idle, time moves to the
@@ -206,7 +206,7 @@ impl State {
         Ok(has_sent)
     }
 
-    /// Chooses who runs next, after `last`.
+    /// Chooses the rank that runs after `last`.
     fn choose_next(&mut self, last: u32) {
         let has_ranks = (self.ranks.iter()).any(|entry| entry.state != RankState::Gone);
         if !has_ranks || self.fault.is_some() {

@@ -135,7 +135,7 @@ impl Running {
         wait_for(&self.err, &mut self.seen_err, part)
     }
 
-    /// Waits for the end of `mpiexec` and of everyone who holds its output.
+    /// Waits for the end of `mpiexec` and of every process that holds its output.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Finished {
         while let Some(line) = next(&self.out) {

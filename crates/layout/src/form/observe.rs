@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watching how a form becomes canonical, for those who explain it.
+//! Observing how a form becomes canonical, for tools that explain it.
 //!
 //! Constructors take an observer as a type, so that [`Silent`], with which all types are made, is told nothing and costs
 //! nothing. The forms told of are made for the telling: what a constructor was asked for, before each rule and after it.
@@ -43,7 +43,7 @@ impl Rule {
     }
 }
 
-/// Somebody who is told how forms become canonical.
+/// An observer of the steps by which forms become canonical.
 pub trait Observer {
     /// Whether anything is told at all.
     const WATCHES: bool = true;

@@ -130,7 +130,7 @@ impl Folded {
         }
     }
 
-    /// Gives the result back to those who handed their operand over.
+    /// Sends the result back to the ranks that handed their operands over.
     pub(in crate::coll) async fn unfold(&self, coll: &mut Collective, result: &Block) {
         if coll.rank < 2 * self.extra {
             if coll.rank.is_multiple_of(2) {

@@ -87,7 +87,7 @@ async fn prefix(
     coll.outcome()
 }
 
-/// Every rank sends its operand to all above, who combine from the nearest down: the grouping of shared memory.
+/// Every rank sends its operand to all higher ranks, which combine from the nearest down: the grouping of shared memory.
 async fn direct(
     coll: &mut Collective,
     send: &Block,

@@ -75,7 +75,7 @@ fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
         let texts = said.iter().map(call_text);
         return Err(disagreement(ErrorClass::ERR_OTHER, "operation", texts));
     }
-    // Who says MPI_PROC_NULL may name any operation.
+    // A rank whose root is MPI_PROC_NULL may name any operation.
     let counts = |words: &&[u64; WORDS]| words[1] != 2;
     let op = said.iter().find(counts).map_or(0, |words| words[2]);
     if said.iter().filter(counts).any(|words| words[2] != op) {

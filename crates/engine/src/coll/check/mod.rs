@@ -72,7 +72,7 @@ fn ranks_text(ranks: &[usize]) -> String {
     format!("{noun} {}", published.join(", "))
 }
 
-/// The error of members that said different things: who said what.
+/// The error of members that disagree: which rank said what.
 #[cold]
 fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String>) -> Error {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
@@ -279,7 +279,7 @@ pub(super) async fn allgather(
     let statement = Statement::new(Call::Allgather).with_data(own);
     let lists: Vec<Data> = blocks.0.iter().map(Data::of).collect();
     let said = compare(coll, statement, &lists, false).await?;
-    // Who knows the blocks by another type than others may be alone with what it finds.
+    // Only a member that knows the blocks by another type may find the error.
     report(coll, first_wrong(&said, blocks, None)).await
 }
 

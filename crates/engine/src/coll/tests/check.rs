@@ -404,7 +404,7 @@ fn two_groups_compare_their_data() {
         let work = alltoall(comm.clone(), Some(given), blocks, Sizes::Varying);
         tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
 
-        // Who agrees gets the data.
+        // Members that agree get the data.
         let blocks = Blocks::equal(&block(&mut got, 9), 1, theirs);
         now(
             process,
@@ -467,7 +467,7 @@ fn two_groups_compare_calls_operations_and_roots() {
             "rank 0 of the other",
         ];
         tells(&attempt(process, work), ErrorClass::ERR_ROOT, &words);
-        // Who agrees gets the data.
+        // Members that agree get the data.
         now(process, bcast(comm.clone(), longs(&mut data), root(1)));
         assert_eq!(data[0], if upper { 1 } else { i64::from(rank) });
         let receive = (rank == 1).then(|| longs(&mut got));
