@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every member knows of a call.
+//! The properties of a call that every member knows.
 
 use crate::names::Operation;
 
 /// Most members that share memory: each polls the stamps of all others.
 pub(crate) const MOST_MEMBERS: u32 = 128;
 
-/// What decides between algorithms.
+/// The properties of a call that decide between algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Ranks that take part.

@@ -35,7 +35,7 @@ macro_rules! operations {
                 Self::ALL.iter().copied().find(|one| one.name() == name)
             }
 
-            /// What `bytes` means in a rule.
+            /// The meaning of `bytes` in a rule.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$operation => $about,)* }
             }
@@ -146,7 +146,7 @@ operations! {
 /// A number that an algorithm takes in a rule: `use=NAME:NUMBER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// What it is.
+    /// Its kind.
     pub name: &'static str,
     /// Smallest value.
     pub least: u64,
@@ -192,7 +192,7 @@ impl Algorithm {
         self.name().starts_with("shared")
     }
 
-    /// What it does.
+    /// One sentence on how it works.
     pub fn about(self) -> &'static str {
         self.operation.rows()[self.index as usize].1
     }

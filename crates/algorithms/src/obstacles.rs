@@ -54,7 +54,7 @@ const fn unless(condition: bool, why: &'static str) -> Option<&'static str> {
     if condition { None } else { Some(why) }
 }
 
-/// What hinders shared memory for any operation that moves data.
+/// The obstacle to shared memory for any operation that moves data.
 fn shared_data(case: &Case) -> Option<&'static str> {
     if !case.shared {
         return Some(NOT_SHARED);
@@ -62,17 +62,17 @@ fn shared_data(case: &Case) -> Option<&'static str> {
     unless(case.bytes > 0, NOTHING)
 }
 
-/// What hinders shared memory for reductions.
+/// The obstacle to shared memory for reductions.
 fn shared_operands(case: &Case) -> Option<&'static str> {
     shared_data(case).or_else(|| unless(case.dense, NOT_DENSE))
 }
 
-/// What hinders algorithms that do not combine from the last rank down, one operand after the other.
+/// The obstacle to algorithms that do not combine from the last rank down, one operand after the other.
 fn own_grouping(case: &Case) -> Option<&'static str> {
     unless(!case.reproducible || case.ranks <= 2, GROUPED)
 }
 
-/// What hinders going from node to node.
+/// The obstacle to an operation in levels of nodes.
 fn between_nodes(case: &Case) -> Option<&'static str> {
     if case.nodes < 2 {
         return Some(ONE_NODE);

@@ -6,16 +6,16 @@ use std::fmt;
 use crate::names::{Algorithm, Operation};
 use crate::rule::{Range, Rule};
 
-/// What is wrong with a line. The line is no rule, unless the problem is a notice.
+/// An error in a line. The line is no rule, unless the problem is a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What stands there.
+    /// The text found.
     pub found: String,
-    /// What could stand there.
+    /// The text expected.
     pub expected: String,
     /// Whether the line is a rule all the same, because an old name was used.
     pub is_notice: bool,
@@ -49,7 +49,7 @@ struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// What follows the first `bytes` bytes.
+    /// The text after the first `bytes` bytes.
     fn after(self, bytes: usize) -> Self {
         Self {
             column: self.column + self.text[..bytes].chars().count(),

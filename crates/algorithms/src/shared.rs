@@ -20,7 +20,7 @@ pub fn buffer_bytes(members: u32) -> usize {
 pub struct Rounds {
     /// Number of rounds.
     pub count: usize,
-    /// What one of them moves at most: bytes, or elements where they are combined.
+    /// The most that one round moves: bytes, or elements where they are combined.
     pub most: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::obstacles::Typed;
 use crate::parse::{self, Problem};
 use crate::rule::Rule;
 
-/// What was chosen for a case.
+/// The choice for a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<A> {
     /// The algorithm.
@@ -18,7 +18,7 @@ pub struct Choice<A> {
     pub parameter: u64,
 }
 
-/// What became of a rule.
+/// The verdict on a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The rule.
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// What became of each rule of an operation, up to the one that was chosen.
+    /// The verdict on each rule of an operation, up to the chosen one.
     pub fn examine(&self, operation: Operation, case: &Case) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for rule in &self.rules[operation as usize] {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::names::Scan;
 
-    /// What is asked at each call is what is explained.
+    /// The choice of a call and its explanation agree.
     #[test]
     fn a_rule_matches_where_no_condition_is_missed() {
         let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 oversubscribed=yes commutative=no use=chain";

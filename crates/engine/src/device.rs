@@ -44,7 +44,7 @@ pub fn start(settings: &Settings) -> Result<bool> {
 /// Whether the data of `count` elements at `base` are in the memory of a GPU.
 ///
 /// # Errors
-/// What the driver refuses.
+/// The driver's errors.
 pub fn holds(base: *const u8, layout: &Layout, count: usize) -> Result<bool> {
     Ok(gpu_of(base, layout, count)?.is_some())
 }
@@ -199,7 +199,7 @@ pub fn packed_at(base: *mut u8, bytes: usize) -> Memory<'static> {
 /// Copies the packed bytes of one memory to another if one of them is a GPU's; else does nothing and gives false.
 ///
 /// # Errors
-/// What the driver refuses.
+/// The driver's errors.
 ///
 /// # Safety
 /// `from` is readable, and `to` writable for its bytes, by the processor or by a GPU; they do not overlap.

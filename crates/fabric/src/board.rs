@@ -57,7 +57,7 @@ pub mod phase {
     pub const ABORTED: u32 = 3;
 }
 
-/// What a rank does at the moment, in [`RankBoard::activity`].
+/// Activities of a rank, in [`RankBoard::activity`].
 pub mod activity {
     /// Computing, or in a call that did not have to wait.
     pub const OUTSIDE: u32 = 0;
@@ -185,14 +185,14 @@ pub struct RankBoard {
     _line_load: [u32; 11],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],
-    /// What reports call this rank's communicators.
+    /// Texts for this rank's communicators in reports.
     pub contexts: [ContextText; CONTEXT_NAMES],
     _page: [u64; 48],
     /// Its VCIs.
     pub vcis: [VciBoard; MOST_VCIS],
 }
 
-/// What reports call a communicator. Written when it is made or renamed, and when it is gone.
+/// The text for a communicator in reports. Written when the communicator is made, renamed or freed.
 #[repr(C)]
 pub struct ContextText {
     /// 0 when unused, else 1 + the context id of point-to-point, with [`NAMED`] if the program has named it.
@@ -232,7 +232,7 @@ impl RankBoard {
         entry.len.store(cut as u64, Ordering::Relaxed);
     }
 
-    /// What reports call a communicator, if they call it anything.
+    /// The text for a communicator in reports, if there is one.
     // TIER: setup
     pub fn context_text(&self, context: u32) -> Option<String> {
         let entry = self.context_entry(|held| held & !NAMED == u64::from(context) + 1)?;

@@ -9,7 +9,7 @@
 pub struct CounterRow {
     /// Name, as `mpiexec --stats` prints it.
     pub name: &'static str,
-    /// What is counted.
+    /// Description.
     pub unit: &'static str,
     /// When it is counted.
     pub text: &'static str,

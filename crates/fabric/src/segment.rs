@@ -45,7 +45,7 @@ const RING_PAYLOAD_BYTES: RangeInclusive<u32> = 4 << 10..=16 << 20;
 const PART_BYTES: usize = 16 << 20;
 const SEGMENT_NAME: &CStr = c"rankpoint-node";
 
-/// What the creator of a segment knows about the job.
+/// The creator's description of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentPlan {
     /// Ranks on this node, at least 1.
@@ -61,7 +61,7 @@ pub struct SegmentPlan {
 /// Creates the memory file of a node and writes its header.
 ///
 /// # Errors
-/// What the kernel says when it refuses a memory file.
+/// The kernel's error, when it refuses a memory file.
 pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
     let wanted = memory::physical_memory_bytes().max(MIN_SEGMENT_BYTES);
     // Ranks inherit the limit, and have other things to map.
@@ -291,7 +291,7 @@ impl Segment {
         Ok((ring, view))
     }
 
-    /// What others see of a VCI of local rank `rank`.
+    /// The part of a VCI of local rank `rank` that other ranks see.
     ///
     /// # Panics
     /// When there is no such rank or VCI.

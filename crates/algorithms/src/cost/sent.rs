@@ -10,7 +10,7 @@ use crate::names::{
     ReduceScatter, Scan, Scatter,
 };
 
-/// What one rank sends.
+/// The messages and bytes that one rank sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Messages.
@@ -45,7 +45,7 @@ fn parts_down(rank: u32, bytes: u64, ranks: u32) -> Sent {
     sum
 }
 
-/// What each rank sends; its rank is relative to the root. Ranks on several nodes are on neighbouring ones, about as many on
+/// The messages and bytes of each rank; its rank is relative to the root. Ranks on several nodes are on neighbouring ones, about as many on
 /// each, and the ranks of a node share memory; the first of each sends what the library's rules have it send.
 pub fn sent(algorithm: Algorithm, parameter: u64, case: &Case, rank: u32) -> Sent {
     if case.ranks < 2 || algorithm.is_shared() {

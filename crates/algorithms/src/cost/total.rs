@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a collective costs altogether.
+//! The cost of a collective as a whole.
 
 use super::rounds::rounds;
 use super::sent::{Sent, sent};
 use crate::case::Case;
 use crate::names::Algorithm;
 
-/// What a collective costs.
+/// The cost of a collective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Steps one after the other on the longest way; rounds, in shared memory.
     pub rounds: u64,
     /// The most that one rank sends.
     pub most: Sent,
-    /// What all send together.
+    /// The messages and bytes of all ranks together.
     pub all: Sent,
 }
 

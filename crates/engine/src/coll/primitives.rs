@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What collective algorithms are made of: steps of sends and receives, copies, private memory.
+//! The building blocks of collective algorithms: steps of sends and receives, copies, private memory.
 //!
 //! An algorithm never stops half-way: an error of a message is remembered by its [`Collective`] and returned at the end, so that
 //! the other members are not left waiting, and a [`Step`] ends only when all of its messages are complete, so that no

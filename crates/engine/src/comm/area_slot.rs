@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a communicator keeps for the shared collective area of its members. Collectives fill and use it (`coll::area`); here it
+//! The state that a communicator keeps for the shared collective area of its members. Collectives fill and use it (`coll::area`); here it
 //! is data.
 
 use std::sync::OnceLock;

@@ -37,7 +37,7 @@ pub(crate) fn not_startable(state: &VciState, id: RequestId) -> Error {
     Error::argument(ErrorClass::ERR_REQUEST, "request", value, expected)
 }
 
-/// What a live request belongs to.
+/// The owner of a live request.
 fn describe(state: &VciState, id: RequestId) -> Option<String> {
     if id == RequestId::SENT {
         return Some("a send".to_owned());

@@ -24,7 +24,7 @@ struct Bridge {
     remote_leader: u32,
 }
 
-/// What the other side's leader said, at every member of this side. The leader has the bridge; `words` are its own.
+/// The words of the other side's leader, at every member of this side. The leader has the bridge; `words` are its own.
 async fn exchange(
     side: &mut Collective,
     leader: u32,

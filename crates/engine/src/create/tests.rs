@@ -64,7 +64,7 @@ fn split_orders_by_key_and_rank() {
     }
 }
 
-/// What reports call this process's communicator.
+/// The text for this process's communicator in reports.
 fn told(process: &Process, context: u32) -> Option<String> {
     let board = process.segment().board(process.rank());
     let held = |place: &&ContextText| place.word.load(Ordering::Relaxed) & !NAMED;

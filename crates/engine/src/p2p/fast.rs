@@ -27,7 +27,7 @@ use crate::vci::matching::Key;
 /// Messages that are taken from one ring before the other rings are polled again.
 const IN_A_ROW: u64 = 256;
 
-/// What became of a send that tries to go at once.
+/// The result of a fast stage of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injected {
     /// Nothing was done; the next stage has to decide.
@@ -38,7 +38,7 @@ pub enum Injected {
     SentWake,
 }
 
-/// What became of a receive that [`post_now`] tries to post.
+/// The result of [`post_now`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
     /// Nothing was done; [`super::irecv`] has to decide.
@@ -225,7 +225,7 @@ pub unsafe fn exchange_soon(
     receive: (Memory<'_>, i32, i32),
 ) -> Option<Option<Status>> {
     let ranks = comm.fast_ranks;
-    // What is wrong with the receive must be said before anything is sent.
+    // Errors of the receive must be returned before anything is sent.
     if send.1 as u32 >= ranks || send.2 < 0 || receive.1 as u32 >= ranks || receive.2 < 0 {
         return None;
     }
@@ -241,7 +241,7 @@ pub unsafe fn exchange_soon(
 /// Takes the next message of the sender that `key` names, if it is the wanted one; its bytes.
 #[inline(always)]
 unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_>) -> Option<u64> {
-    // What has come before is older, and what others wait for, or ask this rank for, comes in through their rings.
+    // Earlier unexpected messages are older, and the other rings hold messages that other calls and ranks wait for.
     if !state.unexpected.is_empty() || !state.is_drained() || state.offered != 0 {
         return None;
     }

@@ -28,7 +28,7 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_m
 /// another core.
 const POLLS: u32 = 100;
 
-/// What the program and its progress thread know of each other.
+/// The state that the program and its progress thread share.
 pub(crate) struct Background {
     wanted: bool,
     /// Processors to run on, if those of the rank are not the ones.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread that waits on one VCI does for the other VCIs of its process.
+//! Progress on the other VCIs of the process by a thread that waits on one VCI.
 //!
 //! A correct program may need a thread inside MPI to advance messages of another VCI (MPI-5.0, section 2.9): its peer goes on only
 //! then. With hybrid progress a wait polls its own VCI, and after a number of fruitless polls makes one round over all. Before it sleeps it

@@ -17,10 +17,10 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
 use crate::settings::{LockModel, Settings};
 
-/// What makes the transport of a VCI.
+/// Makes the transport of a VCI.
 pub(crate) type MakeTransport = dyn Fn(&Arc<Segment>, u32, VciIndex) -> Transport + Send + Sync;
 
-/// What all VCIs of a process share.
+/// The state that all VCIs of a process share.
 pub(super) struct Shared {
     pub(super) settings: Settings,
     /// Whether several threads may be inside MPI at once.

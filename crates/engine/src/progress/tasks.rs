@@ -21,18 +21,18 @@ use crate::request::{Boxed, RequestId, Started, Status, stale};
 use crate::vci::Watch;
 use crate::vci::finish;
 
-/// What is left of an operation that only waits for others' data.
+/// The rest of an operation that only waits for the data of other members.
 pub(crate) trait Waiting {
-    /// Whether they are there.
+    /// Whether the data are there.
     fn is_ready(&self) -> bool;
-    /// Does what is to be done with them.
+    /// Uses the data and completes the operation.
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// What is left of an operation that has been started: behind a thin address, because most often there is nothing.
+/// The rest of a started operation, boxed because usually there is none.
 pub struct Kept<'a>(pub(crate) Box<dyn Waiting + 'a>);
 
-/// A collective that has been started: what is left of it, or nothing if it is complete.
+/// A started collective: its rest, or `None` if it is complete.
 pub type Begun<'a> = Option<Box<Kept<'a>>>;
 
 impl Kept<'_> {
@@ -46,7 +46,7 @@ impl Kept<'_> {
     }
 }
 
-/// Operations among which one that is waited for is looked for.
+/// Operations that are searched for the one that a call waits for.
 const FEW: usize = 8;
 
 struct Task {
@@ -64,7 +64,7 @@ struct Idle {
     missed: bool,
 }
 
-/// What became of an attempt to poll tasks.
+/// The result of an attempt to poll tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
     /// All that there are.
@@ -74,7 +74,7 @@ pub(crate) enum Polled {
 }
 
 thread_local! {
-    /// What the future that this thread polled last waits for besides.
+    /// The word of shared memory that the future polled last by this thread waits for.
     static WATCH: Cell<Option<Watch>> = const { Cell::new(None) };
 }
 
@@ -140,7 +140,7 @@ impl Vci {
                     idle.missed = true;
                     return Polled::Elsewhere;
                 }
-                // What there is only waits for others' data.
+                // The operations in the list only wait for the data of other members.
                 return Polled::Here;
             }
             idle.away += 1;

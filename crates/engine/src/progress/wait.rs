@@ -112,7 +112,7 @@ impl WaitPolicy {
         self.sleep_limit
     }
 
-    /// What others see of a VCI of this rank.
+    /// The part of a VCI of this rank that other ranks see.
     pub(super) fn vci_board(&self, vci: u8) -> &VciBoard {
         self.segment.vci_board(self.me, vci)
     }
@@ -125,7 +125,7 @@ impl WaitPolicy {
         }
     }
 
-    /// What holds now that this many threads wait.
+    /// The patience for the number of threads that wait now.
     fn patience(&self) -> Patience {
         if self.oversubscription.outnumbers_cores() {
             self.oversubscribed

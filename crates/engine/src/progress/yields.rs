@@ -27,7 +27,7 @@ pub(super) struct Yields {
     ended: Option<Instant>,
 }
 
-/// What a rank's yields have told of its core.
+/// Whether a rank's yields have found another program on its core.
 #[derive(Default)]
 pub(super) struct Neighbour {
     /// How many of the last yields, of this wait and of those before, were long.

@@ -106,7 +106,7 @@ fn first_aux(op: &Op) -> u16 {
     if op.has(flag::TYPED) { TYPED } else { 0 }
 }
 
-/// What became of an arrived cell.
+/// The result of handling an arrived cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handled {
     /// It was handled.

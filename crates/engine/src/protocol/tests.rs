@@ -17,7 +17,7 @@ use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::testing::{on_ranks, shares_memory};
 
-/// What arrives of a message to oneself, and how the receive ended.
+/// The data that arrive of a message to self, and the receive's outcome.
 fn sent_to_self(
     process: &'static Process,
     send: (&SharedLayout, usize),
@@ -51,7 +51,7 @@ fn sent_to_self(
     (to, status.map(drop).map_err(|error| error.class()))
 }
 
-/// What packing and unpacking give.
+/// The result of packing and unpacking.
 fn expected(send: (&SharedLayout, usize), receive: (&SharedLayout, usize)) -> Vec<u8> {
     let span = |(layout, count): (&SharedLayout, usize)| layout.span(count).unwrap().1;
     let from: Vec<u8> = (0..span(send))
@@ -259,7 +259,7 @@ fn eager_messages_that_receivers_read_do_not_wait_for_receives() {
     }
 }
 
-/// What comes right behind a message that a program waits for is not kept aside before the program can ask for it.
+/// A message right behind one that a program waits for is not handled as unexpected before the program can post its receive.
 #[test]
 fn messages_that_are_awaited_one_by_one_find_their_receives() {
     // Its ranks wait for each other outside of MPI, which a simulated network, where one rank runs at a time, does not allow.

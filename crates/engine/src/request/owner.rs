@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What operations need of the communicator they belong to: the map between ranks and processes, and a count of them.
+//! The part of a communicator that its requests need: the map between ranks and processes, and the number of pending requests.
 #![expect(unsafe_code, reason = "the count is guarded by the VCI's lock")]
 
 use std::cell::UnsafeCell;

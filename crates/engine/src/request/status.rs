@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a completed operation tells (MPI-5.0, section 3.2.5).
+//! The status of a completed operation (MPI-5.0, section 3.2.5).
 
 use super::slab::RequestId;
 use crate::errors::{Error, ErrorClass};
 
-/// What is known about a completed operation.
+/// The status of a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Rank of the sender, MPI_PROC_NULL or MPI_ANY_SOURCE.

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use fabric::board::JOB_VARIABLE;
 use fabric::observe::NodeFile;
 
-/// What a value must look like.
+/// The format of the value.
 const EXPECTED: &str = "1:<descriptor of the node segment>:<rank>:<size>, as mpiexec sets it";
 /// Ancestors that are looked at.
 const MOST_ANCESTORS: usize = 64;

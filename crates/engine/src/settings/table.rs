@@ -22,7 +22,7 @@ pub struct SettingRow {
     pub max: u64,
     /// Unit of the value.
     pub unit: &'static str,
-    /// What it does.
+    /// Its effect.
     pub text: &'static str,
 }
 
@@ -31,9 +31,9 @@ pub struct SettingRow {
 pub struct TextRow {
     /// Name of the environment variable.
     pub name: &'static str,
-    /// What the value is.
+    /// The kind of value.
     pub unit: &'static str,
-    /// What it does.
+    /// Its effect.
     pub text: &'static str,
     /// Takes the value; returns a warning for each part that is not understood.
     pub(super) read: fn(&mut Settings, &TextRow, String) -> Vec<String>,

@@ -51,12 +51,12 @@ impl CopyMode {
     }
 }
 
-/// What a KiB took, in ticks: on the sender's and on the receiver's core, which copy at the same time.
+/// The time of a KiB, in ticks: on the sender's and on the receiver's core, which copy at the same time.
 type Cost = [f32; 2];
 /// More than anything costs.
 const UNKNOWN: Cost = [f32::MAX; 2];
 
-/// What is known about messages of one class.
+/// Measurements and choice for messages of one class.
 #[derive(Clone, Copy)]
 struct Class {
     chosen: CopyMode,
@@ -184,7 +184,7 @@ impl Class {
     }
 }
 
-/// What the two copy modes have cost this rank.
+/// Measurements and choices for all classes of messages.
 pub(crate) struct CopyModes {
     classes: [Class; CLASSES],
     countdown: u32,
@@ -414,7 +414,7 @@ mod tests {
         // Trials after 128, 256, 512, ... messages more.
         let later = run_silently(&mut copy_modes, 20_000);
         assert!((6..8).contains(&later.div_ceil(MOST_SILENT)), "{later}");
-        // What has values again is found out at the next trial.
+        // The next trial finds out whether there are values again.
         run(&mut copy_modes, 1 << 16, [2000, 1000]);
         assert_eq!(copy_modes.mode(BYTES), CopyMode::Cma);
     }

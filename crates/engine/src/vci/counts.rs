@@ -35,7 +35,7 @@ impl VciState {
         *slot = slot.wrapping_add(amount);
     }
 
-    /// What was counted of something, for those that are counted one by one.
+    /// The values of the counters that are counted one by one.
     #[cfg(test)]
     pub(crate) const fn counted(&self, counter: Counter) -> u64 {
         self.counts.counted[counter as usize]

@@ -25,7 +25,7 @@ pub(crate) fn take_received(state: &mut VciState, index: OpIndex) -> Option<Stat
     Some(status)
 }
 
-/// What an operation tells.
+/// The status of an operation.
 #[inline(always)]
 pub(crate) fn status_of(state: &VciState, index: OpIndex) -> Status {
     let (op, record) = (state.ops.op(index), state.ops.record(index));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a VCI knows of each peer beside its [`Link`]: the receiving end of the connection, and sends that wait for room.
+//! The state of each peer beside its [`Link`]: the receiving end of the connection, and sends that wait for room.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ pub(crate) struct Incoming {
     pub(crate) early: u64,
     /// The message whose chunks are arriving.
     pub(crate) arriving: Option<Arriving>,
-    /// What the next message consists of, where that is checked.
+    /// Type signature of the next message, where types are checked.
     pub(crate) signature: Option<Box<SentSignature>>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Arriving {
     pub(crate) rest: usize,
 }
 
-/// What waits behind a full ring, in order.
+/// A send or control message that waits behind a full ring.
 pub(crate) enum Queued {
     /// A send operation that has not left.
     Send(OpIndex),

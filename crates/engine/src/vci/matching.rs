@@ -11,7 +11,7 @@ use fabric::board::{ANY_PEER, ANY_TAG};
 
 use crate::request::{Op, OpIndex, Operations, Role, flag};
 
-/// What a message is matched by: context id and tag in one word, and the sender's (or any) world rank.
+/// The key of matching: context id and tag in one word, and the sender's (or any) world rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) word: u64,

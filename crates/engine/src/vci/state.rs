@@ -28,7 +28,7 @@ pub(crate) struct VciState {
     /// One link per world rank.
     pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
-    /// What carries messages.
+    /// The transport of its messages.
     pub(crate) transport: Transport,
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers answered CTS: they go in chunks.
@@ -37,19 +37,19 @@ pub(crate) struct VciState {
     pub(crate) offered: u32,
     /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
     pub(crate) taken_in: usize,
-    /// Things that happened so far.
+    /// Number of events so far.
     pub(crate) events: u64,
     /// Memory for messages that arrive before their receives.
     pub(crate) spare: Spare,
-    /// What the copy modes of long messages have cost.
+    /// Measured costs of the copy modes of long messages.
     pub(crate) copy_modes: CopyModes,
-    /// Polls of calls that test since something last happened.
+    /// Fruitless polls of testing calls since the last event.
     pub(crate) polled_in_vain: u32,
-    /// What the wait that goes on depends on, for the hang report.
+    /// The condition of the wait in progress, for the hang report.
     pub(crate) awaited: Option<Awaited>,
-    /// What happened, counter by counter, but for what links and rings know.
+    /// Counters, except those that links and rings keep.
     pub(super) counts: Counts,
-    /// What the message that is being handled consists of, where that is checked.
+    /// Type signature of the message that is being handled, where types are checked.
     pub(crate) signature: Option<Box<SentSignature>>,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
@@ -181,7 +181,7 @@ pub(crate) enum CmaPolicy {
     Always,
 }
 
-/// What a VCI knows about its node.
+/// The node and its limits, as a VCI uses them.
 pub(crate) struct Node {
     pub(crate) segment: Arc<Segment>,
     /// This rank.

@@ -27,7 +27,7 @@ pub const WIDE_BYTES: usize = 128;
 pub(super) const GROUP: u64 = if cfg!(loom) { 1 } else { 8 };
 /// Parts of a buffer.
 pub const PARTS: u64 = PART_ROUNDS / BUFFERS;
-/// What a member says it has left when it will never look into the area again.
+/// The round that a member stores as left when it will never use the area again.
 pub(super) const GONE: u64 = u64::MAX;
 
 /// A member's stamp in a slot, and short data. One cache line.
@@ -35,7 +35,7 @@ pub(super) const GONE: u64 = u64::MAX;
 pub(super) struct Line {
     /// The round, and in the low bits how many rounds before it the member has not left.
     pub(super) stamp: AtomicU64,
-    /// What the member does in this round, for the others to compare.
+    /// The purpose of the member's round, for the others to compare.
     pub(super) purpose: AtomicU64,
     pub(super) data: [AtomicU64; LINE_BYTES / 8],
 }
@@ -72,14 +72,14 @@ impl Line {
     }
 }
 
-/// What all members share. One line of words that are seldom written, and one that is written when members count.
+/// Words shared by all members. One line of words that are seldom written, and one that is written when members count.
 #[repr(C, align(64))]
 pub(super) struct Head {
     /// 1 when a member may sleep until somebody leaves a round.
     pub(super) awaited: AtomicU32,
 }
 
-/// What a member has left. One cache line.
+/// The rounds that a member has left. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Left {
     pub(super) before: AtomicU64,
@@ -181,7 +181,7 @@ impl SharedArea {
         self.line_mask as u64 + 1
     }
 
-    /// What a round is among those that share lines.
+    /// The number of a round's line.
     pub(super) const fn number(&self, round: u64) -> u64 {
         round & self.line_mask as u64
     }
@@ -255,7 +255,7 @@ impl SharedArea {
         NonNull::from(&self.line(round, member).data).cast()
     }
 
-    /// What goes with that: [`WIDE_BYTES`] bytes, aligned to a line.
+    /// The further bytes of the line: [`WIDE_BYTES`] bytes, aligned to a line.
     pub const fn wide(&self, round: u64, member: u32) -> NonNull<u8> {
         // SAFETY: there are as many as lines (SharedArea::at).
         unsafe { self.wides.add(self.line_index(round, member)).cast() }
@@ -291,7 +291,7 @@ impl SharedArea {
             .publish(round, rounds.behind(round), purpose);
     }
 
-    /// What a member has published in a round, once it has.
+    /// The stamp of a member in a round, once the member has published it.
     #[inline]
     pub fn published(&self, round: u64, member: u32) -> Option<Published> {
         self.line(round, member).published(round)
@@ -379,10 +379,10 @@ impl SharedArea {
     }
 }
 
-/// What the stamp of a member tells.
+/// The contents of a member's stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// What the member does in this round.
+    /// The purpose of the member's round.
     pub purpose: u64,
     /// The member has left all rounds before this one.
     pub left_before: u64,

@@ -86,7 +86,7 @@ fn wait(mut until: impl FnMut() -> bool) {
     }
 }
 
-/// What a member does in each of its rounds.
+/// The actions of a member in each of its rounds.
 type Work = fn(&Memory, &SharedArea, &mut Tracker, u32, u64);
 
 /// Waits until a member can write its line.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one member knows about rounds.
+//! One member's knowledge of which rounds members have left.
 
 use super::memory::{BUFFERS, GONE, PART_ROUNDS, SharedArea, Slot};
 use sys::sync::Ordering;
 
-/// What a member knows about rounds: which ones it has left, and which ones all others have.
+/// The rounds that a member has left, and those that all others are known to have left.
 #[derive(Debug)]
 pub struct Tracker {
     /// All rounds before this one are left.

@@ -61,10 +61,10 @@ pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, 
     ))
 }
 
-/// What a cell holds, as a value: what a relay takes from one ring and puts into another.
+/// The contents of a cell as a value, which a relay takes from one ring and puts into another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellContents {
-    /// What the cell means; the engine defines the kinds.
+    /// Kind of the cell; the engine defines the kinds.
     pub kind: u8,
     /// Bytes of data in the cell, at most [`INJECT_BYTES`].
     pub bytes: u8,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong between a test and its network.
+//! Errors between a test and its network.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use super::{PayloadRule, SimError, SimSettings};
 use crate::ring::{RingReceiver, RingSender};
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What a poll tells a rank about itself.
+/// The state of a rank after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate {

@@ -20,7 +20,7 @@ impl Generator {
     }
 }
 
-/// What takes one of several options.
+/// A source of choices between several options.
 pub(super) struct Chooser {
     generator: Generator,
     choices: Vec<u32>,
@@ -71,7 +71,7 @@ impl Chooser {
     }
 }
 
-/// What [`for_each_schedule`] did.
+/// The coverage of [`for_each_schedule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explored {
     /// Schedules that were run.

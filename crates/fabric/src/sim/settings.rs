@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a simulated network is like, as a value and as text.
+//! The settings of a simulated network, as a value and as text.
 //!
 //! The text is a list of `key=value` separated by commas. [`SimSettings`] prints the text that it
 //! is parsed from, so that a failing test can say how to run it again.

@@ -17,7 +17,7 @@ use crate::ring::{RingReceiver, RingSender};
 /// Deliveries that wake only their receivers before all ranks get a turn.
 const DELIVERIES_A_ROUND: u32 = 64;
 
-/// What became of a rank.
+/// The state of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankState {
     /// It has not taken its port yet, but gets turns.
@@ -34,7 +34,7 @@ struct RankEntry {
     announced: VecDeque<(u32, RingReceiver)>,
 }
 
-/// What happens next, as an option of an enumeration.
+/// The next event, as an option of an enumeration.
 #[derive(Clone, Copy)]
 enum Next {
     Turn(u32),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened on a network: a hash of all of it, and the last events as text.
+//! The events of a network: a hash of all of them, and the last ones as text.
 
 use std::collections::VecDeque;
 use std::fmt;

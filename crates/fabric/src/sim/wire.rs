@@ -38,7 +38,7 @@ struct Parcel {
     order: u64,
 }
 
-/// What the receiver told the sender last.
+/// The throttle and preferences of a receiver.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Feedback {
     is_throttled: bool,
@@ -67,13 +67,13 @@ pub(super) struct Wire {
     /// When the wire is free for the next cell.
     free_ns: u64,
     ends: Ends,
-    /// What the target said last, and what is on its way back with its times.
+    /// The target's last feedback, and the feedback in flight with its times.
     said: Feedback,
     feedback: VecDeque<(u64, Feedback)>,
     no_reverse: RingSender,
 }
 
-/// What a wire took over or delivered, for the trace.
+/// A cell that a wire took over or delivered, for the trace.
 #[derive(Clone, Copy)]
 pub(super) struct Moved {
     pub(super) contents: CellContents,

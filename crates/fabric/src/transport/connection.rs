@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every transport gives: capabilities, connections, and whether a rank lives.
+//! The interface of every transport: capabilities, connections, and whether a rank lives.
 
 use std::ptr::NonNull;
 
 use crate::board::RankBoard;
 use crate::ring::RingSender;
 
-/// What a transport can do.
+/// The capabilities of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Receivers may read the private memory of senders (cross-memory attach).
@@ -28,7 +28,7 @@ pub struct Connection {
     pub fences: bool,
 }
 
-/// What became of this rank in a poll.
+/// Whether this rank lives after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Polled {

@@ -29,7 +29,7 @@ impl Transport {
         Self::Sim { port, accepted: 0 }
     }
 
-    /// What this transport can do.
+    /// The capabilities of this transport.
     pub const fn capabilities(&self) -> Capabilities {
         match self {
             Self::Shm(_) => Capabilities {

@@ -25,7 +25,7 @@ use traffic::Random;
 /// Numbers of ranks whose rings differ in size: cells 256, 64 or 32, payload areas of 256 to 16 KiB.
 const GEOMETRIES: [u32; 7] = [2, 16, 17, 23, 32, 64, 100];
 
-/// What one of the processes does: not a test by itself.
+/// The body of one of the processes: not a test by itself.
 #[test]
 #[ignore = "a process of the other tests"]
 fn player() {
@@ -133,7 +133,7 @@ fn what_a_killed_process_has_sent_is_whole() {
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
         let dies = random.below(2) as usize;
         pair.signal(dies, libc::SIGKILL);
-        // What the launcher does when it sees it.
+        // The launcher does the same when it sees the death.
         let death = &pair.segment.header().death;
         death.store(1 + dies as u32, Ordering::Relaxed);
         pair.segment.board(1 - dies as u32).ring(0, true);

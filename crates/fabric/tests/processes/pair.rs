@@ -14,7 +14,7 @@ pub(crate) const VARIABLE: &str = "FABRIC_TEST_PLAYER";
 /// Longest time of one case: far more than it takes, and less than a person waits.
 const LIMIT: Duration = Duration::from_secs(100);
 
-/// What the two do.
+/// The scenario of the two processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     /// The number of ranks whose rings are used.

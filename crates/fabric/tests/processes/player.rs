@@ -22,7 +22,7 @@ const CHUNK: u8 = 2;
 const SLEEP: Duration = Duration::from_secs(3);
 /// Without progress for so long the process tells its state and fails.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// What a survivor still waits for messages that were on their way.
+/// How long a survivor still waits for messages in flight.
 const AFTER_DEATH: Duration = Duration::from_millis(100);
 
 struct Player<'a> {
@@ -33,7 +33,7 @@ struct Player<'a> {
     receiver: RingReceiver,
     out: Traffic,
     into: Traffic,
-    /// What is to be sent next, once there is room.
+    /// The next message to send, once there is room.
     pending: Option<Message>,
     sent: u64,
     received: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is sent: lengths and bytes that both sides compute from a seed.
+//! The messages: lengths and bytes that both sides compute from a seed.
 
 /// Numbers that look random and are the same for the same seed.
 #[derive(Clone)]

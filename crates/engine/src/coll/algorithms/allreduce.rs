@@ -83,7 +83,7 @@ pub(in crate::coll) async fn by_messages(
     }
 }
 
-/// What partners exchange.
+/// The data that partners exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     /// Whole vectors, at distances 1, 2, 4...: ceil(log2 p) steps.

@@ -55,7 +55,7 @@ impl Levels {
     }
 }
 
-/// What is decided of a part within a node before the first wait.
+/// The decisions about a level within a node, taken before the first wait.
 struct Part<A> {
     rounds: Option<(Drawn, Rounds)>,
     /// The algorithm if there are no rounds.

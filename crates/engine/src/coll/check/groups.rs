@@ -30,7 +30,7 @@ fn root_text(word: u64) -> String {
     }
 }
 
-/// What a member gives to ranks of the other group, or takes from them.
+/// The data that a member sends to ranks of the other group, or receives from them.
 #[derive(Clone, Copy)]
 pub(in crate::coll) enum Flow<'a> {
     Nothing,
@@ -58,9 +58,9 @@ impl Flow<'_> {
 #[derive(Clone, Copy)]
 pub(in crate::coll) enum Content<'a> {
     None,
-    /// What all that take part have as much of, by the same signature.
+    /// Data of which all participants have the same amount and signature.
     Common(Option<&'a Block>),
-    /// What pairs of ranks exchange: given and taken.
+    /// Data that pairs of ranks exchange: sent and received.
     Pairs(Flow<'a>, Flow<'a>),
 }
 

@@ -204,7 +204,7 @@ async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&s
     disagreement(ErrorClass::ERR_COUNT, &what, texts)
 }
 
-/// What one member found wrong about another: whose data, what they are, and what was expected.
+/// A disagreement that one member found: whose data, what they are, and what was expected.
 type Finding = Option<(u32, Data, Data)>;
 
 /// Tells all members what some of them found.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a member states about the collective that it is about to do, as words.
+//! A member's statement about the collective that it is about to do, as words.
 
 use crate::call::CallName;
 use crate::coll::primitives::Block;
@@ -129,7 +129,7 @@ impl Data {
     }
 }
 
-/// What a member is about to do.
+/// A member's description of its call.
 #[derive(Clone, Copy)]
 pub(in crate::coll) struct Statement {
     call: Call,
@@ -175,7 +175,7 @@ impl Statement {
         }
     }
 
-    /// What the member knows of the blocks of all.
+    /// The member's knowledge of the blocks of all members.
     pub(in crate::coll) fn with_lists(self, blocks: &[Data]) -> Self {
         let digest = |sum: u64, block: &Data| {
             (sum ^ block.bytes)

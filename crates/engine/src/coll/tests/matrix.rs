@@ -25,7 +25,7 @@ struct Forced {
     algorithm: Algorithm,
 }
 
-/// What a rank has sent so far.
+/// The messages and bytes that a rank has sent so far.
 fn sent_so_far(process: &'static Process) -> Sent {
     process.vci().enter().publish_counts();
     let board = process.segment().board(process.rank());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every channel between two ranks promises, written once and run on shared memory (with and
+//! The properties of every channel between two ranks, written once and run on shared memory (with and
 //! without blocks) and on simulated networks.
 
 use std::collections::VecDeque;

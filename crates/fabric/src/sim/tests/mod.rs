@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a simulated network promises (`network`), and what it promises like shared memory does
+//! The properties of a simulated network (`network`), and those that it shares with shared memory
 //! (`conformance`).
 
 mod conformance;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a simulated network promises to ranks that are threads.
+//! The properties of a simulated network whose ranks are threads.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -225,7 +225,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
                     Ok(Fate::Alive) => {}
                     other => {
                         assert_eq!((other, port.now_ns()), (Ok(Fate::Dead), 1500));
-                        // What a dying rank still says does not exist.
+                        // Cells of a dying rank are lost.
                         assert!(sender.put_words(INJECT, 0, !7, &[7]));
                         assert_eq!(port.poll(), Ok(Fate::Dead));
                         return vec![];
