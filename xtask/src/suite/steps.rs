@@ -4,7 +4,7 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, cargo, gpu, memory, others, profiling, programs, reports, sanitizers, tune, types,
+    abi, apps, cargo, gpu, memory, others, profiling, programs, reports, sanitizers, tune, types,
     wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, tools, words};
@@ -65,6 +65,7 @@ pub(super) const STEPS: &[Step] = &[
     ("c-programs", programs::with_our_compiler),
     ("tune", tune::from_end_to_end),
     ("heat", programs::heat_equation),
+    ("apps", apps::in_c_and_rust),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
     ("types", types::agree_with_mpich),

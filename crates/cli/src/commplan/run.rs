@@ -114,6 +114,9 @@ mod tests {
         let line = "--threads 2,2 --procs 2,1 --stencil 5 --plan edge --periodic=x";
         let text = told(&format!("{line} --rust"));
         assert_eq!(text.as_deref(), Ok(include_str!("table-example.txt")));
+        let extents = (table::PROCESSES_ALONG, table::THREADS_ALONG);
+        assert_eq!(extents, ([2, 1, 1], [2, 2, 1]));
+        assert_eq!((table::POINTS, table::PERIODIC_ALONG), (5, [1, 0, 0]));
         let mut messages = 0;
         for process in 0..table::PROCESSES {
             for thread in 0..table::THREADS {

@@ -105,7 +105,9 @@ impl<'p> Map<'p> {
             grid.threads(),
             grid.processes()
         ));
+        let points = grid.stencil().points() as usize;
         let sizes = [
+            ("POINTS", "Points of the stencil.", points),
             ("PROCESSES", "Processes.", grid.process_count()),
             ("THREADS", "Threads of a process.", grid.thread_count()),
             (
@@ -116,6 +118,23 @@ impl<'p> Map<'p> {
         ];
         for (name, about, value) in sizes {
             text += &language.constant(name, about, value);
+        }
+        let periodic = [0, 1, 2].map(|axis| u8::from(grid.is_periodic(axis)));
+        let axes = [
+            (
+                "PROCESSES_ALONG",
+                "Processes along x, y and z.",
+                json!(grid.processes()),
+            ),
+            (
+                "THREADS_ALONG",
+                "Threads of a process along x, y and z.",
+                json!(grid.threads()),
+            ),
+            ("PERIODIC_ALONG", "1 along periodic axes.", json!(periodic)),
+        ];
+        for (name, about, values) in axes {
+            text += &language.array(name, about, ["3"], &values);
         }
         let steps: Vec<Value> = self.directions.iter().map(|one| json!(one.0)).collect();
         let about = "Steps along x, y and z in each direction.";

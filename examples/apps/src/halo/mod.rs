@@ -3,7 +3,7 @@
 //! the sum of the stencil's cells.
 //!
 //! [`options`]: the command line. [`mode`]: how messages are mapped to communicators. [`domain`] is the whole field, [`patch`] a
-//! thread's part of it, [`exchange`] a thread's work, [`job`] a process's. [`reference`] computes the field serially,
+//! thread's part of it, [`exchange`] a thread's work, [`job`] a process's. [`mod@reference`] computes the field serially,
 //! [`outcome`] is what is told.
 
 pub mod domain;
