@@ -176,13 +176,15 @@ pub struct RankBoard {
     pub wait_since_ms: AtomicU64,
     /// Length of `call`.
     pub call_len: AtomicU32,
-    /// VCIs that this rank may use, once it is initialized; 1 below MPI_THREAD_MULTIPLE.
+    /// VCIs that communicators of this rank take round-robin, once it is initialized; 1 below MPI_THREAD_MULTIPLE.
     pub vci_count: AtomicU32,
     /// Name of the MPI call that waits, ASCII.
     pub call: [AtomicU64; CALL_NAME_BYTES / 8],
     /// Written by the launcher: 1 while other programs than ranks of the job take much of the time of this rank's core.
     pub external_load: AtomicU32,
-    _line_load: [u32; 11],
+    /// The first of [`Self::vcis`] that observers read.
+    pub vci_rows: AtomicU32,
+    _line_load: [u32; 10],
     /// Counters for `mpiexec --stats`, in the order of the engine's counter table.
     pub counters: [AtomicU64; 64],
     /// Texts for this rank's communicators in reports.

@@ -18,6 +18,7 @@ pub mod doorbell;
 pub mod link;
 pub mod lock;
 pub mod observe;
+pub mod peers;
 pub mod ring;
 pub mod segment;
 #[cfg(not(loom))]

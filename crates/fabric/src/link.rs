@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links: the sending ends of a VCI's connections, one for each peer, made on first use.
+//! Links: the sending ends of a VCI's connections, one for each peer ([`crate::peers`]), made on first use.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -63,7 +63,7 @@ impl Link {
     /// # Errors
     /// When the transport has no memory, or no such peer.
     #[cold]
-    pub fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
+    fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
         let connection = transport.connect(peer)?;
         self.sender = connection.sender;
         let Some((board, vci)) = connection.doorbell else {
@@ -120,31 +120,50 @@ impl Link {
     }
 }
 
-/// The links to all ranks of a job, reserved as address space: only the pages of peers that are talked to exist.
+/// The links to all peers of a VCI, reserved as address space: only the pages of peers that are talked to exist.
 pub struct Links {
     first: NonNull<Link>,
     len: usize,
+    /// The peers whose links are connected.
+    connected: Vec<u32>,
     /// Connected links point to the heap.
     root: Option<Root>,
 }
 
 impl Links {
-    /// Links to `ranks` ranks, none of them connected.
+    /// Links to so many peers, none of them connected.
     ///
     /// # Errors
     /// When the system refuses address space.
-    pub fn new(ranks: u32) -> io::Result<Self> {
-        let len = ranks as usize;
+    pub fn new(peers: u32) -> io::Result<Self> {
+        let len = peers as usize;
         let bytes = len * size_of::<Link>();
         let base = memory::map_private(bytes)?;
         Ok(Self {
             first: base.cast(),
             len,
+            connected: Vec::new(),
             root: Some(Root::new(base, bytes)),
         })
     }
 
-    /// The first link; those of all ranks follow.
+    /// Makes the connection to a peer that has none.
+    ///
+    /// # Errors
+    /// When the transport has no memory, or no such peer.
+    #[cold]
+    pub fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
+        self[peer as usize].connect(transport, peer)?;
+        self.connected.push(peer);
+        Ok(())
+    }
+
+    /// The links that are connected.
+    pub fn connected(&self) -> impl Iterator<Item = &Link> {
+        self.connected.iter().map(|&peer| &self[peer as usize])
+    }
+
+    /// The first link; those of all peers follow.
     pub const fn first(&self) -> NonNull<Link> {
         self.first
     }
@@ -170,8 +189,8 @@ impl DerefMut for Links {
 
 impl Drop for Links {
     fn drop(&mut self) {
-        for link in self.iter_mut().filter(|link| link.sender.is_connected()) {
-            link.sender = RingSender::unconnected();
+        for peer in std::mem::take(&mut self.connected) {
+            self[peer as usize].sender = RingSender::unconnected();
         }
         self.root = None;
         // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.

@@ -222,7 +222,7 @@ impl NodeFile {
                 .map(|&byte| char::from(byte))
                 .collect(),
             counters,
-            slabs: self.slabs(offset, word32(&bytes, offset_of!(RankBoard, vci_count)))?,
+            slabs: self.slabs(offset, word32(&bytes, offset_of!(RankBoard, vci_rows)))?,
         })
     }
 
@@ -474,7 +474,7 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, vci_count),
+            offset_of!(RankBoard, vci_rows),
             &4u32.to_ne_bytes(),
         );
         let mut peers = Vec::new();

@@ -22,7 +22,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
-use crate::board::{BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard, VciBoard};
+use crate::board::{
+    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, MOST_VCIS, PAGE_BYTES, RankBoard, VciBoard,
+};
 use crate::directory::{self, Entry, RingKey};
 use crate::ring::RingView;
 use sys::reservation::Reservation;
@@ -328,8 +330,11 @@ impl Segment {
         let head = &self.vci_board(target, vci).newest_ring;
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
         let rings = found.and_then(|(newest, found)| {
-            let is_here =
-                |key: &RingKey| key.source < self.job.local_ranks && key.target_vci == vci;
+            let is_here = |key: &RingKey| {
+                key.source < self.job.local_ranks
+                    && usize::from(key.source_vci) < MOST_VCIS
+                    && key.target_vci == vci
+            };
             let rings = (found.into_iter().rev())
                 .map(|(ring, key)| Some((key, self.ring(ring).filter(|_| is_here(&key))?)));
             Some((newest, rings.collect::<Option<_>>()?))

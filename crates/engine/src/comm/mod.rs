@@ -8,6 +8,7 @@
 mod area_slot;
 mod attached;
 pub(crate) mod context;
+pub(crate) mod endpoint;
 mod hints;
 pub(crate) mod node_map;
 mod process;
@@ -102,6 +103,8 @@ pub struct Comm {
     /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked.
     pub(crate) fast_ranks: u32,
     rank: u32,
+    /// This member, as groups name it ([`endpoint`]).
+    member: u32,
     pub(crate) process: &'static Process,
     group: Group,
     remote_group: Option<Group>,
@@ -137,23 +140,31 @@ unsafe impl Sync for Comm {}
 unsafe impl Send for Comm {}
 
 impl Comm {
-    /// An intracommunicator.
+    /// An intracommunicator of a group in which this process, or this endpoint of it, is `member`.
     ///
     /// # Errors
-    /// When the system refuses memory for its VCI.
-    pub(crate) fn new(process: &'static Process, context: u32, group: Group) -> Result<Arc<Self>> {
-        let vci = process.vci_for(context, group.members().iter().copied())?;
-        Ok(Self::build(process, vci, context, group, None, "", true))
+    /// MPI_ERR_GROUP when it has processes and endpoints; when the system refuses memory for its VCI.
+    pub(crate) fn new(
+        process: &'static Process,
+        member: u32,
+        context: u32,
+        group: Group,
+    ) -> Result<Arc<Self>> {
+        let vci = process.vci_for(member, context, group.members().iter().copied())?;
+        Ok(Self::build(
+            process, member, vci, context, group, None, "", true,
+        ))
     }
 
-    /// An intracommunicator on the first VCI: one that every process has, or whose members have no context for it yet.
+    /// An intracommunicator on the first VCI, which every process has.
     pub(crate) fn new_on_first(
         process: &'static Process,
         context: u32,
         group: Group,
         name: &str,
     ) -> Arc<Self> {
-        Self::build(process, process.vci(), context, group, None, name, true)
+        let (member, vci) = (process.rank(), process.vci());
+        Self::build(process, member, vci, context, group, None, name, true)
     }
 
     /// An intercommunicator from the group of `local`, which becomes its own, to `remote`.
@@ -161,15 +172,23 @@ impl Comm {
     /// # Errors
     /// When the system refuses memory for its VCI.
     pub(crate) fn new_inter(local: Arc<Self>, context: u32, remote: Group) -> Result<Arc<Self>> {
-        let (process, group) = (local.process, local.group.clone());
+        let (process, member) = (local.process, local.member);
+        let group = local.group.clone();
         let members = group.members().iter().chain(remote.members());
-        let vci = process.vci_for(context, members.copied())?;
+        let vci = process.vci_for(member, context, members.copied())?;
         let remote = Some((remote, local));
-        Ok(Self::build(process, vci, context, group, remote, "", true))
+        Ok(Self::build(
+            process, member, vci, context, group, remote, "", true,
+        ))
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what the constructors have in common"
+    )]
     fn build(
         process: &'static Process,
+        member: u32,
         vci: &'static Vci,
         context: u32,
         group: Group,
@@ -180,7 +199,7 @@ impl Comm {
         let (remote_group, local) = remote.unzip();
         let area = AreaSlot::new(process, group.size(), remote_group.is_none());
         let addressed = remote_group.as_ref().unwrap_or(&group);
-        let map = RankMap::new(addressed.members());
+        let map = endpoint::rank_map(process, member, vci, addressed.members());
         let comm = Arc::new(Self {
             vci: UnsafeCell::new(vci),
             route: UnsafeCell::new(Route::new(vci, &map, addressed.size())),
@@ -191,7 +210,8 @@ impl Comm {
             } else {
                 addressed.size()
             },
-            rank: group.rank_of(process.rank()).unwrap_or(0),
+            rank: group.rank_of(member).unwrap_or(0),
+            member,
             owner: Owner::new(map, addressed.size()),
             process,
             group,
@@ -238,8 +258,25 @@ impl Comm {
 
     /// Some members of this communicator, with its context: they send each other messages with tags that its members agree on.
     fn part(&self, group: Group) -> Arc<Self> {
-        let (process, vci) = (self.process, self.vci());
-        Self::build(process, vci, self.context(), group, None, "", false)
+        let (process, member, vci) = (self.process, self.member, self.vci());
+        let context = self.context();
+        Self::build(process, member, vci, context, group, None, "", false)
+    }
+
+    /// This process, or this endpoint of it, as groups name it.
+    pub(crate) const fn member(&self) -> u32 {
+        self.member
+    }
+
+    /// Whether the members are endpoints.
+    pub const fn has_endpoints(&self) -> bool {
+        self.member >= self.process.size()
+    }
+
+    /// A member that can be addressed, as groups name it.
+    pub(crate) fn addressed_member(&self, rank: u32) -> u32 {
+        let addressed = self.remote_group.as_ref().unwrap_or(&self.group);
+        addressed.members()[rank as usize]
     }
 
     /// This process's rank.
@@ -363,7 +400,8 @@ impl Comm {
     pub(crate) unsafe fn set_context(&self, context: u32) -> Result<()> {
         let remote = self.remote_group.iter().flat_map(Group::members);
         let members = self.group.members().iter().chain(remote);
-        let vci = self.process.vci_for(context, members.copied())?;
+        let (process, member) = (self.process, self.member);
+        let vci = process.vci_for(member, context, members.copied())?;
         // SAFETY: the caller's promise.
         unsafe {
             *self.match_base.get() = u64::from(context) << 32;

@@ -12,7 +12,7 @@ use fabric::transport::{Null, Shm, Transport};
 use sys::sync::{AtomicU32, Mutex, Ordering};
 use sys::{cores, memory};
 
-use super::AttachedBuffer;
+use super::{AttachedBuffer, endpoint};
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
@@ -208,16 +208,20 @@ impl Process {
         &self.vcis
     }
 
-    /// The VCI of a new communicator with a context id and these members, by world rank: the numbers of communicators take the VCIs in turn,
-    /// as many as every member has. All members come to the same.
+    /// The VCI of a new communicator with a context id and these members, of which this process is `me`: that of its endpoint, or
+    /// the numbers of communicators take as many VCIs as every member has round-robin. All members come to the same.
     ///
     /// # Errors
-    /// When the system refuses memory for a VCI.
+    /// MPI_ERR_GROUP when processes and endpoints are mixed; when the system refuses memory for a VCI.
     pub(crate) fn vci_for(
         &'static self,
+        me: u32,
         context: u32,
-        members: impl Iterator<Item = u32>,
+        members: impl Iterator<Item = u32> + Clone,
     ) -> Result<&'static Vci> {
+        if let Some(vci) = endpoint::vci_of(self, me, members.clone())? {
+            return self.vcis.obtain(vci);
+        }
         let mut count = self.vcis.count();
         if count == 1 || context == context::PENDING {
             return Ok(self.vci());
@@ -267,7 +271,7 @@ impl Process {
     /// The node of a rank of the job, as collectives see it.
     pub fn node_of(&self, rank: u32) -> u32 {
         let nodes = &self.settings.virtual_nodes;
-        nodes.node_of(rank, self.size)
+        nodes.node_of(rank % self.size, self.size)
     }
 
     /// Whether all ranks of the job are on one node, as collectives see it.
@@ -360,7 +364,9 @@ impl Process {
                 node.comm.area.retire(&node.comm);
             }
             self.segment.board(self.rank).forget_context(comm.context());
-            self.contexts.give_back(comm.context());
+            if endpoint::is_first_here(&comm) {
+                self.contexts.give_back(comm.context());
+            }
         }
     }
 

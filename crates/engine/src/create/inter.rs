@@ -75,7 +75,7 @@ pub fn create(
 fn bridge_over((comm, rank): (Arc<Comm>, i32), tag: i32) -> Result<Bridge> {
     crate::p2p::check_tag(tag, false)?;
     let remote_leader = check_leader("remote_leader", rank, comm.peers as i32)?;
-    if comm.peer(remote_leader) == comm.process.rank() {
+    if comm.addressed_member(remote_leader) == comm.member() {
         let (value, expected) = (
             format!("{rank}, the local leader itself"),
             "the other leader",
@@ -183,7 +183,7 @@ async fn connect(
     let inner = inner?;
     let remote = remote.inspect_err(|_| process.contexts.give_back(inner))?;
     side.outcome()?;
-    let inner = Comm::new(process, inner, local.group().clone())?;
+    let inner = Comm::new(process, local.member(), inner, local.group().clone())?;
     let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
     let remote_group = Group::new(members);
     if local.group().intersection(&remote_group).size() > 0 {
@@ -300,7 +300,7 @@ pub(super) fn split(
     give_back_unless(context == shared, shared);
     give_back_unless(inner_context == inner, inner);
     let group = members_at(local.group(), &ours);
-    let own = Comm::new(process, inner_context, group)?;
+    let own = Comm::new(process, local.member(), inner_context, group)?;
     let remote = inter.remote_group().map(|group| members_at(group, &others));
     let comm = Comm::new_inter(own, context, remote.unwrap_or_else(|| Group::new([])))?;
     comm.inherit_error_handler(inter);
@@ -341,7 +341,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
         remote_group.union(group)
     };
     let context = settle(process, own, remote[1])?;
-    let comm = Comm::new(process, context, members)?;
+    let comm = Comm::new(process, inter.member(), context, members)?;
     comm.inherit_error_handler(inter);
     comm.tell_origin(call, inter);
     Ok(comm)

@@ -72,11 +72,11 @@ fn new_dup(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
 
 /// A communicator of the same members, which have no context for it yet, without attributes.
 fn new_twin(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
-    let process = parent.process;
-    let intra = || Comm::new_on_first(process, PENDING, parent.group().clone(), "");
+    let (process, member) = (parent.process, parent.member());
+    let intra = Comm::new(process, member, PENDING, parent.group().clone())?;
     let comm = match parent.remote_group() {
-        Some(remote) => Comm::new_inter(intra(), PENDING, remote.clone())?,
-        None => intra(),
+        Some(remote) => Comm::new_inter(intra, PENDING, remote.clone())?,
+        None => intra,
     };
     comm.inherit_error_handler(parent);
     if let Some(topology) = parent.topology() {
@@ -249,7 +249,7 @@ pub fn split(
         parent.process.contexts.give_back(proposal);
     }
     let group = members_at(parent.group(), &ranks);
-    let comm = Comm::new(parent.process, context, group)?;
+    let comm = Comm::new(parent.process, parent.member(), context, group)?;
     comm.inherit_error_handler(parent);
     comm.tell_origin(call, parent);
     Ok(Some(comm))
@@ -263,7 +263,7 @@ pub fn split(
 pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<Option<Arc<Comm>>> {
     check_subset(parent, group)?;
     // Members of one group share the colour that is their first member's rank; keys keep the group's order.
-    let me = group.rank_of(parent.process.rank());
+    let me = group.rank_of(parent.member());
     let (color, key) = match (me, group.members().first()) {
         (Some(key), Some(&first)) => {
             let color = if parent.local().is_some() {
@@ -364,17 +364,17 @@ fn meet(
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
     let process = parent.process;
-    let Some(me) = group.rank_of(process.rank()) else {
+    let Some(me) = group.rank_of(parent.member()) else {
         return Ok(None);
     };
     let ranks = group
         .members()
         .iter()
-        .map(|&member| parent.rank_of_peer(member) as u32);
+        .map(|&member| parent.group().rank_of(member).unwrap_or(0));
     let mut coll = Collective::among(parent.clone(), tag, me, ranks.collect());
     let context = block_on(parent.vci(), call, async {
         let context = agree_context(&mut coll, process.contexts.has_room()).await?;
         coll.outcome().map(|()| context)
     })?;
-    Comm::new(process, context, group.clone()).map(Some)
+    Comm::new(process, parent.member(), context, group.clone()).map(Some)
 }

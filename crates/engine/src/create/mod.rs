@@ -4,6 +4,9 @@
 //!
 //! [`inter`] makes and merges intercommunicators, [`resource`] splits by the hardware that ranks share.
 
+mod endpoints;
+#[cfg(test)]
+mod endpoints_tests;
 pub mod inter;
 mod members;
 mod persistent;
@@ -11,6 +14,7 @@ pub mod resource;
 #[cfg(test)]
 mod tests;
 
+pub use endpoints::{MOST_ENDPOINTS, create_endpoints};
 pub use members::{
     UNDEFINED, create, create_from_group, create_group, dup, idup, idup_announced, split,
 };

@@ -6,9 +6,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use fabric::board::MOST_VCIS;
 use fabric::segment::Segment;
 use fabric::transport::{Capabilities, Transport};
-use sys::sync::{AtomicU64, Mutex, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 use super::background::Background;
 use super::oversubscription::Oversubscription;
@@ -33,6 +34,10 @@ pub(super) struct Shared {
 pub struct Vcis {
     first: Vci,
     others: Box<[OnceLock<Box<Vci>>]>,
+    /// How many communicators of processes take round-robin.
+    count: u32,
+    /// The VCI of the endpoint that is made next.
+    next_endpoint: AtomicU32,
     /// One bit for each VCI that exists.
     made: AtomicU64,
     making: Mutex<()>,
@@ -68,9 +73,12 @@ impl Vcis {
         let board = segment.board(me);
         // Relaxed: members read it for a communicator whose making has told them that this rank is initialized.
         board.vci_count.store(count, Ordering::Relaxed);
+        board.vci_rows.store(count, Ordering::Relaxed);
         Ok(Self {
             first: Vci::new(segment, me, VciIndex::FIRST, &shared, first)?,
-            others: (1..count).map(|_| OnceLock::new()).collect(),
+            count,
+            others: (1..MOST_VCIS).map(|_| OnceLock::new()).collect(),
+            next_endpoint: AtomicU32::new(count),
             made: AtomicU64::new(1),
             making: Mutex::new(()),
             segment: segment.clone(),
@@ -97,9 +105,21 @@ impl Vcis {
         self.first.waiting.shares_memory()
     }
 
-    /// How many there may be.
-    pub fn count(&self) -> u32 {
-        self.others.len() as u32 + 1
+    /// Whether the transport can have another VCI than the first.
+    pub(crate) const fn can_be_several(&self) -> bool {
+        self.first.waiting.shares_memory() || !self.first.delivers()
+    }
+
+    /// How many communicators of processes take round-robin.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The first of `count` VCIs, taken round-robin, for the endpoints of a communicator.
+    pub(crate) fn take_for_endpoints(&self, count: u32) -> VciIndex {
+        let board = self.segment.board(self.me);
+        board.vci_rows.store(MOST_VCIS as u32, Ordering::Relaxed);
+        VciIndex::of_bits(self.next_endpoint.fetch_add(count, Ordering::Relaxed))
     }
 
     /// Whether there is another one than the first.
@@ -122,10 +142,10 @@ impl Vcis {
         std::iter::once(&self.first).chain(others.map(|vci| &**vci))
     }
 
-    /// The VCI with an index below [`Self::count`], made if it does not exist.
+    /// The VCI with an index, made if it does not exist.
     ///
     /// # Errors
-    /// When the system refuses memory, or there is no such VCI.
+    /// When the system refuses memory.
     pub(crate) fn obtain(&'static self, index: VciIndex) -> Result<&'static Vci> {
         if let Some(vci) = self.get(index) {
             return Ok(vci);
@@ -133,7 +153,7 @@ impl Vcis {
         let _making = self.making.lock();
         let place = usize::from(index.get()).checked_sub(1);
         let Some(place) = place.and_then(|other| self.others.get(other)) else {
-            let text = format!("there is no VCI {} of {}", index.get(), self.count());
+            let text = format!("there is no VCI {}", index.get());
             return Err(Error::new(ErrorClass::ERR_INTERN, text));
         };
         if let Some(vci) = place.get() {
@@ -152,7 +172,7 @@ impl Vcis {
 
 /// How many VCIs a process may have: a simulated network has one port for each rank.
 fn count_of(settings: &Settings, is_multiple: bool, cores: u32, can: Capabilities) -> u32 {
-    let most = fabric::board::MOST_VCIS as u32;
+    let most = MOST_VCIS as u32;
     let is_one = !is_multiple || settings.locks == LockModel::Global;
     if is_one || (can.delivers && !can.shares_memory) {
         return 1;

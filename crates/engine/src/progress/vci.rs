@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use fabric::lock::VciLock;
+use fabric::peers::Peers;
 use fabric::segment::Segment;
 use fabric::transport::Transport;
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -35,6 +36,7 @@ pub struct Vci {
     locks: bool,
     threaded: bool,
     index: VciIndex,
+    peers: Peers,
     /// Whether a fast path has left without waking the threads that wait to enter.
     owes_wake: AtomicBool,
     checks_types: bool,
@@ -79,6 +81,7 @@ impl Vci {
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
             index,
+            peers: Peers::new(segment.job().local_ranks, index.get()),
             checks_types: settings.check.types,
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
@@ -97,6 +100,11 @@ impl Vci {
             visits_seen: AtomicU32::new(0),
             global_rounds: AtomicU64::new(0),
         })
+    }
+
+    /// How it numbers its peers.
+    pub(crate) const fn peers(&self) -> Peers {
+        self.peers
     }
 
     /// Which VCI of the process it is.

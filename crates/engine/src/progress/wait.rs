@@ -244,7 +244,8 @@ impl Vci {
     ) -> Result<()> {
         if self.waiting.is_oversubscribed && !self.is_threaded() {
             let waiting = &self.waiting;
-            let board = waiting.segment.vci_board(peer, waiting.vci.get());
+            let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
+            let board = waiting.segment.vci_board(process, vci);
             for _ in 0..self.short_yields() {
                 let here = self.tell_processor();
                 let mut polls = self.oversubscribed_polls();

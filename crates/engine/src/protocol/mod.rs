@@ -329,10 +329,10 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     let word = state.ops.record(index).match_word;
     // An eager message whose first chunks are out goes on, whatever has changed.
     let begun = op.position != 0;
-    let link = &mut state.links[peer as usize];
-    if !link.sender.is_connected() {
-        link.connect(&mut state.transport, peer)?;
+    if !state.links[peer as usize].sender.is_connected() {
+        state.links.connect(&mut state.transport, peer)?;
     }
+    let link = &mut state.links[peer as usize];
     let throttled = link.sender.is_throttled();
     if typed && !announce(state, index, peer) {
         return Ok(false);
@@ -408,14 +408,13 @@ fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool)
 
 /// Sends a protocol cell, or queues it in order.
 pub(crate) fn send_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) {
-    let link = &mut state.links[peer as usize];
-    if !link.sender.is_connected()
-        && let Err(error) = link.connect(&mut state.transport, peer)
+    if !state.links[peer as usize].sender.is_connected()
+        && let Err(error) = state.links.connect(&mut state.transport, peer)
     {
         state.fault = Some(error.to_string());
         return;
     }
-    if link.backlogged || !put_control(state, peer, kind, words) {
+    if state.links[peer as usize].backlogged || !put_control(state, peer, kind, words) {
         state.enqueue(peer, Queued::Control { kind, words });
     }
 }

@@ -240,7 +240,8 @@ fn fetch_across(
 fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
     let node = &state.node;
     let link = &mut state.links[peer as usize];
-    let pid = node.segment.board(peer).pid.load(Ordering::Relaxed);
+    let process = node.peers.process(peer);
+    let pid = node.segment.board(process).pid.load(Ordering::Relaxed);
     if link.cma == Access::Untried {
         let remote = Remote {
             pid,

@@ -70,7 +70,7 @@ impl VciState {
     /// The value of each counter.
     #[cold]
     pub(crate) fn values(&self) -> [u64; COUNTERS.len()] {
-        let connected = || self.links.iter().filter(|link| link.sender.is_connected());
+        let connected = || self.links.connected();
         let cells_sent: u64 = connected().map(|link| link.sender.published()).sum();
         let cells_received: u64 = self.incoming.iter().map(|one| one.ring.consumed()).sum();
         let injected_sent = cells_sent.wrapping_sub(self.counts.other_cells_sent);

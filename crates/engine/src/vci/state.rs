@@ -4,6 +4,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use fabric::peers::Peers;
 use fabric::segment::Segment;
 use fabric::transport::Transport;
 use sys::sync::{AtomicU64, Ordering};
@@ -80,6 +81,7 @@ impl VciState {
         let mut node = Node {
             segment: segment.clone(),
             me,
+            peers: Peers::new(job.local_ranks, vci.get()),
             clock: NonNull::from(&segment.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
@@ -105,7 +107,7 @@ impl VciState {
             ops,
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
-            links: Links::new(job.local_ranks)?,
+            links: Links::new(node.peers.count())?,
             incoming: Vec::new(),
             transport,
             backlogs: Vec::new(),
@@ -186,6 +188,8 @@ pub(crate) struct Node {
     pub(crate) segment: Arc<Segment>,
     /// This rank.
     pub(crate) me: u32,
+    /// How this VCI numbers its peers.
+    pub(crate) peers: Peers,
     clock: NonNull<AtomicU64>,
     pub(crate) eager_bytes: usize,
     pub(crate) chunk_bytes: u32,

@@ -9,6 +9,7 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::connection::Connection;
 use crate::directory::RingKey;
+use crate::peers::Peers;
 use crate::ring::{RingReceiver, RingSender};
 use crate::segment::Segment;
 
@@ -16,7 +17,7 @@ use crate::segment::Segment;
 pub struct Shm {
     segment: Arc<Segment>,
     me: u32,
-    /// The VCI that this transport belongs to: it talks to the same one of each peer.
+    /// The VCI that this transport belongs to.
     vci: u8,
     /// Offset of the newest ring towards this VCI, in its board.
     head: NonNull<AtomicU64>,
@@ -50,22 +51,27 @@ impl Shm {
         unsafe { self.head.as_ref() }.load(Ordering::Relaxed) != self.accepted
     }
 
+    fn peers(&self) -> Peers {
+        Peers::new(self.segment.job().local_ranks, self.vci)
+    }
+
     pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
+        let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
         let (ring, view) = self.segment.make_ring()?;
         let sender = RingSender::new(view);
         let key = RingKey {
             source: self.me,
             source_vci: self.vci,
-            target_vci: self.vci,
+            target_vci: vci,
         };
-        self.segment.publish_ring(peer, ring, key);
+        self.segment.publish_ring(process, ring, key);
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        let board = self.segment.board(peer);
+        let board = self.segment.board(process);
         // The peer may sleep without this ring on its list.
-        board.ring(self.vci, fences);
+        board.ring(vci, fences);
         Ok(Connection {
             sender,
-            doorbell: Some((NonNull::from(board), self.vci)),
+            doorbell: Some((NonNull::from(board), vci)),
             fences,
         })
     }
@@ -73,12 +79,17 @@ impl Shm {
     pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
         let (newest, rings) = self.segment.rings_since(self.me, self.vci, self.accepted)?;
         self.accepted = newest;
-        let receiver = |(key, view): (RingKey, _)| (key.source, RingReceiver::new(view));
+        let peers = self.peers();
+        let receiver = |(key, view): (RingKey, _)| {
+            let peer = peers.number(key.source, key.source_vci);
+            (peer, RingReceiver::new(view))
+        };
         Ok(rings.into_iter().map(receiver).collect())
     }
 
     pub(super) fn wake(&self, peer: u32) {
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        self.segment.board(peer).ring(self.vci, fences);
+        let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
+        self.segment.board(process).ring(vci, fences);
     }
 }

@@ -57,7 +57,10 @@ impl Shared {
             short: short_limits(process, members),
             me: comm.rank() as u32,
             boards: (0..members)
-                .map(|member| segment.vci_board(comm.peer(member), comm.vci().index().get()))
+                .map(|member| {
+                    let (peers, peer) = (comm.vci().peers(), comm.peer(member));
+                    segment.vci_board(peers.process(peer), peers.vci(peer))
+                })
                 .collect(),
             job: segment.header(),
         })
@@ -236,6 +239,7 @@ impl Shared {
 #[cold]
 #[inline(never)]
 pub(super) fn wake_member(comm: &Comm, member: u32) -> bool {
-    let board = comm.process.segment().board(comm.peer(member));
-    board.ring(comm.vci().index().get(), false)
+    let (peers, peer) = (comm.vci().peers(), comm.peer(member));
+    let board = comm.process.segment().board(peers.process(peer));
+    board.ring(peers.vci(peer), false)
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Endpoints: ranks of a communicator that are threads of its processes.
+//!
+//! A group names a process by its world rank, and an endpoint by a larger number that gives its process and its VCI. Two endpoints of one process in one
+//! communicator have different VCIs, so that a message finds its receiver by the ring that it travels in.
+
+use super::{Comm, Process};
+use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
+use crate::progress::Vci;
+use crate::request::RankMap;
+
+/// How a group of a job of `size` processes names an endpoint.
+pub(crate) fn member(process: u32, vci: VciIndex, size: u32) -> u32 {
+    process + size * (u32::from(vci.get()) + 1)
+}
+
+/// The VCI of a member that is an endpoint.
+fn vci_of_member(member: u32, size: u32) -> Option<VciIndex> {
+    VciIndex::new((member / size).checked_sub(1)?)
+}
+
+/// The VCI of a communicator in which this process is `me`; `None` when the members are processes.
+///
+/// # Errors
+/// MPI_ERR_GROUP when some members are processes and others endpoints.
+pub(super) fn vci_of(
+    process: &Process,
+    me: u32,
+    mut members: impl Iterator<Item = u32>,
+) -> Result<Option<VciIndex>> {
+    let size = process.size();
+    let is_endpoint = me >= size;
+    if let Some(other) = members.find(|&member| (member >= size) != is_endpoint) {
+        let value = if is_endpoint {
+            format!("endpoints, and process {other}")
+        } else {
+            format!("processes, and an endpoint of process {}", other % size)
+        };
+        return Err(Error::argument(
+            ErrorClass::ERR_GROUP,
+            "group",
+            value,
+            "either processes or endpoints (MPIX_Comm_create_endpoints)",
+        ));
+    }
+    Ok(vci_of_member(me, size))
+}
+
+/// Whether a communicator is the first of this process with its context: each endpoint has one.
+pub(super) fn is_first_here(comm: &Comm) -> bool {
+    let size = comm.process().size();
+    let is_here = |&&member: &&u32| member % size == comm.process().rank();
+    !comm.has_endpoints() || comm.group().members().iter().find(is_here) == Some(&comm.member())
+}
+
+/// The map from ranks to the peers of a VCI.
+pub(super) fn rank_map(process: &Process, me: u32, vci: &Vci, members: &[u32]) -> RankMap {
+    let size = process.size();
+    if me < size {
+        return RankMap::new(members);
+    }
+    let peers = vci.peers();
+    let number = |&member: &u32| {
+        let vci = vci_of_member(member, size).unwrap_or_default();
+        peers.number(member % size, vci.get())
+    };
+    RankMap::new(&members.iter().map(number).collect::<Vec<_>>())
+}
