@@ -78,14 +78,14 @@ pub(crate) struct Plan {
 pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result<RequestId> {
     let request = new_request(comm, call)?;
     let mut guard = comm.vci().enter();
-    let index = guard.ops.find(request).ok_or_else(|| stale(request))?;
-    guard.ops.record_mut(index).kind = record_kind::INACTIVE;
-    let op = guard.ops.op_mut(index);
-    op.record.flags |= flag::PERSISTENT;
+    let index = guard.slab.find(request).ok_or_else(|| stale(request))?;
+    guard.slab.record_mut(index).kind = record_kind::INACTIVE;
+    let entry = guard.slab.entry_mut(index);
+    entry.record.flags |= flag::PERSISTENT;
     let (base, start) = plan.fast.parts();
-    (op.base, op.start) = (base, Some(start));
-    op.set_planned(true);
-    let extra = op.extra.get_or_insert_default();
+    (entry.base, entry.start) = (base, Some(start));
+    entry.set_planned(true);
+    let extra = entry.extra.get_or_insert_default();
     (extra.fast, extra.again) = (Some(plan.fast), Some(plan.again));
     Ok(request)
 }
@@ -111,10 +111,10 @@ pub fn spawn_collective(
 /// When no operation is free.
 pub fn new_request(comm: &Comm, call: CallName) -> Result<RequestId> {
     let mut guard = comm.vci().enter();
-    let index = guard.ops.take(Role::Task, record_kind::OTHER)?;
+    let index = guard.slab.take(Role::Task, record_kind::OTHER)?;
     // SAFETY: the guard of the communicator's VCI is held.
     let owner = unsafe { comm.hold_operation() };
-    let op = guard.ops.op_mut(index);
-    (op.owner, op.remote) = (owner, call.number());
-    Ok(guard.ops.id(index))
+    let entry = guard.slab.entry_mut(index);
+    (entry.owner, entry.remote) = (owner, call.number());
+    Ok(guard.slab.id(index))
 }

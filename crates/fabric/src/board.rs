@@ -67,7 +67,7 @@ pub mod activity {
     pub const SLEEPING: u32 = 2;
 }
 
-/// Kind of a request record, in [`OpRecord::kind`]. The engine may use further kinds; an observer skips those.
+/// Kind of a request record, in [`RequestRecord::kind`]. The engine may use further kinds; an observer skips those.
 pub mod kind {
     /// The record is unused.
     pub const FREE: u8 = 0;
@@ -150,14 +150,14 @@ pub struct VciBoard {
     /// Offset of the ring towards this VCI that was made last; 0 while there is none
     /// ([`directory`](crate::directory)).
     pub newest_ring: AtomicU64,
-    /// Offset of the first request record in the file that `ops_file` names; 0 until the slab exists.
-    pub ops_offset: AtomicU64,
+    /// Offset of the first request record in the file that `requests_file` names; 0 until the slab exists.
+    pub requests_offset: AtomicU64,
     /// Distance between two request records in bytes.
-    pub ops_stride: AtomicU32,
+    pub request_stride: AtomicU32,
     /// Records in use so far (high-water mark); observers read only these.
-    pub ops_len: AtomicU32,
+    pub requests_len: AtomicU32,
     /// 0 when the request records lie in the node segment, else 1 + the rank's descriptor of the file that holds them.
-    pub ops_file: AtomicU32,
+    pub requests_file: AtomicU32,
     _tail: [u32; 9],
 }
 
@@ -293,7 +293,7 @@ impl VciBoard {
 /// One pending operation or unexpected message: the first bytes of each entry in a rank's operation slab.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct OpRecord {
+pub struct RequestRecord {
     /// Context id in the high half, tag (or [`ANY_TAG`]) in the low half.
     pub match_word: u64,
     /// Bytes of the message, or of the receive buffer.
@@ -326,5 +326,5 @@ const _: () = {
     assert!(size_of::<VciBoard>() == 128);
     assert!(offset_of!(VciBoard, newest_ring) == 64);
     assert!(size_of::<ContextText>() == 96);
-    assert!(size_of::<OpRecord>() == 32);
+    assert!(size_of::<RequestRecord>() == 32);
 };

@@ -14,7 +14,7 @@ use sys::memory;
 
 use crate::board::{
     BOARD_BYTES, BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText,
-    JobHeader, MAGIC, MOST_VCIS, NAMED, OpRecord, PAGE_BYTES, RankBoard, VciBoard, kind,
+    JobHeader, MAGIC, MOST_VCIS, NAMED, PAGE_BYTES, RankBoard, RequestRecord, VciBoard, kind,
 };
 
 /// Bytes of a board up to the end of the counters.
@@ -22,7 +22,7 @@ const COUNTED_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
 /// Bytes of the board of a VCI.
 const VCI_BYTES: usize = size_of::<VciBoard>();
 /// Bytes of an request record that an observer reads.
-const RECORD_BYTES: usize = size_of::<OpRecord>();
+const RECORD_BYTES: usize = size_of::<RequestRecord>();
 /// Request records are read in chunks of about this many bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 /// More records than this are a damaged board.
@@ -61,10 +61,10 @@ impl SlabSnapshot {
     /// Of the bytes of a VCI's board.
     fn read(bytes: &[u8]) -> Self {
         Self {
-            offset: word64(bytes, offset_of!(VciBoard, ops_offset)),
-            stride: word32(bytes, offset_of!(VciBoard, ops_stride)),
-            len: word32(bytes, offset_of!(VciBoard, ops_len)),
-            file: word32(bytes, offset_of!(VciBoard, ops_file)),
+            offset: word64(bytes, offset_of!(VciBoard, requests_offset)),
+            stride: word32(bytes, offset_of!(VciBoard, request_stride)),
+            len: word32(bytes, offset_of!(VciBoard, requests_len)),
+            file: word32(bytes, offset_of!(VciBoard, requests_file)),
         }
     }
 
@@ -274,7 +274,7 @@ impl NodeFile {
         &self,
         board: &BoardSnapshot,
         owner: Option<u32>,
-        mut visit: impl FnMut(OpRecord),
+        mut visit: impl FnMut(RequestRecord),
     ) -> io::Result<()> {
         for slab in &board.slabs {
             let own = slab.open_records(owner, board.pid)?;
@@ -288,7 +288,7 @@ impl NodeFile {
         &self,
         slab: SlabSnapshot,
         own: Option<&File>,
-        visit: &mut impl FnMut(OpRecord),
+        visit: &mut impl FnMut(RequestRecord),
     ) -> io::Result<()> {
         let stride = slab.stride as usize;
         let end = u64::from(slab.stride)
@@ -325,16 +325,16 @@ impl NodeFile {
     }
 }
 
-fn record(bytes: &[u8]) -> OpRecord {
-    OpRecord {
-        match_word: word64(bytes, offset_of!(OpRecord, match_word)),
-        bytes: word64(bytes, offset_of!(OpRecord, bytes)),
-        peer: word32(bytes, offset_of!(OpRecord, peer)),
-        kind: bytes[offset_of!(OpRecord, kind)],
-        role: bytes[offset_of!(OpRecord, role)],
-        flags: bytes[offset_of!(OpRecord, flags)],
-        stamp_ms: word32(bytes, offset_of!(OpRecord, stamp_ms)),
-        ..OpRecord::default()
+fn record(bytes: &[u8]) -> RequestRecord {
+    RequestRecord {
+        match_word: word64(bytes, offset_of!(RequestRecord, match_word)),
+        bytes: word64(bytes, offset_of!(RequestRecord, bytes)),
+        peer: word32(bytes, offset_of!(RequestRecord, peer)),
+        kind: bytes[offset_of!(RequestRecord, kind)],
+        role: bytes[offset_of!(RequestRecord, role)],
+        flags: bytes[offset_of!(RequestRecord, flags)],
+        stamp_ms: word32(bytes, offset_of!(RequestRecord, stamp_ms)),
+        ..RequestRecord::default()
     }
 }
 
@@ -441,30 +441,30 @@ mod tests {
             node.file
                 .write_all_at(
                     &[kind::RECEIVE_POSTED],
-                    at + offset_of!(OpRecord, kind) as u64,
+                    at + offset_of!(RequestRecord, kind) as u64,
                 )
                 .unwrap();
             let peer = u32::try_from(index).unwrap().to_ne_bytes();
             node.file
-                .write_all_at(&peer, at + offset_of!(OpRecord, peer) as u64)
+                .write_all_at(&peer, at + offset_of!(RequestRecord, peer) as u64)
                 .unwrap();
         }
         put(
             &node,
             0,
-            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_offset),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, requests_offset),
             &start.to_ne_bytes(),
         );
         put(
             &node,
             0,
-            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_stride),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, request_stride),
             &stride.to_ne_bytes(),
         );
         put(
             &node,
             0,
-            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_len),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, requests_len),
             &count.to_ne_bytes(),
         );
         // Records of a VCI that the rank does not say it has are none.
@@ -486,7 +486,7 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_offset),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, requests_offset),
             &(u64::MAX - 5).to_ne_bytes(),
         );
         assert!(
@@ -496,7 +496,7 @@ mod tests {
         put(
             &node,
             0,
-            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, ops_stride),
+            offset_of!(RankBoard, vcis) + 3 * VCI_BYTES + offset_of!(VciBoard, request_stride),
             &1u32.to_ne_bytes(),
         );
         assert!(

@@ -9,16 +9,16 @@ use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::progress::Vci;
 use crate::protocol::cancel;
-use crate::request::{OpIndex, RequestId, Role, Status, flag, stale};
+use crate::request::{RequestId, RequestIndex, Role, Status, flag, stale};
 use crate::vci::{Standing, VciState, finish_at, standing, status_of, take_received};
 
 /// The error of a start of what cannot be started: a request that is not persistent, or is active, or none.
 #[cold]
 pub(crate) fn not_startable(state: &VciState, id: RequestId) -> Error {
     let is_persistent = state
-        .ops
+        .slab
         .find(id)
-        .is_some_and(|index| state.ops.op(index).has(flag::PERSISTENT));
+        .is_some_and(|index| state.slab.entry(index).has(flag::PERSISTENT));
     let (value, expected) = match describe(state, id) {
         Some(kind) if is_persistent => (
             format!("{:#x}, an active persistent request of {kind}", id.0),
@@ -45,7 +45,7 @@ fn describe(state: &VciState, id: RequestId) -> Option<String> {
     if let Some((call, _)) = collective_of(state, id) {
         return Some(call.to_string());
     }
-    let kind = match state.ops.op(state.ops.find(id)?).role() {
+    let kind = match state.slab.entry(state.slab.find(id)?).role() {
         Role::Send => "a send",
         Role::Task => "a generalized operation",
         _ => "a receive",
@@ -56,8 +56,8 @@ fn describe(state: &VciState, id: RequestId) -> Option<String> {
 /// Takes the outcome of a complete receive and frees it.
 #[cold]
 #[inline(never)]
-pub(crate) fn take_outcome(state: &mut VciState, index: OpIndex) -> Result<Status> {
-    let mut id = state.ops.id(index);
+pub(crate) fn take_outcome(state: &mut VciState, index: RequestIndex) -> Result<Status> {
+    let mut id = state.slab.id(index);
     let (status, text) = finish_at(state, index, &mut id);
     outcome(status, text)
 }
@@ -84,7 +84,7 @@ pub(super) fn failed(class: i32, text: String) -> Error {
 
 /// Whether a request is null or lives.
 pub(super) fn is_live(state: &VciState, id: RequestId) -> bool {
-    id == RequestId::NULL || state.ops.find(id).is_some()
+    id == RequestId::NULL || state.slab.find(id).is_some()
 }
 
 /// An error about a request, which is one of an array.
@@ -113,11 +113,11 @@ pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Optio
     let vci = vci.of(*id);
     let index = {
         let mut guard = vci.enter();
-        let op = guard.ops.named(*id)?;
-        if op.role() != Role::Receive || op.record.flags != 0 {
+        let entry = guard.slab.named(*id)?;
+        if entry.role() != Role::Receive || entry.record.flags != 0 {
             return None;
         }
-        op.index()
+        entry.index()
     };
     let received = wait_received_at(vci, index, call).ok()??;
     *id = RequestId::NULL;
@@ -131,12 +131,12 @@ pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Optio
 #[inline(always)]
 pub(crate) fn wait_received_at(
     vci: &Vci,
-    index: OpIndex,
+    index: RequestIndex,
     call: &'static str,
 ) -> Result<Option<Status>> {
     let mut received = None;
     vci.wait_until(call, |state| {
-        let is_complete = state.ops.record(index).kind == record_kind::COMPLETE;
+        let is_complete = state.slab.record(index).kind == record_kind::COMPLETE;
         if is_complete {
             received = take_received(state, index);
         }
@@ -155,13 +155,13 @@ fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Stat
     let wanted = *id;
     vci.expect_kept(wanted);
     vci.wait_until(call, |state| {
-        let Some(index) = state.ops.find(wanted) else {
+        let Some(index) = state.slab.find(wanted) else {
             if wanted != RequestId::NULL {
                 result = Err(stale(wanted));
             }
             return true;
         };
-        match state.ops.record(index).kind {
+        match state.slab.record(index).kind {
             record_kind::INACTIVE => true,
             record_kind::COMPLETE => {
                 let (status, text) = finish_at(state, index, id);
@@ -224,7 +224,7 @@ pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
         if !is_live(&guard, id) {
             return Err(stale(id));
         }
-        if let Some(index) = guard.ops.find(id).filter(|_| guard.is_complete(id)) {
+        if let Some(index) = guard.slab.find(id).filter(|_| guard.is_complete(id)) {
             return Ok(Some(status_of(&guard, index)));
         }
     }
@@ -241,14 +241,14 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
         return Ok(());
     }
     let mut guard = vci.of(*id).enter();
-    let index = guard.ops.find(*id).ok_or_else(|| stale(*id))?;
+    let index = guard.slab.find(*id).ok_or_else(|| stale(*id))?;
     if matches!(
-        guard.ops.record(index).kind,
+        guard.slab.record(index).kind,
         record_kind::COMPLETE | record_kind::INACTIVE
     ) {
         guard.retire(index);
     } else {
-        let record = guard.ops.record_mut(index);
+        let record = guard.slab.record_mut(index);
         record.flags = (record.flags | flag::FREED) & !flag::PERSISTENT;
     }
     *id = RequestId::NULL;
@@ -278,13 +278,13 @@ fn collective_of(state: &VciState, id: RequestId) -> Option<(CallName, bool)> {
     if let Some((call, _)) = id.ended_collective() {
         return Some((call, true));
     }
-    let index = state.ops.find(id)?;
-    let op = state.ops.op(index);
-    if op.role() != Role::Task {
+    let index = state.slab.find(id)?;
+    let entry = state.slab.entry(index);
+    if entry.role() != Role::Task {
         return None;
     }
-    let call = CallName::from_number(op.remote);
-    let is_active = op.record.kind != record_kind::INACTIVE;
+    let call = CallName::from_number(entry.remote);
+    let is_active = entry.record.kind != record_kind::INACTIVE;
     (call != CallName::UNKNOWN).then_some((call, is_active))
 }
 
@@ -305,7 +305,7 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
         let class = ErrorClass::ERR_REQUEST;
         return Err(Error::argument(class, "request", value, expected));
     }
-    let index = state.ops.find(id).ok_or_else(|| stale(id))?;
+    let index = state.slab.find(id).ok_or_else(|| stale(id))?;
     cancel::cancel(state, index);
     Ok(())
 }
@@ -319,7 +319,7 @@ pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
         return Ok(());
     }
     let mut guard = vci.of(id).enter();
-    let index = guard.ops.find(id).ok_or_else(|| stale(id))?;
+    let index = guard.slab.find(id).ok_or_else(|| stale(id))?;
     cancel::cancel_receive(&mut guard, index);
     Ok(())
 }
@@ -327,13 +327,13 @@ pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
 /// The communicator of a live request, for error handling.
 pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm> {
     let guard = process.vci().of(id).enter();
-    let index = guard.ops.find(id)?;
+    let index = guard.slab.find(id)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
-    unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }
+    unsafe { Comm::of_owner_if_any(guard.slab.entry(index).owner) }
 }
 
 /// The id of the live operation with this index.
 pub fn at_index(vci: &Vci, index: u32) -> Option<RequestId> {
     let vci = vci.of_index(RequestId::vci_of_index(index));
-    vci.enter().ops.at_index(index)
+    vci.enter().slab.at_index(index)
 }

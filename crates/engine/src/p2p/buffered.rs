@@ -55,17 +55,17 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
         return Err(error);
     }
     // SAFETY: the send's memory is readable during the call (contract of isend); `held` is as long as the message.
-    unsafe { protocol::pack(state.ops.op(index), 0, held.as_mut_ptr(), memory.bytes) };
-    let op = state.ops.op_mut(index);
-    op.base = held.as_mut_ptr();
-    op.record.flags |= flag::BUFFERED | flag::FREED;
-    let extra = op.extra.get_or_insert_default();
+    unsafe { protocol::pack(state.slab.entry(index), 0, held.as_mut_ptr(), memory.bytes) };
+    let entry = state.slab.entry_mut(index);
+    entry.base = held.as_mut_ptr();
+    entry.record.flags |= flag::BUFFERED | flag::FREED;
+    let extra = entry.extra.get_or_insert_default();
     (extra.layout, extra.staged) = (None, None);
     extra.held = held;
     extra.on_release = Some(Box::new(move || {
         used.fetch_sub(needed, Ordering::Relaxed);
     }));
-    state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+    state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
     protocol::start_send(state, index)?;
     Ok(RequestId::SENT)
 }

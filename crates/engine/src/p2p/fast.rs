@@ -19,7 +19,7 @@ use crate::completion;
 use crate::errors::Result;
 use crate::progress::Vci;
 use crate::protocol::{cell, eager, inject as injection};
-use crate::request::{OpIndex, RequestId, Role, Status};
+use crate::request::{RequestId, RequestIndex, Role, Status};
 use crate::vci::VciState;
 use crate::vci::link::Link;
 use crate::vci::matching::Key;
@@ -249,7 +249,7 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     if state.events.is_multiple_of(IN_A_ROW) {
         return None;
     }
-    if state.posted.may_want(&state.ops, key) {
+    if state.posted.may_want(&state.slab, key) {
         return None;
     }
     let ring = state.ring_from(key.peer)?;
@@ -404,21 +404,21 @@ unsafe fn post_in(
     if !state.unexpected.is_empty() {
         return None;
     }
-    let op = state
-        .ops
+    let entry = state
+        .slab
         .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
-    op.record.stamp_ms = state.node.now_ms();
-    (op.base, op.record.bytes) = (base, bytes as u64);
+    entry.record.stamp_ms = state.node.now_ms();
+    (entry.base, entry.record.bytes) = (base, bytes as u64);
     // SAFETY: the guard of the communicator's VCI is held.
-    op.owner = unsafe { comm.hold_operation() };
+    entry.owner = unsafe { comm.hold_operation() };
     let key = Key {
         word: comm.match_base() | tag as u64,
         peer: peer_of(source as u32),
     };
-    let (id, index) = (op.id(), op.index());
-    let last = state.posted.post_exact(op, key);
-    if last != OpIndex::NONE {
-        state.ops.record_mut(last).next = index.0;
+    let (id, index) = (entry.id(), entry.index());
+    let last = state.posted.post_exact(entry, key);
+    if last != RequestIndex::NONE {
+        state.slab.record_mut(last).next = index.0;
     }
     Some(id)
 }
@@ -429,7 +429,7 @@ unsafe fn post_in(
 /// MPI_ERR_TRUNCATE; MPI_ERR_INTERN when a peer broke the protocol.
 #[inline(always)]
 pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
-    let index = OpIndex(id.0 as u32);
+    let index = RequestIndex(id.0 as u32);
     match completion::wait_received_at(comm.vci(), index, call)? {
         Some(status) => Ok(status),
         None => completion::take_outcome(&mut comm.vci().enter(), index),

@@ -20,7 +20,7 @@ use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::{self, eager, inject as injection};
 use crate::request;
-use crate::request::{OpIndex, RequestId, Role, flag};
+use crate::request::{RequestId, RequestIndex, Role, flag};
 use crate::task::Completion;
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -199,16 +199,16 @@ pub(crate) unsafe fn isend_collective(
 }
 
 /// Transmits or queues a fresh send; one that is complete already needs no operation of its own.
-fn start(state: &mut VciState, index: OpIndex) -> Result<RequestId> {
+fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
     if let Err(error) = protocol::start_send(state, index) {
         state.retire(index);
         return Err(error);
     }
-    if state.ops.record(index).kind == record_kind::COMPLETE {
+    if state.slab.record(index).kind == record_kind::COMPLETE {
         state.retire(index);
         return Ok(RequestId::SENT);
     }
-    Ok(state.ops.id(index))
+    Ok(state.slab.id(index))
 }
 
 /// An operation for a send; not started.
@@ -219,18 +219,18 @@ pub(crate) fn new_send(
     dest: u32,
     word: u64,
     mode: Mode,
-) -> Result<OpIndex> {
-    let index = state.ops.take(Role::Send, record_kind::SEND_ACTIVE)?;
+) -> Result<RequestIndex> {
+    let index = state.slab.take(Role::Send, record_kind::SEND_ACTIVE)?;
     let peer = comm.peer(dest);
     let stamp = state.node.now_ms();
-    let record = state.ops.record_mut(index);
+    let record = state.slab.record_mut(index);
     (record.match_word, record.peer, record.stamp_ms) = (word, peer, stamp);
-    let op = state.ops.op_mut(index);
-    op.target = peer;
+    let entry = state.slab.entry_mut(index);
+    entry.target = peer;
     if mode == Mode::Synchronous {
-        op.record.flags |= flag::SYNCHRONOUS;
+        entry.record.flags |= flag::SYNCHRONOUS;
     }
-    describe(op, comm, memory);
+    describe(entry, comm, memory);
     if memory.layout.is_some() {
         stage(state, index, memory)?;
     }
@@ -239,17 +239,17 @@ pub(crate) fn new_send(
 
 /// Fills in what sends and receives have in common.
 #[inline(always)]
-fn describe(op: &mut crate::request::Op, comm: &Comm, memory: Memory<'_>) {
-    op.base = memory.base;
-    op.record.bytes = memory.bytes as u64;
+fn describe(entry: &mut crate::request::RequestEntry, comm: &Comm, memory: Memory<'_>) {
+    entry.base = memory.base;
+    entry.record.bytes = memory.bytes as u64;
     // SAFETY: callers hold the guard of the communicator's VCI (they have its state).
-    op.owner = unsafe { comm.hold_operation() };
+    entry.owner = unsafe { comm.hold_operation() };
     if let Some((layout, count)) = memory.layout {
-        op.extra.get_or_insert_default().layout = Some((layout.clone(), count));
+        entry.extra.get_or_insert_default().layout = Some((layout.clone(), count));
     }
     if let Some(types) = memory.types {
-        op.record.flags |= flag::TYPED;
-        op.extra.get_or_insert_default().types = Some(Types::new(types));
+        entry.record.flags |= flag::TYPED;
+        entry.extra.get_or_insert_default().types = Some(Types::new(types));
     }
 }
 
@@ -304,7 +304,7 @@ fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
     post_operation(state, index, key);
-    Ok(state.ops.id(index))
+    Ok(state.slab.id(index))
 }
 
 /// Wildcards, MPI_PROC_NULL and errors.
@@ -316,10 +316,10 @@ fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Resu
         let mut guard = comm.vci().enter();
         let state = &mut *guard;
         let index = new_receive(state, comm, memory)?;
-        let record = state.ops.record_mut(index);
+        let record = state.slab.record_mut(index);
         (record.peer, record.match_word, record.bytes) = (request::NO_PEER, u64::from(ANY_TAG), 0);
         state.complete(index);
-        return Ok(state.ops.id(index));
+        return Ok(state.slab.id(index));
     }
     irecv_key(comm, memory, receive_key(comm, source, tag)?)
 }
@@ -383,9 +383,11 @@ pub(crate) fn new_receive(
     state: &mut VciState,
     comm: &Comm,
     memory: Memory<'_>,
-) -> Result<OpIndex> {
-    let index = state.ops.take(Role::Receive, record_kind::RECEIVE_POSTED)?;
-    describe(state.ops.op_mut(index), comm, memory);
+) -> Result<RequestIndex> {
+    let index = state
+        .slab
+        .take(Role::Receive, record_kind::RECEIVE_POSTED)?;
+    describe(state.slab.entry_mut(index), comm, memory);
     if memory.layout.is_some() {
         stage(state, index, memory)?;
     }
@@ -394,17 +396,17 @@ pub(crate) fn new_receive(
 
 /// Gives a receive the oldest unexpected message it accepts, or posts it.
 #[inline(always)]
-pub(crate) fn post_operation(state: &mut VciState, index: OpIndex, key: Key) {
+pub(crate) fn post_operation(state: &mut VciState, index: RequestIndex, key: Key) {
     if !state.unexpected.is_empty() && post_among_unexpected(state, index, key) {
         return;
     }
-    state.ops.record_mut(index).stamp_ms = state.node.now_ms();
-    state.posted.post(&mut state.ops, index, key);
+    state.slab.record_mut(index).stamp_ms = state.node.now_ms();
+    state.posted.post(&mut state.slab, index, key);
 }
 
 #[inline(never)]
-fn post_among_unexpected(state: &mut VciState, index: OpIndex, key: Key) -> bool {
-    match state.unexpected.take(&mut state.ops, key) {
+fn post_among_unexpected(state: &mut VciState, index: RequestIndex, key: Key) -> bool {
+    match state.unexpected.take(&mut state.slab, key) {
         Some(message) => {
             eager::deliver_kept(state, message, index);
             true
@@ -447,10 +449,17 @@ pub(crate) fn check_tag(tag: i32, any_allowed: bool) -> Result<()> {
 
 /// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
 #[inline(never)]
-fn stage(state: &mut VciState, index: OpIndex, memory: Memory<'_>) -> Result<()> {
+fn stage(state: &mut VciState, index: RequestIndex, memory: Memory<'_>) -> Result<()> {
     match Staged::of(memory) {
         Ok(None) => {}
-        Ok(staged) => state.ops.op_mut(index).extra.get_or_insert_default().staged = staged,
+        Ok(staged) => {
+            state
+                .slab
+                .entry_mut(index)
+                .extra
+                .get_or_insert_default()
+                .staged = staged
+        }
         Err(error) => {
             state.retire(index);
             return Err(error);

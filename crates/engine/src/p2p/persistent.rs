@@ -15,7 +15,7 @@ use crate::errors::Result;
 use crate::progress::{Guard, Vci};
 use crate::protocol;
 use crate::request::NO_PEER;
-use crate::request::{Op, OpIndex, RequestId, Role, flag};
+use crate::request::{RequestEntry, RequestId, RequestIndex, Role, flag};
 use crate::task::{Started, go_on};
 use crate::vci::matching::Key;
 
@@ -50,16 +50,16 @@ pub unsafe fn send_init(
         comm.match_base() | tag as u64,
         mode,
     )?;
-    state.ops.record_mut(index).kind = record_kind::INACTIVE;
-    let op = state.ops.op_mut(index);
-    op.record.flags |= flag::PERSISTENT;
+    state.slab.record_mut(index).kind = record_kind::INACTIVE;
+    let entry = state.slab.entry_mut(index);
+    entry.record.flags |= flag::PERSISTENT;
     if mode == Mode::Buffered {
-        op.record.flags |= flag::BUFFERED;
+        entry.record.flags |= flag::BUFFERED;
     }
     if nowhere {
-        op.target = NO_PEER;
+        entry.target = NO_PEER;
     }
-    Ok(state.ops.id(index))
+    Ok(state.slab.id(index))
 }
 
 /// Describes a receive that [`start`] starts.
@@ -87,11 +87,11 @@ pub unsafe fn recv_init(
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
-    state.ops.record_mut(index).kind = record_kind::INACTIVE;
-    let op = state.ops.op_mut(index);
-    op.record.flags |= flag::PERSISTENT;
-    op.extra.get_or_insert_default().template = (key.word, key.peer, op.record.bytes);
-    Ok(state.ops.id(index))
+    state.slab.record_mut(index).kind = record_kind::INACTIVE;
+    let entry = state.slab.entry_mut(index);
+    entry.record.flags |= flag::PERSISTENT;
+    entry.extra.get_or_insert_default().template = (key.word, key.peer, entry.record.bytes);
+    Ok(state.slab.id(index))
 }
 
 /// Starts a persistent request.
@@ -105,80 +105,80 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     let vci = vci.of(id);
     let mut guard = vci.enter();
     let state = &mut *guard;
-    let Some(index) = state.ops.find(id) else {
+    let Some(index) = state.slab.find(id) else {
         return Err(completion::not_startable(state, id));
     };
-    let op = state.ops.op_mut(index);
-    if !op.has(flag::PERSISTENT) || op.record.kind != record_kind::INACTIVE {
+    let entry = state.slab.entry_mut(index);
+    if !entry.has(flag::PERSISTENT) || entry.record.kind != record_kind::INACTIVE {
         return Err(completion::not_startable(state, id));
     }
-    op.error = 0;
-    op.record.flags &= !flag::CANCELLED;
-    if op.role() == Role::Task {
+    entry.error = 0;
+    entry.record.flags &= !flag::CANCELLED;
+    if entry.role() == Role::Task {
         drop(guard);
         start_collective(vci, id);
         return Ok(());
     }
-    if op.role() == Role::Receive {
-        let (word, peer, capacity) = op
+    if entry.role() == Role::Receive {
+        let (word, peer, capacity) = entry
             .extra
             .as_ref()
             .map_or((0, NO_PEER, 0), |extra| extra.template);
         if peer == NO_PEER {
-            let record = state.ops.record_mut(index);
+            let record = state.slab.record_mut(index);
             (record.peer, record.match_word, record.bytes) =
                 (NO_PEER, u64::from(fabric::board::ANY_TAG), 0);
             state.complete(index);
         } else {
-            let record = state.ops.record_mut(index);
+            let record = state.slab.record_mut(index);
             (record.kind, record.bytes) = (record_kind::RECEIVE_POSTED, capacity);
             post_operation(state, index, Key { word, peer });
         }
         return Ok(());
     }
-    if op.target == NO_PEER {
+    if entry.target == NO_PEER {
         state.complete(index);
         return Ok(());
     }
-    if op.has(flag::BUFFERED) {
+    if entry.has(flag::BUFFERED) {
         return start_buffered(guard, index);
     }
-    let op = state.ops.op_mut(index);
-    if op.record.flags == flag::PERSISTENT && op.extra.is_none() {
-        let memory = Memory::contiguous(op.base, op.record.bytes as usize);
-        let (peer, word) = (op.target, op.record.match_word);
+    let entry = state.slab.entry_mut(index);
+    if entry.record.flags == flag::PERSISTENT && entry.extra.is_none() {
+        let memory = Memory::contiguous(entry.base, entry.record.bytes as usize);
+        let (peer, word) = (entry.target, entry.record.match_word);
         // SAFETY: the memory of a started send is readable (contract of the request).
         if unsafe { send_at_once(state, memory, peer, word) } {
             state.complete(index);
             return Ok(());
         }
     }
-    state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+    state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
     let started = protocol::start_send(state, index);
     if started.is_err() {
         // Nothing is under way, and nobody shall wait for it.
-        state.ops.record_mut(index).kind = record_kind::INACTIVE;
+        state.slab.record_mut(index).kind = record_kind::INACTIVE;
     }
     started
 }
 
 /// The states of a persistent collective.
-const INACTIVE: u32 = Op::planned_state_of(record_kind::INACTIVE);
-const COMPLETE: u32 = Op::planned_state_of(record_kind::COMPLETE);
+const INACTIVE: u32 = RequestEntry::planned_state_of(record_kind::INACTIVE);
+const COMPLETE: u32 = RequestEntry::planned_state_of(record_kind::COMPLETE);
 
 /// Starts a persistent collective; `None` if the request is another one, about which nothing is done. Below MPI_THREAD_MULTIPLE only.
 // TIER: short
 #[inline(always)]
 pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
-    let op = NonNull::from(vci.enter_unlocked().ops.named(id)?);
+    let entry = NonNull::from(vci.enter_unlocked().slab.named(id)?);
     // SAFETY: entries never move, and nobody refers to this one.
     unsafe {
-        if op.as_ref().state() != INACTIVE {
+        if entry.as_ref().state() != INACTIVE {
             return None;
         }
-        // A planned entry has one (`Op::set_planned`); it says how far it comes.
-        let start = op.as_ref().start.unwrap_unchecked();
-        Some(start(op))
+        // A planned entry has one (`RequestEntry::set_planned`); it says how far it comes.
+        let start = entry.as_ref().start.unwrap_unchecked();
+        Some(start(entry))
     }
 }
 
@@ -188,33 +188,38 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
 #[inline(always)]
 pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
     let mut guard = vci.enter_unlocked();
-    let Some(op) = guard.ops.named(id) else {
+    let Some(entry) = guard.slab.named(id) else {
         return false;
     };
-    if op.state() != COMPLETE {
+    if entry.state() != COMPLETE {
         return false;
     }
-    op.record.kind = record_kind::INACTIVE;
+    entry.record.kind = record_kind::INACTIVE;
     true
 }
 
 /// Starts a collective by its plan.
 fn start_collective(vci: &Vci, id: RequestId) {
     let mut guard = vci.enter();
-    if let Some(index) = guard.ops.find(id) {
-        guard.ops.record_mut(index).kind = record_kind::OTHER;
+    if let Some(index) = guard.slab.find(id) {
+        guard.slab.record_mut(index).kind = record_kind::OTHER;
     }
     drop(guard);
     go_on(vci, id, None);
 }
 
 /// The message is sent from a copy, by an operation of its own.
-fn start_buffered(mut guard: Guard<'_>, index: OpIndex) -> Result<()> {
+fn start_buffered(mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
     let state = &mut *guard;
-    let op = state.ops.op_mut(index);
-    let (owner, target, base, bytes) = (op.owner, op.target, op.base, op.record.bytes as usize);
-    let tag = state.ops.record(index).match_word as u32 as i32;
-    let extra = state.ops.op(index).extra.as_ref();
+    let entry = state.slab.entry_mut(index);
+    let (owner, target, base, bytes) = (
+        entry.owner,
+        entry.target,
+        entry.base,
+        entry.record.bytes as usize,
+    );
+    let tag = state.slab.record(index).match_word as u32 as i32;
+    let extra = state.slab.entry(index).extra.as_ref();
     let layout = extra.and_then(|extra| extra.layout.clone());
     let types = extra.and_then(|extra| Some(extra.types.as_ref()?.parts()));
     state.complete(index);

@@ -10,7 +10,7 @@ use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::eager;
 use crate::request::Status;
-use crate::request::{OpIndex, RequestId, Role, flag};
+use crate::request::{RequestId, RequestIndex, Role, flag};
 use crate::vci::matching::Key;
 use crate::vci::{Awaited, VciState};
 
@@ -49,7 +49,7 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
         let state = &mut *guard;
         state
             .unexpected
-            .peek(&state.ops, key)
+            .peek(&state.slab, key)
             .map(|index| status_of(state, comm, index))
     };
     if found.is_none() {
@@ -58,7 +58,7 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
         let state = &mut *guard;
         return Ok(state
             .unexpected
-            .peek(&state.ops, key)
+            .peek(&state.slab, key)
             .map(|index| status_of(state, comm, index)));
     }
     Ok(found)
@@ -78,7 +78,7 @@ pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
     comm.vci().wait_for("MPI_Probe", awaited(key), |state| {
         found = state
             .unexpected
-            .peek(&state.ops, key)
+            .peek(&state.slab, key)
             .map(|index| status_of(state, comm, index));
         found.is_some()
     })?;
@@ -135,17 +135,17 @@ const fn awaited(key: Key) -> Awaited {
 }
 
 fn take(state: &mut VciState, comm: &Comm, key: Key) -> Option<(Message, Status)> {
-    let index = state.unexpected.take(&mut state.ops, key)?;
+    let index = state.unexpected.take(&mut state.slab, key)?;
     let status = status_of(state, comm, index);
-    let op = state.ops.op_mut(index);
-    op.record.flags |= flag::PROBED;
+    let entry = state.slab.entry_mut(index);
+    entry.record.flags |= flag::PROBED;
     // SAFETY: the caller holds the guard of this VCI.
-    op.owner = unsafe { comm.hold_operation() };
-    Some((Message(state.ops.id(index)), status))
+    entry.owner = unsafe { comm.hold_operation() };
+    Some((Message(state.slab.id(index)), status))
 }
 
-fn status_of(state: &VciState, comm: &Comm, index: OpIndex) -> Status {
-    let record = state.ops.record(index);
+fn status_of(state: &VciState, comm: &Comm, index: RequestIndex) -> Status {
+    let record = state.slab.record(index);
     Status {
         source: comm.rank_of_peer(record.peer),
         tag: record.match_word as u32 as i32,
@@ -174,12 +174,12 @@ pub unsafe fn imrecv(
     let mut guard = process.vci().of(message.0).enter();
     let state = &mut *guard;
     let found = state
-        .ops
+        .slab
         .find(message.0)
-        .filter(|&index| state.ops.op(index).has(flag::PROBED));
+        .filter(|&index| state.slab.entry(index).has(flag::PROBED));
     let Some(index) = found.filter(|&index| {
         matches!(
-            state.ops.op(index).role(),
+            state.slab.entry(index).role(),
             Role::Injected | Role::Held | Role::Rts
         )
     }) else {
@@ -192,19 +192,19 @@ pub unsafe fn imrecv(
         ));
     };
     // SAFETY: `take` stored the communicator and counted the message as pending on it.
-    let comm = unsafe { Comm::of_owner(state.ops.op(index).owner) };
+    let comm = unsafe { Comm::of_owner(state.slab.entry(index).owner) };
     let receive = new_receive(state, comm, memory)?;
     // SAFETY: the guard is held; this undoes `take`'s hold.
     unsafe { comm.owner.release() };
-    state.ops.op_mut(index).owner = std::ptr::null();
+    state.slab.entry_mut(index).owner = std::ptr::null();
     eager::deliver_kept(state, index, receive);
-    Ok(state.ops.id(receive))
+    Ok(state.slab.id(receive))
 }
 
 /// The communicator a probed message belongs to, for error handling.
 pub fn comm_of(process: &'static crate::comm::Process, message: Message) -> Option<&'static Comm> {
     let guard = process.vci().of(message.0).enter();
-    let index = guard.ops.find(message.0)?;
+    let index = guard.slab.find(message.0)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
-    unsafe { Comm::of_owner_if_any(guard.ops.op(index).owner) }
+    unsafe { Comm::of_owner_if_any(guard.slab.entry(index).owner) }
 }

@@ -248,12 +248,12 @@ impl Vci {
     pub(crate) fn finish_task(&self, request: RequestId, outcome: Result<Option<Status>>) {
         let mut guard = self.enter();
         guard.events += 1;
-        if let Some(index) = guard.ops.find(request) {
-            let op = guard.ops.op_mut(index);
+        if let Some(index) = guard.slab.find(request) {
+            let entry = guard.slab.entry_mut(index);
             match outcome {
                 Ok(None) => {}
-                Ok(status) => op.extra.get_or_insert_default().status = status,
-                Err(error) => op.fail(&error),
+                Ok(status) => entry.extra.get_or_insert_default().status = status,
+                Err(error) => entry.fail(&error),
             }
             guard.complete(index);
         }
@@ -302,14 +302,14 @@ pub fn block_on<T>(
 #[inline(never)]
 pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Started {
     let mut guard = vci.enter();
-    let Some(index) = guard.ops.find(id) else {
+    let Some(index) = guard.slab.find(id) else {
         // It lives, because it is active.
         return Started::WELL;
     };
     match begun {
         Some(Ok(None)) => guard.complete(index),
         Some(Err(error)) => {
-            guard.ops.op_mut(index).fail(&error);
+            guard.slab.entry_mut(index).fail(&error);
             guard.complete(index);
         }
         Some(Ok(Some(shown))) => {
@@ -318,7 +318,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
             vci.start_waiting(id, unsafe { shown.keep() });
         }
         None => {
-            let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+            let extra = guard.slab.entry_mut(index).extra.get_or_insert_default();
             // Nobody else needs it meanwhile.
             let Some(again) = extra.again.take() else {
                 return Started::WELL;
@@ -327,8 +327,8 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
             // It may call functions of the program, which may free the request.
             vci.start_task(id, again());
             let mut guard = vci.enter();
-            if let Some(index) = guard.ops.find(id) {
-                let extra = guard.ops.op_mut(index).extra.get_or_insert_default();
+            if let Some(index) = guard.slab.find(id) {
+                let extra = guard.slab.entry_mut(index).extra.get_or_insert_default();
                 extra.again = Some(again);
             }
         }
@@ -342,7 +342,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
 /// When the request is not one of those.
 pub fn complete_request(vci: &Vci, request: RequestId) -> Result<()> {
     let mut guard = vci.of(request).enter();
-    let index = guard.ops.find(request).ok_or_else(|| stale(request))?;
+    let index = guard.slab.find(request).ok_or_else(|| stale(request))?;
     guard.events += 1;
     guard.complete(index);
     Ok(())

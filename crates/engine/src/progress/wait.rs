@@ -21,7 +21,7 @@ use super::yields::{Neighbour, Yields};
 use super::{Guard, Polled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
-use crate::request::{OpIndex, Role};
+use crate::request::{RequestIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
 
@@ -358,7 +358,7 @@ impl Vci {
         let shown = self.show_awaited();
         let outcome = self.wait_stages(&mut done);
         if let Some(index) = shown {
-            self.enter().ops.release(index);
+            self.enter().slab.release(index);
         }
         self.waiting.set_activity(activity::OUTSIDE);
         outcome
@@ -381,13 +381,13 @@ impl Vci {
     }
 
     /// Lets the launcher see whom the wait depends on, when that is told by no message.
-    fn show_awaited(&self) -> Option<OpIndex> {
+    fn show_awaited(&self) -> Option<RequestIndex> {
         let mut guard = self.enter();
         let awaited = guard.awaited?;
-        let index = guard.ops.take(Role::Task, awaited.kind).ok()?;
+        let index = guard.slab.take(Role::Task, awaited.kind).ok()?;
         let stamp = guard.node.now_ms();
-        guard.ops.op_mut(index).owner = std::ptr::null();
-        let record = guard.ops.record_mut(index);
+        guard.slab.entry_mut(index).owner = std::ptr::null();
+        let record = guard.slab.record_mut(index);
         record.match_word = awaited.match_word;
         record.peer = awaited.peer;
         record.bytes = 0;

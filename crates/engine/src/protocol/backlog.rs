@@ -48,7 +48,7 @@ impl VciState {
         while let Some(next) = backlog.queue.front() {
             let gone = match *next {
                 Queued::Send(index) => {
-                    bytes += self.ops.record(index).bytes as usize;
+                    bytes += self.slab.record(index).bytes as usize;
                     match transmit(self, index) {
                         Ok(gone) => gone,
                         Err(error) => {

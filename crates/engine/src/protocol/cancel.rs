@@ -10,42 +10,45 @@
 use fabric::board::kind as record_kind;
 
 use super::{cell, eager, early, named_by_peer, send_control};
-use crate::request::{OpIndex, Role, flag};
+use crate::request::{RequestIndex, Role, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
 
 /// Cancels a receive that has not matched; nothing else.
-pub(crate) fn cancel_receive(state: &mut VciState, index: OpIndex) {
-    let posted = state.ops.record(index).kind == record_kind::RECEIVE_POSTED;
-    if posted && state.posted.remove(&mut state.ops, index) {
+pub(crate) fn cancel_receive(state: &mut VciState, index: RequestIndex) {
+    let posted = state.slab.record(index).kind == record_kind::RECEIVE_POSTED;
+    if posted && state.posted.remove(&mut state.slab, index) {
         end(state, index);
     }
 }
 
 /// Cancels an operation if that is possible; a send may end cancelled later.
-pub(crate) fn cancel(state: &mut VciState, index: OpIndex) {
-    let (kind, peer) = (state.ops.record(index).kind, state.ops.op(index).target);
+pub(crate) fn cancel(state: &mut VciState, index: RequestIndex) {
+    let (kind, peer) = (
+        state.slab.record(index).kind,
+        state.slab.entry(index).target,
+    );
     match kind {
         record_kind::RECEIVE_POSTED => cancel_receive(state, index),
         record_kind::SEND_QUEUED if take_back(state, index, peer) => end(state, index),
         record_kind::SEND_QUEUED | record_kind::SEND_ACTIVE => {
-            let id = state.ops.id(index).0;
+            let id = state.slab.id(index).0;
             send_control(state, peer, cell::RECALL, [id, 0]);
         }
         _ => {}
     }
 }
 
-fn end(state: &mut VciState, index: OpIndex) {
-    state.ops.record_mut(index).flags |= flag::CANCELLED;
+fn end(state: &mut VciState, index: RequestIndex) {
+    state.slab.record_mut(index).flags |= flag::CANCELLED;
     state.complete(index);
 }
 
 /// Takes a send out of the backlog; false when a part of it has left.
-fn take_back(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
-    let op = state.ops.op(index);
-    let announced = op.extra.as_ref().and_then(|extra| extra.types.as_ref());
-    if op.position != 0 || announced.is_some_and(|types| types.is_announced) {
+fn take_back(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+    let entry = state.slab.entry(index);
+    let announced = entry.extra.as_ref().and_then(|extra| extra.types.as_ref());
+    if entry.position != 0 || announced.is_some_and(|types| types.is_announced) {
         return false;
     }
     let backlog = state.backlogs.iter_mut().find(|it| it.peer == peer);
@@ -63,18 +66,18 @@ pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     let arriving = incoming.arriving.as_ref().map(|arriving| arriving.index);
-    let named = (sender != 0).then(|| state.unexpected.find_sent(&state.ops, peer, sender));
+    let named = (sender != 0).then(|| state.unexpected.find_sent(&state.slab, peer, sender));
     // A sender that recalls a message that is unknown or still arriving is ignored.
     let Some(message) = named.flatten().filter(|&it| arriving != Some(it)) else {
         return true;
     };
-    state.unexpected.remove(&mut state.ops, message);
-    if state.ops.op(message).role() == Role::Held {
-        let extra = state.ops.op_mut(message).extra.take();
+    state.unexpected.remove(&mut state.slab, message);
+    if state.slab.entry(message).role() == Role::Held {
+        let extra = state.slab.entry_mut(message).extra.take();
         let held = extra.map_or(0, |extra| extra.held.len());
         eager::account(state, ring, -(held as i64));
     }
-    state.ops.release(message);
+    state.slab.release(message);
     send_control(state, peer, cell::RECALLED, [sender, 0]);
     true
 }
@@ -83,9 +86,10 @@ pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
 pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
-    let named = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
+    let named =
+        named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer);
     match named {
-        Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+        Some(index) if state.slab.record(index).kind == record_kind::SEND_ACTIVE => {
             early::note_answer(state, index, false);
             state.offered -= 1;
             end(state, index)

@@ -8,7 +8,7 @@ use sys::clock;
 
 use super::{copy_mode, publish_preferences};
 use crate::caches;
-use crate::request::{Op, OpIndex};
+use crate::request::{RequestEntry, RequestIndex};
 use crate::vci::{CmaPolicy, VciState};
 
 /// Copies bytes `[position, position + bytes)` of a send to a chunk at `target`; returns the ticks that it took where they are
@@ -18,19 +18,19 @@ use crate::vci::{CmaPolicy, VciState};
 /// As for [`pack`].
 pub(super) unsafe fn pack_chunk(
     state: &mut VciState,
-    index: OpIndex,
+    index: RequestIndex,
     position: usize,
     target: NonNull<u8>,
     bytes: usize,
 ) -> u64 {
-    let op = state.ops.op(index);
+    let entry = state.slab.entry(index);
     // SAFETY: the caller's promise.
     unsafe {
-        if is_contiguous(op) {
-            let source = op.base.add(position);
+        if is_contiguous(entry) {
+            let source = entry.base.add(position);
             return fill_chunk(state, source, target, bytes);
         }
-        pack(op, position, target.as_ptr(), bytes);
+        pack(entry, position, target.as_ptr(), bytes);
     }
     hand_over(target, bytes);
     0
@@ -63,28 +63,28 @@ pub(super) unsafe fn fill_chunk(
 /// As for [`unpack`].
 pub(super) unsafe fn unpack_chunk(
     state: &mut VciState,
-    index: OpIndex,
+    index: RequestIndex,
     source: *const u8,
     bytes: usize,
     packed: u64,
 ) {
-    let op = state.ops.op_mut(index);
+    let entry = state.slab.entry_mut(index);
     // A chunk that is cut off tells nothing: its sender copied more.
     let is_measured = packed != 0
         && bytes as u64 >= copy_mode::SMALLEST
         && state.node.cma == CmaPolicy::Measured
-        && is_contiguous(op);
+        && is_contiguous(entry);
     let start = is_measured.then(clock::ticks);
-    let whole = op.record.bytes;
-    if is_contiguous(op) && caches::are_exceeded_by_message(whole as usize) {
+    let whole = entry.record.bytes;
+    if is_contiguous(entry) && caches::are_exceeded_by_message(whole as usize) {
         // SAFETY: the caller's promise; payloads lie outside the memory of programs.
-        unsafe { layout::copy_past_caches(source, op.base.add(op.position), bytes) };
+        unsafe { layout::copy_past_caches(source, entry.base.add(entry.position), bytes) };
         layout::settle();
     } else {
         // SAFETY: the caller's promise.
-        unsafe { unpack(op, op.position, source, bytes) };
+        unsafe { unpack(entry, entry.position, source, bytes) };
     }
-    op.position += bytes;
+    entry.position += bytes;
     if let Some(start) = start {
         let ticks = [packed, clock::ticks().wrapping_sub(start)];
         if state.copy_modes.note_chunk(whole, bytes as u64, ticks) {
@@ -97,19 +97,21 @@ pub(super) unsafe fn unpack_chunk(
 ///
 /// # Safety
 /// The operation's memory is readable, `target` writable for `bytes` bytes.
-pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usize) {
+pub(crate) unsafe fn pack(entry: &RequestEntry, position: usize, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
-        let Some(extra) = &op.extra else {
-            return layout::copy_bytes(op.base.add(position), target, bytes);
+        let Some(extra) = &entry.extra else {
+            return layout::copy_bytes(entry.base.add(position), target, bytes);
         };
         match (&extra.staged, &extra.layout) {
             (Some(staged), _) => {
                 let source = &staged.bytes()[position..position + bytes];
                 std::ptr::copy_nonoverlapping(source.as_ptr(), target, bytes);
             }
-            (None, Some((layout, _))) => layout.pack(op.base, position..position + bytes, target),
-            (None, None) => layout::copy_bytes(op.base.add(position), target, bytes),
+            (None, Some((layout, _))) => {
+                layout.pack(entry.base, position..position + bytes, target)
+            }
+            (None, None) => layout::copy_bytes(entry.base.add(position), target, bytes),
         }
     }
 }
@@ -119,11 +121,16 @@ pub(crate) unsafe fn pack(op: &Op, position: usize, target: *mut u8, bytes: usiz
 ///
 /// # Safety
 /// The operation's memory is writable, `source` readable for `bytes` bytes.
-pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, bytes: usize) {
+pub(crate) unsafe fn unpack(
+    entry: &mut RequestEntry,
+    position: usize,
+    source: *const u8,
+    bytes: usize,
+) {
     // SAFETY: the caller's promise; `position + bytes` is within the operation's packed length.
     unsafe {
-        let Some(extra) = &mut op.extra else {
-            return layout::copy_bytes(source, op.base.add(position), bytes);
+        let Some(extra) = &mut entry.extra else {
+            return layout::copy_bytes(source, entry.base.add(position), bytes);
         };
         match (&mut extra.staged, &extra.layout) {
             (Some(staged), _) => {
@@ -131,16 +138,18 @@ pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, byt
                 std::ptr::copy(source, target.as_mut_ptr(), bytes);
                 let end = position + bytes;
                 if bytes > 0
-                    && end as u64 == op.record.bytes
+                    && end as u64 == entry.record.bytes
                     && let Err(error) = staged.store(end)
-                    && op.error == 0
+                    && entry.error == 0
                 {
-                    op.error = error.class().0;
+                    entry.error = error.class().0;
                     extra.error_text = error.to_string();
                 }
             }
-            (None, Some((layout, _))) => layout.unpack(op.base, position..position + bytes, source),
-            (None, None) => layout::copy_bytes(source, op.base.add(position), bytes),
+            (None, Some((layout, _))) => {
+                layout.unpack(entry.base, position..position + bytes, source)
+            }
+            (None, None) => layout::copy_bytes(source, entry.base.add(position), bytes),
         }
     }
 }
@@ -149,8 +158,8 @@ pub(crate) unsafe fn unpack(op: &mut Op, position: usize, source: *const u8, byt
 ///
 /// # Safety
 /// The memory of `from` is readable for so many bytes, that of `to` writable, and they do not overlap.
-pub(super) unsafe fn copy(from: &Op, to: &Op, bytes: usize) {
-    let layout = |op: &Op| Some(op.extra.as_ref()?.layout.as_ref()?.0.clone());
+pub(super) unsafe fn copy(from: &RequestEntry, to: &RequestEntry, bytes: usize) {
+    let layout = |entry: &RequestEntry| Some(entry.extra.as_ref()?.layout.as_ref()?.0.clone());
     // SAFETY: the caller's promise.
     unsafe {
         match (layout(from), layout(to)) {
@@ -162,8 +171,9 @@ pub(super) unsafe fn copy(from: &Op, to: &Op, bytes: usize) {
 }
 
 /// Whether an operation's memory is one run of bytes.
-pub(crate) fn is_contiguous(op: &Op) -> bool {
-    op.extra
+pub(crate) fn is_contiguous(entry: &RequestEntry) -> bool {
+    entry
+        .extra
         .as_ref()
         .is_none_or(|extra| extra.layout.is_none() && extra.staged.is_none())
 }

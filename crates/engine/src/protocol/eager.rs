@@ -17,7 +17,7 @@ use super::{
     cell, chunk_at, consume, copy_mode, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
     note_message, pack_chunk, prefers_cma, release_chunk, send_control, unpack, unpack_chunk,
 };
-use crate::request::{OpIndex, Role};
+use crate::request::{RequestIndex, Role};
 use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
@@ -43,7 +43,7 @@ pub(crate) enum Source<'a> {
     /// Bytes of a layout at this base address.
     Layout(&'a SharedLayout, *const u8),
     /// The memory of this send.
-    Operation(OpIndex),
+    Operation(RequestIndex),
 }
 
 /// An eager message, and how far it has been written.
@@ -94,7 +94,7 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
     let (peer, start) = (message.peer as usize, message.position);
     let base = match message.source {
         Source::Contiguous(base) | Source::Layout(_, base) => base,
-        Source::Operation(index) => state.ops.op(index).base.cast_const(),
+        Source::Operation(index) => state.slab.entry(index).base.cast_const(),
     };
     let sender = &mut state.links[peer].sender;
     let Some((target, location)) = sender.reserve(bytes as u32, base.wrapping_add(start)) else {
@@ -216,35 +216,35 @@ pub(super) fn keep_injected(state: &mut VciState, ring: usize, key: Key, bytes: 
         return false;
     };
     let incoming = &mut state.incoming[ring];
-    let op = state.ops.op_mut(index);
+    let entry = state.slab.entry_mut(index);
     // SAFETY: `inline` holds INJECT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
     unsafe {
         incoming
             .ring
-            .copy_injected(op.inline.as_mut_ptr().cast(), bytes)
+            .copy_injected(entry.inline.as_mut_ptr().cast(), bytes)
     };
-    op.remote = 0;
+    entry.remote = 0;
     incoming.ring.advance();
     state.count_injected_unexpected();
     true
 }
 
 /// Files an unexpected message; `None` when the slab is full.
-pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Option<OpIndex> {
-    if !state.ops.has_room() {
+pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Option<RequestIndex> {
+    if !state.slab.has_room() {
         return None;
     }
-    let index = state.ops.take(role, record_kind::UNEXPECTED).ok()?;
+    let index = state.slab.take(role, record_kind::UNEXPECTED).ok()?;
     let stamp = state.node.now_ms();
-    let record = state.ops.record_mut(index);
+    let record = state.slab.record_mut(index);
     record.bytes = bytes;
     record.stamp_ms = stamp;
     if let Some(signature) = state.signature.take() {
-        let extra = &mut state.ops.op_mut(index).extra;
+        let extra = &mut state.slab.entry_mut(index).extra;
         extra.get_or_insert_default().signature = Some(signature);
     }
-    state.ops.op_mut(index).owner = std::ptr::null();
-    state.unexpected.push(&mut state.ops, index, key);
+    state.slab.entry_mut(index).owner = std::ptr::null();
+    state.unexpected.push(&mut state.slab, index, key);
     state.count(Counter::ReceivesUnexpected);
     Some(index)
 }
@@ -255,7 +255,7 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
 pub(super) fn deliver_injected(
     state: &mut VciState,
     ring: usize,
-    receive: OpIndex,
+    receive: RequestIndex,
     key: Key,
     bytes: usize,
 ) {
@@ -270,14 +270,14 @@ pub(super) fn deliver_injected(
 /// Copies a whole message into a receive and completes it.
 pub(super) fn deliver(
     state: &mut VciState,
-    receive: OpIndex,
+    receive: RequestIndex,
     key: Key,
     source: *const u8,
     bytes: usize,
 ) {
     let fitting = note_message(state, receive, key, bytes as u64);
     // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); `source` holds `bytes` bytes.
-    unsafe { unpack(state.ops.op_mut(receive), 0, source, fitting) };
+    unsafe { unpack(state.slab.entry_mut(receive), 0, source, fitting) };
     state.count_many(Counter::BytesReceived, fitting as u64);
     state.complete(receive);
 }
@@ -320,15 +320,15 @@ pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let Some(receive) = state.posted.take(&mut state.ops, key) else {
+    let Some(receive) = state.posted.take(&mut state.slab, key) else {
         return false;
     };
     let (source, bytes) = (message.chunk.as_ptr(), message.bytes as usize);
-    let op = state.ops.op_mut(receive);
-    if message.bytes <= op.record.bytes && is_contiguous(op) {
+    let entry = state.slab.entry_mut(receive);
+    if message.bytes <= entry.record.bytes && is_contiguous(entry) {
         // SAFETY: a receive's buffer is writable for its `bytes` (contract of irecv); the ring checked the chunk.
-        unsafe { layout::copy_bytes(source, op.base, bytes) };
-        let record = &mut op.record;
+        unsafe { layout::copy_bytes(source, entry.base, bytes) };
+        let record = &mut entry.record;
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, message.bytes);
         state.count_many(Counter::BytesReceived, message.bytes);
         state.complete(receive);
@@ -386,13 +386,13 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         ));
         return true;
     };
-    let posted = state.posted.take(&mut state.ops, key);
+    let posted = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, total, posted.is_some());
     let index = if let Some(receive) = posted {
         let fitting = note_message(state, receive, key, total);
-        let op = state.ops.op_mut(receive);
-        (op.position, op.wanted, op.remote) = (0, fitting, sender);
-        op.record.kind = record_kind::RECEIVE_ACTIVE;
+        let entry = state.slab.entry_mut(receive);
+        (entry.position, entry.wanted, entry.remote) = (0, fitting, sender);
+        entry.record.kind = record_kind::RECEIVE_ACTIVE;
         state.count(Counter::ReceivesPosted);
         receive
     } else {
@@ -400,9 +400,9 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
             return false;
         };
         let memory = state.spare.take(total as usize);
-        let op = state.ops.op_mut(index);
-        op.remote = sender;
-        op.extra.get_or_insert_default().held = memory;
+        let entry = state.slab.entry_mut(index);
+        entry.remote = sender;
+        entry.extra.get_or_insert_default().held = memory;
         index
     };
     state.incoming[ring].arriving = Some(Arriving {
@@ -450,16 +450,17 @@ fn take_chunk(
     if last {
         incoming.arriving = None;
     }
-    let op = state.ops.op_mut(index);
-    let receives = op.role() == Role::Receive;
+    let entry = state.slab.entry_mut(index);
+    let receives = entry.role() == Role::Receive;
     if receives {
-        let fitting = (bytes as usize).min(op.wanted - op.position);
+        let fitting = (bytes as usize).min(entry.wanted - entry.position);
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the chunk.
         unsafe { unpack_chunk(state, index, chunk.as_ptr(), fitting, taken) };
     } else {
         // SAFETY: the ring checked that `bytes` bytes at `chunk` lie in its payload area.
         let data = unsafe { std::slice::from_raw_parts(chunk.as_ptr(), bytes as usize) };
-        op.extra
+        entry
+            .extra
             .get_or_insert_default()
             .held
             .extend_from_slice(data);
@@ -472,10 +473,10 @@ fn take_chunk(
 }
 
 /// Completes a receive whose message is there, and tells a synchronous sender.
-fn finish_receive(state: &mut VciState, receive: OpIndex, peer: u32) {
-    let bytes = state.ops.record(receive).bytes;
+fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: u32) {
+    let bytes = state.slab.record(receive).bytes;
     state.count_many(Counter::BytesReceived, bytes);
-    let sender = state.ops.op(receive).remote;
+    let sender = state.slab.entry(receive).remote;
     if sender != 0 {
         send_control(state, peer, cell::FIN, [sender, 0]);
     }
@@ -499,16 +500,16 @@ pub(super) fn account(state: &mut VciState, ring: usize, change: i64) {
 }
 
 /// Hands a kept message to the receive that matches it.
-pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIndex) {
-    let record = state.ops.record(message);
+pub(crate) fn deliver_kept(state: &mut VciState, message: RequestIndex, receive: RequestIndex) {
+    let record = state.slab.record(message);
     let key = Key {
         word: record.match_word,
         peer: record.peer,
     };
     let bytes = record.bytes as usize;
-    let op = state.ops.op(message);
-    let (role, sender, inline) = (op.role(), op.remote, op.inline);
-    if let Some(extra) = state.ops.op_mut(message).extra.as_mut() {
+    let entry = state.slab.entry(message);
+    let (role, sender, inline) = (entry.role(), entry.remote, entry.inline);
+    if let Some(extra) = state.slab.entry_mut(message).extra.as_mut() {
         state.signature = extra.signature.take();
     }
     match role {
@@ -516,27 +517,27 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: OpIndex, receive: OpIn
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),
         _ => super::rendezvous::begin(state, receive, key, inline),
     }
-    state.ops.release(message);
+    state.slab.release(message);
 }
 
 /// Hands what has arrived of a message on the heap to a receive; the rest, if any, will go there straight.
 fn deliver_held(
     state: &mut VciState,
-    message: OpIndex,
-    receive: OpIndex,
+    message: RequestIndex,
+    receive: RequestIndex,
     key: Key,
     bytes: usize,
     sender: u64,
 ) {
-    let extra = state.ops.op_mut(message).extra.take();
+    let extra = state.slab.entry_mut(message).extra.take();
     let held = extra.map(|extra| extra.held).unwrap_or_default();
     let wanted = note_message(state, receive, key, bytes as u64);
-    let op = state.ops.op_mut(receive);
+    let entry = state.slab.entry_mut(receive);
     let fitting = held.len().min(wanted);
-    (op.position, op.wanted, op.remote) = (fitting, wanted, sender);
-    op.record.kind = record_kind::RECEIVE_ACTIVE;
+    (entry.position, entry.wanted, entry.remote) = (fitting, wanted, sender);
+    entry.record.kind = record_kind::RECEIVE_ACTIVE;
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); `held` has `fitting` bytes.
-    unsafe { unpack(op, 0, held.as_ptr(), fitting) };
+    unsafe { unpack(entry, 0, held.as_ptr(), fitting) };
     let arrived = held.len() as i64;
     state.spare.keep(held);
     let ring = state

@@ -18,7 +18,7 @@ use super::rendezvous::{self, chunk_bytes, copy_chunk};
 use super::{
     cell, first_aux, is_contiguous, note_arrival, pack_chunk, receiver_prefers_cma, send_control,
 };
-use crate::request::{OpIndex, Role};
+use crate::request::{RequestIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 
@@ -31,7 +31,7 @@ const UNANSWERED: u8 = u8::MAX;
 
 /// Whether the RTS of this operation to `peer` should bring data: nothing else is in progress to `peer`, and the receiver will want
 /// chunks.
-pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
+pub(super) fn should_begin(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
     let prefers_cma = receiver_prefers_cma(state, index);
     let link = &mut state.links[peer as usize];
     if peer == state.node.me || prefers_cma || link.backlogged || !state.streaming.is_empty() {
@@ -50,22 +50,22 @@ pub(super) fn should_begin(state: &mut VciState, index: OpIndex, peer: u32) -> b
 /// Sends the RTS of a message with its first chunks; false, with nothing sent, when the ring has no room for the first.
 pub(super) fn transmit_rts_data(
     state: &mut VciState,
-    index: OpIndex,
+    index: RequestIndex,
     peer: u32,
     word: u64,
 ) -> bool {
-    let total = state.ops.record(index).bytes as usize;
-    let sender = state.ops.id(index).0;
+    let total = state.slab.record(index).bytes as usize;
+    let sender = state.slab.id(index).0;
     let most = state.node.chunk_bytes as usize;
     loop {
-        let op = state.ops.op(index);
+        let entry = state.slab.entry(index);
         let link = &mut state.links[peer as usize];
-        let start = op.position;
+        let start = entry.position;
         let bytes = chunk_bytes(start, total - start, most);
         let room = (start < EARLY_BYTES && bytes != 0)
             .then(|| {
                 link.sender
-                    .reserve(bytes as u32, op.base.wrapping_add(start))
+                    .reserve(bytes as u32, entry.base.wrapping_add(start))
             })
             .flatten();
         let Some((target, location)) = room else {
@@ -73,11 +73,15 @@ pub(super) fn transmit_rts_data(
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         let taken = unsafe { pack_chunk(state, index, start, target, bytes) };
-        let op = state.ops.op_mut(index);
+        let entry = state.slab.entry_mut(index);
         let link = &mut state.links[peer as usize];
         let sent = if start == 0 {
             link.early = UNANSWERED;
-            let address = if is_contiguous(op) { op.base as u64 } else { 0 };
+            let address = if is_contiguous(entry) {
+                entry.base as u64
+            } else {
+                0
+            };
             let proof: *const u64 = &raw const *state.node.proof;
             let words = [
                 total as u64,
@@ -88,13 +92,13 @@ pub(super) fn transmit_rts_data(
                 proof as u64,
             ];
             link.sender
-                .put_words(cell::RTS_DATA, first_aux(op), word, &words)
+                .put_words(cell::RTS_DATA, first_aux(entry), word, &words)
         } else {
             link.sender
                 .put_words(cell::EARLY_CHUNK, 0, 0, &[location, bytes as u64, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
-        op.position = start + bytes;
+        entry.position = start + bytes;
         link.ring_doorbell();
         state.count_other_cell_sent();
         if start == 0 {
@@ -104,12 +108,12 @@ pub(super) fn transmit_rts_data(
 }
 
 /// Notes the answer to a message that may have sent data with its RTS.
-pub(super) fn note_answer(state: &mut VciState, index: OpIndex, was_wanted: bool) {
-    let op = state.ops.op(index);
-    if op.position == 0 {
+pub(super) fn note_answer(state: &mut VciState, index: RequestIndex, was_wanted: bool) {
+    let entry = state.slab.entry(index);
+    if entry.position == 0 {
         return;
     }
-    let link = &mut state.links[op.target as usize];
+    let link = &mut state.links[entry.target as usize];
     link.early = if was_wanted { 0 } else { RTS_ONLY_AFTER_WASTE };
     if !was_wanted {
         state.count(Counter::SendsBegunInVain);
@@ -126,7 +130,7 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
     let [total, sender, location, bytes, address, proof] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let description = [total, sender, address, 0, proof, 0];
-    let receive = state.posted.take(&mut state.ops, key);
+    let receive = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, total, receive.is_some());
     let taker = if let Some(receive) = receive {
         state.count(Counter::ReceivesPosted);
@@ -135,9 +139,9 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
         let Some(message) = super::eager::keep(state, Role::Rts, key, total) else {
             return false;
         };
-        let op = state.ops.op_mut(message);
-        op.inline = description;
-        op.remote = sender;
+        let entry = state.slab.entry_mut(message);
+        entry.inline = description;
+        entry.remote = sender;
         0
     };
     state.incoming[ring].early = taker;
@@ -146,7 +150,7 @@ pub(super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> bool {
 }
 
 /// Starts a receive of a message whose RTS brought data; returns its id, or 0 when it does not want the chunks.
-fn accept(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) -> u64 {
+fn accept(state: &mut VciState, receive: RequestIndex, key: Key, description: [u64; 6]) -> u64 {
     let Some((wanted, sender)) = rendezvous::fetch_at_once(state, receive, key, description) else {
         return 0;
     };

@@ -34,7 +34,7 @@ use fabric::ring::{Arrival, ChunkLocation, INJECT_BYTES};
 
 use crate::datatype::SentSignature;
 use crate::errors::Result;
-use crate::request::{Op, OpIndex, RequestId, flag};
+use crate::request::{RequestEntry, RequestId, RequestIndex, flag};
 use crate::vci::copy_mode;
 use crate::vci::link::Queued;
 use crate::vci::matching::Key;
@@ -102,8 +102,8 @@ const fn payload_rule(kind: u8, location_word: u8, bytes_word: u8) -> fabric::si
 const TYPED: u16 = 1;
 
 /// The auxiliary bits of a send's first cell.
-fn first_aux(op: &Op) -> u16 {
-    if op.has(flag::TYPED) { TYPED } else { 0 }
+fn first_aux(entry: &RequestEntry) -> u16 {
+    if entry.has(flag::TYPED) { TYPED } else { 0 }
 }
 
 /// The result of handling an arrived cell.
@@ -130,17 +130,17 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         word: incoming.ring.match_word(),
         peer: incoming.peer,
     };
-    let Some(receive) = state.posted.take(&mut state.ops, key) else {
+    let Some(receive) = state.posted.take(&mut state.slab, key) else {
         let kept = eager::keep_injected(state, index, key, bytes);
         return if kept { Handled::Yes } else { Handled::No };
     };
-    let op = state.ops.op(receive);
-    if bytes as u64 <= op.record.bytes && is_contiguous(op) {
+    let entry = state.slab.entry(receive);
+    if bytes as u64 <= entry.record.bytes && is_contiguous(entry) {
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
-        unsafe { incoming.ring.copy_injected(op.base, bytes) };
+        unsafe { incoming.ring.copy_injected(entry.base, bytes) };
         incoming.ring.advance();
         incoming.injected_bytes += bytes as u64;
-        let record = state.ops.record_mut(receive);
+        let record = state.slab.record_mut(receive);
         (record.match_word, record.peer, record.bytes) = (key.word, key.peer, bytes as u64);
         state.complete(receive);
     } else {
@@ -229,15 +229,16 @@ fn arrived_signature(state: &mut VciState, index: usize) -> bool {
 
 /// Sends the type signature of a message to the receiver, once; false when the ring has no room.
 #[cold]
-fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
-    let types = |op: &mut Op| {
-        op.extra
+fn announce(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+    let types = |entry: &mut RequestEntry| {
+        entry
+            .extra
             .as_mut()?
             .types
             .as_mut()
             .map(|types| (types.signature(), types.is_announced))
     };
-    let Some((signature, false)) = types(state.ops.op_mut(index)) else {
+    let Some((signature, false)) = types(state.slab.entry_mut(index)) else {
         return true;
     };
     let sender = &mut state.links[peer as usize].sender;
@@ -245,13 +246,13 @@ fn announce(state: &mut VciState, index: OpIndex, peer: u32) -> bool {
         return false;
     }
     state.count_other_cell_sent();
-    mark_announced(state.ops.op_mut(index), true);
+    mark_announced(state.slab.entry_mut(index), true);
     true
 }
 
 /// Notes whether the signature of a send has been transmitted.
-fn mark_announced(op: &mut Op, is_announced: bool) {
-    if let Some(types) = op.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
+fn mark_announced(entry: &mut RequestEntry, is_announced: bool) {
+    if let Some(types) = entry.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
         types.is_announced = is_announced;
     }
 }
@@ -259,33 +260,38 @@ fn mark_announced(op: &mut Op, is_announced: bool) {
 /// Compares the type signature of a message with that of a receive.
 #[cold]
 #[inline(never)]
-fn check_types(state: &mut VciState, receive: OpIndex, peer: u32) {
+fn check_types(state: &mut VciState, receive: RequestIndex, peer: u32) {
     let signature = state.signature.take();
-    let op = state.ops.op_mut(receive);
-    let extra = op.extra.get_or_insert_default();
+    let entry = state.slab.entry_mut(receive);
+    let extra = entry.extra.get_or_insert_default();
     let mismatch = signature.and_then(|signature| extra.types.as_ref()?.mismatch(&signature, peer));
     if let Some(text) = mismatch
-        && op.error == 0
+        && entry.error == 0
     {
-        op.error = crate::ErrorClass::ERR_TYPE.0;
+        entry.error = crate::ErrorClass::ERR_TYPE.0;
         extra.error_text = text;
     }
 }
 
 /// Records which message a receive got, and an error if it is longer than the buffer; returns the bytes that fit.
-pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, bytes: u64) -> usize {
-    let op = state.ops.op_mut(receive);
-    op.record.match_word = key.word;
-    op.record.peer = key.peer;
-    let capacity = op.record.bytes;
+pub(crate) fn note_message(
+    state: &mut VciState,
+    receive: RequestIndex,
+    key: Key,
+    bytes: u64,
+) -> usize {
+    let entry = state.slab.entry_mut(receive);
+    entry.record.match_word = key.word;
+    entry.record.peer = key.peer;
+    let capacity = entry.record.bytes;
     if bytes <= capacity {
-        op.record.bytes = bytes;
+        entry.record.bytes = bytes;
     } else {
-        op.error = crate::ErrorClass::ERR_TRUNCATE.0;
-        op.extra.get_or_insert_default().error_text =
+        entry.error = crate::ErrorClass::ERR_TRUNCATE.0;
+        entry.extra.get_or_insert_default().error_text =
             format!("the message has {bytes} bytes, the receive buffer holds {capacity}");
     }
-    let fitting = op.record.bytes as usize;
+    let fitting = entry.record.bytes as usize;
     if state.signature.is_some() {
         check_types(state, receive, key.peer);
     }
@@ -293,18 +299,18 @@ pub(crate) fn note_message(state: &mut VciState, receive: OpIndex, key: Key, byt
 }
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
-pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
-    let peer = state.ops.op(index).target;
-    let op = state.ops.op_mut(index);
-    op.position = 0;
-    if op.has(flag::TYPED) {
-        mark_announced(op, false);
+pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()> {
+    let peer = state.slab.entry(index).target;
+    let entry = state.slab.entry_mut(index);
+    entry.position = 0;
+    if entry.has(flag::TYPED) {
+        mark_announced(entry, false);
     }
-    if op.extra.is_some() {
+    if entry.extra.is_some() {
         load_staged(state, index)?;
     }
     if state.links[peer as usize].backlogged || !transmit(state, index)? {
-        state.ops.record_mut(index).kind = record_kind::SEND_QUEUED;
+        state.slab.record_mut(index).kind = record_kind::SEND_QUEUED;
         state.count(Counter::SendsQueued);
         state.enqueue(peer, Queued::Send(index));
     }
@@ -313,8 +319,8 @@ pub(crate) fn start_send(state: &mut VciState, index: OpIndex) -> Result<()> {
 
 /// Fetches the packed bytes of a send whose memory is a GPU's.
 #[inline(never)]
-pub(crate) fn load_staged(state: &mut VciState, index: OpIndex) -> Result<()> {
-    let extra = state.ops.op_mut(index).extra.as_mut();
+pub(crate) fn load_staged(state: &mut VciState, index: RequestIndex) -> Result<()> {
+    let extra = state.slab.entry_mut(index).extra.as_mut();
     match extra.and_then(|extra| extra.staged.as_mut()) {
         Some(staged) => staged.load(),
         None => Ok(()),
@@ -322,13 +328,13 @@ pub(crate) fn load_staged(state: &mut VciState, index: OpIndex) -> Result<()> {
 }
 
 /// Transmits a send; false when the ring has no room.
-pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
-    let op = state.ops.op(index);
-    let (peer, bytes) = (op.target, op.record.bytes as usize);
-    let (synchronous, typed) = (op.has(flag::SYNCHRONOUS), op.has(flag::TYPED));
-    let word = state.ops.record(index).match_word;
+pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool> {
+    let entry = state.slab.entry(index);
+    let (peer, bytes) = (entry.target, entry.record.bytes as usize);
+    let (synchronous, typed) = (entry.has(flag::SYNCHRONOUS), entry.has(flag::TYPED));
+    let word = state.slab.record(index).match_word;
     // An eager message whose first chunks are out goes on, whatever has changed.
-    let begun = op.position != 0;
+    let begun = entry.position != 0;
     if !state.links[peer as usize].sender.is_connected() {
         state.links.connect(&mut state.transport, peer)?;
     }
@@ -339,11 +345,11 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
     }
     let fits_eager = bytes <= state.node.eager_bytes && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
-    let (op, link) = (state.ops.op(index), &mut state.links[peer as usize]);
+    let (entry, link) = (state.slab.entry(index), &mut state.links[peer as usize]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; INJECT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
-        unsafe { pack(op, 0, data.as_mut_ptr().cast(), bytes) };
+        unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
         let has_room = link.has_room_in_order();
         if has_room {
             // SAFETY: a credit is there, and `data` is as long as any injected message.
@@ -359,7 +365,7 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
         state.links[peer as usize].ring_doorbell();
         count_sent(state, bytes, at_once, synchronous || typed);
         if synchronous || !at_once {
-            state.ops.record_mut(index).kind = record_kind::SEND_ACTIVE;
+            state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
             state.offered += 1;
         } else {
             state.complete(index);
@@ -371,24 +377,24 @@ pub(crate) fn transmit(state: &mut VciState, index: OpIndex) -> Result<bool> {
 /// Writes as much of an operation's eager message as there is room for; true when all of it is written.
 fn transmit_eager(
     state: &mut VciState,
-    index: OpIndex,
+    index: RequestIndex,
     peer: u32,
     word: u64,
     synchronous: bool,
 ) -> bool {
-    let op = state.ops.op(index);
+    let entry = state.slab.entry(index);
     let mut message = eager::Outgoing {
         peer,
         word,
         source: eager::Source::Operation(index),
-        bytes: op.record.bytes as usize,
-        position: op.position,
-        id: if synchronous { op.id().0 } else { 0 },
-        aux: first_aux(op),
+        bytes: entry.record.bytes as usize,
+        position: entry.position,
+        id: if synchronous { entry.id().0 } else { 0 },
+        aux: first_aux(entry),
     };
     // SAFETY: a send's memory is readable until it completes (contract of isend).
     let is_written = unsafe { eager::write(state, &mut message) };
-    state.ops.op_mut(index).position = message.position;
+    state.slab.entry_mut(index).position = message.position;
     is_written
 }
 
@@ -455,9 +461,9 @@ fn release_chunk(state: &mut VciState, ring: usize, location: ChunkLocation, byt
 }
 
 /// Whether the receiver of a send prefers CMA to chunks.
-fn receiver_prefers_cma(state: &VciState, index: OpIndex) -> bool {
-    let op = state.ops.op(index);
-    is_contiguous(op) && prefers_cma(state, op.target, op.record.bytes)
+fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> bool {
+    let entry = state.slab.entry(index);
+    is_contiguous(entry) && prefers_cma(state, entry.target, entry.record.bytes)
 }
 
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
@@ -487,7 +493,7 @@ pub(crate) fn publish_preferences(state: &VciState) {
 }
 
 /// Completes a send that waited for its receiver.
-fn complete_offered(state: &mut VciState, index: OpIndex) {
+fn complete_offered(state: &mut VciState, index: RequestIndex) {
     state.offered -= 1;
     state.complete(index);
 }
@@ -513,6 +519,6 @@ fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
 }
 
 /// The live operation that a peer names, if it is one that talks to that peer.
-pub(crate) fn named_by_peer(state: &VciState, id: u64) -> Option<OpIndex> {
-    state.ops.find(RequestId(id))
+pub(crate) fn named_by_peer(state: &VciState, id: u64) -> Option<RequestIndex> {
+    state.slab.find(RequestId(id))
 }

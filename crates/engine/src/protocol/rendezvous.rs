@@ -22,7 +22,7 @@ use super::{
     note_arrival, note_message, pack, pack_chunk, publish_preferences, receiver_prefers_cma,
     release_chunk, send_control, unpack, unpack_chunk,
 };
-use crate::request::{Op, OpIndex, Role};
+use crate::request::{RequestEntry, RequestIndex, Role};
 use crate::vci::link::{Access, QUANTUM_BYTES, Streams};
 use crate::vci::matching::Key;
 use crate::vci::{CmaPolicy, VciState};
@@ -36,13 +36,22 @@ const EDGE_CHUNK: usize = 16 << 10;
 const MANY: usize = 4;
 
 /// Sends the RTS of a send, with data where that helps; false when the ring has no room.
-pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word: u64) -> bool {
-    let op = state.ops.op(index);
-    let address = if is_contiguous(op) { op.base as u64 } else { 0 };
-    let (node, bytes) = (&state.node, op.record.bytes);
+pub(super) fn transmit_rts(
+    state: &mut VciState,
+    index: RequestIndex,
+    peer: u32,
+    word: u64,
+) -> bool {
+    let entry = state.slab.entry(index);
+    let address = if is_contiguous(entry) {
+        entry.base as u64
+    } else {
+        0
+    };
+    let (node, bytes) = (&state.node, entry.record.bytes);
     let by_one = bytes <= node.direct_max_bytes || receiver_prefers_cma(state, index);
     let shared = (address != 0 && by_one)
-        .then(|| node.segment.offset_of(op.base, bytes as usize))
+        .then(|| node.segment.offset_of(entry.base, bytes as usize))
         .flatten();
     if shared.is_none()
         && early::should_begin(state, index, peer)
@@ -50,12 +59,12 @@ pub(super) fn transmit_rts(state: &mut VciState, index: OpIndex, peer: u32, word
     {
         return true;
     }
-    let op = state.ops.op(index);
-    let aux = first_aux(op);
+    let entry = state.slab.entry(index);
+    let aux = first_aux(entry);
     let proof: *const u64 = &raw const *state.node.proof;
     let words = [
-        op.record.bytes,
-        state.ops.id(index).0,
+        entry.record.bytes,
+        state.slab.id(index).0,
         address,
         shared.unwrap_or(0),
         proof as u64,
@@ -77,27 +86,27 @@ pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
         peer: incoming.peer,
     };
     let description = std::array::from_fn(|index| incoming.ring.word(index));
-    let posted = state.posted.take(&mut state.ops, key);
+    let posted = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, description[0], posted.is_some());
     if let Some(receive) = posted {
         state.count(Counter::ReceivesPosted);
         begin(state, receive, key, description);
         return true;
     }
-    if state.ops.has_room() && hold(state, ring, key, description) {
+    if state.slab.has_room() && hold(state, ring, key, description) {
         return true;
     }
     let Some(index) = eager::keep(state, Role::Rts, key, description[0]) else {
         return false;
     };
-    let op = state.ops.op_mut(index);
-    op.inline = description;
-    op.remote = description[1];
+    let entry = state.slab.entry_mut(index);
+    entry.inline = description;
+    entry.remote = description[1];
     true
 }
 
 /// Fetches an announced message for a receive that matches it.
-pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, description: [u64; 6]) {
+pub(super) fn begin(state: &mut VciState, receive: RequestIndex, key: Key, description: [u64; 6]) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
         let id = await_chunks(state, receive, sender, wanted);
         send_control(state, key.peer, cell::CTS, [sender, id]);
@@ -107,7 +116,7 @@ pub(super) fn begin(state: &mut VciState, receive: OpIndex, key: Key, descriptio
 /// Completes a receive directly or by CMA where that is possible; else returns how many bytes it wants, and the sender's id.
 pub(super) fn fetch_at_once(
     state: &mut VciState,
-    receive: OpIndex,
+    receive: RequestIndex,
     key: Key,
     description: [u64; 6],
 ) -> Option<(usize, u64)> {
@@ -132,18 +141,18 @@ pub(super) fn fetch_at_once(
 /// Makes a receive one that gets its data in chunks; returns its id.
 pub(super) fn await_chunks(
     state: &mut VciState,
-    receive: OpIndex,
+    receive: RequestIndex,
     sender: u64,
     wanted: usize,
 ) -> u64 {
-    let op = state.ops.op_mut(receive);
-    (op.position, op.wanted, op.remote) = (0, wanted, sender);
-    state.ops.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
-    state.ops.id(receive).0
+    let entry = state.slab.entry_mut(receive);
+    (entry.position, entry.wanted, entry.remote) = (0, wanted, sender);
+    state.slab.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
+    state.slab.id(receive).0
 }
 
 /// Copies data that lie in the node segment.
-fn fetch_shared(state: &mut VciState, receive: OpIndex, shared: u64, wanted: usize) -> bool {
+fn fetch_shared(state: &mut VciState, receive: RequestIndex, shared: u64, wanted: usize) -> bool {
     let Some(source) = state
         .node
         .segment
@@ -153,14 +162,14 @@ fn fetch_shared(state: &mut VciState, receive: OpIndex, shared: u64, wanted: usi
         return false;
     };
     // SAFETY: `source` holds `wanted` bytes (checked); the receive's buffer is writable for them (contract of irecv).
-    unsafe { unpack(state.ops.op_mut(receive), 0, source.as_ptr(), wanted) };
+    unsafe { unpack(state.slab.entry_mut(receive), 0, source.as_ptr(), wanted) };
     true
 }
 
 /// Copies data that this process sent to itself, whatever the layouts of both sides are.
 fn fetch_own(
     state: &mut VciState,
-    receive: OpIndex,
+    receive: RequestIndex,
     peer: u32,
     sender: u64,
     wanted: usize,
@@ -169,21 +178,22 @@ fn fetch_own(
     let Some(send) = own.flatten() else {
         return false;
     };
-    let is_staged = |op: &Op| {
-        op.extra
+    let is_staged = |entry: &RequestEntry| {
+        entry
+            .extra
             .as_ref()
             .is_some_and(|extra| extra.staged.is_some())
     };
-    if is_staged(state.ops.op(send)) || is_staged(state.ops.op(receive)) {
+    if is_staged(state.slab.entry(send)) || is_staged(state.slab.entry(receive)) {
         let mut packed = vec![0; wanted];
         // SAFETY: both memories have `wanted` bytes (contracts of isend and irecv), as `packed` has.
         unsafe {
-            pack(state.ops.op(send), 0, packed.as_mut_ptr(), wanted);
-            unpack(state.ops.op_mut(receive), 0, packed.as_ptr(), wanted);
+            pack(state.slab.entry(send), 0, packed.as_mut_ptr(), wanted);
+            unpack(state.slab.entry_mut(receive), 0, packed.as_ptr(), wanted);
         }
         return true;
     }
-    let (send, receive) = (state.ops.op(send), state.ops.op(receive));
+    let (send, receive) = (state.slab.entry(send), state.slab.entry(receive));
     // SAFETY: the send buffer is readable until the send completes (contract of isend) and has `wanted` bytes, the receive
     // buffer is writable for them (contract of irecv), and no program may give one buffer to both.
     unsafe { copy(send, receive, wanted) };
@@ -193,13 +203,13 @@ fn fetch_own(
 /// Copies data out of the sender's private memory by CMA, where that is the better copy mode.
 fn fetch_across(
     state: &mut VciState,
-    receive: OpIndex,
+    receive: RequestIndex,
     peer: u32,
     address: u64,
     proof: u64,
     wanted: usize,
 ) -> bool {
-    let is_dense = is_contiguous(state.ops.op(receive));
+    let is_dense = is_contiguous(state.slab.entry(receive));
     let asked = match state.node.cma {
         CmaPolicy::Never => false,
         CmaPolicy::Measured => is_dense && state.copy_modes.mode(wanted as u64) == CopyMode::Cma,
@@ -212,11 +222,11 @@ fn fetch_across(
         return false;
     };
     if is_dense {
-        let target = state.ops.op(receive).base;
+        let target = state.slab.entry(receive).base;
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv).
         return unsafe { read(state, Remote { pid, address }, target, wanted) };
     }
-    let op = state.ops.op_mut(receive);
+    let entry = state.slab.entry_mut(receive);
     let mut chunk = vec![0u8; UNPACK_CHUNK.min(wanted)];
     let mut position = 0;
     while position < wanted {
@@ -230,7 +240,7 @@ fn fetch_across(
             return false;
         }
         // SAFETY: the receive's buffer is writable (contract of irecv), `chunk` holds `bytes` bytes.
-        unsafe { unpack(op, position, chunk.as_ptr(), bytes) };
+        unsafe { unpack(entry, position, chunk.as_ptr(), bytes) };
         position += bytes;
     }
     true
@@ -309,9 +319,9 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     let Some(index) = eager::keep(state, Role::Held, key, bytes) else {
         return false;
     };
-    let op = state.ops.op_mut(index);
-    op.remote = 0;
-    op.extra.get_or_insert_default().held = memory;
+    let entry = state.slab.entry_mut(index);
+    entry.remote = 0;
+    entry.extra.get_or_insert_default().held = memory;
     state.count(Counter::CrossCopies);
     eager::account(state, ring, bytes as i64);
     send_control(state, key.peer, cell::FIN, [sender, 0]);
@@ -322,9 +332,10 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
 pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
-    let known = named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer);
+    let known =
+        named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer);
     let Some(index) =
-        known.filter(|&index| state.ops.record(index).kind == record_kind::SEND_ACTIVE)
+        known.filter(|&index| state.slab.record(index).kind == record_kind::SEND_ACTIVE)
     else {
         state.fault = Some(format!(
             "rank {peer} requested a message that was not offered"
@@ -332,10 +343,10 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
         return true;
     };
     early::note_answer(state, index, goes_on);
-    let op = state.ops.op_mut(index);
-    op.remote = receiver;
+    let entry = state.slab.entry_mut(index);
+    entry.remote = receiver;
     if !goes_on {
-        op.position = 0;
+        entry.position = 0;
     }
     let known = state.streaming.iter_mut().find(|known| known.peer == peer);
     match known {
@@ -359,8 +370,8 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
         let mut quantum = QUANTUM_BYTES;
         while let Some(&index) = state.streaming[slot].queue.front() {
             chunks += push_chunks(state, index, is_only, &mut quantum);
-            let op = state.ops.op(index);
-            if (op.position as u64) < op.record.bytes {
+            let entry = state.slab.entry(index);
+            if (entry.position as u64) < entry.record.bytes {
                 break;
             }
             state.streaming[slot].queue.pop_front();
@@ -384,15 +395,20 @@ pub(super) fn chunk_bytes(done: usize, rest: usize, most: usize) -> usize {
 }
 
 /// Pushes chunks of one send until it is whole, the ring is full, or `quantum`, in bytes, is used up.
-fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, quantum: &mut usize) -> usize {
+fn push_chunks(
+    state: &mut VciState,
+    index: RequestIndex,
+    is_only: bool,
+    quantum: &mut usize,
+) -> usize {
     let mut chunks = 0;
     loop {
-        let op = state.ops.op(index);
-        let link = &mut state.links[op.target as usize];
-        let rest = op.record.bytes as usize - op.position;
+        let entry = state.slab.entry(index);
+        let link = &mut state.links[entry.target as usize];
+        let rest = entry.record.bytes as usize - entry.position;
         let most = state.node.chunk_bytes as usize;
         let bytes = if is_only {
-            chunk_bytes(op.position, rest, most)
+            chunk_bytes(entry.position, rest, most)
         } else {
             rest.min(most)
         };
@@ -401,22 +417,22 @@ fn push_chunks(state: &mut VciState, index: OpIndex, is_only: bool, quantum: &mu
         }
         let Some((target, location)) = link
             .sender
-            .reserve(bytes as u32, op.base.wrapping_add(op.position))
+            .reserve(bytes as u32, entry.base.wrapping_add(entry.position))
         else {
             return chunks;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        let taken = unsafe { pack_chunk(state, index, op.position, target, bytes) };
-        let op = state.ops.op(index);
-        let link = &mut state.links[op.target as usize];
-        let words = [op.remote, bytes as u64, location, taken];
+        let taken = unsafe { pack_chunk(state, index, entry.position, target, bytes) };
+        let entry = state.slab.entry(index);
+        let link = &mut state.links[entry.target as usize];
+        let words = [entry.remote, bytes as u64, location, taken];
         if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
             return chunks;
         }
         link.ring_doorbell();
         state.count_other_cell_sent();
-        state.ops.op_mut(index).position += bytes;
+        state.slab.entry_mut(index).position += bytes;
         chunks += 1;
         *quantum = quantum.saturating_sub(bytes);
     }
@@ -442,19 +458,19 @@ pub(super) fn copy_chunk(
         return;
     };
     let active = named_by_peer(state, id).filter(|&index| {
-        let record = state.ops.record(index);
+        let record = state.slab.record(index);
         record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer
     });
     let Some(index) = active else {
         release_chunk(state, ring, location, bytes);
         return;
     };
-    let op = state.ops.op(index);
-    let fitting = (bytes as usize).min(op.wanted - op.position);
+    let entry = state.slab.entry(index);
+    let fitting = (bytes as usize).min(entry.wanted - entry.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
     unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
-    let op = state.ops.op(index);
-    if op.position == op.wanted {
+    let entry = state.slab.entry(index);
+    if entry.position == entry.wanted {
         state.complete(index);
     }
     release_chunk(state, ring, location, bytes);
@@ -464,8 +480,8 @@ pub(super) fn copy_chunk(
 pub(super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
-    match named_by_peer(state, sender).filter(|&index| state.ops.op(index).target == peer) {
-        Some(index) if state.ops.record(index).kind == record_kind::SEND_ACTIVE => {
+    match named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer) {
+        Some(index) if state.slab.record(index).kind == record_kind::SEND_ACTIVE => {
             // Of a message whose RTS brought data it wanted no chunks.
             early::note_answer(state, index, false);
             complete_offered(state, index)

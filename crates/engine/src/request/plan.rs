@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a persistent collective is started: a function and what it was planned with.
+//! Starting a persistent collective: a function, and the data that it was planned with.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
 
-use super::{Op, Status};
+use super::{RequestEntry, Status};
 use crate::errors::Result;
 
 /// A collective as a task.
@@ -21,9 +21,9 @@ pub struct FastPlan {
 ///
 /// # Safety
 /// The entry is an active planned one, with a plan of which this is the start. No other thread is inside MPI, and no guard is used.
-pub(crate) type Start = unsafe fn(NonNull<Op>) -> Started;
+pub(crate) type Start = unsafe fn(NonNull<RequestEntry>) -> Started;
 
-/// What every start gives: MPI_SUCCESS, because the wait tells what went wrong. It is a number, so that the C call ends with a jump to the
+/// The result of every start: MPI_SUCCESS, because the wait returns errors. It is a number, so that the C call ends with a jump to the
 /// start.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -32,14 +32,14 @@ pub struct Started(i32);
 impl Started {
     pub(crate) const WELL: Self = Self(0);
 
-    /// What the C call returns.
+    /// The return value of the C call.
     #[inline(always)]
     pub const fn code(self) -> i32 {
         self.0
     }
 }
 
-/// What only has to be dropped.
+/// Data that only have to be dropped.
 trait Anything {}
 
 impl<T> Anything for T {}
@@ -50,7 +50,7 @@ impl FastPlan {
         Self { found, start }
     }
 
-    /// What an entry keeps for its starts; valid while the plan lives.
+    /// The address and the function that an entry keeps for its starts; valid while the plan lives.
     pub(crate) fn parts(&self) -> (*mut u8, Start) {
         ((&raw const *self.found).cast::<u8>().cast_mut(), self.start)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The operation slab of a VCI: every pending operation and every unexpected message is one entry.
+//! The request slab of a VCI: every pending operation and every unexpected message is one entry.
 //!
-//! An entry starts with its *record*: what matching needs (context, tag, peer, bytes, kind). The rest is what only this
-//! process understands (buffers, callbacks). The slab lies in a memory file that only this process maps; the launcher
-//! reads the records through the kernel when somebody asks what the rank waits for, without the rank's help. The slab is
+//! An entry starts with its *record*: the fields for matching (context, tag, peer, bytes, kind). The other fields have a meaning in
+//! this process only (buffers, callbacks). The slab lies in a memory file that only this process maps; for a hang report the
+//! launcher reads the records through the kernel, without the rank's help. The slab is
 //! reserved as address space at start and touched only as far as used, so entries never move and nothing is reallocated.
 //! A posted receive touches one cache line of its entry.
 //!
@@ -14,7 +14,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use fabric::board::{OpRecord, VciBoard, kind};
+use fabric::board::{RequestRecord, VciBoard, kind};
 use layout::SharedLayout;
 use sys::leaks::Root;
 use sys::reservation::Reservation;
@@ -33,11 +33,11 @@ use crate::identity::VciIndex;
 /// Index of an entry: the VCI in the upper bits, the place in its slab in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub struct OpIndex(pub(crate) u32);
+pub struct RequestIndex(pub(crate) u32);
 
-impl OpIndex {
+impl RequestIndex {
     /// No entry.
-    pub(crate) const NONE: OpIndex = OpIndex(0);
+    pub(crate) const NONE: RequestIndex = RequestIndex(0);
 }
 
 /// Bits of an index that name the entry in the slab of its VCI. Those of all VCIs leave the sign bit, for indices are Fortran's handles.
@@ -117,7 +117,7 @@ impl RequestId {
         VciIndex::of_bits(index >> SLAB_BITS)
     }
 
-    const fn new(index: OpIndex, generation: u32) -> Self {
+    const fn new(index: RequestIndex, generation: u32) -> Self {
         Self(REQUEST_TAG | (generation as u64) << 32 | index.0 as u64)
     }
 
@@ -129,7 +129,7 @@ impl RequestId {
     }
 }
 
-/// What kind of thing an entry is, apart from its progress (which is the record's kind); kept in the record's `role`.
+/// The kind of operation of an entry; its progress is the record's kind. Kept in the record's `role`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
@@ -167,65 +167,65 @@ pub(crate) mod flag {
     pub(crate) const TYPED: u8 = 128;
 }
 
-/// The record's `extra` of a persistent collective, see [`Op::set_planned`].
+/// The record's `extra` of a persistent collective, see [`RequestEntry::set_planned`].
 const PLANNED: u8 = 1;
 
 /// An entry. All-zero is a valid value.
 #[repr(C, align(64))]
-pub(crate) struct Op {
-    /// What matching needs and the launcher reads. `bytes` is the length of the message, or, until a receive has its
+pub(crate) struct RequestEntry {
+    /// The fields for matching, which the launcher reads, too. `bytes` is the length of the message, or, until a receive has its
     /// message, the capacity of its buffer.
-    pub(crate) record: OpRecord,
+    pub(crate) record: RequestRecord,
     /// The request id: tag, generation, index.
     id: RequestId,
     pub(crate) base: *mut u8,
-    /// What this rank keeps of the communicator; it stays alive while it counts this operation.
+    /// The communicator's part that its requests need; it lives while it counts this request.
     pub(crate) owner: *const Owner,
     /// Of a receive: how many receives with wildcards had been posted when it was, itself included.
     pub(crate) sequence: u64,
 
     /// The next free entry.
-    next_free: *mut Op,
+    next_free: *mut RequestEntry,
     pub(crate) extra: Option<Box<Extra>>,
-    /// Of a planned collective: what starts it.
+    /// The function that starts a planned collective.
     pub(crate) start: Option<Start>,
     /// The other side's operation, where one is needed. Of a task: the number of the call that it belongs to.
     pub(crate) remote: u64,
-    /// Bytes already copied of a piecewise transfer.
+    /// Bytes already copied of a transfer in chunks.
     pub(crate) position: usize,
-    /// Bytes that the receiver wants of a piecewise transfer.
+    /// Bytes that the receiver wants of a transfer in chunks.
     pub(crate) wanted: usize,
     /// Neighbours in arrival order (unexpected messages).
-    pub(crate) earlier: OpIndex,
-    pub(crate) later: OpIndex,
+    pub(crate) earlier: RequestIndex,
+    pub(crate) later: RequestIndex,
     /// World rank to send to.
     pub(crate) target: u32,
     /// Error class that the operation ended with; 0 in free entries.
     pub(crate) error: i32,
-    /// Data of an injected unexpected message, or a description.
+    /// Data of an injected unexpected message, or the words of an RTS.
     pub(crate) inline: [u64; 6],
 }
 
-/// What few operations need.
+/// Fields that few operations need.
 #[derive(Default)]
 pub(crate) struct Extra {
     /// Non-contiguous memory: its layout and the number of elements.
     pub(crate) layout: Option<(SharedLayout, usize)>,
     /// Packed bytes of memory of a GPU, between it and the wire.
     pub(crate) staged: Option<Box<Staged>>,
-    /// What a send or a receive consists of, where that is checked.
+    /// Type signature of a send or a receive, where types are checked.
     pub(crate) types: Option<Types>,
-    /// What an unexpected message consists of, where that is checked.
+    /// Type signature of an unexpected message, where types are checked.
     pub(crate) signature: Option<Box<SentSignature>>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
-    /// What a persistent receive was created with: match word and peer, wildcards included, and capacity.
+    /// Arguments of a persistent receive: match word and peer, wildcards included, and capacity.
     pub(crate) template: (u64, u32, u64),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
-    /// What a task ended with.
+    /// Status with which a task ended.
     pub(crate) status: Option<Status>,
-    /// What a persistent collective is started by: its fast path, if it has one, and a future.
+    /// Starts a persistent collective: its fast path, if it has one, and a future.
     pub(crate) fast: Option<FastPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
     /// Text of an error that the operation ended with.
@@ -233,13 +233,13 @@ pub(crate) struct Extra {
 }
 
 const _: () = {
-    assert!(size_of::<OpRecord>() == 32);
-    assert!(size_of::<Op>() == 192);
-    assert!(std::mem::offset_of!(Op, next_free) == 64);
+    assert!(size_of::<RequestRecord>() == 32);
+    assert!(size_of::<RequestEntry>() == 192);
+    assert!(std::mem::offset_of!(RequestEntry, next_free) == 64);
 };
 
-impl Op {
-    /// What the entry is.
+impl RequestEntry {
+    /// The kind of operation.
     #[inline(always)]
     pub(crate) const fn role(&self) -> Role {
         match self.record.role {
@@ -252,7 +252,7 @@ impl Op {
         }
     }
 
-    /// The record's kind, role and flags in one word, for comparing them at once with [`Op::planned_state_of`].
+    /// The record's kind, role and flags in one word, for comparing them at once with [`RequestEntry::planned_state_of`].
     #[inline(always)]
     pub(crate) const fn state(&self) -> u32 {
         let record = &self.record;
@@ -293,8 +293,8 @@ impl Op {
 
     /// Index of this entry.
     #[inline(always)]
-    pub(crate) const fn index(&self) -> OpIndex {
-        OpIndex(self.id.0 as u32)
+    pub(crate) const fn index(&self) -> RequestIndex {
+        RequestIndex(self.id.0 as u32)
     }
 
     /// Id of this entry.
@@ -305,13 +305,13 @@ impl Op {
 }
 
 /// The slab.
-pub(crate) struct Operations {
+pub(crate) struct RequestSlab {
     /// Where the entry with index 0 of VCI 0 would be: it is outside the memory for other VCIs.
-    ops: *mut Op,
+    slab: *mut RequestEntry,
     /// Index of the first entry.
     first: u32,
     /// The first free entry that was used before, or null.
-    free: *mut Op,
+    free: *mut RequestEntry,
     capacity: u32,
     /// Entries that were ever used, which are the first ones.
     used: u32,
@@ -323,7 +323,7 @@ pub(crate) struct Operations {
     _file: OwnedFd,
 }
 
-impl Operations {
+impl RequestSlab {
     /// The slab of VCI `vci` with at most `capacity` entries, announced on `board`.
     ///
     /// # Safety
@@ -334,30 +334,30 @@ impl Operations {
         capacity: u32,
     ) -> Result<Self> {
         // Fewer where the system allows no file for as many.
-        let most = limits::file_size_limit().map(|limit| limit / size_of::<Op>() as u64);
+        let most = limits::file_size_limit().map(|limit| limit / size_of::<RequestEntry>() as u64);
         let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         let capacity = capacity
             .min(most.saturating_sub(FIRST_INDEX).max(LEAST_CAPACITY))
             .min(MOST_ENTRIES - FIRST_INDEX);
         let entries = capacity as usize + FIRST_INDEX as usize;
-        let bytes = entries * size_of::<Op>();
+        let bytes = entries * size_of::<RequestEntry>();
         let file = memory::memory_file(c"rankpoint-operations", bytes as u64)?;
         let memory = Reservation::of_file(file.as_fd(), bytes, PART_BYTES)?;
         let vci_bits = u32::from(vci.get()) << SLAB_BITS;
-        let ops = memory.base().cast::<Op>().as_ptr();
-        let ops = ops.wrapping_sub(vci_bits as usize);
+        let slab = memory.base().cast::<RequestEntry>().as_ptr();
+        let slab = slab.wrapping_sub(vci_bits as usize);
         // SAFETY: the caller's promise; all fields are atomics.
         let words = unsafe { board.as_ref() };
-        let first = FIRST_INDEX as usize * size_of::<Op>();
+        let first = FIRST_INDEX as usize * size_of::<RequestEntry>();
         words
-            .ops_stride
-            .store(size_of::<Op>() as u32, Ordering::Relaxed);
+            .request_stride
+            .store(size_of::<RequestEntry>() as u32, Ordering::Relaxed);
         words
-            .ops_file
+            .requests_file
             .store(1 + file.as_raw_fd() as u32, Ordering::Relaxed);
-        words.ops_offset.store(first as u64, Ordering::Relaxed);
+        words.requests_offset.store(first as u64, Ordering::Relaxed);
         let mut slab = Self {
-            ops,
+            slab,
             first: vci_bits | FIRST_INDEX,
             free: std::ptr::null_mut(),
             capacity,
@@ -368,7 +368,7 @@ impl Operations {
             _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
-        slab.op_mut(done).id = RequestId::SENT;
+        slab.entry_mut(done).id = RequestId::SENT;
         Ok(slab)
     }
 
@@ -376,9 +376,9 @@ impl Operations {
     /// are the caller's to fill.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
+    pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
         match self.take_free(role, record_kind) {
-            Some(op) => Ok(op.index()),
+            Some(entry) => Ok(entry.index()),
             None => self.take_fresh(role, record_kind),
         }
     }
@@ -386,20 +386,20 @@ impl Operations {
     /// As [`Self::take`], but only an entry that was used before.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut Op> {
+    pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut RequestEntry> {
         // SAFETY: `free` is null or leads to an entry that was used; `&mut self` makes this the only reference.
-        let op = unsafe { self.free.as_mut() }?;
-        self.free = op.next_free;
-        op.record.kind = record_kind;
-        op.record.role = role as u8;
-        op.record.flags = 0;
-        op.record.extra = 0;
-        Some(op)
+        let entry = unsafe { self.free.as_mut() }?;
+        self.free = entry.next_free;
+        entry.record.kind = record_kind;
+        entry.record.role = role as u8;
+        entry.record.flags = 0;
+        entry.record.extra = 0;
+        Some(entry)
     }
 
     #[cold]
     #[inline(never)]
-    fn take_fresh(&mut self, role: Role, record_kind: u8) -> Result<OpIndex> {
+    fn take_fresh(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
         if self.used >= self.capacity {
             return Err(Error::new(
                 ErrorClass::ERR_NO_MEM,
@@ -409,21 +409,21 @@ impl Operations {
                 ),
             ));
         }
-        let index = OpIndex(self.first + self.used);
-        let place = (FIRST_INDEX + self.used) as usize * size_of::<Op>();
-        if self.memory.open(place, size_of::<Op>()).is_none() {
+        let index = RequestIndex(self.first + self.used);
+        let place = (FIRST_INDEX + self.used) as usize * size_of::<RequestEntry>();
+        if self.memory.open(place, size_of::<RequestEntry>()).is_none() {
             let text = format!("the system gives no memory for operation {}", self.used);
             return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
         }
         self.used += 1;
-        let op = self.op_mut(index);
-        op.id = RequestId::new(index, 0);
-        op.record.kind = record_kind;
-        op.record.role = role as u8;
-        op.record.flags = 0;
-        // SAFETY: the board outlives the slab (Operations::new); its fields are atomics.
+        let entry = self.entry_mut(index);
+        entry.id = RequestId::new(index, 0);
+        entry.record.kind = record_kind;
+        entry.record.role = role as u8;
+        entry.record.flags = 0;
+        // SAFETY: the board outlives the slab (RequestSlab::new); its fields are atomics.
         unsafe { self.board.as_ref() }
-            .ops_len
+            .requests_len
             .store(self.used, Ordering::Relaxed);
         Ok(index)
     }
@@ -431,17 +431,17 @@ impl Operations {
     /// Frees an entry: ids that name it become stale.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn release(&mut self, index: OpIndex) {
+    pub(crate) fn release(&mut self, index: RequestIndex) {
         let next = self.free;
-        let op = self.op_mut(index);
-        op.record.kind = kind::FREE;
-        op.record.next = OpIndex::NONE.0;
-        op.id = op.id.next_generation();
-        op.next_free = next;
-        if op.extra.is_some() || op.error != 0 {
-            clean(op);
+        let entry = self.entry_mut(index);
+        entry.record.kind = kind::FREE;
+        entry.record.next = RequestIndex::NONE.0;
+        entry.id = entry.id.next_generation();
+        entry.next_free = next;
+        if entry.extra.is_some() || entry.error != 0 {
+            clean(entry);
         }
-        self.free = op;
+        self.free = entry;
     }
 
     /// Whether [`Self::take`] would succeed.
@@ -457,18 +457,18 @@ impl Operations {
 
     /// The id of a live entry.
     #[inline(always)]
-    pub(crate) fn id(&self, index: OpIndex) -> RequestId {
-        self.op(index).id
+    pub(crate) fn id(&self, index: RequestIndex) -> RequestId {
+        self.entry(index).id
     }
 
     /// The entry that `id` names, if it is live and of this slab; that of [`RequestId::SENT`] for what was complete when its
     /// request was made.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn find(&self, id: RequestId) -> Option<OpIndex> {
+    pub(crate) fn find(&self, id: RequestId) -> Option<RequestIndex> {
         let index = id.0 as u32;
         if index.wrapping_sub(self.first) < self.used {
-            let index = OpIndex(index);
+            let index = RequestIndex(index);
             if self.id(index) == id && self.record(index).kind != kind::FREE {
                 return Some(index);
             }
@@ -478,9 +478,9 @@ impl Operations {
 
     #[cold]
     #[inline(never)]
-    fn find_ended(&self, id: RequestId) -> Option<OpIndex> {
+    fn find_ended(&self, id: RequestId) -> Option<RequestIndex> {
         // The first entry is that of all that was complete when its request was made.
-        let first = OpIndex(self.first);
+        let first = RequestIndex(self.first);
         if id == RequestId::SENT {
             return Some(first);
         }
@@ -491,66 +491,66 @@ impl Operations {
     /// The entry that `id` names or named: a free entry has another id than any that was given out.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut Op> {
+    pub(crate) fn named(&mut self, id: RequestId) -> Option<&mut RequestEntry> {
         let index = id.0 as u32;
         if index.wrapping_sub(self.first) >= self.used {
             return None;
         }
-        let op = self.op_mut(OpIndex(index));
-        (op.id == id).then_some(op)
+        let entry = self.entry_mut(RequestIndex(index));
+        (entry.id == id).then_some(entry)
     }
 
     /// The id of the live entry with this index.
     pub(crate) fn at_index(&self, index: u32) -> Option<RequestId> {
         let used = index.wrapping_sub(self.first) < self.used;
-        let index = OpIndex(index);
+        let index = RequestIndex(index);
         (used && self.record(index).kind != kind::FREE).then(|| self.id(index))
     }
 
     /// Every index that was ever used.
-    pub(crate) fn indices(&self) -> impl Iterator<Item = OpIndex> + use<> {
-        (self.first..self.first + self.used).map(OpIndex)
+    pub(crate) fn indices(&self) -> impl Iterator<Item = RequestIndex> + use<> {
+        (self.first..self.first + self.used).map(RequestIndex)
     }
 
     #[inline(always)]
-    pub(crate) fn record(&self, index: OpIndex) -> &OpRecord {
-        &self.op(index).record
+    pub(crate) fn record(&self, index: RequestIndex) -> &RequestRecord {
+        &self.entry(index).record
     }
 
     #[inline(always)]
-    pub(crate) fn record_mut(&mut self, index: OpIndex) -> &mut OpRecord {
-        &mut self.op_mut(index).record
+    pub(crate) fn record_mut(&mut self, index: RequestIndex) -> &mut RequestRecord {
+        &mut self.entry_mut(index).record
     }
 
     #[inline(always)]
-    pub(crate) fn op(&self, index: OpIndex) -> &Op {
+    pub(crate) fn entry(&self, index: RequestIndex) -> &RequestEntry {
         debug_assert!(index.0.wrapping_sub(self.first) < self.used);
-        // SAFETY: an OpIndex other than NONE comes from `take` or `find` of this slab, so it was used and is inside the reservation;
-        // all-zero memory is a valid Op, and only this process maps it.
-        unsafe { &*self.ops.wrapping_add(index.0 as usize) }
+        // SAFETY: a RequestIndex other than NONE comes from `take` or `find` of this slab, so it was used and is inside the reservation;
+        // all-zero memory is a valid RequestEntry, and only this process maps it.
+        unsafe { &*self.slab.wrapping_add(index.0 as usize) }
     }
 
     #[inline(always)]
-    pub(crate) fn op_mut(&mut self, index: OpIndex) -> &mut Op {
+    pub(crate) fn entry_mut(&mut self, index: RequestIndex) -> &mut RequestEntry {
         debug_assert!(index.0.wrapping_sub(self.first) < self.used);
-        // SAFETY: as in `op`; `&mut self` makes this the only reference.
-        unsafe { &mut *self.ops.wrapping_add(index.0 as usize) }
+        // SAFETY: as in `entry`; `&mut self` makes this the only reference.
+        unsafe { &mut *self.slab.wrapping_add(index.0 as usize) }
     }
 }
 
-impl Drop for Operations {
+impl Drop for RequestSlab {
     fn drop(&mut self) {
         for index in self.indices() {
-            clean(self.op_mut(index));
+            clean(self.entry_mut(index));
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn clean(op: &mut Op) {
-    op.error = 0;
-    if let Some(extra) = op.extra.take()
+fn clean(entry: &mut RequestEntry) {
+    entry.error = 0;
+    if let Some(extra) = entry.extra.take()
         && let Some(action) = extra.on_release
     {
         action();

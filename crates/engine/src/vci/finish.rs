@@ -4,21 +4,22 @@
 use fabric::board::kind as record_kind;
 
 use super::VciState;
-use crate::request::{NO_PEER, Op, OpIndex, RequestId, Role, Status, flag};
+use crate::request::{NO_PEER, RequestEntry, RequestId, RequestIndex, Role, Status, flag};
 
 /// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
 #[inline(always)]
-pub(crate) fn take_received(state: &mut VciState, index: OpIndex) -> Option<Status> {
-    let op = state.ops.op(index);
-    let has_no_flags = op.state() == Op::state_without_flags(record_kind::COMPLETE, Role::Receive);
-    if !has_no_flags || op.error != 0 || op.record.peer == NO_PEER {
+pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option<Status> {
+    let entry = state.slab.entry(index);
+    let has_no_flags =
+        entry.state() == RequestEntry::state_without_flags(record_kind::COMPLETE, Role::Receive);
+    if !has_no_flags || entry.error != 0 || entry.record.peer == NO_PEER {
         return None;
     }
     let status = Status {
         // SAFETY: a communicator lives while it counts operations (Process::purge).
-        source: unsafe { (*op.owner).rank_of_peer(op.record.peer) },
-        tag: op.record.match_word as u32 as i32,
-        bytes: op.record.bytes,
+        source: unsafe { (*entry.owner).rank_of_peer(entry.record.peer) },
+        tag: entry.record.match_word as u32 as i32,
+        bytes: entry.record.bytes,
         ..Status::EMPTY
     };
     state.retire(index);
@@ -27,20 +28,20 @@ pub(crate) fn take_received(state: &mut VciState, index: OpIndex) -> Option<Stat
 
 /// The status of an operation.
 #[inline(always)]
-pub(crate) fn status_of(state: &VciState, index: OpIndex) -> Status {
-    let (op, record) = (state.ops.op(index), state.ops.record(index));
-    let cancelled = op.has(flag::CANCELLED);
-    if op.role() == Role::Task
-        && let Some(status) = op.extra.as_ref().and_then(|extra| extra.status)
+pub(crate) fn status_of(state: &VciState, index: RequestIndex) -> Status {
+    let (entry, record) = (state.slab.entry(index), state.slab.record(index));
+    let cancelled = entry.has(flag::CANCELLED);
+    if entry.role() == Role::Task
+        && let Some(status) = entry.extra.as_ref().and_then(|extra| extra.status)
     {
         return Status {
             cancelled,
             ..status
         };
     }
-    if op.role() != Role::Receive || record.kind == record_kind::INACTIVE {
+    if entry.role() != Role::Receive || record.kind == record_kind::INACTIVE {
         return Status {
-            error: op.error,
+            error: entry.error,
             cancelled,
             ..Status::EMPTY
         };
@@ -55,11 +56,11 @@ pub(crate) fn status_of(state: &VciState, index: OpIndex) -> Status {
         };
     }
     // SAFETY: a communicator lives while it counts operations (Process::purge).
-    let source = unsafe { (*op.owner).rank_of_peer(record.peer) };
+    let source = unsafe { (*entry.owner).rank_of_peer(record.peer) };
     Status {
         source,
         tag: record.match_word as u32 as i32,
-        error: op.error,
+        error: entry.error,
         cancelled,
         bytes: record.bytes,
     }
@@ -72,7 +73,7 @@ pub(crate) enum Standing {
     Pending,
     /// It was complete when it was made, and there is nothing to free.
     Ended,
-    Complete(OpIndex),
+    Complete(RequestIndex),
 }
 
 /// How far the request with this id is; one that is none counts as idle.
@@ -81,10 +82,10 @@ pub(crate) fn standing(state: &VciState, id: RequestId) -> Standing {
     if id.is_ended() {
         return Standing::Ended;
     }
-    let Some(index) = state.ops.find(id) else {
+    let Some(index) = state.slab.find(id) else {
         return Standing::Idle;
     };
-    match state.ops.record(index).kind {
+    match state.slab.record(index).kind {
         record_kind::INACTIVE => Standing::Idle,
         record_kind::COMPLETE => Standing::Complete(index),
         _ => Standing::Pending,
@@ -98,7 +99,7 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
         *id = RequestId::NULL;
         return (Status::EMPTY, String::new());
     }
-    let Some(index) = state.ops.find(*id) else {
+    let Some(index) = state.slab.find(*id) else {
         return (Status::EMPTY, String::new());
     };
     finish_at(state, index, id)
@@ -108,7 +109,7 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
 #[inline]
 pub(crate) fn finish_at(
     state: &mut VciState,
-    index: OpIndex,
+    index: RequestIndex,
     id: &mut RequestId,
 ) -> (Status, String) {
     if let Some(status) = take_received(state, index) {
@@ -118,16 +119,16 @@ pub(crate) fn finish_at(
     let status = status_of(state, index);
     let mut text = String::new();
     if status.error != 0
-        && let Some(extra) = state.ops.op_mut(index).extra.as_mut()
+        && let Some(extra) = state.slab.entry_mut(index).extra.as_mut()
     {
         text = std::mem::take(&mut extra.error_text);
     }
-    if state.ops.op(index).has(flag::PERSISTENT) {
-        let op = state.ops.op_mut(index);
-        op.record.kind = record_kind::INACTIVE;
-        op.error = 0;
-        if op.role() == Role::Task {
-            op.set_planned(true);
+    if state.slab.entry(index).has(flag::PERSISTENT) {
+        let entry = state.slab.entry_mut(index);
+        entry.record.kind = record_kind::INACTIVE;
+        entry.error = 0;
+        if entry.role() == Role::Task {
+            entry.set_planned(true);
         }
     } else {
         state.retire(index);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use fabric::ring::RingReceiver;
 
 use crate::datatype::SentSignature;
-use crate::request::OpIndex;
+use crate::request::RequestIndex;
 
 pub(crate) use fabric::link::{Access, Link, Links};
 
@@ -52,7 +52,7 @@ impl Incoming {
 /// A message of which some chunks have arrived.
 pub(crate) struct Arriving {
     /// The receive it goes to, or the unexpected message.
-    pub(crate) index: OpIndex,
+    pub(crate) index: RequestIndex,
     /// Bytes still to come.
     pub(crate) rest: usize,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Arriving {
 /// A send or control message that waits behind a full ring.
 pub(crate) enum Queued {
     /// A send operation that has not left.
-    Send(OpIndex),
+    Send(RequestIndex),
     /// A protocol cell.
     Control { kind: u8, words: [u64; 2] },
 }
@@ -74,7 +74,7 @@ pub(crate) struct Backlog {
 /// The sends that one peer pulls chunk by chunk, in the order in which it asked.
 pub(crate) struct Streams {
     pub(crate) peer: u32,
-    pub(crate) queue: VecDeque<OpIndex>,
+    pub(crate) queue: VecDeque<RequestIndex>,
 }
 
 /// Bytes that a rank sends or takes in before it changes to the other, while it does both: less data then lie in the caches of both

@@ -9,7 +9,7 @@
 
 use fabric::board::{ANY_PEER, ANY_TAG};
 
-use crate::request::{Op, OpIndex, Operations, Role, flag};
+use crate::request::{RequestEntry, RequestIndex, RequestSlab, Role, flag};
 
 /// The key of matching: context id and tag in one word, and the sender's (or any) world rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,13 @@ struct Chains {
 
 #[derive(Clone, Copy)]
 struct Bucket {
-    first: OpIndex,
-    last: OpIndex,
+    first: RequestIndex,
+    last: RequestIndex,
 }
 
 const EMPTY: Bucket = Bucket {
-    first: OpIndex::NONE,
-    last: OpIndex::NONE,
+    first: RequestIndex::NONE,
+    last: RequestIndex::NONE,
 };
 const FIRST_BUCKETS: usize = 256;
 /// Multipliers of the hash, 31 bits so that each fits into an instruction; and its lowest bit in use, chosen so that the
@@ -91,26 +91,26 @@ impl Chains {
 
     // TIER: short
     #[inline(always)]
-    fn append(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
-        if ops.used() > self.buckets.len() {
-            self.grow(ops);
+    fn append(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
+        if slab.used() > self.buckets.len() {
+            self.grow(slab);
         }
-        let record = ops.record_mut(index);
+        let record = slab.record_mut(index);
         record.match_word = key.word;
         record.peer = key.peer;
-        record.next = OpIndex::NONE.0;
+        record.next = RequestIndex::NONE.0;
         let last = self.link(index, key);
-        if last != OpIndex::NONE {
-            ops.record_mut(last).next = index.0;
+        if last != RequestIndex::NONE {
+            slab.record_mut(last).next = index.0;
         }
     }
 
     /// Makes an entry the last of its chain; the result, if any, must be told its successor.
     #[inline(always)]
-    fn link(&mut self, index: OpIndex, key: Key) -> OpIndex {
+    fn link(&mut self, index: RequestIndex, key: Key) -> RequestIndex {
         let bucket = self.bucket(key);
         let last = std::mem::replace(&mut bucket.last, index);
-        if last == OpIndex::NONE {
+        if last == RequestIndex::NONE {
             bucket.first = index;
         }
         last
@@ -118,71 +118,77 @@ impl Chains {
 
     /// The first entry filed under exactly `key`, and its predecessor in the chain.
     #[inline(always)]
-    fn find(&mut self, ops: &Operations, key: Key) -> Option<(OpIndex, OpIndex)> {
-        let mut before = OpIndex::NONE;
+    fn find(&mut self, slab: &RequestSlab, key: Key) -> Option<(RequestIndex, RequestIndex)> {
+        let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
-        while index != OpIndex::NONE {
-            let record = ops.record(index);
+        while index != RequestIndex::NONE {
+            let record = slab.record(index);
             if record.match_word == key.word && record.peer == key.peer {
                 return Some((before, index));
             }
             before = index;
-            index = OpIndex(record.next);
+            index = RequestIndex(record.next);
         }
         None
     }
 
     #[inline(always)]
-    fn unlink(&mut self, ops: &mut Operations, before: OpIndex, index: OpIndex, key: Key) {
-        let next = OpIndex(ops.record(index).next);
+    fn unlink(
+        &mut self,
+        slab: &mut RequestSlab,
+        before: RequestIndex,
+        index: RequestIndex,
+        key: Key,
+    ) {
+        let next = RequestIndex(slab.record(index).next);
         let bucket = self.bucket(key);
         if bucket.last == index {
             bucket.last = before;
         }
-        if before == OpIndex::NONE {
+        if before == RequestIndex::NONE {
             bucket.first = next;
         } else {
-            ops.record_mut(before).next = next.0;
+            slab.record_mut(before).next = next.0;
         }
     }
 
     /// Takes a particular entry out; false if it is not in the table.
-    fn remove(&mut self, ops: &mut Operations, wanted: OpIndex) -> bool {
-        let record = ops.record(wanted);
+    fn remove(&mut self, slab: &mut RequestSlab, wanted: RequestIndex) -> bool {
+        let record = slab.record(wanted);
         let key = Key {
             word: record.match_word,
             peer: record.peer,
         };
-        let mut before = OpIndex::NONE;
+        let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
-        while index != OpIndex::NONE && index != wanted {
+        while index != RequestIndex::NONE && index != wanted {
             before = index;
-            index = OpIndex(ops.record(index).next);
+            index = RequestIndex(slab.record(index).next);
         }
         if index == wanted {
-            self.unlink(ops, before, index, key);
+            self.unlink(slab, before, index, key);
         }
         index == wanted
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, ops: &mut Operations) {
+    fn grow(&mut self, slab: &mut RequestSlab) {
         let larger = vec![EMPTY; self.buckets.len() * 4].into_boxed_slice();
         let old = std::mem::replace(&mut self.buckets, larger);
         self.mask = self.buckets.len() as u64 - 1;
         for bucket in old {
             let mut index = bucket.first;
-            while index != OpIndex::NONE {
-                let record = ops.record(index);
+            while index != RequestIndex::NONE {
+                let record = slab.record(index);
                 let (key, next) = (
                     Key {
                         word: record.match_word,
                         peer: record.peer,
                     },
-                    OpIndex(record.next),
+                    RequestIndex(record.next),
                 );
-                self.append(ops, index, key);
+                self.append(slab, index, key);
                 index = next;
             }
         }
@@ -212,77 +218,79 @@ impl PostedQueue {
         }
     }
 
-    /// [`Self::post`] for a key without wildcards, on an entry taken with [`Operations::take_free`], whose key this fills in.
+    /// [`Self::post`] for a key without wildcards, on an entry taken with [`RequestSlab::take_free`], whose key this fills in.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn post_exact(&mut self, op: &mut Op, key: Key) -> OpIndex {
-        op.sequence = self.wild_posts;
-        op.record.match_word = key.word;
-        op.record.peer = key.peer;
-        debug_assert_eq!(op.record.next, OpIndex::NONE.0);
-        self.chains.link(op.index(), key)
+    pub(crate) fn post_exact(&mut self, entry: &mut RequestEntry, key: Key) -> RequestIndex {
+        entry.sequence = self.wild_posts;
+        entry.record.match_word = key.word;
+        entry.record.peer = key.peer;
+        debug_assert_eq!(entry.record.next, RequestIndex::NONE.0);
+        self.chains.link(entry.index(), key)
     }
 
     /// Files a receive under `key`, behind all that were posted before.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn post(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+    pub(crate) fn post(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
         if key.is_wild() {
-            self.note_wild(ops, index);
+            self.note_wild(slab, index);
         }
-        ops.op_mut(index).sequence = self.wild_posts;
-        self.chains.append(ops, index, key);
+        slab.entry_mut(index).sequence = self.wild_posts;
+        self.chains.append(slab, index, key);
     }
 
     #[cold]
     #[inline(never)]
-    fn note_wild(&mut self, ops: &mut Operations, index: OpIndex) {
+    fn note_wild(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
         self.wild += 1;
         self.wild_posts += 1;
-        ops.record_mut(index).flags |= flag::WILD;
+        slab.record_mut(index).flags |= flag::WILD;
     }
 
     /// Whether a message with this key might belong to a receive in the queue.
     #[inline(always)]
-    pub(crate) fn may_want(&mut self, ops: &Operations, key: Key) -> bool {
-        self.wild != 0 || self.chains.find(ops, key).is_some()
+    pub(crate) fn may_want(&mut self, slab: &RequestSlab, key: Key) -> bool {
+        self.wild != 0 || self.chains.find(slab, key).is_some()
     }
 
     /// Takes out the receive that the message `key` belongs to.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn take(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+    pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
         if self.wild != 0 {
-            return self.take_among_wild(ops, key);
+            return self.take_among_wild(slab, key);
         }
-        let (before, index) = self.chains.find(ops, key)?;
-        self.chains.unlink(ops, before, index, key);
+        let (before, index) = self.chains.find(slab, key)?;
+        self.chains.unlink(slab, before, index, key);
         Some(index)
     }
 
     #[cold]
     #[inline(never)]
-    fn take_among_wild(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+    fn take_among_wild(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
         let candidates = [key, key.any_tag(), key.any_peer(), key.any_tag().any_peer()];
         let found = candidates
             .into_iter()
             .filter_map(|candidate| {
                 self.chains
-                    .find(ops, candidate)
+                    .find(slab, candidate)
                     .map(|(before, index)| (candidate, before, index))
             })
-            .min_by_key(|&(candidate, _, index)| (ops.op(index).sequence, !candidate.is_wild()));
+            .min_by_key(|&(candidate, _, index)| {
+                (slab.entry(index).sequence, !candidate.is_wild())
+            });
         let (candidate, before, index) = found?;
-        self.chains.unlink(ops, before, index, candidate);
+        self.chains.unlink(slab, before, index, candidate);
         self.wild -= usize::from(candidate.is_wild());
         self.wild_matches += u64::from(candidate.is_wild());
         Some(index)
     }
 
     /// Takes a particular receive out (cancel); false if it has matched already.
-    pub(crate) fn remove(&mut self, ops: &mut Operations, index: OpIndex) -> bool {
-        let removed = self.chains.remove(ops, index);
-        if removed && ops.op(index).has(flag::WILD) {
+    pub(crate) fn remove(&mut self, slab: &mut RequestSlab, index: RequestIndex) -> bool {
+        let removed = self.chains.remove(slab, index);
+        if removed && slab.entry(index).has(flag::WILD) {
             self.wild -= 1;
         }
         removed
@@ -292,8 +300,8 @@ impl PostedQueue {
 /// Messages that arrived before their receive.
 pub(crate) struct UnexpectedQueue {
     chains: Chains,
-    oldest: OpIndex,
-    newest: OpIndex,
+    oldest: RequestIndex,
+    newest: RequestIndex,
     /// Messages that receives with wildcards have got here.
     pub(crate) wild_matches: u64,
 }
@@ -302,98 +310,104 @@ impl UnexpectedQueue {
     pub(crate) fn new() -> Self {
         Self {
             chains: Chains::new(),
-            oldest: OpIndex::NONE,
-            newest: OpIndex::NONE,
+            oldest: RequestIndex::NONE,
+            newest: RequestIndex::NONE,
             wild_matches: 0,
         }
     }
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.oldest == OpIndex::NONE
+        self.oldest == RequestIndex::NONE
     }
 
     /// Files an arrived message.
     #[inline(always)]
-    pub(crate) fn push(&mut self, ops: &mut Operations, index: OpIndex, key: Key) {
+    pub(crate) fn push(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
         let newest = std::mem::replace(&mut self.newest, index);
-        let op = ops.op_mut(index);
-        op.earlier = newest;
-        op.later = OpIndex::NONE;
-        if newest == OpIndex::NONE {
+        let entry = slab.entry_mut(index);
+        entry.earlier = newest;
+        entry.later = RequestIndex::NONE;
+        if newest == RequestIndex::NONE {
             self.oldest = index;
         } else {
-            ops.op_mut(newest).later = index;
+            slab.entry_mut(newest).later = index;
         }
-        self.chains.append(ops, index, key);
+        self.chains.append(slab, index, key);
     }
 
     /// The oldest message that `key`, which may hold wildcards, accepts.
-    pub(crate) fn peek(&mut self, ops: &Operations, key: Key) -> Option<OpIndex> {
+    pub(crate) fn peek(&mut self, slab: &RequestSlab, key: Key) -> Option<RequestIndex> {
         if !key.is_wild() {
-            return self.chains.find(ops, key).map(|(_, index)| index);
+            return self.chains.find(slab, key).map(|(_, index)| index);
         }
         let mut index = self.oldest;
-        while index != OpIndex::NONE {
-            let record = ops.record(index);
+        while index != RequestIndex::NONE {
+            let record = slab.record(index);
             if key.accepts(Key {
                 word: record.match_word,
                 peer: record.peer,
             }) {
                 return Some(index);
             }
-            index = ops.op(index).later;
+            index = slab.entry(index).later;
         }
         None
     }
 
     /// Takes out the oldest message that `key` accepts.
-    pub(crate) fn take(&mut self, ops: &mut Operations, key: Key) -> Option<OpIndex> {
+    pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
         let index = if key.is_wild() {
-            let index = self.peek(ops, key)?;
-            self.chains.remove(ops, index);
+            let index = self.peek(slab, key)?;
+            self.chains.remove(slab, index);
             self.wild_matches += 1;
             index
         } else {
-            let (before, index) = self.chains.find(ops, key)?;
-            self.chains.unlink(ops, before, index, key);
+            let (before, index) = self.chains.find(slab, key)?;
+            self.chains.unlink(slab, before, index, key);
             index
         };
-        self.unlink(ops, index);
+        self.unlink(slab, index);
         Some(index)
     }
 
     /// The message that a peer names by the id of its send.
-    pub(crate) fn find_sent(&self, ops: &Operations, peer: u32, sender: u64) -> Option<OpIndex> {
+    pub(crate) fn find_sent(
+        &self,
+        slab: &RequestSlab,
+        peer: u32,
+        sender: u64,
+    ) -> Option<RequestIndex> {
         let mut index = self.oldest;
-        while index != OpIndex::NONE {
-            let op = ops.op(index);
-            if op.record.peer == peer && op.remote == sender && op.role() != Role::Injected {
+        while index != RequestIndex::NONE {
+            let entry = slab.entry(index);
+            if entry.record.peer == peer && entry.remote == sender && entry.role() != Role::Injected
+            {
                 return Some(index);
             }
-            index = op.later;
+            index = entry.later;
         }
         None
     }
 
     /// Takes a particular message out.
-    pub(crate) fn remove(&mut self, ops: &mut Operations, index: OpIndex) {
-        self.chains.remove(ops, index);
-        self.unlink(ops, index);
+    pub(crate) fn remove(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        self.chains.remove(slab, index);
+        self.unlink(slab, index);
     }
 
     /// Takes a message out of the order of arrival.
-    fn unlink(&mut self, ops: &mut Operations, index: OpIndex) {
-        let (earlier, later) = (ops.op(index).earlier, ops.op(index).later);
-        if earlier == OpIndex::NONE {
+    fn unlink(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
+        if earlier == RequestIndex::NONE {
             self.oldest = later;
         } else {
-            ops.op_mut(earlier).later = later;
+            slab.entry_mut(earlier).later = later;
         }
-        if later == OpIndex::NONE {
+        if later == RequestIndex::NONE {
             self.newest = earlier;
         } else {
-            ops.op_mut(later).earlier = earlier;
+            slab.entry_mut(later).earlier = earlier;
         }
     }
 }

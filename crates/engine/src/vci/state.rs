@@ -17,13 +17,13 @@ use super::spare::Spare;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::identity::VciIndex;
-use crate::request::{OpIndex, Operations, RequestId, flag};
+use crate::request::{RequestId, RequestIndex, RequestSlab, flag};
 use crate::settings::Settings;
 use fabric::board::kind;
 
 /// The state of a VCI.
 pub(crate) struct VciState {
-    pub(crate) ops: Operations,
+    pub(crate) slab: RequestSlab,
     pub(crate) posted: PostedQueue,
     pub(crate) unexpected: UnexpectedQueue,
     /// One link per world rank.
@@ -73,7 +73,7 @@ impl VciState {
         let board = segment.vci_board(me, vci.get());
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this VCI's, and `node.segment` keeps it mapped.
-        let ops = unsafe { Operations::new(NonNull::from(board), vci, capacity) }?;
+        let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity) }?;
 
         let job = segment.job();
         let is_oversubscribed = job.local_ranks > job.cores;
@@ -104,7 +104,7 @@ impl VciState {
             node.prefer_one_copy();
         }
         Ok(Self {
-            ops,
+            slab,
             posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(),
             links: Links::new(node.peers.count())?,
@@ -130,30 +130,33 @@ impl VciState {
 impl VciState {
     /// Marks an operation complete; a freed one disappears.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, index: OpIndex) {
-        self.ops.record_mut(index).kind = kind::COMPLETE;
-        if self.ops.op(index).has(flag::FREED) {
+    pub(crate) fn complete(&mut self, index: RequestIndex) {
+        self.slab.record_mut(index).kind = kind::COMPLETE;
+        if self.slab.entry(index).has(flag::FREED) {
             self.retire(index);
         }
     }
 
     /// Releases a complete operation, and its hold on the communicator.
     #[inline(always)]
-    pub(crate) fn retire(&mut self, index: OpIndex) {
-        let owner = self.ops.op(index).owner;
+    pub(crate) fn retire(&mut self, index: RequestIndex) {
+        let owner = self.slab.entry(index).owner;
         if !owner.is_null() {
             // SAFETY: a communicator lives while it counts operations (Process::purge); `self` is reached by a guard of its VCI.
             unsafe { (*owner).release() };
         }
-        self.ops.release(index);
+        self.slab.release(index);
     }
 
     /// Whether the request has completed (a stale id counts as complete: asking for its status gives the error).
     // TIER: short
     #[inline(always)]
     pub(crate) fn is_complete(&self, id: RequestId) -> bool {
-        match self.ops.find(id) {
-            Some(index) => matches!(self.ops.record(index).kind, kind::COMPLETE | kind::INACTIVE),
+        match self.slab.find(id) {
+            Some(index) => matches!(
+                self.slab.record(index).kind,
+                kind::COMPLETE | kind::INACTIVE
+            ),
             None => true,
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, activity, kind, phase};
+use fabric::board::{ANY_PEER, ANY_TAG, RequestRecord, activity, kind, phase};
 use fabric::observe::{BoardSnapshot, NodeFile};
 
 use super::waits;
@@ -25,7 +25,7 @@ pub(crate) struct RankState {
     pub(crate) stopped: Option<&'static str>,
     pub(crate) board: Option<BoardSnapshot>,
     /// Sends and receives that are not complete, oldest first.
-    pub(crate) pending: Vec<OpRecord>,
+    pub(crate) pending: Vec<RequestRecord>,
     /// Messages without a receive, by sender.
     pub(crate) unexpected: BTreeMap<u32, Unexpected>,
     /// The texts of its communicators, by context.
@@ -79,7 +79,7 @@ impl RankState {
         }
     }
 
-    fn take(&mut self, record: OpRecord) {
+    fn take(&mut self, record: RequestRecord) {
         match record.kind {
             kind::RECEIVE_POSTED
             | kind::RECEIVE_ACTIVE
@@ -395,13 +395,13 @@ mod tests {
     #[test]
     fn operations_are_named_for_people() {
         let mut state = RankState::default();
-        let record = |kind, peer, context: u64, tag: u32, bytes| OpRecord {
+        let record = |kind, peer, context: u64, tag: u32, bytes| RequestRecord {
             match_word: context << 32 | u64::from(tag),
             bytes,
             peer,
             kind,
             stamp_ms: 500,
-            ..OpRecord::default()
+            ..RequestRecord::default()
         };
         state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
         state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fabric::board::{ANY_PEER, ANY_TAG, OpRecord, kind, phase};
+use fabric::board::{ANY_PEER, ANY_TAG, RequestRecord, kind, phase};
 
 use super::state::{RankState, belongs_to_collective, communicator_text, tag_text};
 
@@ -42,7 +42,7 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
 }
 
 /// The operation of `state` that waits for `peer`, if it waits in a call.
-fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &OpRecord)> {
+fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &RequestRecord)> {
     // A receive from anyone may be satisfied by any rank, so it proves nothing.
     let pending = state
         .pending

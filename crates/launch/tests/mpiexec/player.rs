@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use fabric::board::{OpRecord, activity, kind, phase};
+use fabric::board::{RequestRecord, activity, kind, phase};
 use fabric::segment::Segment;
 use sys::sync::Ordering;
 
@@ -137,7 +137,7 @@ impl Player {
             }
             "pid" => board.pid.store(number(0) as u32, Ordering::Relaxed),
             "records_in" => board.vcis[0]
-                .ops_file
+                .requests_file
                 .store(number(0) as u32 + 1, Ordering::Relaxed),
             "stop" => {
                 let me = rustix::process::getpid();
@@ -160,19 +160,21 @@ impl Player {
         let board = self.segment.board(self.rank);
         // Each rank's records lie in a part of the heap that nobody allocates from here.
         let first = self.segment.job().heap_offset + u64::from(self.rank) * 65536;
-        let mut record = [0u8; size_of::<OpRecord>()];
-        record[std::mem::offset_of!(OpRecord, match_word)..][..8]
+        let mut record = [0u8; size_of::<RequestRecord>()];
+        record[std::mem::offset_of!(RequestRecord, match_word)..][..8]
             .copy_from_slice(&match_word.to_ne_bytes());
-        record[std::mem::offset_of!(OpRecord, bytes)..][..8].copy_from_slice(&bytes.to_ne_bytes());
-        record[std::mem::offset_of!(OpRecord, peer)..][..4].copy_from_slice(&peer.to_ne_bytes());
-        record[std::mem::offset_of!(OpRecord, kind)] = kind;
+        record[std::mem::offset_of!(RequestRecord, bytes)..][..8]
+            .copy_from_slice(&bytes.to_ne_bytes());
+        record[std::mem::offset_of!(RequestRecord, peer)..][..4]
+            .copy_from_slice(&peer.to_ne_bytes());
+        record[std::mem::offset_of!(RequestRecord, kind)] = kind;
         self.file
             .write_all_at(&record, first + u64::from(self.operations) * STRIDE)
             .unwrap();
         self.operations += 1;
         let slab = &board.vcis[0];
-        slab.ops_offset.store(first, Ordering::Relaxed);
-        slab.ops_stride.store(STRIDE as u32, Ordering::Relaxed);
-        slab.ops_len.store(self.operations, Ordering::Relaxed);
+        slab.requests_offset.store(first, Ordering::Relaxed);
+        slab.request_stride.store(STRIDE as u32, Ordering::Relaxed);
+        slab.requests_len.store(self.operations, Ordering::Relaxed);
     }
 }

@@ -20,7 +20,7 @@ use super::spec::{Spec, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::request::Op;
+use crate::request::RequestEntry as Op;
 use crate::task::{Begun, FastPlan, Started, go_on};
 
 /// What each start of a plan does, as a plan itself; nothing for `None`.
