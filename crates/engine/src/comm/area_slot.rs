@@ -9,7 +9,7 @@ use sys::sync::{AtomicPtr, AtomicU64, Ordering};
 use super::{Comm, Process};
 
 /// An area that is attached to a communicator.
-pub(crate) trait Attached: Send + Sync {
+pub(crate) trait AttachedArea: Send + Sync {
     /// This member will not use the area again.
     fn retire(&self, comm: &Comm);
 }
@@ -22,7 +22,7 @@ pub(crate) struct AreaSlot {
     /// The same at every thread level.
     pub(crate) address: AtomicPtr<()>,
     /// Owner of what the addresses lead to. `None` inside: the members have no area and will have none.
-    pub(crate) attached: OnceLock<Option<Box<dyn Attached>>>,
+    pub(crate) attached: OnceLock<Option<Box<dyn AttachedArea>>>,
     /// Whether there is one member.
     single: bool,
     /// Rounds that were given to operations so far.

@@ -29,7 +29,7 @@ use crate::vci::link::Link;
 use node_map::NodeMap;
 use topology::Topology;
 
-pub(crate) use area_slot::{AreaSlot, Attached, Drawn, SpareAreas};
+pub(crate) use area_slot::{AreaSlot, AttachedArea, Drawn, SpareAreas};
 pub use attached::AttachedBuffer;
 pub use hints::Hints;
 pub use process::{Process, ThreadLevel};

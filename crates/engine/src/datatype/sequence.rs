@@ -14,7 +14,7 @@ use super::Signature;
 
 /// The basic types of an element of a datatype.
 #[derive(Debug)]
-pub(crate) struct Sequence {
+pub(crate) struct TypeSequence {
     signature: Signature,
     elements: u64,
     /// Whether it contains MPI_PACKED, which matches anything.
@@ -27,11 +27,11 @@ pub(crate) struct Sequence {
 #[derive(Debug)]
 enum Parts {
     Basic,
-    Repeated(u64, Arc<Sequence>),
-    Several(Vec<(u64, Arc<Sequence>)>),
+    Repeated(u64, Arc<TypeSequence>),
+    Several(Vec<(u64, Arc<TypeSequence>)>),
 }
 
-impl Sequence {
+impl TypeSequence {
     /// Of a basic type with this signature.
     pub(super) fn basic(signature: Signature, name: &'static str) -> Arc<Self> {
         Arc::new(Self {
@@ -119,7 +119,7 @@ impl Sequence {
     }
 }
 
-impl Drop for Sequence {
+impl Drop for TypeSequence {
     /// Releases the parts iteratively: recursion over deeply nested structs would overflow the stack.
     fn drop(&mut self) {
         let take = |parts: &mut Parts| match std::mem::replace(parts, Parts::Basic) {
@@ -140,7 +140,7 @@ impl Drop for Sequence {
 #[derive(Clone, Debug)]
 pub struct NamedSignature {
     /// Of one element.
-    pub(super) sequence: Arc<Sequence>,
+    pub(super) sequence: Arc<TypeSequence>,
     /// For error texts.
     pub(super) name: Arc<str>,
 }
@@ -154,7 +154,7 @@ impl NamedSignature {
     /// One type after the other, each so many times, under a name.
     pub fn of_parts(name: &str, parts: impl Iterator<Item = (u64, Self)>) -> Self {
         Self {
-            sequence: Sequence::of_parts(parts.map(|(count, part)| (count, part.sequence))),
+            sequence: TypeSequence::of_parts(parts.map(|(count, part)| (count, part.sequence))),
             name: name.into(),
         }
     }
@@ -260,11 +260,12 @@ mod tests {
     const LETTERS: [u32; 3] = [predefined::INT, predefined::DOUBLE, predefined::CHAR];
 
     /// A tree, and the sequence that it stands for, as indices of letters.
-    fn trees() -> Vec<(Arc<Sequence>, Vec<u64>)> {
+    fn trees() -> Vec<(Arc<TypeSequence>, Vec<u64>)> {
         let names = ["a", "b", "c"];
-        let mut all: Vec<(Arc<Sequence>, Vec<u64>)> = (0..3)
+        let mut all: Vec<(Arc<TypeSequence>, Vec<u64>)> = (0..3)
             .map(|code| {
-                let tree = Sequence::basic(letter(LETTERS[code as usize]), names[code as usize]);
+                let tree =
+                    TypeSequence::basic(letter(LETTERS[code as usize]), names[code as usize]);
                 (tree, vec![code])
             })
             .collect();
@@ -273,12 +274,12 @@ mod tests {
             let (first, second) = (pick(1), pick(2));
             let count = (round % 4) as u64;
             all.push((
-                Sequence::repeated(count, &first.0),
+                TypeSequence::repeated(count, &first.0),
                 first.1.repeat(count as usize),
             ));
             let blocks = [(2, first.0), (count, second.0)];
             let listed = [first.1.repeat(2), second.1.repeat(count as usize)].concat();
-            all.push((Sequence::of_parts(blocks.into_iter()), listed));
+            all.push((TypeSequence::of_parts(blocks.into_iter()), listed));
             all.retain(|(_, sequence)| sequence.len() < 200);
         }
         all
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn signatures_name_the_sender_s_type_and_count() {
         let typed = |code, name: &'static str| NamedSignature {
-            sequence: Sequence::basic(letter(code), name),
+            sequence: TypeSequence::basic(letter(code), name),
             name: name.into(),
         };
         let int = typed(predefined::INT, "MPI_INT");
@@ -361,17 +362,17 @@ mod tests {
 
     #[test]
     fn huge_counts_and_deep_structs_are_no_trouble() {
-        let int = Sequence::basic(letter(predefined::INT), "MPI_INT");
-        let double = Sequence::basic(letter(predefined::DOUBLE), "MPI_DOUBLE");
+        let int = TypeSequence::basic(letter(predefined::INT), "MPI_INT");
+        let double = TypeSequence::basic(letter(predefined::DOUBLE), "MPI_DOUBLE");
         let mut deep = int.clone();
         for _ in 0..100_000 {
             let blocks = [(1, deep), (1, double.clone())];
-            deep = Sequence::of_parts(blocks.into_iter());
+            deep = TypeSequence::of_parts(blocks.into_iter());
         }
-        let many = Sequence::repeated(1 << 40, &deep);
+        let many = TypeSequence::repeated(1 << 40, &deep);
         assert_eq!(many.elements, (1 << 40) * 100_001);
         let first = [(1, int), (100_000, double)];
-        let flat = Sequence::of_parts(first.into_iter());
+        let flat = TypeSequence::of_parts(first.into_iter());
         assert_eq!(many.beginning(1 << 20), flat.beginning(1 << 20));
         assert_eq!(flat.signature, deep.signature);
     }

@@ -9,7 +9,7 @@ use super::Datatype;
 use super::construct::VALUE_INDEX;
 use super::contents::Combiner;
 use super::predefined::Predefined;
-use super::sequence::{NamedSignature, Sequence};
+use super::sequence::{NamedSignature, TypeSequence};
 use super::signature::of_row;
 
 /// Whether messages carry their type signatures.
@@ -67,12 +67,12 @@ impl Datatype {
             sequence_of_row(row)
         } else if contents.combiner == Combiner::Struct {
             let parts = contents.types.iter().zip(contents.block_lengths());
-            Sequence::of_parts(parts.filter_map(|(old, length)| Some((length, part(old)?))))
+            TypeSequence::of_parts(parts.filter_map(|(old, length)| Some((length, part(old)?))))
         } else if let Some(old) = contents.types.first() {
             let copies = self.size().checked_div(old.size()).unwrap_or(0);
-            Sequence::of_parts(part(old).map(|old| (copies as u64, old)).into_iter())
+            TypeSequence::of_parts(part(old).map(|old| (copies as u64, old)).into_iter())
         } else {
-            Sequence::of_parts(std::iter::empty())
+            TypeSequence::of_parts(std::iter::empty())
         };
         let name = self.name();
         let name = if !name.is_empty() {
@@ -90,12 +90,12 @@ impl Datatype {
 }
 
 /// A pair is its value and its index.
-fn sequence_of_row(row: &'static Predefined) -> Arc<Sequence> {
-    let basic = |row: &'static Predefined| Sequence::basic(of_row(row), row.name);
+fn sequence_of_row(row: &'static Predefined) -> Arc<TypeSequence> {
+    let basic = |row: &'static Predefined| TypeSequence::basic(of_row(row), row.name);
     let part = |code: u32| Some((1, basic(Predefined::find(code)?)));
     match VALUE_INDEX.iter().find(|(_, _, pair)| *pair == row.code) {
         Some(&(value, index, _)) => {
-            Sequence::of_parts([part(value), part(index)].into_iter().flatten())
+            TypeSequence::of_parts([part(value), part(index)].into_iter().flatten())
         }
         None => basic(row),
     }

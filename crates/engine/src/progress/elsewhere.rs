@@ -26,12 +26,12 @@ thread_local! {
 
 /// How often a wait makes a round over all VCIs.
 #[derive(Clone, Copy)]
-pub(super) struct Rounds {
+pub(super) struct RoundInterval {
     /// After so many fruitless polls, a power of two, less 1; all ones for never.
     mask: u64,
 }
 
-impl Rounds {
+impl RoundInterval {
     pub(super) fn new(settings: &Settings) -> Self {
         let mask = match settings.progress {
             // Without locks a thread stays out of the VCIs of others.

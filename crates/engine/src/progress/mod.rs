@@ -22,6 +22,6 @@ mod yields;
 pub(crate) use pool::MakeTransport;
 pub use pool::Vcis;
 pub use tasks::{Begun, Completion, Kept, block_on, complete_request};
-pub(crate) use tasks::{CALL, Polled, Waiting, current_call, go_on, watch};
+pub(crate) use tasks::{CALL, TasksPolled, Waiting, current_call, go_on, watch};
 pub(crate) use vci::Guard;
 pub use vci::Vci;

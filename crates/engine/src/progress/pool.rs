@@ -22,7 +22,7 @@ use crate::settings::{LockModel, Settings};
 pub(crate) type MakeTransport = dyn Fn(&Arc<Segment>, u32, VciIndex) -> Transport + Send + Sync;
 
 /// The state that all VCIs of a process share.
-pub(super) struct Shared {
+pub(super) struct VciCommon {
     pub(super) settings: Settings,
     /// Whether several threads may be inside MPI at once.
     pub(super) threaded: bool,
@@ -43,7 +43,7 @@ pub struct Vcis {
     making: Mutex<()>,
     segment: Arc<Segment>,
     me: u32,
-    shared: Shared,
+    shared: VciCommon,
     transport: Box<MakeTransport>,
 }
 
@@ -61,7 +61,7 @@ impl Vcis {
     ) -> Result<Self> {
         let job = segment.job();
         let wants_thread = settings.progress_thread != 0;
-        let shared = Shared {
+        let shared = VciCommon {
             settings: settings.clone(),
             threaded: is_multiple || wants_thread,
             oversubscription: Arc::new(Oversubscription::new(job.cores, job.local_ranks)),

@@ -66,7 +66,7 @@ struct Idle {
 
 /// The result of an attempt to poll tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Polled {
+pub(crate) enum TasksPolled {
     /// All that there are.
     Here,
     /// None: another thread has them, or a call further up in this one.
@@ -123,25 +123,25 @@ impl Vci {
     /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the
     /// list, so that a nested call cannot poll it again.
     #[inline(always)]
-    pub(crate) fn poll_tasks(&self) -> Polled {
+    pub(crate) fn poll_tasks(&self) -> TasksPolled {
         if self.tasks.is_empty() {
-            return Polled::Here;
+            return TasksPolled::Here;
         }
         self.poll_all_tasks()
     }
 
     #[inline(never)]
-    fn poll_all_tasks(&self) -> Polled {
+    fn poll_all_tasks(&self) -> TasksPolled {
         self.poll_kept();
         let mut tasks = {
             let mut idle = self.tasks.idle();
             if idle.tasks.is_empty() {
                 if idle.away > 0 {
                     idle.missed = true;
-                    return Polled::Elsewhere;
+                    return TasksPolled::Elsewhere;
                 }
                 // The operations in the list only wait for the data of other members.
-                return Polled::Here;
+                return TasksPolled::Here;
             }
             idle.away += 1;
             std::mem::take(&mut idle.tasks)
@@ -165,7 +165,7 @@ impl Vci {
             // A thread that found no tasks may have gone to sleep.
             self.ring_own_doorbell();
         }
-        Polled::Here
+        TasksPolled::Here
     }
 
     /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.

@@ -19,7 +19,7 @@ use fabric::transport::Transport;
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::background::Background;
-use super::pool::{Shared, Vcis};
+use super::pool::{VciCommon, Vcis};
 use super::tasks::TaskList;
 use super::wait::WaitPolicy;
 use crate::errors::Result;
@@ -68,7 +68,7 @@ impl Vci {
         segment: &Arc<Segment>,
         me: u32,
         index: VciIndex,
-        shared: &Shared,
+        shared: &VciCommon,
         transport: Transport,
     ) -> Result<Self> {
         let settings = &shared.settings;

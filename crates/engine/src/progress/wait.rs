@@ -15,10 +15,10 @@ use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, spin};
 
-use super::elsewhere::Rounds;
+use super::elsewhere::RoundInterval;
 use super::oversubscription::Oversubscription;
 use super::yields::{Neighbour, Yields};
-use super::{Guard, Polled, Vci, polls};
+use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
 use crate::request::{RequestIndex, Role};
@@ -34,7 +34,7 @@ pub(crate) struct WaitPolicy {
     pub(super) me: u32,
     pub(super) vci: VciIndex,
     /// How often waits advance the other VCIs.
-    pub(super) rounds: Rounds,
+    pub(super) rounds: RoundInterval,
     /// While this rank has a core of its own.
     on_own_core: Patience,
     /// While it has none.
@@ -90,7 +90,7 @@ impl WaitPolicy {
             segment: segment.clone(),
             me,
             vci,
-            rounds: Rounds::new(settings),
+            rounds: RoundInterval::new(settings),
             on_own_core,
             oversubscribed,
             oversubscription,
@@ -333,7 +333,7 @@ impl Vci {
         drop(guard);
         spin_loop();
         self.let_others_in();
-        if self.poll_tasks() == Polled::Elsewhere {
+        if self.poll_tasks() == TasksPolled::Elsewhere {
             // The thread that has them may wait for this core.
             cores::yield_core();
         }

@@ -140,7 +140,7 @@ pub async fn reduce_scatter(
     let mut coll = Collective::new(comm);
     if coll.checks() {
         let statement = Statement::new(Call::ReduceScatter).with_op(&op);
-        let part = |&count: &usize| check::Data::of_elements(&send, count);
+        let part = |&count: &usize| check::DataSummary::of_elements(&send, count);
         let parts: Vec<_> = counts.iter().map(part).collect();
         let statement = statement.with_data(&send);
         Box::pin(check::same_lists(&mut coll, statement, &parts)).await?;

@@ -16,7 +16,7 @@ use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use crate::coll::area::purpose::{Purpose, short_limits};
 use crate::coll::primitives::Collective;
-use crate::comm::{Attached, Comm, Process};
+use crate::comm::{AttachedArea, Comm, Process};
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The first collective of a communicator, counted from 0, that may use an area; the first one that can makes it.
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-impl Attached for Shared {
+impl AttachedArea for Shared {
     /// The first rank keeps the memory for another communicator.
     fn retire(&self, comm: &Comm) {
         self.area.retire(comm.rank() as u32);
@@ -133,7 +133,7 @@ pub(super) async fn found(coll: &mut Collective) {
     slot.address.store(address, Ordering::Release);
     let _ = slot
         .attached
-        .set(shared.map(|shared| -> Box<dyn Attached> { shared }));
+        .set(shared.map(|shared| -> Box<dyn AttachedArea> { shared }));
     if !coll.comm.vci().is_threaded() {
         slot.unlocked.store(address, Ordering::Relaxed);
     }

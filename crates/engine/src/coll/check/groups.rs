@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::statement::{Call, Data, Statement, WORDS, call_text, calls_differ};
+use super::statement::{Call, DataSummary, Statement, WORDS, call_text, calls_differ};
 use super::{Finding, disagreement, tell};
 use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::inter::Root;
@@ -44,12 +44,16 @@ pub(in crate::coll) enum Flow<'a> {
 
 impl Flow<'_> {
     /// The ranks, and the data of each.
-    fn data(self, ranks: u32) -> Vec<(u32, Data)> {
+    fn data(self, ranks: u32) -> Vec<(u32, DataSummary)> {
         match self {
             Self::Nothing => Vec::new(),
-            Self::One(rank, block) => vec![(rank, block.map_or(Data::NONE, Data::of))],
-            Self::Same(block) => (0..ranks).map(|rank| (rank, Data::of(block))).collect(),
-            Self::Each(blocks) => (0..).zip(blocks.0.iter().map(Data::of)).collect(),
+            Self::One(rank, block) => {
+                vec![(rank, block.map_or(DataSummary::NONE, DataSummary::of))]
+            }
+            Self::Same(block) => (0..ranks)
+                .map(|rank| (rank, DataSummary::of(block)))
+                .collect(),
+            Self::Each(blocks) => (0..).zip(blocks.0.iter().map(DataSummary::of)).collect(),
         }
     }
 }
@@ -104,8 +108,8 @@ fn agreed(said: &[[u64; WORDS]]) -> Result<Word> {
         Some(&rank) => (1 << 32) | (rank as u64 + 3),
         None => said[0][1],
     };
-    let data = |words: &[u64; WORDS]| Data::from_words(&words[3..6]);
-    let first = said.iter().find(counts).map_or(Data::NONE, data);
+    let data = |words: &[u64; WORDS]| DataSummary::from_words(&words[3..6]);
+    let first = said.iter().find(counts).map_or(DataSummary::NONE, data);
     if let Some(other) = said
         .iter()
         .filter(counts)
@@ -141,7 +145,7 @@ pub(in crate::coll) async fn between(
     match content {
         Content::None => {}
         Content::Common(block) => {
-            let data = block.map_or(Data::NONE, Data::of);
+            let data = block.map_or(DataSummary::NONE, DataSummary::of);
             words[3..6].copy_from_slice(&data.words());
         }
         Content::Pairs(given, taken) => pairs = (given.data(comm.peers), taken.data(comm.peers)),
@@ -156,7 +160,7 @@ pub(in crate::coll) async fn between(
 }
 
 /// What each of some ranks of the other group gets from this one, and gives to it.
-type Pairs = (Vec<(u32, Data)>, Vec<(u32, Data)>);
+type Pairs = (Vec<(u32, DataSummary)>, Vec<(u32, DataSummary)>);
 
 async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pairs>) -> Result<()> {
     let Some(local) = comm.local().cloned() else {
@@ -195,7 +199,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
         let (mine, theirs) = (Reduction::name_of(own[2]), Reduction::name_of(theirs[2]));
         return other(ErrorClass::ERR_OP, "reduction operation", mine, theirs);
     }
-    let data = |word: &Word| Data::from_words(&word[4..7]);
+    let data = |word: &Word| DataSummary::from_words(&word[4..7]);
     let (mine, others) = (data(&own), data(&theirs));
     if !mine.agrees_with(others) {
         return other(
@@ -242,7 +246,7 @@ async fn differing_pair(across: &mut Collective, (given, taken): Pairs) -> Findi
     told.chunks_exact(3)
         .zip(taken)
         .find_map(|(words, (rank, expected))| {
-            let theirs = Data::from_words(words);
+            let theirs = DataSummary::from_words(words);
             (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
         })
 }
@@ -275,8 +279,8 @@ async fn report_pair(
         _ => (ours, ["the other group", "this one"]),
     };
     let (given, taken) = (
-        Data::from_words(&words[1..4]),
-        Data::from_words(&words[4..7]),
+        DataSummary::from_words(&words[1..4]),
+        DataSummary::from_words(&words[4..7]),
     );
     let text = format!(
         "the ranks disagree about the data between two of them: rank {} of {giver} said {}; rank {} of {taker} said {}",

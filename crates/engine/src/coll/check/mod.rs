@@ -18,7 +18,7 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
 
 pub(super) use groups::{Content, Flow, between};
-pub(super) use statement::{Call, Data, Statement};
+pub(super) use statement::{Call, DataSummary, Statement};
 use statement::{WORDS, call_name, call_text, calls_differ};
 
 impl Collective {
@@ -95,7 +95,7 @@ fn disagreement(class: ErrorClass, what: &str, said: impl Iterator<Item = String
 async fn compare(
     coll: &mut Collective,
     statement: Statement,
-    lists: &[Data],
+    lists: &[DataSummary],
     same_data: bool,
 ) -> Result<Vec<[u64; WORDS]>> {
     let statement = statement.with_lists(lists);
@@ -122,7 +122,7 @@ async fn compare(
     if differ(6) {
         return Err(first_difference(coll, lists, call_name(&said[0])).await);
     }
-    let data = |words: &[u64; WORDS]| Data::from_words(&words[3..6]);
+    let data = |words: &[u64; WORDS]| DataSummary::from_words(&words[3..6]);
     if same_data {
         let first = data(&said[0]);
         let texts = || said.iter().map(|words| data(words).text());
@@ -169,14 +169,18 @@ pub(super) async fn same(coll: &mut Collective, statement: Statement) -> Result<
 pub(super) async fn same_lists(
     coll: &mut Collective,
     statement: Statement,
-    lists: &[Data],
+    lists: &[DataSummary],
 ) -> Result<()> {
     compare(coll, statement, lists, true).await.map(drop)
 }
 
 /// The error of members that know different lengths of blocks: the first such block.
 #[cold]
-async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&str>) -> Error {
+async fn first_difference(
+    coll: &mut Collective,
+    lists: &[DataSummary],
+    call: Option<&str>,
+) -> Error {
     let mut of_first: Vec<u64> = lists.iter().map(|data| data.bytes).collect();
     coll.bcast_words(&mut of_first, 0).await;
     let mut pairs = lists.iter().zip(&of_first);
@@ -200,12 +204,12 @@ async fn first_difference(coll: &mut Collective, lists: &[Data], call: Option<&s
     };
     let texts = said
         .iter()
-        .map(|words| Data::from_words(&words[..3]).text());
+        .map(|words| DataSummary::from_words(&words[..3]).text());
     disagreement(ErrorClass::ERR_COUNT, &what, texts)
 }
 
 /// A disagreement that one member found: whose data, what they are, and what was expected.
-type Finding = Option<(u32, Data, Data)>;
+type Finding = Option<(u32, DataSummary, DataSummary)>;
 
 /// Tells all members what some of them found.
 async fn report(coll: &mut Collective, finding: Finding) -> Result<()> {
@@ -221,8 +225,8 @@ async fn report(coll: &mut Collective, finding: Finding) -> Result<()> {
     };
     let words = &found[index];
     let (theirs, expected) = (
-        Data::from_words(&words[1..4]),
-        Data::from_words(&words[4..7]),
+        DataSummary::from_words(&words[1..4]),
+        DataSummary::from_words(&words[4..7]),
     );
     let class = theirs.class_against(expected);
     let text = format!(
@@ -240,7 +244,10 @@ fn first_wrong(said: &[[u64; WORDS]], blocks: &Blocks, except: Option<u32>) -> F
         .zip(said)
         .zip(&blocks.0)
         .find_map(|((rank, words), block)| {
-            let (theirs, expected) = (Data::from_words(&words[3..6]), Data::of(block));
+            let (theirs, expected) = (
+                DataSummary::from_words(&words[3..6]),
+                DataSummary::of(block),
+            );
             let wrong = Some(rank) != except && !theirs.agrees_with(expected);
             wrong.then_some((rank, theirs, expected))
         })
@@ -277,7 +284,7 @@ pub(super) async fn allgather(
 ) -> Result<()> {
     let own = send.unwrap_or_else(|| blocks.block(coll.rank));
     let statement = Statement::new(Call::Allgather).with_data(own);
-    let lists: Vec<Data> = blocks.0.iter().map(Data::of).collect();
+    let lists: Vec<DataSummary> = blocks.0.iter().map(DataSummary::of).collect();
     let said = compare(coll, statement, &lists, false).await?;
     // Only a member that knows the blocks by another type may find the error.
     report(coll, first_wrong(&said, blocks, None)).await
@@ -298,7 +305,10 @@ pub(super) async fn alltoall(
     let size = coll.size as usize;
     let bytes = 3 * size_of::<u64>();
     let (mut out, mut into) = (Scratch::new(bytes * size), Scratch::new(bytes * size));
-    let words = send.0.iter().flat_map(|block| Data::of(block).words());
+    let words = send
+        .0
+        .iter()
+        .flat_map(|block| DataSummary::of(block).words());
     for (word, target) in words.zip(out.as_mut_slice().chunks_exact_mut(8)) {
         target.copy_from_slice(&word.to_ne_bytes());
     }
@@ -320,7 +330,7 @@ pub(super) async fn alltoall(
             .zip(told.chunks_exact(3))
             .zip(&receive.0)
             .find_map(|((rank, words), block)| {
-                let (theirs, expected) = (Data::from_words(words), Data::of(block));
+                let (theirs, expected) = (DataSummary::from_words(words), DataSummary::of(block));
                 (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
             });
     report(coll, finding).await

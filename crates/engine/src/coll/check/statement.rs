@@ -53,14 +53,14 @@ pub(super) const WORDS: usize = 8;
 
 /// Data that a member names: how many bytes of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::coll) struct Data {
+pub(in crate::coll) struct DataSummary {
     pub(super) count: u64,
     pub(super) bytes: u64,
     /// Of one element.
     pub(super) element: Signature,
 }
 
-impl Data {
+impl DataSummary {
     pub(super) const NONE: Self = Self {
         count: 0,
         bytes: 0,
@@ -137,7 +137,7 @@ pub(in crate::coll) struct Statement {
     name: CallName,
     root: Option<u32>,
     op: u64,
-    data: Data,
+    data: DataSummary,
     /// A digest of what all members know of all blocks.
     lists: u64,
 }
@@ -149,7 +149,7 @@ impl Statement {
             name: current_call(),
             root: None,
             op: 0,
-            data: Data::NONE,
+            data: DataSummary::NONE,
             lists: 0,
         }
     }
@@ -170,14 +170,14 @@ impl Statement {
 
     pub(in crate::coll) fn with_data(self, block: &Block) -> Self {
         Self {
-            data: Data::of(block),
+            data: DataSummary::of(block),
             ..self
         }
     }
 
     /// The member's knowledge of the blocks of all members.
-    pub(in crate::coll) fn with_lists(self, blocks: &[Data]) -> Self {
-        let digest = |sum: u64, block: &Data| {
+    pub(in crate::coll) fn with_lists(self, blocks: &[DataSummary]) -> Self {
+        let digest = |sum: u64, block: &DataSummary| {
             (sum ^ block.bytes)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 .rotate_left(29)
