@@ -4,7 +4,7 @@
 //! Each app runs the same computation in several modes, which differ in how its threads expose their parallelism to MPI. The
 //! arithmetic is in wrapping integers, so the checksum is the same in all modes and on all grids of threads and processes.
 //!
-//! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`). Tests are in `tests/`.
+//! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, and the solver `uintah`). Tests are in `tests/`.
 
 #![forbid(unsafe_code)]
 

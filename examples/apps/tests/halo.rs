@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use apps::halo::options::Fault;
-use apps::halo::{Failure, Mode, Options, Outcome, run_alone, run_threads};
+use apps::halo::{App, Failure, Mode, Options, Outcome, run_alone, run_threads};
 use clap::Parser;
 use commplan::{Kind, Stencil};
 use rankpoint::testkit::{RankTest, is_rank, run, start};
@@ -70,8 +70,13 @@ impl Case {
     }
 
     fn run(&self, world: &Communicator<'_, AnyThread>, mode: Mode, plan: Kind) -> Outcome {
+        let app = if self.stencil.axes() == 2 {
+            App::Halo2d
+        } else {
+            App::Halo3d
+        };
         let options = self.options(mode, plan);
-        run_threads(world, &options, self.stencil.axes()).unwrap()
+        run_threads(world, &options, app).unwrap()
     }
 
     /// Cells of the field along each axis, and all else that the checksum depends on.
@@ -188,13 +193,13 @@ fn verification_finds_borders_of_the_wrong_side() -> Result<()> {
             fault: Some(Fault::WrongDirection),
             ..options(&format!("--mode {} --threads 2,2 --size 4", mode.name()))
         };
-        let total = run_threads(&world, &options, 2).unwrap().total;
+        let total = run_threads(&world, &options, App::Halo2d).unwrap().total;
         assert!(total.wrong > 0 && total.first_wrong.is_some(), "{mode:?}");
         let unseen = Options {
             verify: false,
             ..options
         };
-        let total = run_threads(&world, &unseen, 2).unwrap().total;
+        let total = run_threads(&world, &unseen, App::Halo2d).unwrap().total;
         assert_eq!((total.wrong, total.verified), (0, 0), "{mode:?}");
     }
     Ok(())
@@ -206,7 +211,7 @@ fn of_a_large_field_the_start_is_compared() -> Result<()> {
     let world = universe.world();
     let of = |more: &str| {
         let line = format!("--threads 2,1 --size 512 --steps 20 {more}");
-        run_threads(&world, &options(&line), 2).unwrap()
+        run_threads(&world, &options(&line), App::Halo2d).unwrap()
     };
     let right = of("--barrier");
     // Three interfaces between threads with two sides, where nothing is periodic.
@@ -216,12 +221,57 @@ fn of_a_large_field_the_start_is_compared() -> Result<()> {
     Ok(())
 }
 
+#[rankpoint::test(ranks = [1, 2, 4], timeout = 120)]
+fn steps_of_the_solver_depend_on_the_sum_over_all_cells() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let world = universe.world();
+    world.set_error_mode(ErrorMode::Abort);
+    let of = |mode: Mode, app| {
+        let line = format!(
+            "--mode {} --stencil 27 --threads 2,1,2 --size 3",
+            mode.name()
+        );
+        run_threads(&world, &options(&line), app).unwrap()
+    };
+    let modes = [Mode::Serial, Mode::Naive, Mode::Comm, Mode::Tag];
+    let solved = modes.map(|mode| of(mode, App::Uintah).total);
+    for total in &solved {
+        // The serial computation has the sum, too.
+        assert_eq!((total.wrong, total.checksum), (0, solved[0].checksum));
+        assert!(total.verified > 0);
+    }
+    assert_ne!(
+        of(Mode::Tag, App::Halo3d).total.checksum,
+        solved[0].checksum
+    );
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [2])]
+fn the_example_of_the_page_is_what_is_printed() -> Result<()> {
+    let page = include_str!("../../../docs/mini-apps.md");
+    let (_, example) = page
+        .split_once("$ mpiexec -n 2 target/release/halo2d ")
+        .unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let (line, expected) = example.split_once('\n').unwrap();
+    let universe = Universe::init_threaded()?;
+    let text = run_threads(&universe.world(), &options(line), App::Halo2d)
+        .unwrap()
+        .text();
+    let is_left_out = |line: &&str| line.starts_with("real") || line.starts_with("VCIs");
+    let text: Vec<&str> = text.lines().filter(|line| !is_left_out(line)).collect();
+    let expected: Vec<&str> = expected.lines().filter(|line| *line != "...").collect();
+    assert_eq!(text, expected);
+    Ok(())
+}
+
 #[rankpoint::test(ranks = [1, 4])]
 fn processes_need_no_threads() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
     let options = options("--mode processes --size 8 --periodic");
-    let outcome = run_alone(&world, &options, 2).unwrap();
+    let outcome = run_alone(&world, &options, App::Halo2d).unwrap();
     assert_eq!(outcome.total.wrong, 0);
     let away = if world.size() == 1 { 0 } else { 4 * 4 * 10 };
     assert_eq!(outcome.total.messages_away, away);
@@ -232,7 +282,7 @@ fn processes_need_no_threads() -> Result<()> {
 fn what_cannot_run_is_refused_by_name() -> Result<()> {
     let universe = Universe::init_threaded()?;
     let world = universe.world();
-    let refused = |line: &str| match run_threads(&world, &options(line), 2) {
+    let refused = |line: &str| match run_threads(&world, &options(line), App::Halo2d) {
         Err(Failure::Refused(why)) => why,
         other => format!("{:?}", other.map(|outcome| outcome.about)),
     };
@@ -256,7 +306,7 @@ fn counted() -> Result<()> {
     let universe = Universe::init_threaded()?;
     let world = universe.world();
     let options = options("--mode comm --threads 2,2 --periodic --size 16 --steps 5");
-    let outcome = run_threads(&world, &options, 2).unwrap();
+    let outcome = run_threads(&world, &options, App::Halo2d).unwrap();
     // Two threads at each of two interfaces between two processes, both ways.
     assert_eq!(outcome.total.messages_away, 5 * 2 * 2 * 2);
     assert_eq!(

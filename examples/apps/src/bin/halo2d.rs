@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    apps::halo::main(2)
+    apps::halo::main(apps::halo::App::Halo2d)
 }

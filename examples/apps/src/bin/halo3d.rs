@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    apps::halo::main(3)
+    apps::halo::main(apps::halo::App::Halo3d)
 }

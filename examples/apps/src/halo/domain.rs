@@ -78,6 +78,11 @@ pub const fn start(cell: usize) -> u64 {
     (hash ^ (hash >> 31)) % MODULUS
 }
 
+/// What the next step adds to each cell, given the wrapping sum of all cells.
+pub const fn shift_of(sum: u64) -> u64 {
+    sum % MODULUS
+}
+
 /// What a cell adds to the checksum of the field, a wrapping sum.
 pub const fn weighted(cell: usize, value: u64) -> u64 {
     (2 * cell as u64 + 1).wrapping_mul(value)

@@ -1,56 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thread's work.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use commplan::{Channel, Neighbour, Place};
-use rankpoint::{Result, Threads};
+use rankpoint::{Op, Result, Threads};
 
-use super::domain::{start, weighted};
+use super::domain::{shift_of, start, weighted};
 use super::job::Job;
 use super::options::Fault;
 use super::patch::{Patch, Side};
+use super::tally::Tally;
 
 /// Where a thread leaves its borders for the other threads of its process: by direction, and by even and odd steps, so that no
 /// thread overwrites what another one still reads.
 pub type Slots = Vec<[Mutex<Vec<u64>>; 2]>;
-
-/// Time of a thread, by what it did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Times {
-    /// Packing, and starting sends and receives.
-    pub issue: Duration,
-    /// Waiting for messages, and unpacking.
-    pub completion: Duration,
-    /// Updating cells.
-    pub compute: Duration,
-    /// Waiting for threads, and for ranks where that is asked for.
-    pub barrier: Duration,
-}
-
-/// What a thread counted.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Messages sent to other processes.
-    pub messages_away: u64,
-    /// Their bytes.
-    pub bytes_away: u64,
-    /// Borders given to threads of the same process.
-    pub messages_inside: u64,
-    /// Their bytes.
-    pub bytes_inside: u64,
-    /// Cells compared with their owner's values.
-    pub verified: u64,
-    /// Cells that differed.
-    pub wrong: u64,
-    /// The first of them, in a sentence.
-    pub first_wrong: Option<String>,
-    /// The patch's part of the field's checksum.
-    pub checksum: u64,
-    /// Where the time went.
-    pub times: Times,
-}
 
 /// The neighbour in a direction.
 struct Link {
@@ -117,6 +82,7 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
     /// # Errors
     /// The first one of a call, when errors do not end the job.
     pub fn run(mut self) -> Result<Tally> {
+        let mut shift = 0;
         for step in 0..self.job.options.steps {
             if self.job.options.barrier {
                 self.wait_for_all()?;
@@ -126,8 +92,11 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
                 self.verify_ghosts(step);
             }
             let begin = Instant::now();
-            self.patch.update();
+            self.patch.update(shift);
             self.tally.times.compute += begin.elapsed();
+            if self.job.app.has_sum() {
+                shift = self.sum_over_cells()?;
+            }
         }
         if self.job.options.verify {
             self.verify_own();
@@ -150,6 +119,27 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
         self.job.threads.wait();
         self.tally.times.barrier += begin.elapsed();
         Ok(())
+    }
+
+    /// What the next step adds to each cell: threads add up what they have, and one of them adds up over all ranks.
+    fn sum_over_cells(&mut self) -> Result<u64> {
+        let begin = Instant::now();
+        let job = self.job;
+        let cells = self.cells.iter().map(|&(at, _)| self.patch.at(at));
+        let own = cells.fold(0, u64::wrapping_add);
+        {
+            let mut sum = unpoisoned(&job.partial_sum);
+            *sum = sum.wrapping_add(own);
+        }
+        job.threads.wait();
+        if self.id == 0 {
+            let sum = std::mem::take(&mut *unpoisoned(&job.partial_sum));
+            *unpoisoned(&job.shift) = shift_of(job.world.all_reduce_value(sum, Op::SUM)?);
+        }
+        job.threads.wait();
+        let shift = *unpoisoned(&job.shift);
+        self.tally.times.sum += begin.elapsed();
+        Ok(shift)
     }
 
     fn exchange(&mut self, step: usize) -> Result<()> {
@@ -180,7 +170,7 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
                 }
                 Partner::Thread(_) => {
                     let slot = &slots[link.direction][step % 2];
-                    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut slot = unpoisoned(slot);
                     self.patch.get(&link.own, &mut slot);
                     tally.messages_inside += 1;
                     tally.bytes_inside += bytes;
@@ -210,7 +200,7 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
             if let Partner::Thread(other) = link.to {
                 // The opposite direction, in which the other thread sent.
                 let slot = &job.slots[other][directions - 1 - link.direction][step % 2];
-                let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                let slot = unpoisoned(slot);
                 self.patch.set(&link.ghost, &slot);
             }
         }
@@ -315,6 +305,11 @@ fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link>
         })
     };
     job.directions.iter().enumerate().filter_map(link).collect()
+}
+
+/// What a mutex holds. A thread that panicked ends the job, so no other one goes on with half a value for long.
+fn unpoisoned<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A tag of a plan, which all are at most [`rankpoint::Tag::LARGEST`].

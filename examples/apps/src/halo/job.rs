@@ -6,14 +6,18 @@ use std::sync::{Barrier, Mutex};
 use commplan::{Direction, Plan};
 use rankpoint::{AnyThread, Communicator, Tag, Threads};
 
+use super::app::App;
 use super::domain::Domain;
-use super::exchange::{Slots, Tally, Worker};
+use super::exchange::{Slots, Worker};
 use super::options::Options;
 use super::outcome::{Failure, Outcome};
 use super::reference::Reference;
+use super::tally::Tally;
 
 /// What the threads of a process share.
 pub struct Job<'u, T: Threads> {
+    /// The program.
+    pub app: App,
     /// All ranks.
     pub world: &'u Communicator<'u, T>,
     /// Communicators of the plan, by number.
@@ -32,6 +36,10 @@ pub struct Job<'u, T: Threads> {
     pub slots: Vec<Slots>,
     /// The threads.
     pub threads: Barrier,
+    /// Sum of the cells of threads that have come so far.
+    pub partial_sum: Mutex<u64>,
+    /// What the last sum over all cells adds to each cell.
+    pub shift: Mutex<u64>,
 }
 
 impl<'u, T: Threads> Job<'u, T> {
@@ -39,10 +47,10 @@ impl<'u, T: Threads> Job<'u, T> {
     fn new(
         world: &'u Communicator<'u, T>,
         options: &'u Options,
-        axes: usize,
+        app: App,
     ) -> Result<Self, Failure> {
         let kind = options.mode.plan(options.plan).map_err(Failure::Refused)?;
-        let grid = options.grid(axes, world.size()).map_err(Failure::Refused)?;
+        let grid = options.grid(app, world.size()).map_err(Failure::Refused)?;
         let planned = Plan::new(&grid, kind, Tag::LARGEST);
         let plan = planned.map_err(|error| Failure::Refused(error.to_string()))?;
         let size = options.size as usize;
@@ -53,7 +61,7 @@ impl<'u, T: Threads> Job<'u, T> {
             ));
         }
         let steps = if options.verify { options.steps } else { 0 };
-        let reference = Reference::of(&domain, steps);
+        let reference = Reference::of(&domain, steps, app.has_sum());
         let hints = options.mode.hints();
         let comms = (0..plan.objects()).map(|_| world.duplicate_with(hints));
         let comms = comms.collect::<rankpoint::Result<Vec<_>>>()?;
@@ -62,6 +70,7 @@ impl<'u, T: Threads> Job<'u, T> {
         let slots = || directions.iter().map(|_| slot()).collect();
         let count = domain.grid.thread_count();
         Ok(Self {
+            app,
             world,
             comms,
             options,
@@ -69,6 +78,8 @@ impl<'u, T: Threads> Job<'u, T> {
             reference,
             slots: (0..count).map(|_| slots()).collect(),
             threads: Barrier::new(count),
+            partial_sum: Mutex::default(),
+            shift: Mutex::default(),
             domain,
             directions,
         })
@@ -82,9 +93,9 @@ impl<'u, T: Threads> Job<'u, T> {
 pub fn run_alone<T: Threads>(
     world: &Communicator<'_, T>,
     options: &Options,
-    axes: usize,
+    app: App,
 ) -> Result<Outcome, Failure> {
-    let job = Job::new(world, options, axes)?;
+    let job = Job::new(world, options, app)?;
     if job.domain.grid.thread_count() > 1 {
         let why = "several threads need a universe for any thread";
         return Err(Failure::Refused(why.to_owned()));
@@ -101,9 +112,9 @@ pub fn run_alone<T: Threads>(
 pub fn run_threads(
     world: &Communicator<'_, AnyThread>,
     options: &Options,
-    axes: usize,
+    app: App,
 ) -> Result<Outcome, Failure> {
-    let job = Job::new(world, options, axes)?;
+    let job = Job::new(world, options, app)?;
     let count = job.domain.grid.thread_count();
     let tallies = std::thread::scope(|scope| {
         let job = &job;

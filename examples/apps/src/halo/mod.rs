@@ -2,10 +2,11 @@
 //! Halo exchange: each thread owns a patch of cells, exchanges its border with the threads around it, and replaces each cell by
 //! the sum of the stencil's cells.
 //!
-//! [`options`]: the command line. [`mode`]: how messages are mapped to communicators. [`domain`] is the whole field, [`patch`] a
+//! [`app`]: the programs. [`options`]: the command line. [`mode`]: how messages are mapped to communicators. [`domain`] is the whole field, [`patch`] a
 //! thread's part of it, [`exchange`] a thread's work, [`job`] a process's. [`mod@reference`] computes the field serially,
-//! [`outcome`] is what is told.
+//! [`tally`] is what a thread counts, [`outcome`] what is told.
 
+pub mod app;
 pub mod domain;
 pub mod exchange;
 pub mod job;
@@ -15,7 +16,9 @@ pub mod outcome;
 pub mod patch;
 mod program;
 pub mod reference;
+pub mod tally;
 
+pub use app::App;
 pub use job::{run_alone, run_threads};
 pub use mode::Mode;
 pub use options::Options;

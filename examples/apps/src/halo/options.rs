@@ -4,6 +4,7 @@
 use clap::{Args, ValueEnum};
 use commplan::{Error, Grid, Kind, Stencil};
 
+use super::app::App;
 use super::mode::Mode;
 
 /// Largest patch, in cells along an axis.
@@ -61,18 +62,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// The grid of a domain with `axes` axes on so many ranks.
+    /// The grid of a program on so many ranks.
     ///
     /// # Errors
     /// When numbers do not fit together; the text tells which.
-    pub fn grid(&self, axes: usize, ranks: usize) -> Result<Grid, String> {
+    pub fn grid(&self, app: App, ranks: usize) -> Result<Grid, String> {
         let told = |error: Error| error.to_string();
-        let default = if axes == 2 {
-            Stencil::Five
-        } else {
-            Stencil::Seven
-        };
-        let stencil = self.stencil.unwrap_or(default);
+        let axes = app.axes();
+        let stencil = self.stencil.unwrap_or(app.default_stencil());
         if stencil.axes() != axes {
             return Err(format!(
                 "a {}-point stencil has {} axes, this program {axes}",

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rankpoint::{Op, Threads};
 use serde_json::json;
 
-use super::exchange::Tally;
 use super::job::Job;
+use super::tally::{Tally, Times};
 
 /// What the library does not tell yet.
 const UNKNOWN: &str = "VCIs used, threads per VCI, lock failures: the library does not tell yet";
@@ -55,59 +55,24 @@ pub struct Outcome {
 impl Outcome {
     /// Sums up. Called by all ranks.
     pub(super) fn of<T: Threads>(job: &Job<'_, T>, tallies: &[Tally]) -> Result<Self, Failure> {
-        let counts = |tally: &Tally| {
-            [
-                tally.messages_away,
-                tally.bytes_away,
-                tally.messages_inside,
-                tally.bytes_inside,
-                tally.verified,
-                tally.wrong,
-                tally.checksum,
-            ]
-        };
-        let times = |tally: &Tally| {
-            let times = tally.times;
-            let parts = [times.issue, times.completion, times.compute, times.barrier];
-            parts.map(|part| part.as_nanos() as u64)
-        };
-        let (mut sums, mut longest) = ([0u64; 7], [0u64; 4]);
+        let (mut sums, mut longest) = ([0u64; 7], [0u64; 5]);
         for tally in tallies {
-            let all = sums.iter_mut().zip(counts(tally));
+            let all = sums.iter_mut().zip(tally.counts());
             all.for_each(|(sum, count)| *sum = sum.wrapping_add(count));
-            let all = longest.iter_mut().zip(times(tally));
+            let all = longest.iter_mut().zip(tally.times.nanoseconds());
             all.for_each(|(longest, time)| *longest = time.max(*longest));
         }
         job.world.all_reduce_in_place(&mut sums, Op::SUM)?;
         job.world.all_reduce_in_place(&mut longest, Op::MAX)?;
-        let [
-            messages_away,
-            bytes_away,
-            messages_inside,
-            bytes_inside,
-            verified,
-            wrong,
-            checksum,
-        ] = sums;
-        let first_wrong = tallies.iter().find_map(|tally| tally.first_wrong.clone());
         let mut total = Tally {
-            messages_away,
-            bytes_away,
-            messages_inside,
-            bytes_inside,
-            verified,
-            wrong,
-            first_wrong,
-            checksum,
-            ..Tally::default()
+            first_wrong: tallies.iter().find_map(|tally| tally.first_wrong.clone()),
+            times: Times::of_nanoseconds(longest),
+            ..Tally::of_counts(sums)
         };
-        let [issue, completion, compute, barrier] = longest.map(Duration::from_nanos);
-        (total.times.issue, total.times.completion) = (issue, completion);
-        (total.times.compute, total.times.barrier) = (compute, barrier);
         let steps = job.options.steps;
         let reference = job.reference.checksum(steps);
         if job.options.verify
-            && reference.is_some_and(|expected| expected != checksum)
+            && reference.is_some_and(|expected| expected != total.checksum)
             && total.wrong == 0
         {
             total.wrong = 1;
@@ -143,7 +108,7 @@ impl Outcome {
              exact  {} messages between processes, {} bytes\n\
              exact  {} borders within processes, {} bytes\n\
              exact  {} communicators created\n\
-             real   issue {}, completion {}, compute {}, barrier {} (slowest thread of each)\n\
+             real   issue {}, completion {}, compute {}, barrier {}, sum {} (slowest thread of each)\n\
              exact  {checked}\n\
              {UNKNOWN}\n\
              checksum {:016x}\n",
@@ -157,6 +122,7 @@ impl Outcome {
             ms(total.times.completion),
             ms(total.times.compute),
             ms(total.times.barrier),
+            ms(total.times.sum),
             total.checksum
         )
     }
@@ -176,6 +142,7 @@ impl Outcome {
             "real_s": {
                 "issue": seconds(total.times.issue), "completion": seconds(total.times.completion),
                 "compute": seconds(total.times.compute), "barrier": seconds(total.times.barrier),
+                "sum": seconds(total.times.sum),
             },
             "unknown": ["vcis_used", "threads_per_vci", "lock_failures"],
         });
@@ -191,7 +158,8 @@ fn about<T: Threads>(job: &Job<'_, T>) -> String {
         _ => String::new(),
     };
     format!(
-        "halo{axes}d, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch, {} steps",
+        "{}, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch, {} steps",
+        job.app.name(),
         options.mode.name(),
         grid.stencil().points(),
         &grid.threads()[..axes],

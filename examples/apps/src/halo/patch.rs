@@ -83,8 +83,8 @@ impl Patch {
         self.now[cell]
     }
 
-    /// Replaces each own cell by the sum of the cells of its stencil.
-    pub fn update(&mut self) {
+    /// Replaces each own cell by the sum of the cells of its stencil, and a value that is added to all.
+    pub fn update(&mut self, shift: u64) {
         let first = self.first();
         for z in 0..self.own[2] {
             for y in 0..self.own[1] {
@@ -93,7 +93,7 @@ impl Patch {
                     let values = self.offsets.iter();
                     let values =
                         values.map(|&by| u128::from(self.now[cell.wrapping_add_signed(by)]));
-                    self.next[cell] = reduce(values.sum());
+                    self.next[cell] = reduce(values.sum::<u128>() + u128::from(shift));
                 }
             }
         }

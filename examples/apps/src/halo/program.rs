@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use rankpoint::{Communicator, ErrorMode, Threads, Universe};
 
+use super::app::App;
 use super::mode::Mode;
 use super::options::Options;
 use super::outcome::{Failure, Outcome};
@@ -19,8 +20,8 @@ struct Line {
     options: Options,
 }
 
-/// Runs the program with so many axes, and gives its exit status: failure also when a cell is wrong.
-pub fn main(axes: usize) -> ExitCode {
+/// Runs a program, and gives its exit status: failure also when a cell is wrong.
+pub fn main(app: App) -> ExitCode {
     let line = match Line::try_parse() {
         Ok(line) => line,
         Err(told) => return refuse(&told),
@@ -29,12 +30,12 @@ pub fn main(axes: usize) -> ExitCode {
     let done = if options.mode == Mode::Processes {
         Universe::init().map(|universe| {
             let world = universe.world();
-            finish(&world, options, |world| run_alone(world, options, axes))
+            finish(&world, options, |world| run_alone(world, options, app))
         })
     } else {
         Universe::init_threaded().map(|universe| {
             let world = universe.world();
-            finish(&world, options, |world| run_threads(world, options, axes))
+            finish(&world, options, |world| run_threads(world, options, app))
         })
     };
     match done {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The field computed serially, cell by cell, without patches.
 
-use super::domain::{Domain, start, weighted};
+use super::domain::{Domain, shift_of, start, weighted};
 use super::patch::reduce;
 
 /// Cells of all steps that are kept at most.
@@ -14,16 +14,21 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The field of so many steps; only the start of a large one.
-    pub fn of(domain: &Domain, steps: usize) -> Self {
+    /// The field of so many steps, with or without a sum over all cells in each; only the start of a large one.
+    pub fn of(domain: &Domain, steps: usize, has_sum: bool) -> Self {
         let cells = domain
             .cells()
             .and_then(|cells| cells.checked_mul(steps + 1));
         let mut fields = Vec::new();
         if let (Some(..=MAX_CELLS), Some(cells)) = (cells, domain.cells()) {
             fields.push((0..cells).map(start).collect::<Vec<u64>>());
+            let mut shift = 0;
             for step in 0..steps {
-                fields.push(next(domain, &fields[step]));
+                let field = next(domain, &fields[step], shift);
+                if has_sum {
+                    shift = shift_of(field.iter().fold(0, |sum, value| sum.wrapping_add(*value)));
+                }
+                fields.push(field);
             }
         }
         Self { fields }
@@ -47,7 +52,7 @@ impl Reference {
     }
 }
 
-fn next(domain: &Domain, field: &[u64]) -> Vec<u64> {
+fn next(domain: &Domain, field: &[u64], shift: u64) -> Vec<u64> {
     let directions = domain.grid.stencil().directions();
     let sum = |cell: usize| {
         let at = domain.coords(cell);
@@ -55,7 +60,7 @@ fn next(domain: &Domain, field: &[u64]) -> Vec<u64> {
             .iter()
             .filter_map(|one| domain.cell(at, one.0.map(isize::from)));
         let cells = around.chain([cell]);
-        reduce(cells.map(|one| u128::from(field[one])).sum())
+        reduce(cells.map(|one| u128::from(field[one])).sum::<u128>() + u128::from(shift))
     };
     (0..field.len()).map(sum).collect()
 }
@@ -72,7 +77,7 @@ mod tests {
         let grid = Grid::new(Stencil::Nine, &[1, 1], &[1, 1]).unwrap();
         let of = |grid: Grid, steps| {
             let domain = Domain { grid, size: 1 };
-            Reference::of(&domain, steps).checksum(steps)
+            Reference::of(&domain, steps, false).checksum(steps)
         };
         let first = u128::from(start(0));
         assert_eq!(of(grid.clone(), 3), Some(start(0)));
@@ -84,7 +89,7 @@ mod tests {
     #[test]
     fn of_a_large_field_the_start_is_known() {
         let grid = Grid::new(Stencil::Seven, &[8, 8, 8], &[2, 2, 2]).unwrap();
-        let reference = Reference::of(&Domain { grid, size: 64 }, 1);
+        let reference = Reference::of(&Domain { grid, size: 64 }, 1, false);
         assert_eq!(reference.value(0, 12345), Some(start(12345)));
         assert_eq!((reference.value(1, 0), reference.checksum(0)), (None, None));
     }
