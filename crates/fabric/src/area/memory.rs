@@ -6,23 +6,23 @@ use std::ptr::NonNull;
 use super::Tracker;
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Most rounds without buffers that can be under way at once (two in models, which are smaller for it): as many that a member which
-/// waits for nobody, such as the root of a broadcast, is seldom stopped. Where ranks outnumber cores, a switch from one to the
-/// next costs some fifty times what such a round does.
+/// Most rounds without buffers that can be in progress at once (two in models, to keep them small). With so many, a member that
+/// waits for no data, such as the root of a broadcast, seldom waits for a slot. On an oversubscribed node a context switch costs some
+/// fifty times as much as such a round.
 pub(super) const MOST_LINES: u64 = if cfg!(loom) { 2 } else { 128 };
-/// As many as there are with however many members.
+/// Fewest rounds without buffers, for any number of members.
 const LEAST_LINES: u64 = if cfg!(loom) { 2 } else { 32 };
-/// Bytes of all members' lines that are not exceeded for more than the least.
+/// Most bytes of all members' lines, where more than the fewest rounds are possible.
 const LINES_BYTES: u64 = 256 << 10;
-/// Rounds with whole buffers that can be under way at once.
+/// Rounds with whole buffers that can be in progress at once.
 pub const BUFFERS: u64 = if cfg!(loom) { 1 } else { 4 };
-/// Rounds with parts of buffers that can be under way at once.
+/// Rounds with parts of buffers that can be in progress at once.
 pub const PART_ROUNDS: u64 = LEAST_LINES;
 /// Bytes of data beside a stamp, aligned to 16.
 pub const LINE_BYTES: usize = 48;
-/// Bytes of data that go with a line, aligned to a line.
+/// Further bytes of data of a line, aligned to a line.
 pub const WIDE_BYTES: usize = 128;
-/// Rounds of which one member's lines lie one after the other, before those of the next: who runs ahead and who follows go through
+/// Rounds whose lines of one member are adjacent, followed by those of the next member. A member that is ahead or behind then touches
 /// few pages, and so does a member that reads the lines of all members in one round.
 pub(super) const GROUP: u64 = if cfg!(loom) { 1 } else { 8 };
 /// Parts of a buffer.
@@ -30,7 +30,7 @@ pub const PARTS: u64 = PART_ROUNDS / BUFFERS;
 /// The round that a member stores as left when it will never use the area again.
 pub(super) const GONE: u64 = u64::MAX;
 
-/// A member's stamp in a slot, and short data. One cache line.
+/// A member's stamp in a slot, and a few bytes of data. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Line {
     /// The round, and in the low bits how many rounds before it the member has not left.
@@ -49,7 +49,7 @@ impl Line {
             .store(round << BEHIND_BITS | behind, Ordering::Release);
     }
 
-    /// Whether that was for this purpose, and by a member that has left all rounds before.
+    /// Whether the stamp is of this purpose, and its member has left all rounds before.
     #[inline(always)]
     pub(super) fn is_published_in_order(&self, round: u64, purpose: u64) -> bool {
         // PAIRS: area.stamp
@@ -75,7 +75,7 @@ impl Line {
 /// Words shared by all members. One line of words that are seldom written, and one that is written when members count.
 #[repr(C, align(64))]
 pub(super) struct Head {
-    /// 1 when a member may sleep until somebody leaves a round.
+    /// 1 when a member may sleep until another one leaves a round.
     pub(super) awaited: AtomicU32,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Left {
     pub(super) before: AtomicU64,
 }
 
-/// Members that have come so far in a slot. One cache line.
+/// Number of members that have arrived in a slot. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Count {
     pub(super) members: AtomicU64,
@@ -99,11 +99,11 @@ const _: () = {
     assert!(size_of::<Count>() == 64);
 };
 
-/// Bits of a stamp that tell how many rounds the member has not left; fewer than there are lines.
+/// Bits of a stamp for the number of rounds that the member has not left, which is less than the number of lines.
 const BEHIND_BITS: u32 = 8;
 const _: () = assert!(MOST_LINES <= 1 << BEHIND_BITS && MOST_LINES <= u128::BITS as u64);
 
-/// Rounds without buffers that can be under way at once among so many members: a power of two.
+/// Rounds without buffers that can be in progress at once among so many members: a power of two.
 pub const fn lines(members: u32) -> u64 {
     let fitting = LINES_BYTES / (size_of::<Line>() as u64 * (members as u64 + 1));
     if fitting >= MOST_LINES {
@@ -115,7 +115,7 @@ pub const fn lines(members: u32) -> u64 {
     }
 }
 
-/// Where the area lie; the same for all members.
+/// The addresses of an area; each process has its own.
 #[derive(Clone, Copy)]
 pub struct SharedArea {
     pub(super) head: NonNull<Head>,
@@ -127,13 +127,13 @@ pub struct SharedArea {
     pub(super) members: u32,
     /// One less than [`lines`].
     pub(super) line_mask: u32,
-    /// From the lines of all members in some rounds to those in the next.
+    /// Bytes from the lines of all members in [`GROUP`] rounds to those in the next ones.
     pub(super) group_bytes: usize,
     pub(super) buffer_bytes: usize,
 }
 
-// SAFETY: the pointers lead into a mapping that outlives the area (SharedArea::at); all that is shared is atomic, but for the
-// buffers, which their users touch by the rules of rounds.
+// SAFETY: the pointers lead into a mapping that outlives the area (SharedArea::at). All shared fields are atomic except the data,
+// which members access by the rules of rounds (module head).
 unsafe impl Send for SharedArea {}
 // SAFETY: as for Send.
 unsafe impl Sync for SharedArea {}
@@ -176,7 +176,7 @@ impl SharedArea {
         }
     }
 
-    /// Rounds without buffers that can be under way at once.
+    /// Rounds without buffers that can be in progress at once.
     pub(super) const fn lines(&self) -> u64 {
         self.line_mask as u64 + 1
     }
@@ -186,7 +186,7 @@ impl SharedArea {
         round & self.line_mask as u64
     }
 
-    /// Rounds with data in such slots that can be under way at once.
+    /// Rounds with data in such slots that can be in progress at once.
     pub const fn rounds_at_once(&self, slot: Slot) -> u64 {
         match slot {
             Slot::Line => self.lines(),
@@ -195,7 +195,7 @@ impl SharedArea {
         }
     }
 
-    /// Where they start.
+    /// The address at which the area starts.
     pub const fn base(&self) -> *const u8 {
         self.head.as_ptr().cast_const().cast()
     }
@@ -210,13 +210,13 @@ impl SharedArea {
         self.buffer_bytes
     }
 
-    /// The index of the slot of a member, or of nobody in particular for `members`, among those of `number`.
+    /// The index of the slot of a member, or of the common slot for `members`, among those of `number`.
     pub(super) const fn slot_index(&self, number: u64, member: u32) -> usize {
         debug_assert!(member <= self.members);
         number as usize * (self.members as usize + 1) + member as usize
     }
 
-    /// Which line a member has in a round.
+    /// The index of a member's line in a round.
     const fn line_index(&self, round: u64, member: u32) -> usize {
         let number = self.number(round);
         self.slot_index(number / GROUP, member) * GROUP as usize + (number % GROUP) as usize
@@ -250,7 +250,7 @@ impl SharedArea {
         unsafe { self.head.as_ref() }
     }
 
-    /// The data in the line of a member (or of nobody in particular) in a round: [`LINE_BYTES`] bytes, aligned to 16.
+    /// The data in the line of a member (the common one for `members`) in a round: [`LINE_BYTES`] bytes, aligned to 16.
     pub fn line_data(&self, round: u64, member: u32) -> NonNull<u8> {
         NonNull::from(&self.line(round, member).data).cast()
     }
@@ -261,7 +261,7 @@ impl SharedArea {
         unsafe { self.wides.add(self.line_index(round, member)).cast() }
     }
 
-    /// The buffer of a member (or of nobody in particular) in a round: [`Self::buffer_bytes`] bytes, aligned to a line.
+    /// The buffer of a member (the common one for `members`) in a round: [`Self::buffer_bytes`] bytes, aligned to a line.
     pub const fn buffer(&self, round: u64, member: u32) -> NonNull<u8> {
         // SAFETY: the index is below the number of buffers (SharedArea::at).
         unsafe {
@@ -275,7 +275,7 @@ impl SharedArea {
         self.buffer_bytes / PARTS as usize / 64 * 64
     }
 
-    /// The part of the buffer of a member (or of nobody in particular) that a round with little data uses:
+    /// The part of the buffer of a member (the common one for `members`) that a round with little data uses:
     /// [`Self::part_bytes`] bytes, aligned to a line.
     pub const fn part(&self, round: u64, member: u32) -> NonNull<u8> {
         let part = (round / BUFFERS % PARTS) as usize;
@@ -283,8 +283,8 @@ impl SharedArea {
         unsafe { self.buffer(round, member).add(part * self.part_bytes()) }
     }
 
-    /// Says that the data of `member` are there. `member` is the own one, or nobody in particular for who was counted in
-    /// last.
+    /// Publishes the data of `member`, which is the caller, or `members` for the common data; these are published by the member that
+    /// was counted in last.
     #[inline]
     pub fn publish(&self, rounds: &Tracker, round: u64, member: u32, purpose: u64) {
         self.line(round, member)
@@ -302,13 +302,13 @@ impl SharedArea {
         &self.line(round, member).stamp
     }
 
-    /// Counts the caller, who has published; true for the last of all members.
+    /// Counts the caller, which has published; true for the last of all members.
     pub fn count_in(&self, round: u64) -> bool {
         let count = self.count(round);
         // PAIRS: area.count. The last one sees what all the others published.
         let last = count.fetch_add(1, Ordering::AcqRel) + 1 == u64::from(self.members);
         if last {
-            // Nobody counts in this slot before the caller has left the round.
+            // No member counts in this slot again before the caller has left the round.
             count.store(0, Ordering::Relaxed);
         }
         last
@@ -320,22 +320,22 @@ impl SharedArea {
         self.count(round).load(Ordering::Acquire) + 1 == u64::from(self.members)
     }
 
-    /// Says that this member will never use the area again.
+    /// Stores that this member will never use the area again.
     pub fn retire(&self, me: u32) {
         // PAIRS: area.left
         self.left(me).store(GONE, Ordering::Release);
     }
 
-    /// Says whether somebody may sleep until a member leaves a round. Members that wait at the same time may take back each
-    /// other's word; a sleep has its limit.
+    /// Stores whether a member may sleep until another one leaves a round. Members that wait at the same time may reset each other's
+    /// word; every sleep has a time limit.
     pub fn set_awaited(&self, awaited: bool) {
         self.head()
             .awaited
             .store(u32::from(awaited), Ordering::Relaxed);
     }
 
-    /// The member that is farthest behind in leaving rounds, and what its word held when that was found out: as long as it
-    /// holds that, nothing can have been gained.
+    /// The member that is farthest behind in leaving rounds, and the value of its word: while the word has this value, waiting has
+    /// gained nothing.
     pub fn laggard(&self) -> (u32, u64) {
         (0..self.members)
             .map(|member| (member, self.left(member).load(Ordering::Relaxed)))
@@ -364,7 +364,7 @@ impl SharedArea {
         (0..self.members).all(|member| self.left(member).load(Ordering::Acquire) == GONE)
     }
 
-    /// Makes deserted area as good as new.
+    /// Resets an area that all members have retired from.
     pub fn reset(&self) {
         for round in 0..self.lines() {
             for member in 0..=self.members {
@@ -391,7 +391,7 @@ pub struct Published {
 /// Where the data of a round go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Beside the stamp, or into what goes with that line.
+    /// Beside the stamp, or into the further bytes of the line.
     Line,
     /// Into a part of the buffer. The last round before this one that used whole buffers; 0 if none did.
     Part {

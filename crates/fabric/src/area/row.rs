@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::memory::{GROUP, Line, Published, SharedArea, WIDE_BYTES};
 
-/// The lines of one round, of area that stay mapped while it is used.
+/// The lines of one round, of an area that stays mapped while the row is used.
 #[derive(Clone, Copy)]
 pub struct Row {
     first: NonNull<Line>,
@@ -30,7 +30,7 @@ impl Row {
     pub const WIDE_STRIDE: usize = WIDE_BYTES * GROUP as usize;
 
     /// # Safety
-    /// There is such a member, or it is the number of members; the area stay mapped for `'a`.
+    /// There is such a member, or it is the number of members; the area stays mapped for `'a`.
     #[inline(always)]
     const unsafe fn line<'a>(self, member: u32) -> &'a Line {
         // SAFETY: there is a line for each (SharedArea::at).
@@ -69,7 +69,7 @@ impl Row {
         unsafe { self.line(member) }.published(round)
     }
 
-    /// Whether a member has published for this purpose, having left all rounds before.
+    /// Whether a member has published for this purpose and has left all rounds before.
     ///
     /// # Safety
     /// There is such a member, and the area is mapped.

@@ -60,16 +60,16 @@ impl Tracker {
         needed <= self.all_left_before || self.read_left(area, needed)
     }
 
-    /// The same for a whole buffer in an operation of which round `round - BUFFERS` is one, too, and in which `reader` alone looks at
-    /// what this member publishes.
+    /// The same for a whole buffer in an operation of which round `round - BUFFERS` is one, too, and in which only `reader` reads
+    /// the data of this member.
     pub fn may_pass(&mut self, area: &SharedArea, round: u64, reader: u32) -> bool {
         // PAIRS: area.left
         self.may_enter(area, round, Slot::Line)
             && area.left(reader).load(Ordering::Acquire) > round - BUFFERS
     }
 
-    /// Whether the data of a round may be written into a line, where `reader` alone looks at what this member publishes in it, and did so
-    /// in all rounds after `others_before`.
+    /// Whether the data of a round may be written into a line, where only `reader` reads the data of this member in the round, as in
+    /// all rounds after `others_before`.
     pub fn may_pass_line(
         &mut self,
         area: &SharedArea,
@@ -96,8 +96,8 @@ impl Tracker {
         needed <= self.all_left_before
     }
 
-    /// As [`Self::learn`] and [`Self::leave`], where that is simple: `None` where it is not, and nothing has been done. All members
-    /// have left the rounds before this one if `all_left`.
+    /// As [`Self::learn`] and [`Self::leave`], if rounds are left in order; else `None`, with nothing done. All members have left the
+    /// rounds before this one if `all_left`.
     #[inline(always)]
     pub fn leave_in_order(
         &mut self,
@@ -112,7 +112,7 @@ impl Tracker {
         Some(self.leave_next(area, me, round, all_left))
     }
 
-    /// The same for who has left all rounds before.
+    /// Leaves a round after all rounds before it.
     #[inline(always)]
     pub fn leave_next(&mut self, area: &SharedArea, me: u32, round: u64, all_left: bool) -> bool {
         debug_assert!(round == self.left_before && self.left_after == 0);
@@ -123,7 +123,7 @@ impl Tracker {
         self.say_left(area, me)
     }
 
-    /// Leaves a round; true when somebody may sleep until that happens. Each round is left once, after it was entered.
+    /// Leaves a round; true when a member may sleep until then. Each round is left once, after it was entered.
     #[inline]
     pub fn leave(&mut self, area: &SharedArea, me: u32, round: u64) -> bool {
         if round == self.left_before && self.left_after == 0 {
