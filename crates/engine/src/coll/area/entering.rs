@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When a member may write its data of a round: what lay at that place before is needed by nobody any more.
+//! When a member may write its data of a round: when no member needs the data of the round that had the slot before.
 
 use fabric::area::{BUFFERS, Slot, WIDE_BYTES};
 
 use super::Sequence;
 
 impl Sequence<'_> {
-    /// Whether the own data of a round, `bytes` bytes, can be written.
+    /// Whether this member may write its data of a round, `bytes` bytes.
     pub(in crate::coll) fn may_enter(&self, index: usize, bytes: usize) -> bool {
         let (area, round) = (&self.shared.area, self.round(index));
-        let place = if bytes <= WIDE_BYTES {
+        let slot = if bytes <= WIDE_BYTES {
             Slot::Line
         } else {
             self.long
         };
-        self.with_tracker(|rounds| rounds.may_enter(area, round, place))
+        self.with_tracker(|rounds| rounds.may_enter(area, round, slot))
     }
 
-    /// Waits until the own data of a round can be written.
+    /// Waits until this member may write its data of a round.
     pub(in crate::coll) async fn enter(&self, index: usize, bytes: usize) {
-        let look = || self.shared.area.laggard();
-        self.enter_when(look, || self.may_enter(index, bytes)).await;
+        let laggard = || self.shared.area.laggard();
+        self.enter_when(laggard, || self.may_enter(index, bytes))
+            .await;
     }
 
-    /// The same where member `reader` alone looks at what this one publishes in this operation.
+    /// The same where only member `reader` reads the data of this member in this operation.
     pub(in crate::coll) async fn enter_for(&self, index: usize, bytes: usize, reader: u32) {
-        // Before that, the place had what other operations showed.
+        // Rounds of other operations had the slot before.
         if self.long != Slot::Buffer || index < BUFFERS as usize {
             return self.enter(index, bytes).await;
         }
         let (area, round) = (&self.shared.area, self.round(index));
-        let look = || area.reader_or_laggard(round, reader, Slot::Buffer);
+        let laggard = || area.reader_or_laggard(round, reader, Slot::Buffer);
         let may_pass = || self.with_tracker(|rounds| rounds.may_pass(area, round, reader));
-        self.enter_when(look, may_pass).await;
+        self.enter_when(laggard, may_pass).await;
     }
 
-    /// The same for the only round of a short operation, which lies in lines.
+    /// The same for an operation of one round whose data lie in lines.
     pub(in crate::coll) async fn enter_line_for(&self, readers: (u32, u64)) {
         let (area, round) = (&self.shared.area, self.round(0));
-        let look = || area.reader_or_laggard(round, readers.0, Slot::Line);
+        let laggard = || area.reader_or_laggard(round, readers.0, Slot::Line);
         let may_pass = || self.with_tracker(|rounds| rounds.may_pass_line(area, round, readers));
-        self.enter_when(look, may_pass).await;
+        self.enter_when(laggard, may_pass).await;
     }
 
-    /// `look` names the member that is waited for, and what its word holds.
-    async fn enter_when(&self, look: impl Fn() -> (u32, u64), may_enter: impl Fn() -> bool) {
+    /// `laggard` gives the member to wait for, and the value of its word.
+    async fn enter_when(&self, laggard: impl Fn() -> (u32, u64), may_enter: impl Fn() -> bool) {
         if may_enter() {
             return;
         }
         let area = &self.shared.area;
-        let look = || {
-            let (member, left) = look();
+        let awaited = || {
+            let (member, left) = laggard();
             (member, area.left_word(member), left)
         };
-        self.until(look, || {
+        self.until(awaited, || {
             area.set_awaited(true);
             may_enter().then_some(())
         })

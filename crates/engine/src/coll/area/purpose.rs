@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What members of area do in a round, and up to which sizes on the straight line.
+//! The purposes of rounds, and the sizes up to which their operations use the fast path.
 
 use algorithms::{
     Algorithm, Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Operation, Reduce,
@@ -11,9 +11,9 @@ use algorithms::shared::buffer_bytes;
 use crate::coll::select::FAST_BYTES;
 use crate::comm::Process;
 
-/// For each purpose, the bytes from which on its operation does not go along the straight line: because the table of
-/// algorithms has it go another way, or because it would be long.
-pub(in crate::coll) fn short_limits(
+/// For each purpose, the bytes from which on its operation does not use the fast path: because the table of algorithms chooses
+/// another algorithm, or because the operation needs more than one round.
+pub(in crate::coll) fn fast_limits(
     process: &Process,
     members: u32,
 ) -> [usize; Purpose::ALL.len() + 1] {
@@ -43,7 +43,7 @@ pub(in crate::coll) fn short_limits(
     limits
 }
 
-/// What members do in a round.
+/// The purpose of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::coll) enum Purpose {
     Barrier = 1,

@@ -127,17 +127,17 @@ impl Sequence<'_> {
         action(unsafe { &mut *self.shared.tracker.get() })
     }
 
-    /// Waits until `ready` gives something. `look`, which is called before it, says whose word has to change for that, and
-    /// what it holds.
+    /// Waits until `ready` gives a value. `awaited`, which is called before it, gives the member whose word has to change, the word,
+    /// and its value.
     pub(super) async fn until<'c, T>(
         &'c self,
-        look: impl Fn() -> (u32, &'c AtomicU64, u64),
+        awaited: impl Fn() -> (u32, &'c AtomicU64, u64),
         mut ready: impl FnMut() -> Option<T>,
     ) -> T {
         let match_word = self.comm.match_base() + COLLECTIVE;
         poll_fn(|_| {
-            let (member, word, seen) = look();
-            // SAFETY: a word of the area, which stay mapped.
+            let (member, word, seen) = awaited();
+            // SAFETY: a word of the area, which stays mapped.
             let watch = unsafe { Watch::new(word, seen, self.comm.peer(member), match_word) };
             if let Some(found) = ready() {
                 return Poll::Ready(found);
@@ -149,9 +149,9 @@ impl Sequence<'_> {
     }
 
     /// The address of a member's data of `bytes` bytes in a round.
-    pub(in crate::coll) fn place(&self, index: usize, member: u32, bytes: usize) -> *mut u8 {
+    pub(in crate::coll) fn address(&self, index: usize, member: u32, bytes: usize) -> *mut u8 {
         let (area, round) = (&self.shared.area, self.round(index));
-        let place = match self.long {
+        let data = match self.long {
             _ if bytes <= LINE_BYTES => area.line_data(round, member),
             _ if bytes <= WIDE_BYTES => area.wide(round, member),
             Slot::Buffer => {
@@ -163,20 +163,20 @@ impl Sequence<'_> {
                 area.part(round, member)
             }
         };
-        place.as_ptr()
+        data.as_ptr()
     }
 
     /// The own data of a round that was entered and not published.
     #[expect(clippy::mut_from_ref, reason = "memory that no other reference names")]
     pub(in crate::coll) fn own(&self, index: usize, bytes: usize) -> &mut [u8] {
-        // SAFETY: `bytes` bytes of the own place, which nobody reads before they are published.
-        unsafe { slice::from_raw_parts_mut(self.place(index, self.me, bytes), bytes) }
+        // SAFETY: `bytes` bytes of the own slot, which no member reads before they are published.
+        unsafe { slice::from_raw_parts_mut(self.address(index, self.me, bytes), bytes) }
     }
 
     /// The data that a member has published in a round which this one has not left.
     pub(in crate::coll) fn data_of(&self, index: usize, member: u32, bytes: usize) -> &[u8] {
         // SAFETY: nobody writes them before this member has left the round.
-        unsafe { slice::from_raw_parts(self.place(index, member, bytes), bytes) }
+        unsafe { slice::from_raw_parts(self.address(index, member, bytes), bytes) }
     }
 
     /// Publishes the own data of a round.
@@ -215,16 +215,17 @@ impl Sequence<'_> {
         }
     }
 
-    /// Waits until a member (for `size`: nobody in particular) has published; returns the round before which it has left all.
+    /// Waits until a member has published (for `size`: until the common data are published); returns the round before which the
+    /// publisher has left all.
     pub(in crate::coll) async fn published(&self, index: usize, member: u32) -> u64 {
         let (area, round) = (&self.shared.area, self.round(index));
         let published = match area.published(round, member) {
             Some(published) => published,
             None => {
-                // What is nobody's in particular is the work of whoever comes last: one of those that have not come yet.
+                // The last member to arrive publishes the common data: one of those that have not arrived yet.
                 let absent =
                     || (0..self.size).find(|&other| area.published(round, other).is_none());
-                let look = || {
+                let awaited = || {
                     let word = area.stamp(round, member);
                     let seen = word.load(Ordering::Relaxed);
                     let whom = if member < self.size {
@@ -234,7 +235,7 @@ impl Sequence<'_> {
                     };
                     (whom, word, seen)
                 };
-                self.until(look, || area.published(round, member)).await
+                self.until(awaited, || area.published(round, member)).await
             }
         };
         if published.purpose != self.word {

@@ -14,7 +14,7 @@ use fabric::board::{JobHeader, VciBoard};
 use fabric::doorbell;
 use sys::sync::{AtomicUsize, Mutex, Ordering};
 
-use crate::coll::area::purpose::{Purpose, short_limits};
+use crate::coll::area::purpose::{Purpose, fast_limits};
 use crate::coll::primitives::Collective;
 use crate::comm::{AttachedArea, Comm, Process};
 use crate::errors::{Error, ErrorClass, Result};
@@ -23,19 +23,19 @@ use crate::errors::{Error, ErrorClass, Result};
 /// Communicators that are used once do without.
 pub(super) const FIRST: u32 = 1;
 
-/// The area of a communicator, and what one member knows about it.
+/// The area of a communicator, and one member's state of it.
 pub(in crate::coll) struct Shared {
     pub(super) area: SharedArea,
     /// Touched under the guard of the communicator's VCI only.
     pub(super) tracker: UnsafeCell<Tracker>,
-    /// What went wrong in operations that are under way, by their first rounds; and how many these are.
+    /// Errors of operations in progress, by their first rounds; and the number of these errors.
     pub(super) failures: Mutex<Vec<(u64, Error)>>,
     pub(super) failed: AtomicUsize,
-    /// For each purpose, fewer bytes than this go along the straight line.
+    /// For each purpose, operations of fewer bytes than this use the fast path.
     pub(super) short: [usize; Purpose::ALL.len() + 1],
     /// This member.
     pub(super) me: u32,
-    /// What tells of each member whether it sleeps on the communicator's VCI, and where it runs.
+    /// The board of each member: whether it sleeps on the communicator's VCI, and on which core it runs.
     pub(super) boards: Box<[&'static VciBoard]>,
     pub(super) job: &'static JobHeader,
 }
@@ -54,7 +54,7 @@ impl Shared {
             tracker: UnsafeCell::new(Tracker::new()),
             failures: Mutex::default(),
             failed: AtomicUsize::new(0),
-            short: short_limits(process, members),
+            short: fast_limits(process, members),
             me: comm.rank() as u32,
             boards: (0..members)
                 .map(|member| {

@@ -480,9 +480,9 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
         let slot = round.slot(round.me);
         for member in 0..round.size {
             if shelf.writes_own || member != round.me {
-                let place = slot.wrapping_add(shelf.start(round.me, member));
-                // SAFETY: this function's own promise; places are a stride apart, and blocks are no longer.
-                unsafe { data.block(member, shelf.stride).pack(place, shelf.stride) };
+                let target = slot.wrapping_add(shelf.start(round.me, member));
+                // SAFETY: this function's own promise; targets are a stride apart, and blocks are no longer.
+                unsafe { data.block(member, shelf.stride).pack(target, shelf.stride) };
             }
         }
         round.publish();

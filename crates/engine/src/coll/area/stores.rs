@@ -13,7 +13,7 @@ pub(in crate::coll) enum Stores {
 }
 
 impl Stores {
-    /// For an operation in which the members on this machine give and get so many bytes in all.
+    /// For an operation in which the members on this node read and write so many bytes in all.
     pub(in crate::coll) fn of(moved_bytes: usize) -> Self {
         if caches::are_exceeded_by(moved_bytes) {
             Self::PastCaches
