@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies between the memory of operations and chunks of messages, some of them measured ([`super::copy_mode`]).
+//! Copies between the memory of operations and chunks of messages, some of them measured ([`crate::vci::copy_mode`]).
 
 use std::ptr::NonNull;
 
 use fabric::ring::hand_over;
 use sys::clock;
 
-use super::{copy_mode, publish_preferences};
+use super::publish_preferences;
 use crate::caches;
 use crate::request::{RequestEntry, RequestIndex};
+use crate::vci::copy_mode;
 use crate::vci::{CmaPolicy, VciState};
 
 /// Copies bytes `[position, position + bytes)` of a send to a chunk at `target`; returns the ticks that it took where they are

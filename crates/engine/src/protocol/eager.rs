@@ -14,13 +14,13 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, chunk_at, consume, copy_mode, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
+    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
     note_message, pack_chunk, prefers_cma, release_chunk, send_control, unpack, unpack_chunk,
 };
 use crate::request::{RequestIndex, Role};
-use crate::vci::VciState;
 use crate::vci::link::Arriving;
 use crate::vci::matching::Key;
+use crate::vci::{VciState, copy_mode};
 
 /// Most bytes that an eager message may claim to have: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;

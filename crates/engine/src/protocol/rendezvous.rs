@@ -16,13 +16,13 @@ use sys::clock;
 use sys::cma::{self, Remote};
 use sys::sync::Ordering;
 
-use super::copy_mode::{self, CopyMode};
 use super::{
     cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, named_by_peer,
     note_arrival, note_message, pack, pack_chunk, publish_preferences, receiver_prefers_cma,
     release_chunk, send_control, unpack, unpack_chunk,
 };
 use crate::request::{RequestEntry, RequestIndex, Role};
+use crate::vci::copy_mode::{self, CopyMode};
 use crate::vci::link::{Access, QUANTUM_BYTES, Streams};
 use crate::vci::matching::Key;
 use crate::vci::{CmaPolicy, VciState};

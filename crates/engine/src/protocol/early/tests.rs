@@ -6,7 +6,7 @@ use fabric::counters::Counter;
 use layout::{Layout, SharedLayout};
 use sys::sync::Ordering;
 
-use super::RTS_ONLY_AFTER_WASTE;
+use super::sender::RTS_ONLY_AFTER_WASTE;
 use crate::ErrorClass;
 use crate::comm::Process;
 use crate::completion::{cancel, wait};

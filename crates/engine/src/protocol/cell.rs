@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kinds of cells.
+
+/// A whole message. Zero, so that its head needs no constant.
+pub(crate) const INJECT: u8 = 0;
+/// The first chunk of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
+/// ticks.
+pub(crate) const EAGER: u8 = 1;
+/// Ready to send; no data: words = bytes, sender's id, address, segment offset, address of the proof.
+pub(crate) const RTS: u8 = 2;
+/// Clear to send; the receiver requests chunks: words = sender's id, receiver's id, bytes wanted (in the match word).
+pub(crate) const CTS: u8 = 3;
+/// A chunk: words = receiver's id, bytes, position, and how many ticks the sender took to copy it, if measured, else 0.
+pub(crate) const CHUNK: u8 = 4;
+/// Finished: the receiver has all it wants, words = sender's id.
+pub(crate) const FIN: u8 = 5;
+/// The next chunk of an EAGER message: words = position, bytes, ticks.
+pub(crate) const EAGER_CHUNK: u8 = 6;
+/// Type signature of the next EAGER or RTS, where types are checked: words of a `SentSignature`, its count in the match word.
+pub(crate) const SIGNATURE: u8 = 7;
+/// The sender wants to cancel a message: words = sender's id.
+pub(crate) const RECALL: u8 = 8;
+/// The receiver has removed a message that no receive had taken: words = sender's id.
+pub(crate) const RECALLED: u8 = 9;
+/// Ready to send, with the first chunk: words = bytes, sender's id, position, bytes of the chunk, address,
+/// address of the proof.
+pub(crate) const RTS_DATA: u8 = 10;
+/// The next chunk of an RTS_DATA message, before the CTS: words = position, bytes, ticks.
+pub(crate) const EARLY_CHUNK: u8 = 11;
+/// Clear to send the rest; the receiver takes the early chunks: words = sender's id, receiver's id.
+pub(crate) const CTS_REST: u8 = 12;
+
+/// Cells that describe payload: their words for the payload's location and length.
+#[cfg(test)]
+pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
+    payload_rule(EAGER, 2, 3),
+    payload_rule(EAGER_CHUNK, 0, 1),
+    payload_rule(CHUNK, 2, 1),
+    payload_rule(RTS_DATA, 2, 3),
+    payload_rule(EARLY_CHUNK, 0, 1),
+];
+
+#[cfg(test)]
+const fn payload_rule(kind: u8, location_word: u8, bytes_word: u8) -> fabric::sim::PayloadRule {
+    fabric::sim::PayloadRule {
+        kind,
+        location_word,
+        bytes_word,
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which messages go by CMA: what receivers prefer, and how senders know it.
+
+use super::is_contiguous;
+use crate::request::RequestIndex;
+use crate::vci::copy_mode;
+use crate::vci::{CmaPolicy, CopyModes, VciState};
+
+/// A bit beside [`CopyModes::preferences`]: the receiver has lately posted its receives before their messages arrived, so that
+/// messages within the eager limit may use rendezvous too.
+const PROMPT: u32 = 1 << 16;
+
+/// A receiver is prompt from so many points on until it has none: a message whose receive is posted adds a point, an unexpected
+/// message subtracts one.
+const PROMPT_AT: u8 = 16;
+
+/// Whether the receiver of a send prefers CMA to chunks.
+pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> bool {
+    let entry = state.slab.entry(index);
+    is_contiguous(entry) && prefers_cma(state, entry.target, entry.record.bytes)
+}
+
+/// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
+pub(super) fn prefers_cma(state: &VciState, peer: u32, bytes: u64) -> bool {
+    let node = &state.node;
+    if bytes < node.cma_min_bytes || peer == node.me {
+        return false;
+    }
+    match node.cma {
+        CmaPolicy::Never => false,
+        CmaPolicy::Always => bytes > node.eager_bytes as u64,
+        CmaPolicy::Measured => CopyModes::class(bytes).is_some_and(|class| {
+            let preferences = state.links[peer as usize].sender.preferences();
+            preferences >> class & 1 != 0
+                && (bytes > node.eager_bytes as u64 || preferences & PROMPT != 0)
+        }),
+    }
+}
+
+/// Publishes to all senders for which messages this rank prefers CMA.
+pub(crate) fn publish_preferences(state: &VciState) {
+    let preferences = u32::from(state.copy_modes.preferences());
+    for incoming in &state.incoming {
+        let prompt = if incoming.prompt { PROMPT } else { 0 };
+        incoming.ring.set_preferences(preferences | prompt);
+    }
+}
+
+/// Notes a message of `bytes` bytes from the sender of `ring`, and whether it found its receive posted.
+pub(super) fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
+    if bytes < copy_mode::SMALLEST || state.node.cma != CmaPolicy::Measured {
+        return;
+    }
+    let incoming = &mut state.incoming[ring];
+    incoming.points = if posted {
+        PROMPT_AT.min(incoming.points + 1)
+    } else {
+        incoming.points.saturating_sub(1)
+    };
+    let before = incoming.prompt;
+    incoming.prompt = incoming.points == PROMPT_AT || before && incoming.points != 0;
+    let is_new = incoming.prompt != before;
+    let sends_too = state.offered != 0 || !state.backlogs.is_empty();
+    if state.copy_modes.count(bytes, sends_too) || is_new {
+        publish_preferences(state);
+    }
+}

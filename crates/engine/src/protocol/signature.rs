@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Type signatures of messages, where types are checked.
+
+use super::cell;
+use crate::datatype::SentSignature;
+use crate::request::{RequestEntry, RequestIndex, flag};
+use crate::vci::VciState;
+
+/// Auxiliary bits of a cell whose message has a signature.
+pub(super) const TYPED: u16 = 1;
+
+/// The auxiliary bits of a send's first cell.
+pub(super) fn first_aux(entry: &RequestEntry) -> u16 {
+    if entry.has(flag::TYPED) { TYPED } else { 0 }
+}
+
+/// Handles a SIGNATURE cell.
+pub(super) fn arrived_signature(state: &mut VciState, index: usize) -> bool {
+    let incoming = &mut state.incoming[index];
+    incoming.signature = Some(Box::new(SentSignature {
+        count: incoming.ring.match_word(),
+        words: std::array::from_fn(|word| incoming.ring.word(word)),
+    }));
+    true
+}
+
+/// Sends the type signature of a message to the receiver, once; false when the ring has no room.
+#[cold]
+pub(super) fn announce(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+    let types = |entry: &mut RequestEntry| {
+        entry
+            .extra
+            .as_mut()?
+            .types
+            .as_mut()
+            .map(|types| (types.signature(), types.is_announced))
+    };
+    let Some((signature, false)) = types(state.slab.entry_mut(index)) else {
+        return true;
+    };
+    let sender = &mut state.links[peer as usize].sender;
+    if !sender.put_words(cell::SIGNATURE, 0, signature.count, &signature.words) {
+        return false;
+    }
+    state.count_other_cell_sent();
+    mark_announced(state.slab.entry_mut(index), true);
+    true
+}
+
+/// Notes whether the signature of a send has been transmitted.
+pub(super) fn mark_announced(entry: &mut RequestEntry, is_announced: bool) {
+    if let Some(types) = entry.extra.as_mut().and_then(|extra| extra.types.as_mut()) {
+        types.is_announced = is_announced;
+    }
+}
+
+/// Compares the type signature of a message with that of a receive.
+#[cold]
+#[inline(never)]
+pub(super) fn check_types(state: &mut VciState, receive: RequestIndex, peer: u32) {
+    let signature = state.signature.take();
+    let entry = state.slab.entry_mut(receive);
+    let extra = entry.extra.get_or_insert_default();
+    let mismatch = signature.and_then(|signature| extra.types.as_ref()?.mismatch(&signature, peer));
+    if let Some(text) = mismatch
+        && entry.error == 0
+    {
+        entry.error = crate::ErrorClass::ERR_TYPE.0;
+        extra.error_text = text;
+    }
+}
