@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The building blocks of collective algorithms: steps of sends and receives, copies, private memory.
 //!
-//! An algorithm never stops half-way: an error of a message is remembered by its [`Collective`] and returned at the end, so that
-//! the other members are not left waiting, and a [`Step`] ends only when all of its messages are complete, so that no
-//! message outlives the memory it works on.
+//! An algorithm never stops half-way, because other members would wait for ever: its [`Collective`] keeps the first error of a
+//! message and returns it at the end. A [`Step`] ends only when all of its messages are complete, so no message outlives its buffer.
 #![expect(unsafe_code, reason = "blocks are addresses that programs gave")]
 
 use std::sync::Arc;
@@ -62,7 +61,7 @@ impl Block {
     /// `count` elements of a datatype at `base`.
     ///
     /// # Safety
-    /// That of [`Self::new`].
+    /// As for [`Self::new`].
     pub unsafe fn of(base: *mut u8, count: usize, datatype: &Datatype) -> Self {
         // SAFETY: the caller's promise.
         let block = unsafe { Self::new(base, count, datatype.shared_layout().clone()) };
@@ -181,7 +180,7 @@ impl Block {
     }
 }
 
-/// Memory of the collective's own, for packed bytes.
+/// Temporary memory for packed bytes.
 pub(crate) struct Scratch {
     room: Room,
 }
@@ -234,7 +233,7 @@ impl Scratch {
     }
 }
 
-/// One run of bytes of a block that is one, to be cut anywhere; else a packed copy.
+/// The bytes of a block as contiguous memory that can be cut anywhere: the block itself if it is contiguous, else a packed copy.
 pub(crate) enum Flat {
     Borrowed(Block),
     Copied(Scratch),
@@ -288,8 +287,8 @@ pub(crate) struct Collective {
 const AMONG_SOME: u32 = 1 << 31;
 
 impl Collective {
-    /// Draws the operation's tag. Members draw in the order in which they call collectives, so an algorithm makes its round
-    /// before it first waits, and makes only one.
+    /// Draws the operation's tag. Members draw in the order in which they call collectives, so an algorithm makes its
+    /// `Collective` before it first waits, and makes only one.
     pub(crate) fn new(comm: Arc<Comm>) -> Self {
         let (rank, size) = (comm.rank() as u32, comm.size() as u32);
         let tag = comm.next_collective();
@@ -304,7 +303,7 @@ impl Collective {
         }
     }
 
-    /// The part of this operation that the members on this node do, in their communicator.
+    /// The level of this operation within this node, in the communicator of the members on it.
     pub(crate) fn within_node(&self, node: &NodeMap) -> Self {
         let comm = node.comm.clone();
         Self {
@@ -318,7 +317,7 @@ impl Collective {
         }
     }
 
-    /// The part of this operation that some of its ranks do, each on a node of its own, of which this is the one with index `me`.
+    /// The level of this operation between nodes: one rank on each takes part, this one with index `me`.
     pub(crate) fn between_nodes(&self, me: u32, leaders: Box<[u32]>) -> Self {
         Self {
             comm: self.comm.clone(),
@@ -331,7 +330,7 @@ impl Collective {
         }
     }
 
-    /// An operation of some ranks of a communicator, of which this is the one with index `me`, with a tag they agree on.
+    /// An operation of some ranks of a communicator, with a tag on which they agree; this rank has index `me` among them.
     pub(crate) fn among(comm: Arc<Comm>, tag: u32, me: u32, members: Box<[u32]>) -> Self {
         Self {
             comm,
@@ -417,7 +416,7 @@ impl Collective {
         step.finish().await;
     }
 
-    /// Copies the root's words to everyone.
+    /// Broadcasts the root's words.
     pub(crate) async fn bcast_words(&mut self, words: &mut [u64], root: u32) {
         let mut bytes = Scratch::of_words(words);
         let block = bytes.block(0, size_of_val(words));
@@ -448,7 +447,7 @@ impl Collective {
         lowest[0]
     }
 
-    /// Swaps words with a partner.
+    /// Exchanges words with a partner.
     pub(crate) async fn exchange_words(&mut self, out: &[u64], into: &mut [u64], partner: u32) {
         let (mut sent, mut received) = (Scratch::of_words(out), Scratch::of_words(into));
         let blocks = (
@@ -463,13 +462,13 @@ impl Collective {
         self.failure.get_or_insert(error);
     }
 
-    /// How the collective went.
+    /// The outcome: the first error, if any.
     pub(crate) fn outcome(self) -> Result<()> {
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// Messages that are under way together.
+/// Messages in progress together.
 pub(crate) struct Step<'a> {
     coll: &'a mut Collective,
     first: [RequestId; 2],
@@ -478,7 +477,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Number of ranks of the round.
+    /// Number of ranks of the collective.
     pub(crate) const fn size(&self) -> u32 {
         self.coll.size
     }

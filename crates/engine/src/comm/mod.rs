@@ -90,10 +90,10 @@ impl Route {
 /// A communicator. Shared by reference; freed through [`Comm::free`].
 #[repr(C, align(64))]
 pub struct Comm {
-    /// What operations on this communicator name. First, so that its address is the communicator's.
+    /// The part that requests point to. First, so that its address is the communicator's.
     pub(crate) owner: Owner,
-    /// This and the next two change once, when the members of a duplicate have agreed ([`Self::set_context`]). No atomics,
-    /// which would cost the shortest path instructions: the request of the duplicate orders the change.
+    /// This and the next two change once, when the members of a duplicate have agreed ([`Self::set_context`]). They are no atomics,
+    /// which would cost the fast path instructions: completing the request of the duplicate orders the change.
     vci: UnsafeCell<&'static Vci>,
     /// Context id in the high half; [`context::PENDING`] until the members have agreed.
     match_base: UnsafeCell<u64>,
@@ -111,14 +111,14 @@ pub struct Comm {
     /// The intracommunicator of the local group of an intercommunicator.
     local: Option<Arc<Self>>,
     collectives: AtomicU32,
-    /// What the members share for collectives.
+    /// The shared collective area of the members.
     pub(crate) area: AreaSlot,
     name: Mutex<String>,
     /// The C face's handle of this communicator; 0 if it has none.
     pub handle: AtomicU64,
     /// The C face's error handler of this communicator.
     pub error_handler: AtomicU64,
-    /// What the program promises not to do on it.
+    /// Hints: what the program promises not to do on it.
     pub hints: Hints,
     /// Cached attributes.
     pub attributes: Attributes,
@@ -126,7 +126,7 @@ pub struct Comm {
     pub(crate) buffer: AttachedBuffer,
     /// Index of this communicator in the process's list, while it is not freed.
     pub(crate) list_index: AtomicUsize,
-    /// Whether persistent collectives were made of it, which are pending on communicators of their own.
+    /// Whether it has persistent collectives, whose requests belong to communicators of their own.
     pub(crate) has_plans: AtomicBool,
     topology: OnceLock<Topology>,
     /// The nodes of the members; `None` inside if there is only one.
@@ -256,7 +256,7 @@ impl Comm {
         self.node_map.get()?.as_deref()
     }
 
-    /// Some members of this communicator, with its context: they send each other messages with tags that its members agree on.
+    /// A communicator of some members, with the same context: they exchange messages with tags on which all members agree.
     fn part(&self, group: Group) -> Arc<Self> {
         let (process, member, vci) = (self.process, self.member, self.vci());
         let context = self.context();
@@ -382,7 +382,7 @@ impl Comm {
         unsafe { *self.vci.get() }
     }
 
-    /// The way to peers of a linear rank map.
+    /// The route to peers of a linear rank map.
     // TIER: short
     #[inline(always)]
     pub(crate) fn route(&self) -> &Route {
@@ -430,7 +430,7 @@ impl Comm {
         }
     }
 
-    /// Tells reports what to call this new communicator: by its name, or by the call that made it of another one.
+    /// Sets the text for this new communicator in reports: its name, or the call that made it from another one.
     pub(crate) fn tell_origin(&self, call: &str, parent: &Self) {
         let name = self.name();
         if !name.is_empty() {
@@ -457,13 +457,13 @@ impl Comm {
         self.owner.peer(rank)
     }
 
-    /// The rank here of a process by its world rank; -1 if it is none that can be addressed.
+    /// The rank in this communicator of a world rank; -1 if that cannot be addressed.
     #[inline]
     pub(crate) fn rank_of_peer(&self, peer: u32) -> i32 {
         self.owner.rank_of_peer(peer)
     }
 
-    /// What an operation on this communicator names; counts one more.
+    /// The part that a new request points to; counts the request.
     ///
     /// # Safety
     /// The caller holds the guard of this communicator's VCI.
@@ -474,7 +474,7 @@ impl Comm {
         &self.owner
     }
 
-    /// The communicator that an operation names.
+    /// The communicator of a request.
     ///
     /// # Safety
     /// `owner` came from [`Self::hold_operation`], and the operation has not been released.
@@ -488,10 +488,10 @@ impl Comm {
         }
     }
 
-    /// As [`Self::of_owner`] of an operation that may belong to no communicator.
+    /// As [`Self::of_owner`], for a request that may belong to no communicator.
     ///
     /// # Safety
-    /// As there, if `owner` is not null.
+    /// As for [`Self::of_owner`], if `owner` is not null.
     pub(crate) unsafe fn of_owner_if_any<'a>(owner: *const Owner) -> Option<&'a Self> {
         // SAFETY: passed on.
         (!owner.is_null()).then(|| unsafe { Self::of_owner(owner) })
@@ -510,8 +510,8 @@ impl Comm {
             .store(drawn.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Counts one more; what it was before. Collectives of a communicator are called one after the other, and without
-    /// threads nobody else counts at all.
+    /// Increments the number of collectives and returns its old value. Collectives of a communicator are called one after the other,
+    /// so a load and a store suffice without threads.
     #[inline]
     fn draw(&self, counter: &AtomicU32) -> u32 {
         if self.vci().is_threaded() {
@@ -522,19 +522,19 @@ impl Comm {
         drawn
     }
 
-    /// Whether the program has requests of it, which can fail after it was freed.
+    /// Whether the program has requests on it, which can fail after it was freed.
     pub fn has_requests(&self) -> bool {
         self.has_plans.load(Ordering::Relaxed) || !self.is_idle()
     }
 
-    /// Whether no operation names this communicator.
+    /// Whether no request belongs to this communicator.
     pub(crate) fn is_idle(&self) -> bool {
         let _guard = self.vci().enter();
         // SAFETY: under the guard.
         unsafe { self.owner.is_idle() }
     }
 
-    /// Marks the communicator freed (MPI_Comm_free); it disappears when its pending operations are complete.
+    /// Marks the communicator freed (MPI_Comm_free); its memory goes when its pending operations are complete.
     pub fn free(&self) {
         for comm in [Some(self), self.local.as_deref()].into_iter().flatten() {
             self.process.release(comm);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fast paths of sends and receives.
 //!
-//! A send tries three stages; each hands on decoded arguments to the next. [`inject`] is inlined into the caller: up to
+//! A send tries three stages; each passes its decoded arguments to the next. [`inject`] is inlined into the caller: up to
 //! [`INJECT_BYTES`] contiguous bytes, a linear rank map, no lock. [`send_now`] does the same and eager messages under any lock
-//! policy and rank map. What needs an operation goes to [`super::isend`]. Receives are the same: [`post`], [`post_now`],
-//! [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or comes in a moment, without an operation.
+//! policy and rank map. [`super::isend`] serves every other send. Receives have the same stages: [`post`], [`post_now`],
+//! [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or arrives in a moment, without a request.
 
 use std::hint::cold_path;
 use std::ptr::NonNull;
@@ -24,7 +24,7 @@ use crate::vci::VciState;
 use crate::vci::link::Link;
 use crate::vci::matching::Key;
 
-/// Messages that are taken from one ring before the other rings are polled again.
+/// Messages that are taken from one ring in a row before the other rings are polled again.
 const IN_A_ROW: u64 = 256;
 
 /// The result of a fast stage of a send.
@@ -85,9 +85,9 @@ pub unsafe fn inject(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag:
     }
 }
 
-/// Stage two: as [`inject`] at every thread level and with every rank map. The caller hands what is refused to [`super::isend`].
+/// Stage two: as [`inject`] at every thread level and with every rank map. The caller passes a refused send to [`super::isend`].
 ///
-/// No call stands between the arguments and the end, so that the caller needs no stack.
+/// It ends in a jump, not a call, so that the caller needs no stack frame.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
@@ -179,8 +179,8 @@ pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
     0
 }
 
-/// Takes a message that is there or comes in a moment, without an operation: one of contiguous bytes that lies in the ring as a whole,
-/// that no other receive waits for, and that has room in `memory`. `None` when nothing was received and [`super::irecv`] has to decide.
+/// Takes a message that is in the ring or arrives in a moment, without a request. The message must be contiguous, lie in the ring as a
+/// whole, match no posted receive, and fit into `memory`. `None` when nothing was received and [`super::irecv`] has to decide.
 ///
 /// # Safety
 /// The memory is writable.
@@ -213,8 +213,8 @@ pub unsafe fn receive_soon(
     })
 }
 
-/// Sends a message that can go at once, and does [`receive_soon`]: `None` when nothing was done, `Some(None)` when the message is sent and the
-/// other one has not come. Each is memory, rank and tag.
+/// Sends a message by a fast path, then calls [`receive_soon`]: `None` when nothing was done, `Some(None)` when the message is sent and
+/// none was received. Each argument is memory, rank and tag.
 ///
 /// # Safety
 /// The one memory is readable, the other one writable.
@@ -238,14 +238,14 @@ pub unsafe fn exchange_soon(
     Some(unsafe { receive_soon(comm, receive.0, receive.1, receive.2) })
 }
 
-/// Takes the next message of the sender that `key` names, if it is the wanted one; its bytes.
+/// Takes the next message of the sender that `key` names, if `key` matches it; returns its length.
 #[inline(always)]
 unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_>) -> Option<u64> {
     // Earlier unexpected messages are older, and the other rings hold messages that other calls and ranks wait for.
     if !state.unexpected.is_empty() || !state.is_drained() || state.offered != 0 {
         return None;
     }
-    // One sender that never pauses must not keep out the others.
+    // A sender that never pauses must not keep the other rings from being polled.
     if state.events.is_multiple_of(IN_A_ROW) {
         return None;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
 //!
-//! Each function checks its arguments, routes, and starts the operation. What nearly all calls are goes straight (`fast`).
-//! Completing is [`crate::request`]'s work.
+//! Each function checks its arguments, routes, and starts the operation. The fast paths of the common cases are in [`fast`];
+//! [`crate::completion`] waits for requests.
 
 pub mod buffered;
 mod fast;
@@ -40,7 +40,7 @@ pub const PROC_NULL: i32 = -3;
 /// Largest tag (attribute MPI_TAG_UB).
 pub const TAG_UPPER_BOUND: i32 = i32::MAX;
 
-/// Whether the shortest paths look whether their arguments are wrong; what leaves them always does.
+/// Whether the fast paths check their arguments; the slow path always does.
 pub const CHECKED: bool = cfg!(not(feature = "unchecked"));
 
 /// How a send completes (MPI-5.0, section 3.4).
@@ -89,7 +89,7 @@ pub unsafe fn isend(
     unsafe { isend_checked(comm, memory, dest, tag, mode) }
 }
 
-/// Sends bytes that need no operation of their own, because they lie in the ring when this returns; false when nothing was done.
+/// Copies a message into the ring and allocates no request; false, with nothing done, when the message does not fit.
 ///
 /// # Safety
 /// The memory is readable.
@@ -117,7 +117,7 @@ unsafe fn send_at_once(state: &mut VciState, memory: Memory<'_>, peer: u32, word
     true
 }
 
-/// [`send_at_once`] of bytes that do not lie together.
+/// [`send_at_once`] for data that are not contiguous.
 #[inline(never)]
 unsafe fn send_packed(
     state: &mut VciState,
@@ -144,7 +144,7 @@ unsafe fn send_packed(
     }
 }
 
-/// Every send that cannot go at once.
+/// The slow path of sends.
 #[inline(never)]
 unsafe fn isend_checked(
     comm: &Comm,
@@ -198,7 +198,7 @@ pub(crate) unsafe fn isend_collective(
     start(state, index)
 }
 
-/// Transmits or queues a fresh send; one that is complete already needs no operation of its own.
+/// Transmits or queues a new send; a send that completes at once keeps no request.
 fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
     if let Err(error) = protocol::start_send(state, index) {
         state.retire(index);
@@ -211,7 +211,7 @@ fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
     Ok(state.slab.id(index))
 }
 
-/// An operation for a send; not started.
+/// A request for a send; not started.
 pub(crate) fn new_send(
     state: &mut VciState,
     comm: &Comm,
@@ -237,7 +237,7 @@ pub(crate) fn new_send(
     Ok(index)
 }
 
-/// Fills in what sends and receives have in common.
+/// Fills in the fields that sends and receives have in common.
 #[inline(always)]
 fn describe(entry: &mut crate::request::RequestEntry, comm: &Comm, memory: Memory<'_>) {
     entry.base = memory.base;
@@ -377,7 +377,7 @@ pub(crate) fn receive_key(comm: &Comm, source: i32, tag: i32) -> Result<Key> {
     })
 }
 
-/// An operation for a receive; not posted.
+/// A request for a receive; not posted.
 #[inline(always)]
 pub(crate) fn new_receive(
     state: &mut VciState,
@@ -447,7 +447,7 @@ pub(crate) fn check_tag(tag: i32, any_allowed: bool) -> Result<()> {
     ))
 }
 
-/// Gives an operation a place for its packed bytes if its memory is a GPU's; without a place it is none.
+/// Adds a staging buffer to a request whose memory is a GPU's.
 #[inline(never)]
 fn stage(state: &mut VciState, index: RequestIndex, memory: Memory<'_>) -> Result<()> {
     match Staged::of(memory) {

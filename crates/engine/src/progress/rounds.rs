@@ -11,14 +11,14 @@ use crate::protocol::{self, Handled};
 use crate::vci::VciState;
 use crate::vci::link::Incoming;
 
-/// Cells read from one ring before the next ring has its turn.
+/// Cells read from one ring before the next ring is polled.
 const BATCH: usize = 64;
 
-/// Rings among which one is looked for.
+/// Rings that are searched for that of a peer.
 const FEW_RINGS: usize = 8;
 
 impl VciState {
-    /// One round; returns how many things happened.
+    /// One round; returns the number of events.
     // TIER: short
     #[inline(always)]
     pub(crate) fn progress(&mut self) -> usize {
@@ -36,7 +36,7 @@ impl VciState {
         events
     }
 
-    /// Lets the transport work, and takes in new connections.
+    /// Polls the transport and accepts new connections.
     #[cold]
     #[inline(never)]
     fn attend(&mut self) {
@@ -78,7 +78,7 @@ impl VciState {
         events
     }
 
-    /// Says that one cell of a ring was taken without [`Self::progress`].
+    /// Notes that one cell of a ring was taken without [`Self::progress`].
     #[inline(always)]
     pub(crate) fn took_one(&mut self, index: usize) {
         self.events += 1;

@@ -58,18 +58,18 @@ struct Task {
 #[derive(Default)]
 struct Idle {
     tasks: Vec<Task>,
-    /// How many have taken all that there were, to poll them.
+    /// Number of threads that have taken the tasks, to poll them.
     away: u32,
-    /// Whether somebody else looked for them meanwhile.
+    /// Whether another thread looked for tasks meanwhile.
     missed: bool,
 }
 
 /// The result of an attempt to poll tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TasksPolled {
-    /// All that there are.
+    /// This call polled all tasks.
     Here,
-    /// None: another thread has them, or a call further up in this one.
+    /// It polled none: another thread polls them, or a call further up the stack.
     Elsewhere,
 }
 
@@ -79,16 +79,16 @@ thread_local! {
 }
 
 thread_local! {
-    /// The call that the future belongs to that this thread polls: its name in C where it is known.
+    /// The call of the future that this thread polls: its name in C, where known.
     pub(crate) static CALL: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// The collective call to which the future that is being polled belongs; known of tasks only where ranks compare their calls.
+/// The collective call of the future that is being polled; for tasks known only where ranks compare their calls.
 pub(crate) fn current_call() -> CallName {
     CallName::of(CALL.get())
 }
 
-/// Says which word the future that is being polled waits for.
+/// Sets the word that the future being polled waits for.
 pub(crate) fn watch(watch: Watch) {
     WATCH.set(Some(watch));
 }
@@ -97,7 +97,7 @@ pub(crate) fn watch(watch: Watch) {
 #[derive(Default)]
 pub(crate) struct TaskList {
     idle: Mutex<Idle>,
-    /// Operations that only wait for others' data.
+    /// Operations that only wait for the data of other members.
     kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
     /// Of both kinds.
     count: AtomicUsize,
@@ -115,7 +115,7 @@ impl TaskList {
 }
 
 impl Vci {
-    /// Whether no operation is under way that tasks carry.
+    /// Whether no task is in progress.
     pub(crate) fn has_no_tasks(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -212,8 +212,8 @@ impl Vci {
         }
     }
 
-    /// Ends the operations whose data have come. Out of the list while they do, because reductions may call
-    /// functions of the user.
+    /// Completes the operations whose data have arrived. They are out of the list meanwhile, because reductions may call functions of
+    /// the user.
     fn poll_kept(&self) {
         let Ok(mut list) = self.tasks.kept.try_lock() else {
             return;
@@ -235,7 +235,7 @@ impl Vci {
         }
     }
 
-    /// Keeps what is left of an operation with its request.
+    /// Keeps the rest of an operation with its request.
     pub(crate) fn start_waiting(&self, request: RequestId, kept: Box<dyn Waiting>) {
         self.tasks.count.fetch_add(1, Ordering::Relaxed);
         match self.tasks.kept.lock() {
@@ -303,7 +303,7 @@ pub fn block_on<T>(
 pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) -> Started {
     let mut guard = vci.enter();
     let Some(index) = guard.slab.find(id) else {
-        // It lives, because it is active.
+        // An active request exists.
         return Started::WELL;
     };
     match begun {
@@ -319,7 +319,7 @@ pub(crate) fn go_on(vci: &Vci, id: RequestId, begun: Option<Result<Begun<'_>>>) 
         }
         None => {
             let extra = guard.slab.entry_mut(index).extra.get_or_insert_default();
-            // Nobody else needs it meanwhile.
+            // No other thread uses it meanwhile.
             let Some(again) = extra.again.take() else {
                 return Started::WELL;
             };

@@ -53,7 +53,7 @@ pub(crate) struct WaitPolicy {
     looked: (AtomicU64, AtomicU64),
 }
 
-/// How often a wait that goes on does a thing before it does the next.
+/// How long each stage of a wait lasts.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     pub(super) polls: u64,
@@ -144,14 +144,14 @@ impl WaitPolicy {
         if is_shared { 0 } else { self.patience().yields }
     }
 
-    /// Whether the launcher has found that others take much of this core's time. Where ranks outnumber cores a rank cannot tell them from
-    /// other ranks by itself.
+    /// Whether the launcher has reported external load on this core. On an oversubscribed node a rank itself cannot tell other programs
+    /// from other ranks.
     pub(super) fn has_external_load(&self) -> bool {
         let board = self.segment.board(self.me);
         board.external_load.load(Ordering::Relaxed) != 0
     }
 
-    /// Gives the core away once.
+    /// Yields the core once.
     fn make_room(&self, yields: &mut Yields) {
         if self.has_own_core() {
             self.neighbour.make_room(yields, self.now_ms());
@@ -161,7 +161,7 @@ impl WaitPolicy {
         }
     }
 
-    /// Whether neither ranks nor the threads of this one outnumber cores, so that no other one of them makes yields long.
+    /// Whether neither the ranks nor the threads of this rank outnumber cores, so that a long yield means external load.
     fn has_own_core(&self) -> bool {
         !self.is_oversubscribed && !self.oversubscription.outnumbers_cores()
     }
@@ -220,8 +220,7 @@ impl Vci {
         self.poll_once();
     }
 
-    /// The processor that this rank runs on, as [`RankBoard::processor`](fabric::board::RankBoard::processor) says it: which it does
-    /// from now on.
+    /// The processor that this rank runs on; also stored in [`RankBoard::processor`](fabric::board::RankBoard::processor).
     pub(crate) fn tell_processor(&self) -> u32 {
         let here = cores::current_processor().map_or(0, |processor| processor + 1);
         let told = &self.waiting.vci_board(self.waiting.vci.get()).processor;
@@ -231,11 +230,11 @@ impl Vci {
         here
     }
 
-    /// As [`Self::wait_until`], for what rank `peer` brings: where ranks outnumber cores it gives its own away at once unless `peer`
-    /// was on another one when it last waited.
+    /// As [`Self::wait_until`], for a message from rank `peer`: on an oversubscribed node it yields at once unless `peer` last waited
+    /// on another core.
     ///
     /// # Errors
-    /// As there.
+    /// When a peer broke the protocol.
     pub(crate) fn wait_until_brought(
         &self,
         call: &'static str,
@@ -334,7 +333,7 @@ impl Vci {
         spin_loop();
         self.let_others_in();
         if self.poll_tasks() == TasksPolled::Elsewhere {
-            // The thread that has them may wait for this core.
+            // The thread that polls the tasks may wait for this core.
             cores::yield_core();
         }
         self.enter()
@@ -364,7 +363,7 @@ impl Vci {
         outcome
     }
 
-    /// As [`Self::wait_until`], for something that `awaited` brings and for which there is no operation.
+    /// As [`Self::wait_until`], for a condition that depends on `awaited` and has no request.
     ///
     /// # Errors
     /// When a peer broke the protocol.
@@ -380,7 +379,7 @@ impl Vci {
         outcome
     }
 
-    /// Lets the launcher see whom the wait depends on, when that is told by no message.
+    /// Records for the launcher which rank the wait depends on, when no request tells it.
     fn show_awaited(&self) -> Option<RequestIndex> {
         let mut guard = self.enter();
         let awaited = guard.awaited?;
@@ -420,13 +419,13 @@ impl Vci {
             if events != 0 {
                 yields = Yields::default();
                 if self.is_threaded() {
-                    // Another thread may sleep for something that this poll completed.
+                    // Another thread may sleep until a request that this poll completed.
                     self.ring_own_doorbell();
                 }
             } else if self.progress_others() != 0 {
                 yields = Yields::default();
             } else if !self.waiting.can.shares_memory {
-                // Nobody rings a doorbell: the transport gives the core away when it is polled.
+                // No doorbell rings on this transport: it yields the core when it is polled.
                 self.check_death()?;
             } else if yields.count < self.waiting.most_yields() {
                 self.enter().count(Counter::Yields);
@@ -446,7 +445,7 @@ impl Vci {
     /// Ends a wait some time after another rank's death.
     pub(super) fn check_death(&self) -> Result<()> {
         let waiting = &self.waiting;
-        // A collective waits many times: what counts is when this rank first saw that another one is dead.
+        // A collective waits many times: the grace starts when this rank first saw the death.
         if waiting.segment.header().death.load(Ordering::Relaxed) != 0
             && waiting.death_seen.get_or_init(Instant::now).elapsed() > DEATH_GRACE
         {
@@ -458,8 +457,8 @@ impl Vci {
         Ok(())
     }
 
-    /// Progress for the calls that test. Where ranks outnumber cores, a program that asks again and again keeps those off its
-    /// core who are to answer: each question in vain gives the core away then.
+    /// Progress for the calls that test. On an oversubscribed node a program that tests in a loop keeps the ranks that are to answer
+    /// off its core: there a fruitless test yields the core.
     pub(crate) fn poll(&self) {
         if self.poll_once() != 0 || !self.waiting.is_oversubscribed {
             return;
@@ -473,7 +472,7 @@ impl Vci {
         }
     }
 
-    /// One round of progress; returns how many things happened.
+    /// One round of progress; returns the number of events.
     fn poll_once(&self) -> usize {
         let events = {
             let mut guard = self.enter();

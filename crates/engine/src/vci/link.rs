@@ -18,12 +18,12 @@ pub(crate) struct Incoming {
     /// Unexpected data held for this sender, in bytes.
     pub(crate) held_bytes: u64,
     pub(crate) throttled: bool,
-    /// Whether receives have been there before the messages lately, and the points that tell (`protocol`).
+    /// Whether receives have lately been posted before their messages arrived, and the points that decide it (`protocol`).
     pub(crate) prompt: bool,
     pub(crate) points: u8,
     /// Bytes of the injected messages that found their receive posted.
     pub(crate) injected_bytes: u64,
-    /// Id of the receive that gets the early chunks of the message begun last; 0 for none.
+    /// Id of the receive that gets the early chunks of the last RTS with data; 0 for none.
     pub(crate) early: u64,
     /// The message whose chunks are arriving.
     pub(crate) arriving: Option<Arriving>,
@@ -59,9 +59,9 @@ pub(crate) struct Arriving {
 
 /// A send or control message that waits behind a full ring.
 pub(crate) enum Queued {
-    /// A send operation that has not left.
+    /// A send that has not been transmitted.
     Send(RequestIndex),
-    /// A protocol cell.
+    /// A control message.
     Control { kind: u8, words: [u64; 2] },
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Backlog {
     pub(crate) queue: VecDeque<Queued>,
 }
 
-/// The sends that one peer pulls chunk by chunk, in the order in which it asked.
+/// The sends to one peer that go in chunks, in the order of its CTS messages.
 pub(crate) struct Streams {
     pub(crate) peer: u32,
     pub(crate) queue: VecDeque<RequestIndex>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Matching: which receive a message belongs to, and the other way round (MPI-5.0, section 3.5).
+//! Matching of messages and receives (MPI-5.0, section 3.5).
 //!
 //! Both queues are hash tables over (context, tag, peer) whose chains run through the request records, in order of
 //! insertion, so that n messages received in reverse order cost O(n). A posted receive with wildcards is filed under a key
-//! that contains them; an arrival then looks under up to four keys and takes the receive that was posted first. While no
-//! wildcard receive is posted that is a single look-up. A receive with wildcards looks for its message along the arrival
-//! order instead, which ends at the first fit.
+//! that contains them; an arrival then looks up to four keys up and takes the receive that was posted first. While no
+//! wildcard receive is posted, one look-up suffices. A receive with wildcards searches the unexpected messages in order of
+//! arrival and takes the first one that fits.
 
 use fabric::board::{ANY_PEER, ANY_TAG};
 
@@ -45,7 +45,7 @@ impl Key {
 }
 
 /// A hash table whose chains are lists of request records in insertion order. It grows with the number of operations
-/// ever pending at once, so that nothing need be counted.
+/// ever pending at once, so it needs no count.
 struct Chains {
     buckets: Box<[Bucket]>,
     /// Number of buckets (a power of two) less one.
@@ -204,7 +204,7 @@ pub(crate) struct PostedQueue {
     /// message all but one kind of key have wildcards, so a smaller number means posted earlier, and of equals the one
     /// with wildcards, which raised the number itself, was posted first.
     wild_posts: u64,
-    /// Messages that receives with wildcards have got here.
+    /// Messages matched here by receives with wildcards.
     pub(crate) wild_matches: u64,
 }
 
@@ -248,13 +248,13 @@ impl PostedQueue {
         slab.record_mut(index).flags |= flag::WILD;
     }
 
-    /// Whether a message with this key might belong to a receive in the queue.
+    /// Whether a receive in the queue may match a message with this key.
     #[inline(always)]
     pub(crate) fn may_want(&mut self, slab: &RequestSlab, key: Key) -> bool {
         self.wild != 0 || self.chains.find(slab, key).is_some()
     }
 
-    /// Takes out the receive that the message `key` belongs to.
+    /// Takes out the receive that matches the message `key`.
     // TIER: short
     #[inline(always)]
     pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
@@ -302,7 +302,7 @@ pub(crate) struct UnexpectedQueue {
     chains: Chains,
     oldest: RequestIndex,
     newest: RequestIndex,
-    /// Messages that receives with wildcards have got here.
+    /// Messages matched here by receives with wildcards.
     pub(crate) wild_matches: u64,
 }
 
