@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program says of its Fortran compiler (MPI-5.0, section 20.4.1): sizes of types, which types there are, and what .TRUE. and
+//! A program's description of its Fortran compiler (MPI-5.0, section 20.4.1): sizes of types, which types there are, and what .TRUE. and
 //! .FALSE. are.
 //!
 //! Rankpoint has no Fortran bindings of its own and so knows nothing before it is told: the module that brings the bindings says it,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `rankpoint info` asks the library: missing functions, and settings.
+//! Answers for `rankpoint info`: missing functions, and settings.
 
 use core::ffi::c_char;
 use std::ffi::CString;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the command reads from its environment, and where it finds the files installed beside it.
+//! The environment variables of the command, and the files installed beside it.
 
 use std::path::PathBuf;
 

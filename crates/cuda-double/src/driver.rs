@@ -33,7 +33,7 @@ struct State {
     modules: Vec<Module>,
     /// Module and name of each function that was asked for.
     functions: Vec<(usize, String)>,
-    /// What went wrong last.
+    /// The last error.
     trouble: CString,
 }
 
@@ -229,7 +229,7 @@ driver! {
         })
     }
 
-    /// What is known of an address.
+    /// The driver's information about an address.
     fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: u64) {
         answer(|state| {
             if !state.memory.owns(address) {
@@ -310,7 +310,7 @@ driver! {
         SUCCESS
     }
 
-    /// What went wrong last, in more words than a driver has.
+    /// The last error, in more words than a driver has.
     fn cuGetErrorString(_code: c_int, text: *mut *const c_char) {
         let guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = guard.as_ref().map(|state| state.trouble.clone()).unwrap_or_default();

@@ -78,7 +78,7 @@ impl Kernel {
 struct Run<'k> {
     kernel: &'k Kernel,
     params: &'k [u8],
-    /// What registers hold, once they are written.
+    /// The values of registers, once they are written.
     values: Vec<Option<u64>>,
     place: Place,
 }

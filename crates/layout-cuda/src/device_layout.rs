@@ -53,7 +53,7 @@ impl DeviceLayout {
     /// with the other work of a stream. It may still be under way when this returns; the layout must live as long.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     ///
     /// # Safety
     /// The GPU can read all bytes that `range` describes relative to `base`, and write its length at `packed`, until the
@@ -72,7 +72,7 @@ impl DeviceLayout {
     /// Where bytes of the layout lie on each other, any of the packed ones may win.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     ///
     /// # Safety
     /// As for [`Self::pack`], with reading and writing exchanged.

@@ -12,7 +12,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::error::CudaError;
 
-/// What the driver calls something of its own: a context, a module, a function, a stream.
+/// A handle of the driver: of a context, a module, a function or a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Handle(pub usize);

@@ -12,7 +12,7 @@ pub enum CudaError {
     NoDriver {
         /// Its file.
         file: String,
-        /// What the dynamic linker says.
+        /// The message of the dynamic linker.
         reason: String,
     },
     /// The driver's library lacks a function.
@@ -36,7 +36,7 @@ pub enum CudaError {
         name: String,
         /// The driver's sentence.
         text: String,
-        /// What its compiler wrote, where it ran.
+        /// The messages of its compiler, where it ran.
         log: String,
     },
     /// The layout cannot be made into a table.

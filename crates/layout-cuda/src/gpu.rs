@@ -34,7 +34,7 @@ impl Gpu {
     /// The GPU whose context is the calling thread's current one; `None` if it has none.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     pub fn current(driver: &'static Driver) -> Result<Option<&'static Self>, CudaError> {
         let mut context = Handle::default();
         // SAFETY: writes one handle.
@@ -49,7 +49,7 @@ impl Gpu {
     /// The GPU with this number, in its primary context (the one that the runtime library uses).
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     pub fn primary(driver: &'static Driver, ordinal: i32) -> Result<&'static Self, CudaError> {
         let device = driver.device(ordinal)?;
         let mut context = Handle::default();
@@ -64,7 +64,7 @@ impl Gpu {
     /// The GPU in this context.
     ///
     /// # Errors
-    /// What the driver refuses, such as the kernels.
+    /// The driver's errors, for example if it refuses the kernels.
     pub fn with_context(
         driver: &'static Driver,
         context: Handle,
@@ -88,7 +88,7 @@ impl Gpu {
     /// Waits until a stream has done what it was given.
     ///
     /// # Errors
-    /// What the driver reports of that.
+    /// The driver's errors.
     pub fn synchronize(&self, stream: Stream) -> Result<(), CudaError> {
         self.inside(|| {
             // SAFETY: a stream of this context, or the default one.

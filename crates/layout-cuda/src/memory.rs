@@ -30,7 +30,7 @@ impl Driver {
     /// The owner of an address. Memory that the driver does not know, pinned memory and managed memory belong to the host.
     ///
     /// # Errors
-    /// What the driver refuses for other reasons than not knowing the address.
+    /// The driver's errors, except that it does not know the address.
     pub fn space_of(&'static self, address: u64) -> Result<MemorySpace, CudaError> {
         let Some(kind) = self.attribute::<u32>(ATTRIBUTE_MEMORY_TYPE, address)? else {
             return Ok(MemorySpace::Host);
@@ -117,7 +117,7 @@ impl Gpu {
     /// Copies from the host to the GPU; done when this returns, after all earlier work of the default stream.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     ///
     /// # Safety
     /// `from` is readable and `to` memory of this GPU, for `bytes` bytes.
@@ -133,7 +133,7 @@ impl Gpu {
     /// Copies from the GPU to the host; done when this returns, after all earlier work of the default stream.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// The driver's errors.
     ///
     /// # Safety
     /// `from` is memory of this GPU and `to` writable, for `bytes` bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel is told, laid out as the kernels read it, and how they divide.
+//! The parameters of a kernel, laid out as the kernels read them, and how kernels divide.
 
 use layout::MAX_DIMENSIONS;
 

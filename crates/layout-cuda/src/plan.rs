@@ -12,7 +12,7 @@ use layout::Layout;
 use layout::{Dimension, Form};
 use layout::{LayoutError, Result};
 
-/// What decides between one launch and several.
+/// The criteria for one launch or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// A launch copies at most twice as many words; at most 2^30.
@@ -37,7 +37,7 @@ impl Default for Tuning {
 /// Where the sides of a copy are in the memory of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
-    /// What the layout's offsets are relative to.
+    /// The origin of the layout's offsets.
     pub base: u64,
     /// The first byte of the range in packed memory.
     pub packed: u64,
@@ -65,7 +65,7 @@ impl Launch {
     }
 }
 
-/// What the dimensions are around.
+/// The innermost part, which the dimensions repeat.
 #[derive(Clone, Copy, Debug)]
 enum Inner {
     /// One run of bytes at this offset.
@@ -87,7 +87,7 @@ pub struct Plan {
     runs: usize,
     /// The offset of the first run.
     offset: i64,
-    /// What all distances and lengths inside an element are multiples of.
+    /// A common divisor of all distances and lengths inside an element.
     grain: u64,
     extent: u64,
     tuning: Tuning,
@@ -170,7 +170,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What kernels look runs up in, to be copied to the device; empty for regular layouts.
+    /// The table in which kernels look runs up, to be copied to the device; empty for regular layouts.
     pub fn table(&self) -> &[i64] {
         &self.table
     }

@@ -179,7 +179,7 @@ trait Place: Sized {
     fn is_like(&self, other: &Self) -> bool;
 }
 
-/// What is gathered: runs, or nests.
+/// The parts that are gathered: runs, or nests.
 trait Piece: Place {
     /// Whether a piece is one run.
     const IS_RUN: bool;

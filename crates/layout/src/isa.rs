@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor can do, and what of it is used.
+//! The instruction sets of the processor, and the one in use.
 #![expect(
     clippy::disallowed_types,
     reason = "this crate stands alone; the one word is a switch for tests, and orders nothing"

@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-/// What is done with what a walk meets, in packing order.
+/// Receives the parts of a walk, in packing order.
 pub(crate) trait Sink {
     /// A row.
     fn row(&mut self, row: Row);

@@ -89,7 +89,7 @@ impl Region {
     #[inline(always)]
     pub(crate) fn values<T: Datatype>(base: *const T, count: usize) -> Result<Self> {
         if const { is_dense::<T>() } {
-            // What values occupy fits into an address.
+            // The bytes of values fit into the address space.
             let bytes = count.wrapping_mul(size_of::<T>());
             return Ok(Self::run(base.cast_mut().cast(), bytes).typed(const { Basics::of::<T>() }));
         }
@@ -192,7 +192,7 @@ pub(crate) fn unfit(error: LayoutError) -> Error {
     Error::new(ErrorClass::ERR_BUFFER, error.to_string())
 }
 
-/// What can be sent: a value, a slice, or a view of memory ([`Section`](crate::Section), [`Indexed`](crate::Indexed),
+/// Data that can be sent: a value, a slice, or a view of memory ([`Section`](crate::Section), [`Indexed`](crate::Indexed),
 /// [`Parts`](crate::Parts), with the feature `ndarray` its arrays).
 ///
 /// ```compile_fail
@@ -214,7 +214,7 @@ pub unsafe trait Buffer {
     fn region(&self) -> Result<Region>;
 }
 
-/// What can be received into: a value, a slice, or an exclusive view of memory.
+/// Memory that can receive data: a value, a slice, or an exclusive view.
 ///
 /// A view that only reads cannot:
 ///
@@ -295,7 +295,7 @@ unsafe impl<T: Datatype> BufferMut for [T] {
 /// Borrowed memory that can be lent on for a shorter time.
 ///
 /// # Safety
-/// What [`Self::lend`] gives does not let the memory be taken out: when the loan ends, this value refers to the same memory as
+/// The result of [`Self::lend`] does not let the memory be taken out: when the loan ends, this value refers to the same memory as
 /// before.
 pub unsafe trait Lend {
     /// The same memory borrowed for a shorter time.
@@ -308,7 +308,7 @@ pub unsafe trait Lend {
     fn lend(&mut self) -> Self::View<'_>;
 }
 
-/// What a nonblocking send takes: memory that stays borrowed for `'a`, a reference to a [`Buffer`] or a view by value.
+/// Data of a nonblocking send: memory that stays borrowed for `'a`, as a reference to a [`Buffer`] or a view by value.
 ///
 /// # Safety
 /// The bytes of the region are initialised and borrowed for `'a`.
@@ -318,7 +318,7 @@ pub unsafe trait Outgoing<'a>: Lend {
     fn outgoing(&self) -> Result<Region>;
 }
 
-/// What a nonblocking receive takes: memory that stays borrowed exclusively for `'a`, a reference to a [`BufferMut`] or a view
+/// Memory of a nonblocking receive, which stays borrowed exclusively for `'a`: a reference to a [`BufferMut`] or a view
 /// by value.
 ///
 /// # Safety

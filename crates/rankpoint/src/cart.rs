@@ -15,7 +15,7 @@ use crate::planned::{lent, lent_mut};
 use crate::threads::{OneThread, Threads};
 use crate::{Communicator, Datatype};
 
-/// What belongs to the neighbours in a grid: in each dimension to the one before and the one after.
+/// One value for each neighbour in a grid: in each dimension for the lower and the upper one.
 pub type Neighbours<D, const N: usize> = [[D; 2]; N];
 
 /// A communicator whose ranks form a grid of `N` dimensions, in row-major order.

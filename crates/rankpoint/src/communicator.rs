@@ -123,7 +123,7 @@ impl<T: Threads> Communicator<'_, T> {
         })
     }
 
-    /// What the program promised not to do (MPI_Comm_get_info).
+    /// The hints of this communicator (MPI_Comm_get_info).
     pub const fn hints(&self) -> Hints {
         self.hints
     }
@@ -196,7 +196,7 @@ impl<T: Threads> Communicator<'_, T> {
         mode.set(&self.comm);
     }
 
-    /// What becomes of errors of calls on this communicator (MPI_Comm_get_errhandler).
+    /// How calls on this communicator handle errors (MPI_Comm_get_errhandler).
     pub fn error_mode(&self) -> ErrorMode {
         ErrorMode::of(&self.comm)
     }

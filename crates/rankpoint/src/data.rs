@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What may travel in a message: values that are described by which of their bytes hold data.
+//! Datatypes of Rust values: which of their bytes hold data.
 //!
 //! # Safety
 //! The traits promise facts about memory: which bytes of a value are initialised, and that anything may be written to them.
@@ -53,7 +53,7 @@ use crate::abort::give_up;
 /// assert_eq!(Tagged::<f64>::PACKED_BYTES, 2 + 8);
 /// ```
 ///
-/// What not every bit pattern is a value of does not compile:
+/// A type for which some bit patterns are invalid does not compile:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, rankpoint::Datatype)]

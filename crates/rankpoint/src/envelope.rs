@@ -70,7 +70,7 @@ pub(crate) const fn rank_code(rank: usize) -> i32 {
     }
 }
 
-/// What is known about a message that came.
+/// The status of a message: source, tag and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub(crate) engine::request::Status);
 

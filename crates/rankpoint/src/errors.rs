@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of errors (MPI-5.0, section 9.3): calls return them, or they end the job.
+//! Error modes (MPI-5.0, section 9.3): calls return errors, or errors end the job.
 
 use std::sync::atomic::Ordering;
 
 use engine::Error;
 use engine::comm::Comm;
 
-/// What becomes of an error of a call on a communicator.
+/// How calls on a communicator handle errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorMode {
     /// The call returns it (MPI_ERRORS_RETURN).
@@ -21,7 +21,7 @@ pub enum ErrorMode {
 const ABORT: u64 = 1;
 
 impl ErrorMode {
-    /// That of calls on a communicator.
+    /// As for calls on a communicator.
     pub(crate) fn of(comm: &Comm) -> Self {
         match comm.error_handler.load(Ordering::Relaxed) {
             ABORT => Self::Abort,

@@ -25,7 +25,7 @@ use crate::scope::complete_planned;
 use crate::threads::Threads;
 use crate::{Scope, Source, Status, Tag};
 
-/// What is known of an operation that is complete: a [`Status`], or nothing of a collective.
+/// The result of a complete operation: a [`Status`], or nothing for a collective.
 pub trait Outcome: private::Sealed {
     #[doc(hidden)]
     fn told(status: Status) -> Self;
@@ -204,7 +204,7 @@ impl<'scope, B, O: Outcome> Persistent<'scope, B, O> {
     /// before.
     ///
     /// # Errors
-    /// That of the operation that was waited for.
+    /// The error of the operation that was waited for.
     pub fn buffer(&mut self) -> Result<B::View<'_>>
     where
         B: Lend,
@@ -257,7 +257,7 @@ impl<B, O: Outcome> Started<'_, '_, B, O> {
         self.request.settle("Started::wait").map(O::told)
     }
 
-    /// What is known if the operation is complete, else itself (MPI_Test).
+    /// The result if the operation is complete, else the operation (MPI_Test).
     ///
     /// # Errors
     /// The operation's error.

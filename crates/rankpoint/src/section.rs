@@ -115,7 +115,7 @@ unsafe impl<T: Send, const N: usize> Send for SectionMut<'_, T, N> {}
 // SAFETY: as above.
 unsafe impl<T: Sync, const N: usize> Sync for SectionMut<'_, T, N> {}
 
-/// What both kinds of views can be made into.
+/// Operations that both kinds of views have.
 macro_rules! reshape {
     ($name:ident) => {
         impl<'a, T: Datatype, const N: usize> $name<'a, T, N> {

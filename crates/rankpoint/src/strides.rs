@@ -27,7 +27,7 @@ const ONE: Dimension = Dimension {
     stride_bytes: 0,
 };
 
-/// What the innermost dimension is made of.
+/// The elements of the innermost dimension.
 #[derive(Clone, Copy)]
 enum Innermost {
     /// So many bytes.
@@ -37,7 +37,7 @@ enum Innermost {
 }
 
 impl Innermost {
-    /// What two equal runs have in common. Layouts of structs live as long as the program.
+    /// A key that equal values share. Layouts of structs live as long as the program.
     fn identity(self) -> (usize, usize) {
         match self {
             Self::Bytes(bytes) => (0, bytes),

@@ -134,7 +134,7 @@ fn ranks_that_disagree_are_told_where_that_is_checked() {
         told(later, "said Communicator::ibarrier");
         let roots = world.broadcast(&mut [0u8; 4], usize::from(last));
         told(roots, "root");
-        // What agrees works.
+        // Calls that agree succeed.
         assert_eq!(world.all_reduce_value(1u8, Op::SUM)? as usize, world.size());
         Ok(())
     });

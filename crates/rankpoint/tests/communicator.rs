@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What communicators carry: hints, attributes, ways to handle errors.
+//! Hints, attributes and error modes of communicators.
 
 use std::sync::{Arc, Mutex};
 

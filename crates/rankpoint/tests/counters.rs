@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a rank counts, exactly.
+//! The exact values of a rank's counters.
 
 use rankpoint::testkit::{RankTest, start};
 use rankpoint::{Communicator, Result, Source, Tag};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the hang report says of waits for which there is no operation.
+//! The hang report for waits that have no request.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the compiler must refuse: buffers that are touched, shared or gone while an operation uses them, also when requests are
+//! Programs that the compiler must refuse: buffers that are touched, shared or gone while an operation uses them, also when requests are
 //! leaked, and communicators where they may not be.
 //!
 //! Each program is compiled twice: without the lines marked `//~`, which must work, and with them, which must be the
@@ -202,7 +202,7 @@ impl Compiler {
         panic!("no library to compile with:\n{seen}");
     }
 
-    /// What the compiler says; nothing when it is content.
+    /// The compiler's message; empty when it accepts the program.
     fn compile(&self, program: &str) -> String {
         let file = self.folder.join("program.rs");
         std::fs::write(&file, program).unwrap();

@@ -65,7 +65,7 @@ fn views_and_parts_are_described_once(world: Communicator<'_>) -> Result<()> {
     let halo = Section::strided(&field, 1, columns)?;
     assert!(halo.to_vec().iter().all(|&value| value == left as f64));
     assert_eq!(field[1], world.rank() as f64);
-    // What is only read may be shared.
+    // Buffers that are only read may be shared.
     let data = [1u8, 2];
     world.scope(|scope| {
         let mut send = scope.send_init(Parts::new().with(&data)?, right, 1)?;

@@ -26,7 +26,7 @@ impl Numbers {
     }
 }
 
-/// What a view consists of: the shape, and the place of each element in row-major order.
+/// The contents of a view: the shape, and the index of each element in row-major order.
 #[derive(Clone)]
 struct Model {
     shape: [usize; 3],

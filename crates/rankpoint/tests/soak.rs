@@ -99,7 +99,7 @@ fn plan(seed: u64, size: usize) -> Vec<Planned> {
     messages
 }
 
-/// What a rank still expects, by sender, in the order in which it was sent.
+/// The messages that a rank still expects, by sender, in the order of sending.
 struct Expected(HashMap<usize, Vec<Planned>>);
 
 impl Expected {

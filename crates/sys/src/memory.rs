@@ -178,7 +178,7 @@ pub fn cache_bytes() -> Option<usize> {
     })
 }
 
-/// What the kernel tells; the C library counts the caches of all groups of cores of some processors as one.
+/// The kernel's value; the C library counts the caches of all groups of cores of some processors as one.
 fn cache_by_kernel() -> Option<usize> {
     let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").ok()?;
     let kib: usize = size.trim().strip_suffix('K')?.parse().ok()?;

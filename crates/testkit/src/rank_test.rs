@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a multi-rank test is.
+//! A multi-rank test.
 
 use std::time::Duration;
 

@@ -55,9 +55,9 @@ pub(super) type Values<P> = Vec<(P, Vec<Sample>)>;
 
 /// The rows of a run.
 pub(super) trait Rows {
-    /// What a row is.
+    /// Key of a row.
     type Row;
-    /// What a point of a row is.
+    /// Key of a point of a row.
     type Key: Copy + PartialEq;
 
     /// How many libraries there are.
@@ -85,7 +85,7 @@ pub(super) trait Rows {
     fn keep(&mut self, taken: &[Row<Self::Row, Self::Key>]) -> Result<(), String>;
 }
 
-/// What rows gave.
+/// The values of rows.
 pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Key>>;
 
 /// Does all rows, in their order.
@@ -121,7 +121,7 @@ pub(super) fn run<W: Rows>(
     Ok(done)
 }
 
-/// What a run knows of the cores.
+/// A run's knowledge of the core distance.
 struct Run<'a, W> {
     rows: &'a mut W,
     seen: Vec<f64>,

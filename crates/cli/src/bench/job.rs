@@ -29,7 +29,7 @@ pub(crate) enum RankReport {
     },
 }
 
-/// What a job gave.
+/// The result of a job.
 pub(crate) struct Outcome {
     pub(crate) lines: Vec<RankReport>,
     /// From before the launcher was started until it had ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be measured: one row each. Options, ranks, tables and plots read it from here.
+//! The measurements: one row each. Options, ranks, tables and plots read it from here.
 
 /// Which end of the scale is the good one; decides which of several libraries is the best.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) enum Better {
     Higher,
 }
 
-/// What a value counts.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Unit {
     Nanoseconds,
@@ -20,7 +20,7 @@ pub(crate) enum Unit {
     Percent,
 }
 
-/// What differs between the points of one measurement.
+/// The parameter that differs between the points of one measurement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Axis {
     /// Message sizes from the options.

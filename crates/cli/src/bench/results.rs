@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was measured: the values of every point, and the conditions under which they were taken.
+//! The results: the values of every point, and the conditions under which they were taken.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub(super) struct Results {
     pub(super) libraries: Vec<Library>,
     /// The values.
     pub(super) points: Vec<Point>,
-    /// What a reader of the tables has to know: jobs that failed or were left out.
+    /// Notes for readers of the tables: jobs that failed or were left out.
     pub(super) remarks: Vec<String>,
 }
 
@@ -28,12 +28,12 @@ pub(super) struct Results {
 #[derive(Clone, Serialize)]
 pub(super) struct Library {
     pub(super) name: String,
-    /// What it calls itself; empty until it has run.
+    /// Its version text; empty until it has run.
     pub(super) version: String,
     pub(super) threads: InitLevel,
 }
 
-/// What a point is about; the order is the order of the tables.
+/// The identity of a point; its order is the order of the tables.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct PointKey {
     #[serde(serialize_with = "name")]

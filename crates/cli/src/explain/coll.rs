@@ -131,7 +131,7 @@ impl CollOptions {
     }
 }
 
-/// What is known about one algorithm.
+/// The answer about one algorithm.
 struct Entry {
     algorithm: Algorithm,
     parameter: u64,
@@ -140,7 +140,7 @@ struct Entry {
     why_not: Option<String>,
 }
 
-/// What is known about a case.
+/// The answer about a case.
 struct Answer {
     operation: Operation,
     case: Case,

@@ -9,7 +9,7 @@ mod datatype;
 
 use clap::Subcommand;
 
-/// What is explained.
+/// The subject of the explanation.
 #[derive(Subcommand)]
 pub(crate) enum Subject {
     /// A datatype: its canonical form, the kernel that packs it, and how fast that is

@@ -88,7 +88,7 @@ impl Mpi {
         call!(self, MPI_Finalize());
     }
 
-    /// What the library calls itself.
+    /// The library's version text.
     pub(crate) fn version(&self) -> String {
         version(&self.library)
     }

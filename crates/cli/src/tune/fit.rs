@@ -49,7 +49,7 @@ impl Measured {
         found.map(|time| time.1)
     }
 
-    /// What the library's own rules choose.
+    /// The choice of the built-in rules.
     fn builtin(&self) -> Option<Candidate> {
         let last = Table::builtin().examine(self.operation, &self.case).pop()?;
         Some(Candidate {
@@ -231,7 +231,7 @@ mod tests {
             let case = Case::new(Operation::Allreduce, ranks, bytes, 1);
             table.choose::<Allreduce>(&case).algorithm
         };
-        // What is not clearly slower stays.
+        // An algorithm that is not clearly slower stays.
         assert_eq!(chosen(2, 8), Shared);
         assert_eq!(chosen(3, 4 << 20), Shared);
         // The edge lies between the sizes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What flags do.
+//! The effects of flags.
 
 use crate::failures::Folder;
 use crate::job::{mpiexec, shell, start};

@@ -28,7 +28,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// What the rule is called.
+    /// The name of the rule.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Repeat => "repeat",

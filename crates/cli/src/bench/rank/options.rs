@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a rank is asked to measure.
+//! The measurement that a rank runs.
 
 use super::super::measurement::Measurement;
 use super::repeat::Effort;
 use crate::mpi::InitLevel;
 
-/// What a rank is asked to measure.
+/// The measurement that a rank runs.
 pub(super) struct RankOptions {
     pub(super) measurement: &'static Measurement,
     pub(super) sizes: Vec<usize>,

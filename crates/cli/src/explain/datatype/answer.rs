@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `rankpoint explain type` prints.
+//! The output of `rankpoint explain type`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -22,7 +22,7 @@ const LONG_RUN: usize = 4096;
 const PAGE_CYCLES: f64 = 12.0;
 const PAGE: u64 = 4096;
 
-/// What the model says.
+/// The prediction of the model.
 pub(super) struct Prediction {
     pub(super) bytes_a_cycle: f64,
     /// Where the lines come from.

@@ -33,7 +33,7 @@ pub(super) fn form(form: &Form) -> String {
     }
 }
 
-/// What kind of form it is.
+/// The kind of form.
 pub(super) fn kind(form: &Form) -> String {
     match form {
         Form::Regular(nest) if nest.block.bytes == 0 => "empty".to_owned(),
