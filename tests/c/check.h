@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * What the test programs share: a check that names rank and line and ends the job, and the end of a program. */
+ * What the test programs share: a check that names rank and line and ends the job, the place where some settings let a program hang, and the
+ * end of a program. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -17,6 +18,13 @@
             MPI_Abort(MPI_COMM_WORLD, 99);                                                          \
         }                                                                                           \
     } while (0)
+
+/* Says that all is done but the part that hangs with the settings of a line `HANGS:` in the program's head. */
+static inline void announce(void)
+{
+    printf("READY\n");
+    fflush(stdout);
+}
 
 static inline int finish(int rank)
 {

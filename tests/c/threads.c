@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 2 4
- * MPI_THREAD_MULTIPLE: threads exchange on their own communicators and on a shared one; and the program in which one thread
- * must advance what another waits for. */
+ * MPI_THREAD_MULTIPLE: threads exchange on their own communicators and on a shared one. */
 #include "check.h"
 #include <pthread.h>
 
@@ -9,7 +8,6 @@ enum { THREADS = 4, ROUNDS = 300 };
 
 static int rank, size, peer;
 static MPI_Comm comms[THREADS];
-static pthread_barrier_t meet;
 
 static void *exchange(void *argument)
 {
@@ -32,22 +30,6 @@ static void *exchange(void *argument)
     return NULL;
 }
 
-static int got[2];
-
-static void *late_waiter(void *argument)
-{
-    int me = (int)(long)argument;
-    MPI_Request request;
-    MPI_Irecv(&got[me], 1, MPI_INT, peer, 5, comms[me], &request);
-    pthread_barrier_wait(&meet);
-    if (me == 1)
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    pthread_barrier_wait(&meet);
-    if (me == 0)
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
     int provided;
@@ -64,18 +46,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; ++i)
         pthread_join(threads[i], NULL);
 
-    pthread_barrier_init(&meet, NULL, 2);
-    if (rank % 2 == 0) {
-        int value = 7;
-        MPI_Ssend(&value, 1, MPI_INT, peer, 5, comms[0]);
-        MPI_Ssend(&value, 1, MPI_INT, peer, 5, comms[1]);
-    } else {
-        for (long i = 0; i < 2; ++i)
-            pthread_create(&threads[i], NULL, late_waiter, (void *)i);
-        for (int i = 0; i < 2; ++i)
-            pthread_join(threads[i], NULL);
-        CHECK(got[0] == 7 && got[1] == 7);
-    }
     for (int i = 0; i < THREADS; ++i)
         MPI_Comm_free(&comms[i]);
     return finish(rank);

@@ -14,6 +14,7 @@ mod gpu;
 mod memory;
 mod others;
 mod profiling;
+mod program_head;
 mod programs;
 mod reports;
 mod run;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! C programs: those of tests/c name their numbers of ranks in a line `RANKS: 1 2 4` and print PASS. A line `ENV: NAME=VALUE`
-//! says what is set for them.
+//! C programs: those of tests/c say in their heads on how many ranks and with which settings they run (`program_head.rs`), and print
+//! PASS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::found::Found;
+use super::program_head::{Environment, Head};
 use super::scope::Scope;
 use crate::install::Profile;
 use crate::peers::Peer;
@@ -13,6 +14,9 @@ use crate::{demo, install, shell, tools};
 
 /// Seconds that one job may take.
 const LIMIT_S: &str = "120";
+/// The same for a job that hangs, and what the launcher then ends with.
+const HANG_LIMIT_S: &str = "4";
+const TIMED_OUT: i32 = 124;
 /// Numbers of ranks on which the heat equation must give the same field.
 const HEAT_RANKS: &[&str] = &["1", "2", "3", "4", "7"];
 
@@ -25,9 +29,6 @@ struct Compiler {
     name: &'static str,
     prefix: PathBuf,
 }
-
-/// What a program says of itself that has no meaning where arguments are trusted.
-const CHECKED_ONLY: &str = "NEEDS: checked arguments";
 
 /// All programs, compiled with the installed mpicc.
 pub(super) fn with_our_compiler(scope: Scope) -> Result<Found, String> {
@@ -94,10 +95,10 @@ fn run_on_its_ranks(
 ) -> Result<(), String> {
     let text =
         fs::read_to_string(source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let Some(ranks) = text.lines().find_map(|line| line.split("RANKS:").nth(1)) else {
+    let Some(head) = Head::of(&text) else {
         return Ok(());
     };
-    if compiler.name == "fast" && text.contains(CHECKED_ONLY) {
+    if compiler.name == "fast" && head.checked_only {
         return Ok(());
     }
     let name = source
@@ -112,34 +113,85 @@ fn run_on_its_ranks(
         wrong.push(text);
         return Ok(());
     }
-    let numbers: Vec<&str> = ranks
-        .split_whitespace()
-        .filter(|word| word.parse::<u32>().is_ok())
-        .collect();
-    let numbers = match scope {
-        Scope::Thorough => numbers,
-        Scope::Quick => shared_out(&numbers, compiler.name, text.contains(CHECKED_ONLY)),
-    };
-    let setting = text
-        .lines()
-        .find_map(|line| line.split("ENV: ").nth(1)?.split_once('='));
-    for count in numbers {
-        let mut command = ranks_of(&compiler.prefix, count, &program);
-        command.envs(setting);
-        let output = shell::output(command.env("LD_LIBRARY_PATH", compiler.prefix.join("lib")))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if output.status.success() && said.contains("PASS") {
+    let mut tell = |failure: Option<String>, what: String| match failure {
+        None => {
             *passed += 1;
-            shell::say(&format!("{name} on {count} ranks"));
-        } else {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            wrong.push(format!(
-                "{name} on {count} ranks: {}\n{said}{errors}",
-                output.status
-            ));
+            shell::say(&what);
         }
+        Some(why) => wrong.push(format!("{what}: {why}")),
+    };
+    for (count, environment) in runs(&head, compiler.name, scope) {
+        let failure = ends_well(compiler, &program, count, environment)?;
+        tell(failure, described(&name, count, &head, environment));
+    }
+    let own = scope == Scope::Thorough || compiler.name == COMPILERS[0];
+    for (count, environment) in head.ranks.iter().zip(&head.hangs).filter(|_| own) {
+        let failure = hangs(compiler, &program, count, environment)?;
+        let what = described(&name, count, &head, environment);
+        tell(failure, format!("{what} hangs as it must"));
     }
     Ok(())
+}
+
+/// A compiler's runs of a program. A quick run gives each number of ranks other settings, and all compilers together try the first
+/// three.
+fn runs<'a>(
+    head: &'a Head<'a>,
+    compiler: &str,
+    scope: Scope,
+) -> Vec<(&'a str, &'a Environment<'a>)> {
+    let environments = &head.environments;
+    if scope == Scope::Thorough {
+        let of = |environment| head.ranks.iter().map(move |&count| (count, environment));
+        return environments.iter().flat_map(of).collect();
+    }
+    let turns = environments.iter().take(COMPILERS.len()).cycle();
+    let first = COMPILERS.iter().position(|name| *name == compiler);
+    let turns = turns.skip(first.unwrap_or(0));
+    let numbers = shared_out(&head.ranks, compiler, head.checked_only);
+    numbers.into_iter().zip(turns).collect()
+}
+
+fn described(name: &str, count: &str, head: &Head<'_>, environment: &Environment<'_>) -> String {
+    let settings = environment
+        .iter()
+        .map(|(name, value)| format!(" {name}={value}"));
+    let has_choice = head.environments.len() > 1 || head.hangs.is_some();
+    let with: String = settings.filter(|_| has_choice).collect();
+    let before = if with.is_empty() { "" } else { " with" };
+    format!("{name} on {count} ranks{before}{with}")
+}
+
+/// Runs a program; tells what it did if it has not passed.
+fn ends_well(
+    compiler: &Compiler,
+    program: &Path,
+    count: &str,
+    environment: &Environment<'_>,
+) -> Result<Option<String>, String> {
+    let mut command = ranks_of(&compiler.prefix, count, program, LIMIT_S);
+    command.envs(environment.iter().copied());
+    let output = shell::output(command.env("LD_LIBRARY_PATH", compiler.prefix.join("lib")))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let is_well = output.status.success() && said.contains("PASS");
+    Ok((!is_well).then(|| format!("{}\n{said}{errors}", output.status)))
+}
+
+/// Runs a program that hangs once it has said so; tells what it did otherwise.
+fn hangs(
+    compiler: &Compiler,
+    program: &Path,
+    count: &str,
+    environment: &Environment<'_>,
+) -> Result<Option<String>, String> {
+    let mut command = ranks_of(&compiler.prefix, count, program, HANG_LIMIT_S);
+    command.envs(environment.iter().copied());
+    let output = shell::output(command.env("LD_LIBRARY_PATH", compiler.prefix.join("lib")))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let is_so = output.status.code() == Some(TIMED_OUT);
+    let is_so = is_so && said.contains("READY") && !said.contains("PASS");
+    Ok((!is_so).then(|| format!("{}\n{said}", output.status)))
 }
 
 /// A compiler's part of a program's numbers of ranks: each number is some compiler's, and each compiler has one.
@@ -167,7 +219,7 @@ pub(super) fn heat_equation(_: Scope) -> Result<Found, String> {
     shell::compile(&prefix.join("bin/mpicc"), "examples/heat2d.c", &program)?;
     let fields: Result<Vec<String>, String> = HEAT_RANKS
         .iter()
-        .map(|ranks| demo::field(&mut ranks_of(&prefix, ranks, &program)))
+        .map(|ranks| demo::field(&mut ranks_of(&prefix, ranks, &program, LIMIT_S)))
         .collect();
     let fields = fields?;
     let differ: Vec<String> = fields
@@ -182,10 +234,10 @@ pub(super) fn heat_equation(_: Scope) -> Result<Found, String> {
     )
 }
 
-fn ranks_of(prefix: &Path, count: &str, program: &Path) -> std::process::Command {
+fn ranks_of(prefix: &Path, count: &str, program: &Path, limit_s: &str) -> std::process::Command {
     let mut command = shell::command(prefix.join("bin/mpiexec"));
     command
-        .args(["-n", count, "--timeout", LIMIT_S])
+        .args(["-n", count, "--timeout", limit_s])
         .arg(program);
     command
 }
@@ -206,5 +258,19 @@ mod tests {
             of(&["1", "2", "4"], true),
             [vec!["4", "1"], vec!["2"], vec![]]
         );
+    }
+
+    #[test]
+    fn a_quick_run_tries_the_first_settings_with_some_compiler() {
+        let text = "RANKS: 2 4 3\nENV: A=1\nENV: A=2\nENV: A=3\nENV: A=4\n";
+        let head = Head::of(text).unwrap();
+        let value = |compiler, scope| -> Vec<(&str, &str)> {
+            let all = runs(&head, compiler, scope).into_iter();
+            all.map(|(count, environment)| (count, environment[0].1))
+                .collect()
+        };
+        let quick = COMPILERS.map(|compiler| value(compiler, Scope::Quick));
+        assert_eq!(quick, [[("3", "1")], [("4", "2")], [("2", "3")]]);
+        assert_eq!(value("ours", Scope::Thorough).len(), 12);
     }
 }
