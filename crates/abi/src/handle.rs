@@ -80,7 +80,7 @@ fn index_of(handle: usize) -> usize {
 /// The handles of one kind and their objects, side by side: one scaled index finds both. All-zero when new, so that it costs no
 /// space in the library's file.
 #[repr(C)]
-pub(crate) struct Table<T: 'static> {
+pub(crate) struct HandleTable<T: 'static> {
     handles: [AtomicU64; SLOTS],
     objects: [AtomicPtr<T>; SLOTS],
 }
@@ -206,7 +206,7 @@ impl FreeList {
     }
 }
 
-impl<T: Object> Table<T> {
+impl<T: Object> HandleTable<T> {
     const fn new() -> Self {
         Self {
             handles: [const { AtomicU64::new(0) }; SLOTS],
@@ -381,7 +381,7 @@ impl<T: Object> Table<T> {
 macro_rules! tables {
     ($($table:ident $object:ty, $tag:literal, $kind:literal, $class:ident, $at_any_time:literal;)*) => {
         $(
-            pub(crate) static $table: Table<$object> = Table::new();
+            pub(crate) static $table: HandleTable<$object> = HandleTable::new();
 
             impl Object for $object {
                 const TAG: u64 = $tag;
