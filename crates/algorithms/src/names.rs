@@ -77,7 +77,7 @@ operations! {
         Shared "shared" "The root publishes the vector in shared memory.";
         Tree "tree" "A binomial tree.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
-        Linear "linear" "The root sends to everybody.";
+        Linear "linear" "The root sends to every rank.";
         ScatterRing "scatter_ring" "Parts go down a binomial tree, then round a ring (van de Geijn).";
         ScatterDoubling "scatter_doubling" "Parts go down a binomial tree, then are exchanged at distances 1, 2, 4...";
         Chain "chain" "Segments go from rank to rank, several under way at once.";
@@ -107,13 +107,13 @@ operations! {
         Shared "shared" "Every member publishes its blocks in shared memory.";
         Bruck "bruck" "Packed blocks are forwarded along the bits of their distance (Bruck).";
         Pairwise "pairwise" "One block to one rank and one from another at a time.";
-        Linear "linear" "Messages straight to their ranks, a window of them at once.";
+        Linear "linear" "Messages directly to their ranks, a window of them at once.";
     }
     Reduce "reduce" "MPI_Reduce: bytes of the vector", Chain {
         Shared "shared" "Every member publishes its operand in shared memory.";
         Tree "tree" "A binomial tree in rank order.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
-        Linear "linear" "Everybody sends to rank 0, which combines in rank order.";
+        Linear "linear" "Every rank sends to rank 0, which combines in rank order.";
         Chain "chain" "Segments go from the last rank to rank 0, several under way at once.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then gathered (Rabenseifner).";
         Hierarchical "hierarchical" "Combined within each node, then between one rank of each.";

@@ -128,7 +128,7 @@ macro_rules! attempt {
                 }
             }
             $crate::coll::ending::Ends::Started(request, name) => {
-                // First, while the handle is at hand: most often it is complete then, and this stays.
+                // First, while the handle is in a register: usually the collective is complete then, and this value stays.
                 // SAFETY: the result is writable (crate head).
                 unsafe { *request = engine::coll::ended($found, name).0 as usize };
                 // SAFETY: as above.

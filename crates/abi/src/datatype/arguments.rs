@@ -232,7 +232,7 @@ fn general_memory(
     Ok(memory.typed(Some((object.typed(), elements))))
 }
 
-/// The run of bytes that so many elements of a predefined type are; `None` where more has to be found out.
+/// The span of the elements of a predefined type; `None` for every other type.
 #[inline(always)]
 pub(crate) fn contiguous_run(
     buf: *const c_void,

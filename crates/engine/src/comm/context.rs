@@ -22,7 +22,7 @@ pub(crate) const WORLD: u32 = 0;
 pub(crate) const ITSELF: u32 = 2;
 /// Context id of agreements among processes that share no communicator (MPI_Comm_create_from_group).
 pub(crate) const BOOTSTRAP: u32 = 4;
-/// The context id of a communicator whose members have not agreed yet; nobody gives it away.
+/// The context id of a communicator whose members have not agreed yet; no leader assigns it.
 pub(crate) const PENDING: u32 = u32::MAX - 1;
 const FIRST_NUMBER: u32 = 3;
 /// Bits of a context id without the one that marks collectives.

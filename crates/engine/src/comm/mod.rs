@@ -365,7 +365,7 @@ impl Comm {
     // TIER: short
     #[inline(always)]
     pub(crate) fn match_base(&self) -> u64 {
-        // SAFETY: written once, before anybody but the task that makes the communicator may use it (set_context).
+        // SAFETY: written once, before any code but the task that makes the communicator may use it (set_context).
         unsafe { *self.match_base.get() }
     }
 

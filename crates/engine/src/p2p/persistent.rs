@@ -156,7 +156,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
     let started = protocol::start_send(state, index);
     if started.is_err() {
-        // Nothing is under way, and nobody shall wait for it.
+        // Nothing is in progress, so no call may wait for it.
         state.slab.record_mut(index).kind = record_kind::INACTIVE;
     }
     started

@@ -83,7 +83,7 @@ impl Background {
         }
     }
 
-    /// Sleeps for a nap's time; true if somebody ended it.
+    /// Sleeps for a nap's time; true if another thread ended it.
     fn nap(&self, time: Duration) -> bool {
         let word = u32::from(time > NAPS.0);
         self.napping.store(word, Ordering::Relaxed);

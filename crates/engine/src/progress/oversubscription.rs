@@ -91,7 +91,7 @@ mod tests {
         wait(process.vci(), &mut request, "test").unwrap();
     }
 
-    /// Messages that rank 1 reads out of the sender's memory, of one large one, after so many of its threads waited at once.
+    /// CMA copies of rank 1 for one large message, after this number of its threads waited at once.
     fn cross_copies_after(waiting: u32) -> u64 {
         let receiver = std::sync::OnceLock::<&'static Process>::new();
         let (receiver, level) = (&receiver, ThreadLevel::Multiple);

@@ -44,7 +44,7 @@ impl Vci {
         }
         self.waiting.set_activity(activity::SLEEPING);
         if self.is_threaded() {
-            // The word stays as it is: another thread may sleep on. At worst somebody rings once for nothing.
+            // The word stays as it is: another thread may sleep on. At worst a sender rings once in vain.
             futex::wait(sleeper.asleep, SLEEPS, self.sleep_limit(&covered));
             sleeper.leave();
         } else {

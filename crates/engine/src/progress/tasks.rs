@@ -54,7 +54,7 @@ struct Task {
     request: RequestId,
 }
 
-/// Tasks that nobody polls now.
+/// Tasks that no thread polls now.
 #[derive(Default)]
 struct Idle {
     tasks: Vec<Task>,

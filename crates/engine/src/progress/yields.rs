@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether somebody else computes on a rank's core, which the rank learns from the time that its yields take.
+//! External load on a rank's core, which the rank detects by the time that its yields take.
 //!
 //! A rank that yields gets the core back after the other program's time slice, which lasts milliseconds; a rank that sleeps gets it
 //! back when it is woken. So a
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sys::cores;
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Longer than a yield takes on a core that nobody else wants, and shorter than the time slice of a program that computes there.
+/// Longer than a yield takes on a core without external load, and shorter than the time slice of a program that computes there.
 const LONG: Duration = Duration::from_micros(200);
 
 /// So many in a row are no accident.
@@ -32,7 +32,7 @@ pub(super) struct Yields {
 pub(super) struct Neighbour {
     /// How many of the last yields, of this wait and of those before, were long.
     long: AtomicU32,
-    /// Until which job time somebody else is taken to compute there.
+    /// Job time until which external load is assumed.
     until_ms: AtomicU64,
 }
 

@@ -158,7 +158,7 @@ pub(crate) unsafe fn unpack(
 /// Copies the first `bytes` packed bytes of one operation's memory to another's.
 ///
 /// # Safety
-/// The memory of `from` is readable for so many bytes, that of `to` writable, and they do not overlap.
+/// The memory of `from` is readable for the bytes copied, that of `to` writable, and they do not overlap.
 pub(super) unsafe fn copy(from: &RequestEntry, to: &RequestEntry, bytes: usize) {
     let layout = |entry: &RequestEntry| Some(entry.extra.as_ref()?.layout.as_ref()?.0.clone());
     // SAFETY: the caller's promise.

@@ -11,7 +11,7 @@ const MOST: usize = 4 << 20;
 /// Kept buffers that are searched for one that fits.
 const SEARCHED: usize = 8;
 
-/// Memory that nobody uses now; the buffer used last is at the end.
+/// Unused memory; the buffer used last is at the end.
 #[derive(Default)]
 pub(crate) struct Spare {
     buffers: Vec<Vec<u8>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A word of shared memory that somebody waits for.
+//! A word of shared memory on which a wait depends.
 
 use std::ptr::NonNull;
 
@@ -8,7 +8,7 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::state::Awaited;
 
-/// A word of shared memory, and what it held when somebody began to wait for it to change.
+/// A word of shared memory, and its value when a wait for its change began.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
     word: NonNull<AtomicU64>,

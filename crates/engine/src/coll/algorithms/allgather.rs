@@ -65,7 +65,7 @@ pub async fn allgather(comm: Arc<Comm>, send: Option<Block>, blocks: Blocks) -> 
         let own = own.unwrap_or(target);
         by_messages(&mut coll, &blocks, own, total, choice.algorithm).await;
     }
-    // Last: what has just been written here is slower to read from other cores, and nobody waits for it.
+    // Last, because lines just written here are slower to read from other cores, and no rank waits for this copy.
     if let Some(block) = own {
         target.copy_from(block);
     }

@@ -15,7 +15,7 @@ use crate::comm::{Comm, Process};
 use crate::errors::Result;
 use crate::task::block_on;
 
-/// Nobody leaves before everybody entered.
+/// No rank leaves before all ranks have entered.
 ///
 /// # Errors
 /// Those of the messages.

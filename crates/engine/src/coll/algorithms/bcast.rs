@@ -102,7 +102,7 @@ async fn knomial(coll: &mut Collective, block: &Block, root: u32, degree: u64) {
     step.finish().await;
 }
 
-/// The root sends to everybody.
+/// The root sends to every rank.
 async fn linear(coll: &mut Collective, block: &Block, root: u32) {
     if coll.rank != root {
         coll.receive(block, root).await;

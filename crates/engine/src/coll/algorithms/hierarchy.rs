@@ -259,7 +259,7 @@ impl Part<Barrier> {
     }
 }
 
-/// Nobody leaves before everybody entered: the second time within a node its leader comes when all nodes are there.
+/// No rank leaves before all ranks have entered: a leader enters the second barrier within its node when all nodes have arrived.
 pub(in crate::coll) async fn barrier(coll: &Collective, node: &NodeMap) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
     let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));

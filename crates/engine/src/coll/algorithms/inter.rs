@@ -77,7 +77,7 @@ impl Sides {
     }
 }
 
-/// Nobody leaves before everybody of both groups entered.
+/// No rank leaves before all ranks of both groups have entered.
 pub(in crate::coll) async fn barrier(comm: Arc<Comm>) -> Result<()> {
     let mut sides = Sides::new(comm.clone())?;
     check::between(&comm, Call::Barrier, None, None, Content::None).await?;

@@ -376,7 +376,7 @@ async fn take_from_first(coll: &mut Collective, receive: Option<&Block>, root: u
     }
 }
 
-/// Rank 0 takes everybody's operand, the last rank's first, and hands the result to another root.
+/// Rank 0 receives the operands of all ranks, the last rank's first, and sends the result to another root.
 async fn linear(
     coll: &mut Collective,
     send: &Block,

@@ -276,7 +276,7 @@ pub(super) async fn rooted(
     report(coll, finding).await
 }
 
-/// An allgather: everybody knows all blocks, and what it sends.
+/// An allgather: every member knows all blocks, and the one that it sends.
 pub(super) async fn allgather(
     coll: &mut Collective,
     send: Option<&Block>,

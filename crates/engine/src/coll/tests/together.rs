@@ -47,7 +47,7 @@ fn nonblocking_collectives_do_not_mix() {
     }
 }
 
-/// A member that expects less than it is sent gets the error; nobody is left waiting.
+/// A member that expects less than it is sent gets the error; no member waits for ever.
 #[test]
 fn error_of_one_member_leaves_no_one_waiting() {
     on_ranks(4, |process| {
