@@ -7,18 +7,18 @@
 //! of the same memory can exist, and each end keeps the memory alive.
 #![expect(unsafe_code, reason = "a ring is memory that two threads share")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::chunks::LEAST_PAYLOAD_BYTES;
 use super::{Arrival, INJECT_BYTES, INJECT_WORDS, RingReceiver, RingSender, RingView};
+use sys::memory;
 use sys::sync::Ordering;
 
-/// Zeroed memory of one ring without blocks.
+/// Zeroed memory of one ring without blocks, of which only the pages that are touched exist.
 pub(super) struct RingMemory {
     base: NonNull<u8>,
-    layout: Layout,
+    bytes: usize,
 }
 
 // SAFETY: the memory is only reached through the two ends of the ring, which keep to its protocol;
@@ -31,17 +31,16 @@ impl RingMemory {
     /// Memory for a ring of these sizes; `None` when the process has none left.
     fn new(cell_count: u32, payload_bytes: u32) -> Option<Self> {
         let bytes = RingView::bytes_without_blocks(cell_count, payload_bytes);
-        let layout = Layout::from_size_align(usize::try_from(bytes).ok()?, 64).ok()?;
-        // SAFETY: the layout has at least the 64 bytes of the receiver's line.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Self { base, layout })
+        let bytes = usize::try_from(bytes).ok()?;
+        let base = memory::map_private(bytes).ok()?;
+        Some(Self { base, bytes })
     }
 }
 
 impl Drop for RingMemory {
     fn drop(&mut self) {
-        // SAFETY: `new` got the memory with this layout; the last end of the ring is gone.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        // SAFETY: `new` mapped the memory; the last end of the ring is gone.
+        unsafe { memory::unmap(self.base, self.bytes) };
     }
 }
 
