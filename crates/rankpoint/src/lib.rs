@@ -73,6 +73,7 @@ pub mod collective;
 pub mod communicator;
 pub mod data;
 pub mod duplicate;
+pub mod endpoint;
 pub mod envelope;
 pub mod errors;
 pub mod graph;
@@ -105,6 +106,7 @@ pub use cart::{Cart, balanced_dims};
 pub use communicator::{Communicator, Hints};
 pub use data::{Datatype, Plain};
 pub use duplicate::Duplicating;
+pub use endpoint::Endpoint;
 pub use engine::group::Comparison;
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
@@ -127,7 +129,7 @@ pub use rankpoint_macros::test_without_testkit as test;
 pub use rankpoint_macros::{Datatype, Plain};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};
-pub use threads::{AnyThread, OneThread, Threads};
+pub use threads::{AnyThread, OneThread, OwnThread, Threads};
 pub use universe::Universe;
 
 /// The examples of the page on the Rust API are tests.

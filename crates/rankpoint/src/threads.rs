@@ -20,6 +20,10 @@ pub struct OneThread(PhantomData<*const ()>);
 #[derive(Clone, Copy, Debug)]
 pub struct AnyThread;
 
+/// One thread at a time uses a communicator that can be sent to another thread: an [`Endpoint`](crate::Endpoint).
+#[derive(Clone, Copy, Debug)]
+pub struct OwnThread(PhantomData<std::cell::Cell<()>>);
+
 impl Threads for OneThread {
     const LEVEL: ThreadLevel = ThreadLevel::Funneled;
 }
@@ -28,8 +32,13 @@ impl Threads for AnyThread {
     const LEVEL: ThreadLevel = ThreadLevel::Multiple;
 }
 
+impl Threads for OwnThread {
+    const LEVEL: ThreadLevel = ThreadLevel::Multiple;
+}
+
 mod private {
     pub trait Sealed {}
     impl Sealed for super::OneThread {}
     impl Sealed for super::AnyThread {}
+    impl Sealed for super::OwnThread {}
 }

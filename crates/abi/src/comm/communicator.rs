@@ -117,7 +117,7 @@ pub(crate) fn hints_of(info: MPI_Info) -> Result<Option<&'static Info>> {
 }
 
 /// Gives a duplicate hints of its own instead of its original's.
-fn replace_hints(comm: &Comm, hints: Option<&Info>) {
+pub(super) fn replace_hints(comm: &Comm, hints: Option<&Info>) {
     comm.hints.clear();
     if let Some(hints) = hints {
         comm.hints.set(|key| hints.get(key));

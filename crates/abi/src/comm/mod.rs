@@ -2,6 +2,7 @@
 //! Communicators (MPI-5.0, chapter 7).
 
 pub(crate) mod communicator;
+mod endpoints;
 pub(crate) mod inter;
 pub(crate) mod split_type;
 
