@@ -3,7 +3,7 @@
 //!
 //! Nothing but the boundary: decode the arguments ([`handle`]), call one function of the engine, map its error ([`error`]).
 //! A folder or file is a chapter of the standard. Below them stand the [`state`] of the library, [`handle`] with the [`objects`] that only
-//! this library has, and [`error`]; on top stands [`env`], whose start knows all chapters.
+//! this library has, and [`error`]; on top stands [`mod@env`], whose start knows all chapters.
 //!
 //! The entry points themselves are generated from the ABI's table (`build.rs`), each as `MPI_X` and `PMPI_X`; a body here
 //! never calls either symbol, so a profiling library sees exactly the calls of the program.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors (MPI-5.0, chapter 9): how a failed call reports them, codes and classes, and the program's error handlers.
 //!
-//! [`raise`] hands an error of the engine to the handler of its communicator; [`handlers`] and [`codes`] are the calls.
+//! [`mod@raise`] hands an error of the engine to the handler of its communicator; [`handlers`] and [`codes`] are the calls.
 
 pub(crate) mod codes;
 pub(crate) mod handlers;

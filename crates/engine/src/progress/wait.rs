@@ -220,7 +220,7 @@ impl Vci {
         self.poll_once();
     }
 
-    /// The processor that this rank runs on; also stored in [`RankBoard::processor`](fabric::board::RankBoard::processor).
+    /// The processor that this rank runs on; also stored in [`VciBoard::processor`](fabric::board::VciBoard::processor).
     pub(crate) fn tell_processor(&self) -> u32 {
         let here = cores::current_processor().map_or(0, |processor| processor + 1);
         let told = &self.waiting.vci_board(self.waiting.vci.get()).processor;
