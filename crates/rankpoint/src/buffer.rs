@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "the traits promise facts about memory")]
 
 use engine::coll::Block;
-use engine::coll::short::Run;
+use engine::coll::fast::Span;
 use engine::datatype::{NamedSignature, Predefined, checks_types};
 use engine::p2p::Memory;
 use engine::{Error, ErrorClass, Result};
@@ -125,9 +125,9 @@ impl Region {
 
     /// The run of bytes that it is, if it is one: as short collectives take it.
     #[inline(always)]
-    pub(crate) fn dense(&self) -> Option<Run> {
+    pub(crate) fn dense(&self) -> Option<Span> {
         match self.layout {
-            None => Run::new(self.base, self.bytes),
+            None => Span::new(self.base, self.bytes),
             Some(_) => None,
         }
     }

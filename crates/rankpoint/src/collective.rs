@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use engine::coll::short::now;
+use engine::coll::fast::now;
 use engine::coll::{self, Block, Blocks, Sizes};
 use engine::comm::Comm;
 use engine::datatype::Datatype as EngineDatatype;

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
 use engine::Result;
-use engine::coll::short::now;
+use engine::coll::fast::now;
 use engine::coll::{self, Blocks, Sizes};
 
 use crate::collective::{elements, reads, writes, wrong_length};

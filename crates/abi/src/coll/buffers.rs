@@ -5,14 +5,14 @@
 use core::ffi::c_void;
 
 use engine::coll::Block;
-use engine::coll::short::Run;
+use engine::coll::fast::Span;
 use engine::comm::Comm;
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::{contiguous_run, host_memory as memory};
+use crate::datatype::{contiguous_span, host_memory as memory};
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
 /// The names of the arguments that describe elements, in one call.
@@ -157,10 +157,10 @@ impl Elements {
         }
     }
 
-    /// The run of bytes that they are, if that is seen at once.
+    /// The span of the elements, if their type is predefined.
     #[inline(always)]
-    pub(crate) fn contiguous(self) -> Option<Run> {
-        contiguous_run(self.buf, self.count, self.datatype)
+    pub(crate) fn contiguous(self) -> Option<Span> {
+        contiguous_span(self.buf, self.count, self.datatype)
     }
 
     /// Their memory, checked.
@@ -211,21 +211,21 @@ pub(crate) fn one_group(comm: &Comm) -> bool {
 
 /// Checks a buffer; returns its bytes if they are contiguous.
 #[inline(always)]
-pub(crate) fn run_of(elements: Elements) -> Result<Option<Run>> {
+pub(crate) fn span_of(elements: Elements) -> Result<Option<Span>> {
     match elements.contiguous() {
-        Some(run) => Ok(Some(run)),
-        None => general_run(elements),
+        Some(span) => Ok(Some(span)),
+        None => general_span(elements),
     }
 }
 
 #[inline(never)]
-fn general_run(elements: Elements) -> Result<Option<Run>> {
-    Ok(elements.memory()?.run())
+fn general_span(elements: Elements) -> Result<Option<Span>> {
+    Ok(elements.memory()?.span())
 }
 
-/// As [`run_of`] for a block of each rank of an intracommunicator, one after the other.
+/// As [`span_of`] for a block of each rank of an intracommunicator, one after the other.
 #[inline(always)]
-pub(crate) fn all_run(comm: &Comm, block: Elements) -> Result<Option<Run>> {
+pub(crate) fn span_of_all(comm: &Comm, block: Elements) -> Result<Option<Span>> {
     match contiguous_all(comm, block) {
         Some(all) => Ok(Some(all)),
         None => general_all(comm, block),
@@ -233,31 +233,31 @@ pub(crate) fn all_run(comm: &Comm, block: Elements) -> Result<Option<Run>> {
 }
 
 #[inline(always)]
-fn contiguous_all(comm: &Comm, block: Elements) -> Option<Run> {
+fn contiguous_all(comm: &Comm, block: Elements) -> Option<Span> {
     block.contiguous()?.times(comm.partners())
 }
 
 #[inline(never)]
-fn general_all(comm: &Comm, block: Elements) -> Result<Option<Run>> {
+fn general_all(comm: &Comm, block: Elements) -> Result<Option<Span>> {
     block.memory()?;
-    general_run(block.of_all(comm))
+    general_span(block.of_all(comm))
 }
 
-/// The block that a rank gives or gets as a run of bytes, checked; `None` inside if it is in place, and outside if it is no run.
+/// The block that a rank sends or receives as a span, checked; `None` inside if it is in place, and outside if it is not contiguous.
 #[inline(always)]
-pub(crate) fn own_block(allowed: bool, block: Elements) -> Result<Option<Option<Run>>> {
+pub(crate) fn own_block(allowed: bool, block: Elements) -> Result<Option<Option<Span>>> {
     match block.contiguous() {
-        Some(run) => Ok(Some(Some(run))),
+        Some(span) => Ok(Some(Some(span))),
         None => general_block(allowed, block),
     }
 }
 
 #[inline(never)]
-fn general_block(allowed: bool, block: Elements) -> Result<Option<Option<Run>>> {
+fn general_block(allowed: bool, block: Elements) -> Result<Option<Option<Span>>> {
     if in_place_if(allowed, block.names.buf, block.buf)? {
         return Ok(Some(None));
     }
-    Ok(general_run(block)?.map(Some))
+    Ok(general_span(block)?.map(Some))
 }
 
 /// The own block ([`own_block`]), which may be in place, and one of each rank, which `all` describes with the elements of one; `None` if
@@ -268,13 +268,13 @@ pub(crate) fn own_and_all(
     own: Elements,
     all: Elements,
     own_first: bool,
-) -> Result<Option<(Option<Run>, Run)>> {
+) -> Result<Option<(Option<Span>, Span)>> {
     let (Some(one), Some(every)) = (own.contiguous(), contiguous_all(comm, all)) else {
         return general_own_and_all(comm, own, all, own_first);
     };
     match own_first {
-        true => runs_apart(one, every)?,
-        false => runs_apart(every, one)?,
+        true => spans_apart(one, every)?,
+        false => spans_apart(every, one)?,
     }
     Ok(Some((Some(one), every)))
 }
@@ -285,7 +285,7 @@ fn general_own_and_all(
     own: Elements,
     all: Elements,
     own_first: bool,
-) -> Result<Option<(Option<Run>, Run)>> {
+) -> Result<Option<(Option<Span>, Span)>> {
     let block = general_block(true, own)?;
     let every = general_all(comm, all)?;
     if !in_place(own.buf) {
@@ -305,16 +305,20 @@ pub(crate) fn all_and_all(
     comm: &Comm,
     from: Elements,
     into: Elements,
-) -> Result<Option<(Run, Run)>> {
+) -> Result<Option<(Span, Span)>> {
     let (Some(given), Some(got)) = (contiguous_all(comm, from), contiguous_all(comm, into)) else {
         return general_all_and_all(comm, from, into);
     };
-    runs_apart(given, got)?;
+    spans_apart(given, got)?;
     Ok(Some((given, got)))
 }
 
 #[inline(never)]
-fn general_all_and_all(comm: &Comm, from: Elements, into: Elements) -> Result<Option<(Run, Run)>> {
+fn general_all_and_all(
+    comm: &Comm,
+    from: Elements,
+    into: Elements,
+) -> Result<Option<(Span, Span)>> {
     let given = general_all(comm, from)?;
     let got = general_all(comm, into)?;
     elements_apart(from.of_all(comm), into.of_all(comm))?;
@@ -359,12 +363,12 @@ pub(crate) fn check_target(elements: Elements) -> Result<()> {
         .map_err(|error| names.blame(error))
 }
 
-/// Refuses memory that is given and received into by the same call, one run each.
+/// Refuses a span that the same call sends and receives.
 ///
 /// # Errors
 /// MPI_ERR_BUFFER.
 #[inline(always)]
-pub(crate) fn runs_apart(from: Run, into: Run) -> Result<()> {
+pub(crate) fn spans_apart(from: Span, into: Span) -> Result<()> {
     if from.overlaps(into) {
         return Err(aliased(
             ["sendbuf", "recvbuf"],
@@ -375,7 +379,7 @@ pub(crate) fn runs_apart(from: Run, into: Run) -> Result<()> {
     Ok(())
 }
 
-/// As [`runs_apart`], for elements of any layout.
+/// As [`spans_apart`], for elements of any layout.
 pub(crate) fn apart(from: &Memory<'_>, into: &Memory<'_>) -> Result<()> {
     if from.overlaps(into) {
         return Err(aliased(["sendbuf", "recvbuf"], from, into));

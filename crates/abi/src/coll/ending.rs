@@ -120,7 +120,7 @@ macro_rules! attempt {
                 // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let outcome = unsafe {
-                    engine::coll::short::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
+                    engine::coll::fast::here::$name($call, $found, $($argument,)* $($op $(, $more)*)?)
                 };
                 match outcome {
                     Some(outcome) => return outcome,
@@ -134,7 +134,7 @@ macro_rules! attempt {
                 // SAFETY: as above.
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "a barrier has no buffers")]
                 let begun = unsafe {
-                    engine::coll::short::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
+                    engine::coll::fast::at_once::$name($found, $($argument,)* $($op $(, $more)*)?)
                 };
                 match begun {
                     Some(begun) => return $crate::coll::ending::started($found, name, begun, request),
@@ -145,8 +145,8 @@ macro_rules! attempt {
                 $(let $op = $op.clone();)?
                 // SAFETY: as above, each time it is started; the closure owns the reduction, and does not move.
                 Some(unsafe {
-                    engine::coll::short_plan(move |comm| {
-                        engine::coll::short::described::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
+                    engine::coll::fast_plan(move |comm| {
+                        engine::coll::fast::described::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
                     })
                 })
             }

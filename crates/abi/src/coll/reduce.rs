@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use engine::coll::short::Run;
+use engine::coll::fast::Span;
 use engine::coll::{self, Block, FastPlan, Root};
 use engine::comm::Comm;
 use engine::op::Reduction;
@@ -14,8 +14,8 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Op};
 
 use super::buffers::{
     COMBINED, Elements, OPERAND, RECEIVED_PART, RECEIVED_VECTOR, SENT_PARTS, SENT_VECTOR, aliased,
-    all_run, apart, block, check_target, elements_apart, in_place, in_place_if, no_block,
-    one_group, run_of, runs_apart, target_block,
+    apart, block, check_target, elements_apart, in_place, in_place_if, no_block, one_group,
+    span_of, span_of_all, spans_apart, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
 use super::rooted::{is_member, is_root, root_of};
@@ -62,7 +62,7 @@ unsafe fn reduce(
             if let Some((from, into)) = vectors.runs()? {
                 fast = attempt!(call, found, ending, reduce(from, Some(into), elements; bound, Some(rank)));
             }
-        } else if let Some(from) = run_of(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))? {
+        } else if let Some(from) = span_of(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))? {
             fast = attempt!(call, found, ending, reduce(from, None, elements; bound, Some(rank)));
         }
     }
@@ -126,24 +126,24 @@ impl Vectors {
 
     /// Both as the fast path takes them, checked; `None` if they are no runs of bytes.
     #[inline(always)]
-    fn runs(&self) -> Result<Option<(Run, Run)>> {
+    fn runs(&self) -> Result<Option<(Span, Span)>> {
         let Some(into) = self.got().contiguous() else {
-            return (*self).general_runs();
+            return (*self).general_spans();
         };
         let Some(from) = contiguous_alike(self.sendbuf, into) else {
-            return (*self).general_runs();
+            return (*self).general_spans();
         };
-        runs_apart(from, into)?;
+        spans_apart(from, into)?;
         Ok(Some((from, into)))
     }
 
     #[inline(never)]
-    fn general_runs(self) -> Result<Option<(Run, Run)>> {
-        let into = run_of(self.got())?;
+    fn general_spans(self) -> Result<Option<(Span, Span)>> {
+        let into = span_of(self.got())?;
         if in_place(self.sendbuf) {
             return Ok(into.map(|into| (into, into)));
         }
-        let from = run_of(self.given())?;
+        let from = span_of(self.given())?;
         elements_apart(self.given(), self.got())?;
         Ok(from.zip(into))
     }
@@ -404,11 +404,11 @@ unsafe fn reduce_scatter_block(
         let mut own = None;
         let bound = bind_into(op, datatype, &mut own)?;
         let part = whole_vector(sendbuf, recvbuf, recvcount, datatype);
-        let from = all_run(found, part)?;
-        let into = run_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
+        let from = span_of_all(found, part)?;
+        let into = span_of(Elements::new(&RECEIVED_PART, recvbuf, recvcount, datatype))?;
         if let (Some(from), Some(into)) = (from, into) {
             if !in_place(sendbuf) {
-                runs_apart(from, into)?;
+                spans_apart(from, into)?;
             }
             let count = recvcount as usize;
             fast = attempt!(call, found, ending, reduce_scatter(from, into, count; bound));

@@ -13,7 +13,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 use super::buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_BLOCKS, SENT, SENT_BLOCKS, block, blocks_apart,
     check_target, in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_block,
-    run_of, target_block,
+    span_of, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
 use crate::datatype::create::Address;
@@ -226,7 +226,7 @@ unsafe fn bcast(
     let (root, count) = (root_of(found, root)?, count.into());
     let mut fast = None;
     if let (None, Root::Rank(root)) = (found.remote_group(), root)
-        && let Some(data) = run_of(Elements::new(&ONLY, buffer, count, datatype))?
+        && let Some(data) = span_of(Elements::new(&ONLY, buffer, count, datatype))?
     {
         fast = attempt!(call, found, ending, bcast(data, root));
     }

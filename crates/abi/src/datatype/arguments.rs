@@ -6,7 +6,7 @@ use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::coll::short::Run;
+use engine::coll::fast::Span;
 use engine::datatype::Datatype;
 use engine::datatype::fortran::TYPES;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
@@ -234,11 +234,11 @@ fn general_memory(
 
 /// The span of the elements of a predefined type; `None` for every other type.
 #[inline(always)]
-pub(crate) fn contiguous_run(
+pub(crate) fn contiguous_span(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
-) -> Option<Run> {
+) -> Option<Span> {
     if datatype >= 1024 || buf as usize <= MPI_IN_PLACE || count as u64 >= 1 << 54 {
         cold_path();
         return None;
@@ -249,18 +249,18 @@ pub(crate) fn contiguous_run(
         return None;
     }
     // SAFETY: it is above MPI_IN_PLACE.
-    Some(unsafe { Run::at(buf.cast_mut().cast(), count as usize * size as usize) })
+    Some(unsafe { Span::at(buf.cast_mut().cast(), count as usize * size as usize) })
 }
 
-/// The same as a run, as many elements of the same type in another buffer.
+/// As many elements of the same type in another buffer.
 #[inline(always)]
-pub(crate) fn contiguous_alike(buf: *const c_void, run: Run) -> Option<Run> {
+pub(crate) fn contiguous_alike(buf: *const c_void, span: Span) -> Option<Span> {
     if buf as usize <= MPI_IN_PLACE {
         cold_path();
         return None;
     }
     // SAFETY: it is above MPI_IN_PLACE.
-    Some(unsafe { run.also_at(buf.cast_mut().cast()) })
+    Some(unsafe { span.also_at(buf.cast_mut().cast()) })
 }
 
 /// As [`memory`], for calls that read and write their buffers with the processor.

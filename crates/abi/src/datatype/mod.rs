@@ -7,6 +7,6 @@ pub(crate) mod packing;
 pub(crate) mod query;
 
 pub(crate) use arguments::{
-    Count, contiguous_alike, contiguous_run, define_fortran, host_memory, lend_handle, memory,
+    Count, contiguous_alike, contiguous_span, define_fortran, host_memory, lend_handle, memory,
     target_memory,
 };

@@ -11,8 +11,8 @@ use sys::sync::Ordering;
 use super::Purpose;
 use super::purpose::stamped;
 use super::round::Round;
-use super::run::Run;
 use super::shared::{Shared, shared_of, unlocked_of};
+use super::span::Span;
 use super::spec::{Needs, Plain, Spec, Then, copy};
 use crate::call::CallName;
 use crate::comm::Comm;
@@ -36,7 +36,7 @@ pub(super) trait Driver<'a>: Copy {
     ///
     /// # Safety
     /// `from` is readable and `into` writable, for the bytes of `from`, until the operation is complete.
-    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<Self::Gives>;
+    unsafe fn copy_alone(self, from: Span, into: *mut u8) -> Result<Self::Gives>;
 
     /// Takes the round of an operation; `None` where that is not possible, and nothing has been done.
     ///
@@ -83,7 +83,7 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
     const ROOM_IS_EXACT: bool = G::ROOM_IS_EXACT;
 
     #[inline(always)]
-    unsafe fn copy_alone(self, from: Run, into: *mut u8) -> Result<G::Gives> {
+    unsafe fn copy_alone(self, from: Span, into: *mut u8) -> Result<G::Gives> {
         // SAFETY: this function's own promise.
         unsafe { copy(from.base(), into, from.bytes()) };
         Ok(G::Gives::default())

@@ -8,15 +8,15 @@
 mod describe;
 pub(in crate::coll) mod drive;
 mod entering;
+pub mod fast;
 mod fold;
 pub(in crate::coll) mod long;
 pub(in crate::coll) mod persistent;
 mod purpose;
 mod round;
-mod run;
 pub(in crate::coll) mod sequence;
 mod shared;
-pub mod short;
+mod span;
 mod spec;
 mod stores;
 

@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use fabric::board::kind as record_kind;
 
 use super::drive::{Driver, PlainSpec, Planned, open};
-use super::run::Run;
 use super::shared::unlocked_of;
+use super::span::Span;
 use super::spec::{Spec, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -33,7 +33,7 @@ pub(super) struct Describing;
 
 /// What a rank alone gives to itself.
 struct Alone {
-    own: Run,
+    own: Span,
     target: *mut u8,
 }
 
@@ -44,7 +44,7 @@ struct Lent(NonNull<Reduction>);
 impl Borrow<Reduction> for Lent {
     #[inline(always)]
     fn borrow(&self) -> &Reduction {
-        // SAFETY: it does (`short_plan`).
+        // SAFETY: it does (`fast_plan`).
         unsafe { self.0.as_ref() }
     }
 }
@@ -52,7 +52,7 @@ impl Borrow<Reduction> for Lent {
 impl<'a> Driver<'a> for Describing {
     type Gives = Described;
 
-    unsafe fn copy_alone(self, own: Run, target: *mut u8) -> Result<Described> {
+    unsafe fn copy_alone(self, own: Span, target: *mut u8) -> Result<Described> {
         let alone = Box::new(Alone { own, target });
         Ok(Described(Some(FastPlan::new(alone, start_alone))))
     }
@@ -98,11 +98,11 @@ struct Kept {
     described: Option<FastPlan>,
 }
 
-/// How a persistent collective starts on its straight line, where functions of [`super::short::described`] describe it.
+/// How a persistent collective starts on its straight line, where functions of [`super::fast::described`] describe it.
 ///
 /// # Safety
 /// A reduction that the description names stays where it is as long as the closure lives.
-pub unsafe fn short_plan(
+pub unsafe fn fast_plan(
     describe: impl Fn(&Comm) -> Option<Result<Described>> + 'static,
 ) -> FastPlan {
     let kept = Kept {

@@ -186,21 +186,21 @@ fn at_once(
     root: u32,
     op: &Reduction,
 ) -> Option<RequestId> {
-    let (send, receive) = (send.run()?, receive.run()?);
+    let (send, receive) = (send.span()?, receive.span()?);
     let into = (comm.rank() as u32 == root).then_some(receive);
     let from = (comm.rank() as u32 == root).then_some(send);
     // SAFETY: the buffers live in `Pending` until the request is complete.
     let published = unsafe {
         match kind {
-            0 => short::at_once::bcast(comm, receive, root),
-            1 => short::at_once::reduce(comm, send, Some(receive), count, op, None),
-            2 => short::at_once::reduce(comm, send, into, count, op, Some(root)),
-            3 => short::at_once::gather(comm, Some(send), Some(receive), None),
-            4 => short::at_once::alltoall(comm, send, receive),
-            5 => short::at_once::prefix(comm, send, receive, count, op, true),
-            6 => short::at_once::gather(comm, Some(send), into, Some(root)),
-            7 => short::at_once::scatter(comm, from, Some(receive), root),
-            _ => short::at_once::reduce_scatter(comm, send, receive, count, op),
+            0 => fast::at_once::bcast(comm, receive, root),
+            1 => fast::at_once::reduce(comm, send, Some(receive), count, op, None),
+            2 => fast::at_once::reduce(comm, send, into, count, op, Some(root)),
+            3 => fast::at_once::gather(comm, Some(send), Some(receive), None),
+            4 => fast::at_once::alltoall(comm, send, receive),
+            5 => fast::at_once::prefix(comm, send, receive, count, op, true),
+            6 => fast::at_once::gather(comm, Some(send), into, Some(root)),
+            7 => fast::at_once::scatter(comm, from, Some(receive), root),
+            _ => fast::at_once::reduce_scatter(comm, send, receive, count, op),
         }
     };
     let published = published?.unwrap();

@@ -6,7 +6,7 @@ use ::algorithms::shared::buffer_bytes;
 use sys::sync::Ordering;
 
 use super::*;
-use crate::coll::short::Run;
+use crate::coll::fast::Span;
 
 /// More rounds than there are places, of roots that run ahead and of members that meet.
 #[test]
@@ -89,12 +89,12 @@ fn fast_paths_and_futures_meet_in_the_same_rounds() {
                 let fast = (rank + number).is_multiple_of(2);
                 let mut mine = [value(rank, number as usize)];
                 let mut all = [0i64];
-                let send = Run::new(mine.as_mut_ptr().cast(), 8).unwrap();
-                let receive = Run::new(all.as_mut_ptr().cast(), 8);
+                let send = Span::new(mine.as_mut_ptr().cast(), 8).unwrap();
+                let receive = Span::new(all.as_mut_ptr().cast(), 8);
                 // SAFETY: both hold one number.
                 let done = fast
                     .then(|| unsafe {
-                        short::now::reduce("test", &comm, send, receive, 1, &sum(), None)
+                        fast::now::reduce("test", &comm, send, receive, 1, &sum(), None)
                     })
                     .flatten();
                 match done {
@@ -131,16 +131,16 @@ fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
                 let mut mine = vector(rank + number, count * blocks);
                 let mut all = vec![-1i64; count * blocks];
                 let bytes = 8 * count * blocks;
-                let send = Run::new(mine.as_mut_ptr().cast(), bytes).unwrap();
-                let receive = Run::new(all.as_mut_ptr().cast(), bytes).unwrap();
+                let send = Span::new(mine.as_mut_ptr().cast(), bytes).unwrap();
+                let receive = Span::new(all.as_mut_ptr().cast(), bytes).unwrap();
                 // SAFETY: both hold as many numbers.
                 let done = fast
                     .then(|| unsafe {
                         if exchanges {
-                            short::now::alltoall("test", &comm, send, receive)
+                            fast::now::alltoall("test", &comm, send, receive)
                         } else {
                             let into = Some(receive);
-                            short::now::reduce("test", &comm, send, into, count, &sum(), None)
+                            fast::now::reduce("test", &comm, send, into, count, &sum(), None)
                         }
                     })
                     .flatten();
@@ -192,13 +192,13 @@ fn fast_paths_and_futures_pass_on_the_same_rounds() {
                 let fast = (rank + number).is_multiple_of(2);
                 let mut mine = vector(rank + number, count);
                 let mut result = vec![-1i64; count];
-                let send = Run::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
-                let receive = Run::new(result.as_mut_ptr().cast(), 8 * count).unwrap();
+                let send = Span::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
+                let receive = Span::new(result.as_mut_ptr().cast(), 8 * count).unwrap();
                 let op = sum();
                 // SAFETY: both hold as many numbers.
                 let done = fast
                     .then(|| unsafe {
-                        short::now::prefix("test", &comm, send, receive, count, &op, inclusive)
+                        fast::now::prefix("test", &comm, send, receive, count, &op, inclusive)
                     })
                     .flatten();
                 match done {
@@ -242,13 +242,13 @@ fn fast_paths_and_futures_scatter_in_the_same_rounds() {
                 let mut mine = Numbers::new(&vec![0; count], false);
                 let bytes = 8 * count;
                 let (all, own) = (blocks.block(), mine.block());
-                let send = Run::new(all.base.0, bytes * size as usize);
-                let receive = Run::new(own.base.0, bytes);
+                let send = Span::new(all.base.0, bytes * size as usize);
+                let receive = Span::new(own.base.0, bytes);
                 let send = send.filter(|_| rank == root);
                 // SAFETY: both hold as many numbers.
                 let done = (rank + number)
                     .is_multiple_of(2)
-                    .then(|| unsafe { short::now::scatter("test", &comm, send, receive, root) })
+                    .then(|| unsafe { fast::now::scatter("test", &comm, send, receive, root) })
                     .flatten();
                 match done {
                     Some(outcome) => outcome.unwrap(),

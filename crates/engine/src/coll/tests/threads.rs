@@ -6,7 +6,7 @@ use sys::sync::Ordering;
 
 use super::*;
 use crate::call::CallName;
-use crate::coll::short::{self, Run};
+use crate::coll::fast::{self, Span};
 use crate::comm::ThreadLevel;
 use crate::completion;
 use crate::create;
@@ -20,17 +20,17 @@ fn combine(comm: &Arc<Comm>, number: u32) -> bool {
     let (rank, size) = (comm.rank() as u32, comm.size() as u32);
     let count = [1, 1, 20, 300][number as usize / 3 % 4];
     let (mut mine, mut all) = (vector(rank + number, count), vec![0i64; count]);
-    let send = Run::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
-    let receive = Run::new(all.as_mut_ptr().cast(), 8 * count);
+    let send = Span::new(mine.as_mut_ptr().cast(), 8 * count).unwrap();
+    let receive = Span::new(all.as_mut_ptr().cast(), 8 * count);
     let vci = comm.vci();
     // SAFETY: both hold as many numbers until the operation is complete.
     let done = unsafe {
         match (rank + number) % 3 {
-            0 => short::now::reduce("test", comm, send, receive, count, &sum(), None)
+            0 => fast::now::reduce("test", comm, send, receive, count, &sum(), None)
                 .map(Result::unwrap),
             1 => {
                 let call = CallName::of("test");
-                let begun = short::at_once::reduce(comm, send, receive, count, &sum(), None);
+                let begun = fast::at_once::reduce(comm, send, receive, count, &sum(), None);
                 begun.map(|begun| {
                     if let Some(left) = begun.unwrap() {
                         let mut request = keep(comm, call, *left).unwrap();

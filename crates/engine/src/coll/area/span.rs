@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs of bytes that programs give.
+//! Spans: contiguous memory of programs.
 #![expect(unsafe_code, reason = "addresses that are known not to be null")]
 
 use std::ptr::NonNull;
 
 use crate::p2p::Memory;
 
-/// What a member gives to or takes from a collective: a run of bytes.
+/// Contiguous memory that a member sends or receives in a collective.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub struct Span {
     base: NonNull<u8>,
     pub(in crate::coll) bytes: usize,
 }
 
-impl Run {
+impl Span {
     /// `bytes` bytes at `base`; `None` at the address null.
     #[inline(always)]
     pub fn new(base: *mut u8, bytes: usize) -> Option<Self> {
         NonNull::new(base).map(|base| Self { base, bytes })
     }
 
-    /// `bytes` bytes at an address that is not null.
+    /// `bytes` bytes at an address.
     ///
     /// # Safety
-    /// That.
+    /// The address is not null.
     #[inline(always)]
     pub const unsafe fn at(base: *mut u8, bytes: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: not null (caller).
         let base = unsafe { NonNull::new_unchecked(base) };
         Self { base, bytes }
     }
 
-    /// As many bytes at another address that is not null.
+    /// As many bytes at another address.
     ///
     /// # Safety
-    /// That.
+    /// The address is not null.
     #[inline(always)]
     pub const unsafe fn also_at(self, base: *mut u8) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: not null (caller).
         unsafe { Self::at(base, self.bytes) }
     }
 
-    /// As many bytes for each of so many ranks; `None` where these are too many to say so at once.
+    /// As many bytes for each of `ranks` ranks; `None` if one rank has 4 GiB or more.
     #[inline(always)]
     pub const fn times(self, ranks: u32) -> Option<Self> {
         if self.bytes >> 32 != 0 {
@@ -51,7 +51,7 @@ impl Run {
         Some(Self { bytes, ..self })
     }
 
-    /// Whether two runs share a byte.
+    /// Whether two spans share a byte.
     #[inline(always)]
     pub fn overlaps(self, other: Self) -> bool {
         let after = (other.base.as_ptr() as usize).wrapping_sub(self.base.as_ptr() as usize);
@@ -84,11 +84,11 @@ impl Run {
 }
 
 impl Memory<'_> {
-    /// The memory as a run of bytes, if it is one.
+    /// The memory as a span, if it is contiguous.
     #[inline(always)]
-    pub fn run(&self) -> Option<Run> {
+    pub fn span(&self) -> Option<Span> {
         match self.layout {
-            None => Run::new(self.base, self.bytes),
+            None => Span::new(self.base, self.bytes),
             Some(_) => None,
         }
     }

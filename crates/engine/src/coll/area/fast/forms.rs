@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use super::{
-    Comm, Reduction, Result, Run, alltoall, barrier, bcast, gather, prefix, reduce, reduce_scatter,
-    scatter,
+    Comm, Reduction, Result, Span, alltoall, barrier, bcast, gather, prefix, reduce,
+    reduce_scatter, scatter,
 };
 use crate::coll::area::drive::{AtOnce, Waiting};
 use crate::coll::area::persistent::{Described, Describing};
@@ -15,7 +15,7 @@ macro_rules! forms {
     ($($name:ident($($argument:ident: $kind:ty),* $(; $op:ident $(, $more:ident: $sort:ty)*)?);)*) => {
         /// The blocking forms, each a function of its own: whoever calls them has much else to do, and few registers to spare.
         pub mod now {
-            use super::{Comm, Reduction, Result, Run};
+            use super::{Comm, Reduction, Result, Span};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
@@ -43,7 +43,7 @@ macro_rules! forms {
 
         /// The same in the function that calls it.
         pub mod here {
-            use super::{Comm, Reduction, Result, Run, Waiting};
+            use super::{Comm, Reduction, Result, Span, Waiting};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
@@ -73,7 +73,7 @@ macro_rules! forms {
 
         /// The forms that do not wait: what is left to do is the result, if anything is.
         pub mod at_once {
-            use super::{AtOnce, Begun, Comm, Reduction, Result, Run};
+            use super::{AtOnce, Begun, Comm, Reduction, Result, Span};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` started.")]
@@ -100,9 +100,9 @@ macro_rules! forms {
             }
         }
 
-        /// What a persistent form does at each start ([`crate::coll::short_plan`]).
+        /// What a persistent form does at each start ([`crate::coll::fast_plan`]).
         pub mod described {
-            use super::{Comm, Described, Describing, Reduction, Result, Run};
+            use super::{Comm, Described, Describing, Reduction, Result, Span};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` described.")]
@@ -131,11 +131,11 @@ macro_rules! forms {
 }
 
 forms! {
-    bcast(memory: Run, root: u32);
-    reduce(send: Run, receive: Option<Run>, count: usize; op, root: Option<u32>);
-    gather(send: Option<Run>, receive: Option<Run>, root: Option<u32>);
-    alltoall(send: Run, receive: Run);
-    scatter(send: Option<Run>, receive: Option<Run>, root: u32);
-    prefix(send: Run, receive: Run, count: usize; op, inclusive: bool);
-    reduce_scatter(send: Run, receive: Run, count: usize; op);
+    bcast(memory: Span, root: u32);
+    reduce(send: Span, receive: Option<Span>, count: usize; op, root: Option<u32>);
+    gather(send: Option<Span>, receive: Option<Span>, root: Option<u32>);
+    alltoall(send: Span, receive: Span);
+    scatter(send: Option<Span>, receive: Option<Span>, root: u32);
+    prefix(send: Span, receive: Span, count: usize; op, inclusive: bool);
+    reduce_scatter(send: Span, receive: Span, count: usize; op);
 }

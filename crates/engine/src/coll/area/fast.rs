@@ -8,7 +8,7 @@
 
 mod forms;
 
-pub use super::run::Run;
+pub use super::span::Span;
 pub use forms::{at_once, described, here, now};
 
 use super::Purpose;
@@ -29,7 +29,7 @@ const fn members(comm: &Comm) -> Members {
     }
 }
 
-impl Run {
+impl Span {
     #[inline(always)]
     const fn plain(self) -> Plain {
         Plain(self.base())
@@ -54,7 +54,7 @@ fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Giv
 unsafe fn bcast<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    data: Run,
+    data: Span,
     root: u32,
 ) -> Option<Result<E::Gives>> {
     if comm.area.is_single() {
@@ -82,8 +82,8 @@ unsafe fn bcast<'a, E: Driver<'a>>(
 unsafe fn reduce<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Run,
-    receive: Option<Run>,
+    send: Span,
+    receive: Option<Span>,
     count: usize,
     op: &Reduction,
     root: Option<u32>,
@@ -152,8 +152,8 @@ unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
 unsafe fn gather<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Option<Run>,
-    receive: Option<Run>,
+    send: Option<Span>,
+    receive: Option<Span>,
     root: Option<u32>,
 ) -> Option<Result<E::Gives>> {
     let me = comm.rank() as u32;
@@ -200,8 +200,8 @@ unsafe fn gather<'a, E: Driver<'a>>(
 #[inline(always)]
 unsafe fn alone<'a, E: Driver<'a>>(
     driver: E,
-    from: Option<Run>,
-    into: Option<Run>,
+    from: Option<Span>,
+    into: Option<Span>,
 ) -> Option<Result<E::Gives>> {
     let (Some(from), Some(into)) = (from, into) else {
         return Some(Ok(E::Gives::default()));
@@ -221,8 +221,8 @@ unsafe fn alone<'a, E: Driver<'a>>(
 unsafe fn alltoall<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Run,
-    receive: Run,
+    send: Span,
+    receive: Span,
 ) -> Option<Result<E::Gives>> {
     let all = send.bytes;
     if receive.bytes != all {
@@ -263,8 +263,8 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
 unsafe fn scatter<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Option<Run>,
-    receive: Option<Run>,
+    send: Option<Span>,
+    receive: Option<Span>,
     root: u32,
 ) -> Option<Result<E::Gives>> {
     let members = members(comm);
@@ -287,8 +287,8 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     if bytes == 0 || bytes > select::FAST_BYTES {
         return None;
     }
-    let into = receive.map(Run::plain);
-    let Some(all) = from.map(Run::plain) else {
+    let into = receive.map(Span::plain);
+    let Some(all) = from.map(Span::plain) else {
         let spec = describe::scatter(members, root, None, (into, None), bytes);
         // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
@@ -307,8 +307,8 @@ unsafe fn scatter<'a, E: Driver<'a>>(
 unsafe fn prefix<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Run,
-    receive: Run,
+    send: Span,
+    receive: Span,
     count: usize,
     op: &Reduction,
     inclusive: bool,
@@ -349,8 +349,8 @@ unsafe fn prefix<'a, E: Driver<'a>>(
 unsafe fn reduce_scatter<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    send: Run,
-    receive: Run,
+    send: Span,
+    receive: Span,
     count: usize,
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
