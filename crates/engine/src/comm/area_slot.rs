@@ -25,11 +25,11 @@ pub(crate) struct AreaSlot {
     pub(crate) attached: OnceLock<Option<Box<dyn AttachedArea>>>,
     /// Whether there is one member.
     single: bool,
-    /// Rounds that were given to operations so far.
-    pub(crate) drawn: AtomicU64,
-    /// The last of them that uses whole buffers.
+    /// The round that the next operation gets; the first is 1.
+    next: AtomicU64,
+    /// The last round so far that uses whole buffers.
     pub(crate) last_whole: AtomicU64,
-    /// The last of them in which each member publishes its data to the next higher one alone.
+    /// The last round so far in which each member publishes its data to the next higher one alone.
     last_passed: AtomicU64,
     /// The last round before `last_passed` that is of another kind.
     others_before: AtomicU64,
@@ -54,6 +54,7 @@ impl AreaSlot {
         Self {
             // Arguments that are checked are compared on a single rank, too.
             single: members == 1 && of_one_group && !process.settings().check.collectives,
+            next: AtomicU64::new(1),
             ..Self::default()
         }
     }
@@ -67,26 +68,26 @@ impl AreaSlot {
     /// The round that the next operation gets, if it takes one.
     #[inline(always)]
     pub(crate) fn next_round(&self) -> u64 {
-        self.drawn.load(Ordering::Relaxed) + 1
+        self.next.load(Ordering::Relaxed)
     }
 
     /// Gives it that round, which uses no whole buffers.
     #[inline(always)]
     pub(crate) fn set_drawn(&self, round: u64) {
-        self.drawn.store(round, Ordering::Relaxed);
+        self.next.store(round + 1, Ordering::Relaxed);
     }
 
     /// Gives rounds to an operation. Collectives of a communicator are called one after the other.
     pub(crate) fn draw(&self, count: usize, whole: bool) -> Drawn {
-        let drawn = self.drawn.load(Ordering::Relaxed);
-        let last = drawn + count as u64;
-        self.drawn.store(last, Ordering::Relaxed);
+        let first = self.next.load(Ordering::Relaxed);
+        let last = first + count as u64 - 1;
+        self.next.store(last + 1, Ordering::Relaxed);
         let whole_before = self.last_whole.load(Ordering::Relaxed);
         if whole {
             self.last_whole.store(last, Ordering::Relaxed);
         }
         Drawn {
-            first: drawn + 1,
+            first,
             count,
             whole,
             whole_before,

@@ -10,7 +10,7 @@ mod slab;
 mod status;
 
 pub(crate) use owner::{NO_PEER, Owner, RankMap};
-pub(crate) use plan::Boxed;
+pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};
 pub(crate) use slab::{RequestEntry, RequestSlab, Role, flag};
 pub use slab::{RequestId, RequestIndex};

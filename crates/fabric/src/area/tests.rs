@@ -168,17 +168,19 @@ fn parts_of_different_rounds_do_not_overlap() {
 fn rounds_are_left_in_order_or_one_by_one() {
     let mut memory = vec![0; 1 << 14];
     let (area, mut one) = member(&mut memory, 1);
-    assert_eq!(one.leave_in_order(&area, 0, 1, true), Some(false));
+    assert!(one.is_next_to_leave(1));
+    assert!(!one.leave_next(&area, 0, 1, true));
     assert_eq!(one.left_before(), 2);
     assert_eq!(area.left(0).load(Ordering::Relaxed), 2);
     one.leave(&area, 0, 3);
-    assert_eq!(one.leave_in_order(&area, 0, 2, true), None);
-    assert_eq!(one.leave_in_order(&area, 0, 4, true), None);
+    assert!(!one.is_next_to_leave(2));
+    assert!(!one.is_next_to_leave(4));
     assert_eq!(one.left_before(), 2);
     area.set_awaited(true);
     assert!(one.leave(&area, 0, 2));
     assert_eq!(one.left_before(), 4);
-    assert_eq!(one.leave_in_order(&area, 0, 4, false), Some(true));
+    assert!(one.is_next_to_leave(4));
+    assert!(one.leave_next(&area, 0, 4, false));
 }
 
 #[test]

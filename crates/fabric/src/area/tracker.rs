@@ -42,11 +42,18 @@ impl Tracker {
         self.all_left_before = self.all_left_before.max(all_left_before);
     }
 
+    /// Whether every member is known to have left the rounds that had the line of a round before.
+    #[inline(always)]
+    pub const fn knows_line_free(&self, area: &SharedArea, round: u64) -> bool {
+        // This member has not left the round, so not all have left later ones.
+        round - self.all_left_before <= area.line_mask as u64
+    }
+
     /// Whether the data of a round may be written: every member has left the rounds that had the slot before.
     #[inline(always)]
     pub fn may_enter(&mut self, area: &SharedArea, round: u64, slot: Slot) -> bool {
-        let is_known = round < self.all_left_before + area.lines();
-        (is_known && slot == Slot::Line) || self.may_enter_later(area, round, slot)
+        (slot == Slot::Line && self.knows_line_free(area, round))
+            || self.may_enter_later(area, round, slot)
     }
 
     #[inline(never)]
@@ -70,17 +77,20 @@ impl Tracker {
 
     /// Whether the data of a round may be written into a line, where only `reader` reads the data of this member in the round, as in
     /// all rounds after `others_before`.
-    pub fn may_pass_line(
-        &mut self,
-        area: &SharedArea,
-        round: u64,
-        (reader, others_before): (u32, u64),
-    ) -> bool {
-        let earlier = (round + 1).saturating_sub(area.lines());
-        let needed = earlier.min(others_before + 1);
+    pub fn may_pass_line(&mut self, area: &SharedArea, round: u64, readers: (u32, u64)) -> bool {
+        let (earlier, needed) = needed_to_pass(area, round, readers);
         // PAIRS: area.left
-        area.left(reader).load(Ordering::Acquire).max(1) >= earlier
+        area.left(readers.0).load(Ordering::Acquire).max(1) >= earlier
             && (needed <= self.all_left_before || self.read_left(area, needed))
+    }
+
+    /// As [`Self::may_pass_line`], as far as that is known of others than the reader.
+    #[inline(always)]
+    pub fn knows_line_passed(&self, area: &SharedArea, round: u64, readers: (u32, u64)) -> bool {
+        let (earlier, needed) = needed_to_pass(area, round, readers);
+        // PAIRS: area.left
+        area.left(readers.0).load(Ordering::Acquire).max(1) >= earlier
+            && needed <= self.all_left_before
     }
 
     /// Whether every member has left all rounds before `needed`.
@@ -96,26 +106,17 @@ impl Tracker {
         needed <= self.all_left_before
     }
 
-    /// As [`Self::learn`] and [`Self::leave`], if rounds are left in order; else `None`, with nothing done. All members have left the
-    /// rounds before this one if `all_left`.
+    /// Whether this member has left all rounds before, and none after.
     #[inline(always)]
-    pub fn leave_in_order(
-        &mut self,
-        area: &SharedArea,
-        me: u32,
-        round: u64,
-        all_left: bool,
-    ) -> Option<bool> {
-        if round != self.left_before || self.left_after != 0 {
-            return None;
-        }
-        Some(self.leave_next(area, me, round, all_left))
+    pub const fn is_next_to_leave(&self, round: u64) -> bool {
+        round == self.left_before && self.left_after == 0
     }
 
-    /// Leaves a round after all rounds before it.
+    /// As [`Self::learn`] and [`Self::leave`] of the next round to leave. All members have left the rounds before this one if
+    /// `all_left`.
     #[inline(always)]
     pub fn leave_next(&mut self, area: &SharedArea, me: u32, round: u64, all_left: bool) -> bool {
-        debug_assert!(round == self.left_before && self.left_after == 0);
+        debug_assert!(self.is_next_to_leave(round));
         if all_left {
             self.all_left_before = round;
         }
@@ -148,6 +149,13 @@ impl Tracker {
         self.left_before += u64::from(done);
         self.left_after = self.left_after.checked_shr(done).unwrap_or(0);
     }
+}
+
+/// The rounds before which the reader, and all members, have to have left all for [`Tracker::may_pass_line`].
+#[inline(always)]
+fn needed_to_pass(area: &SharedArea, round: u64, (_, others_before): (u32, u64)) -> (u64, u64) {
+    let earlier = (round + 1).saturating_sub(area.lines());
+    (earlier, earlier.min(others_before + 1))
 }
 
 impl Default for Tracker {

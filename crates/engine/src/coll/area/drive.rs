@@ -13,7 +13,7 @@ use super::purpose::stamped;
 use super::round::Round;
 use super::shared::{Shared, shared_of, unlocked_of};
 use super::span::Span;
-use super::spec::{Needs, Plain, Spec, Then, copy};
+use super::spec::{Contiguous, Needs, Readers, Spec, Then, Wakes, copy};
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
@@ -22,7 +22,7 @@ use crate::request::RequestId;
 use crate::task::{self, Begun, Kept, new_request};
 
 /// The description of a round with contiguous data.
-pub(super) type PlainSpec<R> = Spec<Plain, R>;
+pub(super) type ContiguousSpec<R> = Spec<Contiguous, R>;
 
 /// How a call goes through its round.
 pub(super) trait Driver<'a>: Copy {
@@ -45,7 +45,7 @@ pub(super) trait Driver<'a>: Copy {
     unsafe fn take<R: Borrow<Reduction>>(
         self,
         comm: &'a Comm,
-        spec: PlainSpec<R>,
+        spec: ContiguousSpec<R>,
     ) -> Option<Result<Self::Gives>>;
 }
 
@@ -63,11 +63,37 @@ pub(super) trait Going<'a>: Copy {
     /// The name of the MPI call, for the hang report, if it may wait before its own data are published.
     fn call(self) -> Option<&'static str>;
 
-    /// Goes on where the others' data are not there, or tell something new ([`Round::is_simple`]).
+    /// Draws the round where [`Round::draw`] does not.
+    #[inline(always)]
+    fn draw_elsewhere<const LOCKED: bool>(
+        self,
+        round: Round<'a, LOCKED>,
+        published: usize,
+        readers: Readers,
+    ) -> Option<Result<Round<'a, LOCKED>>> {
+        round.draw_elsewhere(self.call(), published, readers)
+    }
+
+    /// Goes on where members sleep that are to be woken, or the others' data are not there, or tell something new
+    /// ([`Round::is_simple`]).
     fn go<R: Borrow<Reduction>, const LOCKED: bool>(
         self,
         left: Left<'a, R, LOCKED>,
+        wakes: Wakes,
     ) -> Result<Self::Gives>;
+
+    /// Ends a round that is not simply left ([`Round::is_next_to_leave`]), or where somebody waits for that or something went
+    /// wrong.
+    #[inline(always)]
+    fn end<const LOCKED: bool>(
+        self,
+        round: Round<'a, LOCKED>,
+        needs: Needs,
+        is_left: bool,
+    ) -> Result<Self::Gives> {
+        round.end_slowly(needs, is_left)?;
+        Ok(Self::Gives::default())
+    }
 }
 
 /// The area of a communicator, if an operation of so many bytes takes one round in it.
@@ -93,7 +119,7 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
     unsafe fn take<R: Borrow<Reduction>>(
         self,
         comm: &'a Comm,
-        spec: PlainSpec<R>,
+        spec: ContiguousSpec<R>,
     ) -> Option<Result<G::Gives>> {
         match unlocked_of(comm) {
             // SAFETY: this function's own promise.
@@ -108,7 +134,7 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
 
 /// A description for a call that is not inlined: in memory of its own, so that the other one needs none.
 struct Apart<R> {
-    spec: PlainSpec<R>,
+    spec: ContiguousSpec<R>,
 }
 
 /// Takes the round at MPI_THREAD_MULTIPLE.
@@ -127,7 +153,7 @@ unsafe fn take_locked<'a, G: Going<'a>, R: Borrow<Reduction>>(
     unsafe { take_in::<G, R, true>(going, (comm, shared), apart.spec) }
 }
 
-/// Draws the round, publishes the own data, and goes on.
+/// Takes the round if the operation fits one.
 ///
 /// # Safety
 /// As for [`Driver::take`].
@@ -135,51 +161,70 @@ unsafe fn take_locked<'a, G: Going<'a>, R: Borrow<Reduction>>(
 unsafe fn take_in<'a, G: Going<'a>, R: Borrow<Reduction>, const LOCKED: bool>(
     going: G,
     (comm, shared): (&'a Comm, &'a Shared),
-    spec: PlainSpec<R>,
+    spec: ContiguousSpec<R>,
+) -> Option<Result<G::Gives>> {
+    if spec.bytes >= shared.short[spec.purpose as usize] {
+        return None;
+    }
+    // SAFETY: this function's own promise.
+    unsafe {
+        let word = stamped(spec.purpose, spec.bytes);
+        take_round::<G, R, LOCKED>(going, (comm, shared), word, spec)
+    }
+}
+
+/// Draws the round, publishes the own data, and goes on. `word` is the stamp of the operation. What is not done at once is left
+/// to [`Going::go`] and [`Going::end`], which do not come back here.
+///
+/// # Safety
+/// As for [`Driver::take`]; the operation fits one round of the area.
+#[inline(always)]
+pub(super) unsafe fn take_round<'a, G: Going<'a>, R: Borrow<Reduction>, const LOCKED: bool>(
+    going: G,
+    (comm, shared): (&'a Comm, &'a Shared),
+    word: u64,
+    spec: ContiguousSpec<R>,
 ) -> Option<Result<G::Gives>> {
     let Spec {
-        purpose,
-        bytes,
         published,
         publish,
         wakes,
         needs,
         then,
         op,
+        ..
     } = spec;
-    if bytes >= shared.short[purpose as usize] {
-        return None;
-    }
-    let mut round = Round::<LOCKED>::next(comm, shared, stamped(purpose, bytes), G::IN_ORDER);
+    let mut round = Round::<LOCKED>::next(comm, shared, word, G::IN_ORDER);
     let readers = publish.readers();
     if published > LINE_BYTES || !round.draw(readers) {
-        round = match round.draw_elsewhere(going.call(), published, readers)? {
+        round = match going.draw_elsewhere(round, published, readers)? {
             Ok(drawn) => drawn,
             Err(error) => return Some(failed(error)),
         };
     }
     // SAFETY: this function's own promise; the round was drawn for as many bytes.
     unsafe { round.publish_as(publish, published, op.as_ref().map(Borrow::borrow)) };
-    round.wake_those(wakes);
-    if !round.is_simple(needs) {
+    if round.any_asleep(wakes) || !round.is_simple(needs) {
         let left = Left {
             round,
             needs,
             then,
             op,
         };
-        return Some(going.go(left));
+        return Some(going.go(left, wakes));
     }
     // SAFETY: this function's own promise; the needed members have published.
     unsafe {
         round.copy_own(then);
         round.act(then, op.as_ref().map(Borrow::borrow));
     }
-    // Usually a constant, so inlining removes the match in the caller.
-    Some(match round.end_simply(needs) {
-        Ok(()) => Ok(G::Gives::default()),
-        Err(error) => failed(error),
-    })
+    if !round.is_next_to_leave() {
+        return Some(going.end(round, needs, false));
+    }
+    if round.leave_next(needs) || !round.is_well() {
+        return Some(going.end(round, needs, true));
+    }
+    Some(Ok(G::Gives::default()))
 }
 
 /// A blocking call, by its name.
@@ -203,8 +248,12 @@ impl<'a> Going<'a> for Waiting {
     }
 
     #[inline(always)]
-    fn go<R: Borrow<Reduction>, const LOCKED: bool>(self, left: Left<'a, R, LOCKED>) -> Result<()> {
-        left.wait_and_finish(self.0)
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(
+        self,
+        left: Left<'a, R, LOCKED>,
+        wakes: Wakes,
+    ) -> Result<()> {
+        left.wait_and_finish(self.0, wakes)
     }
 }
 
@@ -222,8 +271,9 @@ impl<'a> Going<'a> for AtOnce {
     fn go<R: Borrow<Reduction>, const LOCKED: bool>(
         self,
         left: Left<'a, R, LOCKED>,
+        wakes: Wakes,
     ) -> Result<Begun<'a>> {
-        left.linger()
+        left.linger(wakes)
     }
 }
 
@@ -241,8 +291,9 @@ impl<'a> Going<'a> for Planned {
     fn go<R: Borrow<Reduction>, const LOCKED: bool>(
         self,
         left: Left<'a, R, LOCKED>,
+        wakes: Wakes,
     ) -> Result<Begun<'a>> {
-        AtOnce.go(left)
+        AtOnce.go(left, wakes)
     }
 }
 
@@ -254,10 +305,10 @@ fn failed<T>(error: Error) -> Result<T> {
 
 /// A round of which the own data are published: whose data it needs, and what is to be done then.
 pub(super) struct Left<'a, R, const LOCKED: bool> {
-    round: Round<'a, LOCKED>,
-    needs: Needs,
-    then: Then<Plain>,
-    op: Option<R>,
+    pub(super) round: Round<'a, LOCKED>,
+    pub(super) needs: Needs,
+    pub(super) then: Then<Contiguous>,
+    pub(super) op: Option<R>,
 }
 
 impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
@@ -279,16 +330,18 @@ impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
 const LINGER: u32 = 32;
 
 impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
-    /// Waits for the others' data and does what is left.
+    /// Wakes those that sleep, waits for the others' data and does what is left.
     #[inline(never)]
-    fn wait_and_finish(&self, call: &'static str) -> Result<()> {
+    fn wait_and_finish(&self, call: &'static str, wakes: Wakes) -> Result<()> {
+        self.round.wake_those(wakes);
         let left = self.round.wait(call, self.needs)?;
         self.finish(left)
     }
 
-    /// Does what is left if the others' data come at once; else that is the result.
+    /// Wakes those that sleep, and does what is left if the others' data come at once; else that is the result.
     #[inline(never)]
-    fn linger(self) -> Result<Begun<'a>> {
+    fn linger(self, wakes: Wakes) -> Result<Begun<'a>> {
+        self.round.wake_those(wakes);
         if let Some(left) = (0..LINGER).find_map(|_| self.round.look(self.needs)) {
             return self.finish(left).map(|()| None);
         }

@@ -14,7 +14,7 @@ pub use forms::{at_once, described, here, now};
 use super::Purpose;
 use super::describe::{self, Members, Operands};
 use super::drive::{Driver, open};
-use super::spec::{Plain, Publish, Shelf};
+use super::spec::{Contiguous, Publish, Shelf};
 use crate::coll::select;
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -31,8 +31,8 @@ const fn members(comm: &Comm) -> Members {
 
 impl Span {
     #[inline(always)]
-    const fn plain(self) -> Plain {
-        Plain(self.base())
+    const fn contiguous(self) -> Contiguous {
+        Contiguous(self.base())
     }
 }
 
@@ -63,7 +63,7 @@ unsafe fn bcast<'a, E: Driver<'a>>(
     if data.bytes == 0 {
         return None;
     }
-    let spec = |me| describe::bcast(me, root, data.plain(), data.bytes);
+    let spec = |me| describe::bcast(me, root, data.contiguous(), data.bytes);
     // One call for each role, so that the compiler keeps what is constant in each.
     if comm.rank() as u32 == root {
         // SAFETY: this function's own promise.
@@ -98,7 +98,7 @@ unsafe fn reduce<'a, E: Driver<'a>>(
     }
     let members = members(comm);
     let operands = Operands {
-        send: send.plain(),
+        send: send.contiguous(),
         own: send.base().cast_const(),
         target: None,
         shape: (count, bytes),
@@ -109,7 +109,7 @@ unsafe fn reduce<'a, E: Driver<'a>>(
             // SAFETY: this function's own promise.
             return unsafe { allreduce_by_last(driver, comm, operands, target, op) };
         }
-        let spec = describe::allreduce(members, operands, (target, Plain(target)), op, false);
+        let spec = describe::allreduce(members, operands, (target, Contiguous(target)), op, false);
         // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
     };
@@ -133,11 +133,17 @@ unsafe fn reduce<'a, E: Driver<'a>>(
 unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
-    operands: Operands<Plain>,
+    operands: Operands<Contiguous>,
     target: *mut u8,
     op: &Reduction,
 ) -> Option<Result<E::Gives>> {
-    let spec = describe::allreduce(members(comm), operands, (target, Plain(target)), op, true);
+    let spec = describe::allreduce(
+        members(comm),
+        operands,
+        (target, Contiguous(target)),
+        op,
+        true,
+    );
     // SAFETY: this function's own promise.
     unsafe { driver.take(comm, spec) }
 }
@@ -180,7 +186,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
     if bytes == 0 {
         return None;
     }
-    let own = Plain(own);
+    let own = Contiguous(own);
     let Some(all) = into else {
         // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, describe::gather(root, own, (None, None), bytes)) };
@@ -188,7 +194,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
     if all.bytes != bytes * comm.peers as usize {
         return None;
     }
-    let copied = (Some(all.plain()), Some(own));
+    let copied = (Some(all.contiguous()), Some(own));
     // SAFETY: this function's own promise.
     unsafe { driver.take(comm, describe::gather(root, own, copied, bytes)) }
 }
@@ -244,7 +250,7 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
         has_own: true,
         writes_own: true,
     };
-    let (from, into) = (send.plain(), receive.plain());
+    let (from, into) = (send.contiguous(), receive.contiguous());
     // SAFETY: this function's own promise.
     unsafe {
         driver.take(
@@ -287,13 +293,13 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     if bytes == 0 || bytes > select::FAST_BYTES {
         return None;
     }
-    let into = receive.map(Span::plain);
-    let Some(all) = from.map(Span::plain) else {
+    let into = receive.map(Span::contiguous);
+    let Some(all) = from.map(Span::contiguous) else {
         let spec = describe::scatter(members, root, None, (into, None), bytes);
         // SAFETY: this function's own promise.
         return unsafe { driver.take(comm, spec) };
     };
-    let own = Plain(all.0.wrapping_add(bytes * root as usize));
+    let own = Contiguous(all.0.wrapping_add(bytes * root as usize));
     let spec = describe::scatter(members, root, Some(all), (into, Some(own)), bytes);
     // SAFETY: this function's own promise.
     unsafe { driver.take(comm, spec) }
@@ -331,7 +337,7 @@ unsafe fn prefix<'a, E: Driver<'a>>(
         return unsafe { driver.take(comm, spec) };
     }
     let operands = Operands {
-        send: send.plain(),
+        send: send.contiguous(),
         own,
         target: Some(target),
         shape,
@@ -362,7 +368,7 @@ unsafe fn reduce_scatter<'a, E: Driver<'a>>(
     if bytes == 0 || part * comm.peers as usize != bytes {
         return None;
     }
-    let published = (Publish::Own(send.plain()), bytes);
+    let published = (Publish::Own(send.contiguous()), bytes);
     let own = (part * comm.rank() as usize, receive.base());
     let spec = describe::reduce_scatter(comm.peers, published, own, (count, part), op);
     // SAFETY: this function's own promise.

@@ -8,19 +8,23 @@
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
+use std::hint::assert_unchecked;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use fabric::area::LINE_BYTES;
 use fabric::board::kind as record_kind;
 
-use super::drive::{Driver, PlainSpec, Planned, open};
-use super::shared::unlocked_of;
+use super::drive::{ContiguousSpec, Driver, Going, Left, Planned, open, take_round};
+use super::purpose::stamped;
+use super::round::Round;
+use super::shared::{Shared, unlocked_of};
 use super::span::Span;
-use super::spec::{Spec, copy};
+use super::spec::{Needs, Publish, Readers, Shelf, Spec, Then, Wakes, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::request::RequestEntry as Op;
+use crate::request::{RequestEntry as Op, Start};
 use crate::task::{Begun, FastPlan, Started, go_on};
 
 /// What each start of a plan does, as a plan itself; nothing for `None`.
@@ -35,6 +39,31 @@ pub(super) struct Describing;
 struct Alone {
     own: Span,
     target: *mut u8,
+}
+
+/// What each start finds that takes a round: what is done in it, and the area, which stays as long as the communicator.
+struct RoundPlan {
+    spec: ContiguousSpec<Lent>,
+    shared: NonNull<Shared>,
+    /// The stamp of the operation.
+    word: u64,
+}
+
+impl RoundPlan {
+    /// The round that its last start has drawn.
+    fn last_round<'a>(&'a self, comm: &'a Comm) -> Round<'a, false> {
+        // SAFETY: it stays (above).
+        Round::last(comm, unsafe { self.shared.as_ref() }, self.word, true)
+    }
+
+    /// Whether two members take part whose data fit beside their stamps, and no function of the program is called.
+    #[inline(always)]
+    fn is_for_pair(&self) -> bool {
+        // SAFETY: it stays (above).
+        let members = unsafe { self.shared.as_ref() }.area.members();
+        let is_user = self.spec.op().is_some_and(Reduction::is_user);
+        members == 2 && self.spec.published <= LINE_BYTES && !is_user
+    }
 }
 
 /// A reduction that stays where it is as long as the plan lives.
@@ -60,9 +89,9 @@ impl<'a> Driver<'a> for Describing {
     unsafe fn take<R: Borrow<Reduction>>(
         self,
         comm: &'a Comm,
-        spec: PlainSpec<R>,
+        spec: ContiguousSpec<R>,
     ) -> Option<Result<Described>> {
-        open(comm, spec.purpose, spec.bytes)?;
+        let shared = open(comm, spec.purpose, spec.bytes)?;
         let Spec {
             purpose,
             bytes,
@@ -74,7 +103,7 @@ impl<'a> Driver<'a> for Describing {
             op,
         } = spec;
         let op = op.map(|op| Lent(NonNull::from(op.borrow())));
-        let spec: PlainSpec<Lent> = Spec {
+        let spec: ContiguousSpec<Lent> = Spec {
             purpose,
             bytes,
             published,
@@ -84,8 +113,13 @@ impl<'a> Driver<'a> for Describing {
             then,
             op,
         };
-        let plan = FastPlan::new(Box::new(spec), start_round);
-        Some(Ok(Described(Some(plan))))
+        let plan = RoundPlan {
+            spec,
+            shared: NonNull::from(shared),
+            word: stamped(purpose, bytes),
+        };
+        let start = start_of(&plan);
+        Some(Ok(Described(Some(FastPlan::new(Box::new(plan), start)))))
     }
 }
 
@@ -184,10 +218,11 @@ unsafe fn start_by_task(op: NonNull<Op>) -> Started {
     }
 }
 
-/// A rank alone, which gives itself nothing.
+/// A start that has nothing more to do, as of a rank alone that gives itself nothing.
 ///
 /// # Safety
 /// As for each start (`request::Start`).
+#[inline(always)]
 unsafe fn start_nothing(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise.
     unsafe { set_kind(op, record_kind::COMPLETE) };
@@ -210,13 +245,188 @@ unsafe fn start_alone(op: NonNull<Op>) -> Started {
 /// Takes the next round.
 ///
 /// # Safety
-/// As for each start (`request::Start`), of a plan that begins with a `Step<Lent>`.
+/// As for each start (`request::Start`), of a [`RoundPlan`].
+#[inline(never)]
 unsafe fn start_round(op: NonNull<Op>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
         set_kind(op, record_kind::OTHER);
-        let (spec, comm) = plan_of::<PlainSpec<Lent>>(op);
-        end_or_go_on(op, Planned.take(comm, *spec))
+        let (plan, comm) = plan_of::<RoundPlan>(op);
+        let area = (comm, plan.shared.as_ref());
+        end_or_go_on(
+            op,
+            take_round::<_, _, false>(Planned, area, plan.word, plan.spec),
+        )
+    }
+}
+
+/// Writes a start for each form of a description that pairs have ([`RoundPlan::is_for_pair`]): [`start_round`], of which the
+/// compiler keeps what such a description needs. A start that copies single words calls nothing, so it saves no registers.
+macro_rules! starts {
+    ($(($publish:pat, $wakes:pat, $needs:pat, $then:pat) => $name:ident;)*) => {
+        $(
+            /// Takes the next round.
+            ///
+            /// # Safety
+            /// As for each start (`request::Start`), of a [`RoundPlan`] of this form.
+            unsafe fn $name<const WORDS: bool>(op: NonNull<Op>) -> Started {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let (plan, comm) = plan_of::<RoundPlan>(op);
+                    let spec = plan.spec;
+                    assert_unchecked(plan.is_for_pair());
+                    assert_unchecked(matches!(spec.publish, $publish));
+                    assert_unchecked(matches!(spec.wakes, $wakes));
+                    assert_unchecked(matches!(spec.needs, $needs));
+                    assert_unchecked(matches!(spec.then, $then));
+                    assert_unchecked(!WORDS || spec.copies_words());
+                    start_pair(op, comm, plan, spec)
+                }
+            }
+        )*
+
+        /// The start of a plan.
+        fn start_of(plan: &RoundPlan) -> Start {
+            let words = plan.spec.copies_words();
+            match plan.spec {
+                _ if !plan.is_for_pair() => start_round,
+                $(
+                    Spec { publish: $publish, wakes: $wakes, needs: $needs, then: $then, .. } => {
+                        if words { $name::<true> } else { $name::<false> }
+                    }
+                )*
+                _ => start_round,
+            }
+        }
+    };
+}
+
+starts! {
+    (Publish::Stamp, Wakes::All, Needs::All, Then::Nothing) => start_barrier;
+    (Publish::Own(_), Wakes::All, Needs::Nobodys, Then::Nothing) => start_bcast;
+    (Publish::Own(_), Wakes::All, Needs::Nobodys, Then::CopyOwn { .. }) => start_scatter;
+    (Publish::Nothing, Wakes::Nobody, Needs::One(_), Then::Copy { .. }) => start_receive;
+    (Publish::Own(_), Wakes::One(_), Needs::Nobodys, Then::Nothing) => start_send;
+    (
+        Publish::Nothing, Wakes::Nobody, Needs::All,
+        Then::CopyAll { shelf: Shelf { has_own: true, .. }, own: Some(_), .. }
+    ) => start_gather;
+    (
+        Publish::Own(_), Wakes::All, Needs::All,
+        Then::CopyAll { shelf: Shelf { has_own: true, .. }, own: Some(_), .. }
+    ) => start_allgather;
+    (Publish::Nothing, Wakes::Nobody, Needs::All, Then::Fold { last: 1, own: Some(_), .. }) => start_reduce;
+    (Publish::Own(_), Wakes::All, Needs::All, Then::Fold { last: 1, own: Some(_), .. }) => start_allreduce;
+    (Publish::Own(_), Wakes::All, Needs::All, Then::Fold { last: 1, own: None, .. }) => start_reduce_scatter;
+    (Publish::Later, Wakes::Nobody, Needs::Nobodys, Then::PassOn { .. }) => start_scan_first;
+    (Publish::Later, Wakes::Nobody, Needs::One(_), Then::PassOn { .. }) => start_scan_last;
+}
+
+/// How the start of a pair goes on: what is not done at once is left to functions that find with the request what they need, so
+/// that the start keeps nothing for them.
+#[derive(Clone, Copy)]
+struct Pair(NonNull<Op>);
+
+impl<'a> Going<'a> for Pair {
+    /// What the start gives that was left to another function.
+    type Gives = Option<Started>;
+
+    const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    fn call(self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline(always)]
+    fn draw_elsewhere<const LOCKED: bool>(
+        self,
+        _: Round<'a, LOCKED>,
+        _: usize,
+        _: Readers,
+    ) -> Option<Result<Round<'a, LOCKED>>> {
+        None
+    }
+
+    #[inline(always)]
+    fn go<R: Borrow<Reduction>, const LOCKED: bool>(
+        self,
+        _: Left<'a, R, LOCKED>,
+        _: Wakes,
+    ) -> Result<Option<Started>> {
+        // SAFETY: as for `start_pair`.
+        Ok(Some(unsafe { go_on_apart(self.0) }))
+    }
+
+    #[inline(always)]
+    fn end<const LOCKED: bool>(
+        self,
+        _: Round<'a, LOCKED>,
+        _: Needs,
+        _: bool,
+    ) -> Result<Option<Started>> {
+        // SAFETY: as for `start_pair`.
+        Ok(Some(unsafe { end_apart(self.0) }))
+    }
+}
+
+/// Takes the next round of a pair, which no function of the program sees: the request is as it was until the round is over.
+///
+/// # Safety
+/// As for each start (`request::Start`), of a [`RoundPlan`] with this description.
+#[inline(always)]
+unsafe fn start_pair(
+    op: NonNull<Op>,
+    comm: &Comm,
+    plan: &RoundPlan,
+    spec: ContiguousSpec<Lent>,
+) -> Started {
+    // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
+    unsafe {
+        let area = (comm, plan.shared.as_ref());
+        match take_round::<_, _, false>(Pair(op), area, plan.word, spec) {
+            Some(Ok(None)) => start_nothing(op),
+            Some(Ok(Some(started))) => started,
+            Some(Err(error)) => end_or_go_on(op, Some(Err(error))),
+            None => start_round(op),
+        }
+    }
+}
+
+/// Goes on where the own data are published.
+///
+/// # Safety
+/// As for each start (`request::Start`), of a [`RoundPlan`].
+#[cold]
+#[inline(never)]
+unsafe fn go_on_apart(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_kind(op, record_kind::OTHER);
+        let (plan, comm) = plan_of::<RoundPlan>(op);
+        let left = Left {
+            round: plan.last_round(comm),
+            needs: plan.spec.needs,
+            then: plan.spec.then,
+            op: plan.spec.op,
+        };
+        end_or_go_on(op, Some(Planned.go(left, plan.spec.wakes)))
+    }
+}
+
+/// Wakes who waits for this member to leave the round, which it has left.
+///
+/// # Safety
+/// As for each start (`request::Start`), of a [`RoundPlan`].
+#[cold]
+#[inline(never)]
+unsafe fn end_apart(op: NonNull<Op>) -> Started {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_kind(op, record_kind::OTHER);
+        let (plan, comm) = plan_of::<RoundPlan>(op);
+        let ended = plan.last_round(comm).end_slowly(plan.spec.needs, true);
+        end_or_go_on(op, Some(ended.map(|()| None)))
     }
 }
 

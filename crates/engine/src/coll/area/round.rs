@@ -15,7 +15,7 @@ use sys::sync::{Ordering, spin_loop};
 
 use super::sequence::Sequence;
 use super::shared::{Shared, wake_member};
-use super::spec::{Needs, Readers};
+use super::spec::{Needs, Readers, Wakes};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::task::block_on;
@@ -102,6 +102,11 @@ impl<'a, const LOCKED: bool> Round<'a, LOCKED> {
         Self::new(comm, shared, comm.area.next_round(), word, in_order)
     }
 
+    /// The round that was drawn last, as [`Self::next`] gave it.
+    pub(super) fn last(comm: &'a Comm, shared: &'a Shared, word: u64, in_order: bool) -> Self {
+        Self::new(comm, shared, comm.area.next_round() - 1, word, in_order)
+    }
+
     /// A round in which data lie beside the stamps. `in_order` says whether this member is known to have left all rounds before.
     #[inline(always)]
     pub(super) const fn new(
@@ -152,10 +157,10 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
     }
 
-    /// Draws the round, for data beside the stamps; false where the own place is not free, and nothing has been done.
+    /// Draws the round, for data beside the stamps; false where the own place is not known to be free, and nothing has been done.
     #[inline(always)]
     pub(super) fn draw(self, readers: Readers) -> bool {
-        let is_free = self.may_enter(Slot::Line, readers);
+        let is_free = self.knows_line_free(readers);
         if is_free {
             self.take(Slot::Line, readers);
         }
@@ -208,8 +213,22 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
     }
 
-    /// Whether the own slot may be written.
+    /// Whether the own line is known to be free, without reading what each has left.
     #[inline(always)]
+    fn knows_line_free(self, readers: Readers) -> bool {
+        let (area, number) = (&self.shared.area, self.number);
+        match readers {
+            Readers::Nobody => true,
+            Readers::Above if self.me + 1 == self.size => true,
+            Readers::Above => {
+                let readers = self.reader_above();
+                self.tracker().knows_line_passed(area, number, readers)
+            }
+            Readers::Any => self.tracker().knows_line_free(area, number),
+        }
+    }
+
+    /// Whether the own slot may be written.
     fn may_enter(self, place: Slot, readers: Readers) -> bool {
         let area = &self.shared.area;
         match (readers, place) {
@@ -278,13 +297,26 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Wakes a member that may sleep until this one has published.
     #[inline(always)]
     pub(super) fn wake(self, member: u32) {
-        // SAFETY: there is one for each member.
-        let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
-        if doorbell::any_asleep(&board.asleep, self.shared.senders_fence())
-            && wake_member(self.comm, member)
-        {
+        if self.is_asleep(member) && wake_member(self.comm, member) {
             self.count(Counter::Wakes);
         }
+    }
+
+    /// Whether a member sleeps that is to be woken.
+    #[inline(always)]
+    pub(super) fn any_asleep(self, wakes: Wakes) -> bool {
+        match wakes {
+            Wakes::Nobody => false,
+            Wakes::One(member) => self.is_asleep(member),
+            Wakes::Above | Wakes::All => self.shared.any_asleep(),
+        }
+    }
+
+    #[inline(always)]
+    fn is_asleep(self, member: u32) -> bool {
+        // SAFETY: there is one for each member.
+        let board = unsafe { self.shared.boards.get_unchecked(member as usize) };
+        doorbell::any_asleep(&board.asleep, self.shared.senders_fence())
     }
 
     /// Wakes the members above this one.
@@ -403,7 +435,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         };
         let mut first = first;
         for _ in 0..vci.short_yields() {
-            // A look takes half as long as a round of progress.
+            // A poll takes half as long as a round of progress.
             let mut polls = 2 * vci.oversubscribed_polls();
             loop {
                 let Some(absent) = (first..end).find(|&member| is_absent(member)) else {
@@ -449,22 +481,34 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
     }
 
-    /// This member needs nobody's data any more, and neither what it needed told anything new ([`Self::is_simple`]); how it went.
+    /// Whether this member has left all rounds before, and none after.
     #[inline(always)]
-    pub(super) fn end_simply(self, needs: Needs) -> Result<()> {
+    pub(super) fn is_next_to_leave(self) -> bool {
+        self.in_order || self.tracker().is_next_to_leave(self.number)
+    }
+
+    /// Leaves the round ([`Self::is_next_to_leave`]), of which this member needs nobody's data any more, where what it needed told
+    /// nothing new ([`Self::is_simple`]); true when somebody waits for that.
+    #[inline(always)]
+    pub(super) fn leave_next(self, needs: Needs) -> bool {
         let all_left = matches!(needs, Needs::All);
-        let (area, mut tracker) = (&self.shared.area, self.tracker());
+        let area = &self.shared.area;
         // SAFETY: this member is one (Shared::attach).
         unsafe { assert_unchecked(self.me < area.members()) };
-        let left = match self.in_order {
-            true => Some(tracker.leave_next(area, self.me, self.number, all_left)),
-            false => tracker.leave_in_order(area, self.me, self.number, all_left),
-        };
-        drop(tracker);
-        match left {
-            Some(false) => self.shared.outcome(self.number),
-            _ => Apart::of(self).end_slowly(left, needs),
-        }
+        self.tracker()
+            .leave_next(area, self.me, self.number, all_left)
+    }
+
+    /// Whether nothing went wrong in any operation under way.
+    #[inline(always)]
+    pub(super) fn is_well(self) -> bool {
+        self.shared.failed.load(Ordering::Relaxed) == 0
+    }
+
+    /// Ends the round where [`Self::leave_next`] does not suffice, or has said so; how the operation went.
+    #[inline(always)]
+    pub(super) fn end_slowly(self, needs: Needs, is_left: bool) -> Result<()> {
+        Apart::of(self).end_slowly(needs, is_left)
     }
 
     /// This member needs nobody's data any more; those whose data it needed have left all rounds before `left`. How it went.
@@ -542,15 +586,15 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
         Some(entered.map(|()| slots))
     }
 
-    /// As [`Round::end_simply`] where that is not simple, or somebody waits for it.
+    /// As [`Round::end_slowly`].
     #[cold]
     #[inline(never)]
-    fn end_slowly(&self, left: Option<bool>, needs: Needs) -> Result<()> {
+    fn end_slowly(&self, needs: Needs, is_left: bool) -> Result<()> {
         let round = self.round;
-        if left.is_some() {
-            round.wake_all();
-            return round.shared.outcome(round.number);
+        if !is_left {
+            return round.end(needs, round.number);
         }
-        round.end(needs, round.number)
+        round.wake_all();
+        round.shared.outcome(round.number)
     }
 }

@@ -2,7 +2,7 @@
 //! The description of a round: what a member publishes, whom it wakes, whose data it needs, and what it does then.
 //!
 //! [`super::describe`] writes descriptions. Blocking, nonblocking and persistent calls with little data take one round of
-//! contiguous memory ([`Plain`]; [`super::drive`], [`super::persistent`]). Futures take a sequence of rounds with parts of any
+//! contiguous memory ([`Contiguous`]; [`super::drive`], [`super::persistent`]). Futures take a sequence of rounds with parts of any
 //! blocks ([`super::long`]).
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
@@ -153,6 +153,27 @@ pub(super) enum Then<D> {
     },
 }
 
+impl<D, R> Spec<D, R> {
+    /// Whether all that is copied is single words.
+    #[inline(always)]
+    pub(super) const fn copies_words(&self) -> bool {
+        let published = match self.publish {
+            Publish::Nothing | Publish::Stamp | Publish::Later => WORD_BYTES,
+            _ => self.published,
+        };
+        let taken = match self.then {
+            Then::Copy { bytes, .. }
+            | Then::CopyOwn { bytes, .. }
+            | Then::CopyAll { bytes, .. } => bytes,
+            _ => WORD_BYTES,
+        };
+        published == WORD_BYTES && taken == WORD_BYTES
+    }
+}
+
+/// Bytes that [`copy`] moves at once.
+const WORD_BYTES: usize = size_of::<u64>();
+
 /// Memory of this member that a round publishes or fills.
 pub(super) trait Data: Copy {
     /// Whether blocks of it lie one after the other without gaps.
@@ -185,9 +206,9 @@ pub(super) trait Data: Copy {
 
 /// Contiguous memory.
 #[derive(Clone, Copy)]
-pub(super) struct Plain(pub(super) *mut u8);
+pub(super) struct Contiguous(pub(super) *mut u8);
 
-impl Data for Plain {
+impl Data for Contiguous {
     const CONTIGUOUS: bool = true;
 
     #[inline(always)]
@@ -227,7 +248,7 @@ impl Data for Plain {
 pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: this function's own promise.
     unsafe {
-        if bytes == size_of::<u64>() {
+        if bytes == WORD_BYTES {
             let word = source.cast::<u64>().read_unaligned();
             target.cast::<u64>().write_unaligned(word);
         } else {
