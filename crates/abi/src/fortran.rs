@@ -2,9 +2,8 @@
 //! A program's description of its Fortran compiler (MPI-5.0, section 20.4.1): sizes of types, which types there are, and what .TRUE. and
 //! .FALSE. are.
 //!
-//! Rankpoint has no Fortran bindings of its own and so knows nothing before it is told: the module that brings the bindings says it,
-//! before or after MPI_Init, and once. Until then types have the sizes that compilers give them without options, all types exist,
-//! and booleans are C's.
+//! Rankpoint has no Fortran bindings of its own. A module with bindings describes its compiler once, before or after MPI_Init. Until
+//! then types have the sizes that compilers give them without options, all types exist, and booleans are C's.
 
 use core::ffi::c_void;
 

@@ -3,7 +3,7 @@
 //!
 //! Each kind of object has a table whose slot index is the low bits of the handle value. Predefined handles are the ABI's
 //! small constants and occupy the slots of their own values; handles made at run time lie above and carry a generation and
-//! their kind, so that a freed, foreign or invented value never equals the one in its slot. The tables are zeroed static
+//! their kind, so that a freed, foreign or invalid value never equals the one in its slot. The tables are zeroed static
 //! memory: pages of slots that were never used cost nothing.
 
 use std::hint::cold_path;

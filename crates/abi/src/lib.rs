@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `libmpi_abi`: the C library of the MPI 5.0 standard ABI.
 //!
-//! Nothing but the boundary: decode the arguments ([`handle`]), call one function of the engine, map its error ([`error`]).
+//! It is the boundary only: each call decodes its arguments ([`handle`]), calls one function of the engine, and maps its error
+//! ([`error`]).
 //! A folder or file is a chapter of the standard. Below them stand the [`state`] of the library, [`handle`] with the [`objects`] that only
 //! this library has, and [`error`]; on top stands [`mod@env`], whose start knows all chapters.
 //!

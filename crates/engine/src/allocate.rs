@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory whose size an argument of the program decides: where it does not exist the call fails, not the process.
+//! Memory whose size depends on an argument of the program: if the system has none, the call fails, not the process.
 #![expect(unsafe_code, reason = "zeroed pages come from the allocator itself")]
 
 use std::alloc::{self, Layout};

@@ -2,7 +2,7 @@
 //! Attributes cached on objects (MPI-5.0, section 7.7): keyvals, and the values objects hold under them.
 //!
 //! Copy and delete callbacks belong to the face that created the keyval (they take its handles); the engine keeps them as
-//! opaque boxed functions and says in which order they run: deletion in the reverse order of setting.
+//! opaque boxed functions and defines their order: deletion in the reverse order of setting.
 
 use std::sync::{Arc, OnceLock};
 

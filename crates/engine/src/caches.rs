@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which data are written past the caches.
+//! Which received data are written with non-temporal stores.
 //!
-//! A message, or what a collective brings to all ranks of a node, can be more than its caches hold. Each line of it that is written through
-//! a cache is first read from memory, and drives out what is still to be read, such as the memory that ranks share. Written past the
-//! caches it costs memory one transfer instead of two, and the rest stays where it is.
+//! A message, or the data of a collective on a node, can exceed the caches. A normal store to such a line first reads it from memory,
+//! and evicts lines that are still needed, such as those of shared memory. A non-temporal store costs one memory transfer instead of
+//! two, and evicts nothing.
 
 use std::sync::OnceLock;
 

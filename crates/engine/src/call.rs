@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls that are collective, by number: what a request says of where it comes from, and what ranks tell each other where they
-//! compare their calls.
+//! Numbers of the collective calls: a request names the call that made it, and ranks compare their calls by number.
 
 use std::fmt;
 

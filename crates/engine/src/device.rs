@@ -3,12 +3,12 @@
 //! starts; a receive collects them on the host, and with the last one copies them to the GPU and unpacks there. In between
 //! they are contiguous bytes like others.
 //!
-//! Faces look whose an address is only where [`start`] has said that it may be a GPU's; elsewhere nothing of this is
-//! reached. Memory of a GPU always comes with a layout, contiguous or not, so that no path takes it for bytes that it can touch.
+//! Faces ask for the owner of an address only if [`start`] has found a driver; otherwise no path reaches this module. Memory of a GPU
+//! always has a layout, contiguous or not, so that no path accesses its bytes directly.
 //!
 //! # Safety
 //! Device memory is the program's until the operation is complete, as host memory is (contracts of `isend` and `irecv`). It must be
-//! one allocation of one GPU, which the driver says it is for the first byte of data.
+//! one allocation of one GPU; the driver is asked about its first byte of data only.
 
 use std::sync::OnceLock;
 

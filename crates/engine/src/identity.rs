@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Indices that must not be taken for one another.
+//! Index types, which the compiler keeps apart.
 
 use fabric::board::MOST_VCIS;
 

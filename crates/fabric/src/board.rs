@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structures that all processes of a node share, and the launcher reads.
+//! The structures that all processes of a node share and that the launcher reads.
 //!
 //! The node segment is one memory file:
 //!
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Writers: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
-//! Rank `r` alone writes board `r`, but for `newest_ring` of its VCIs, which its peers replace, and `asleep`, which they
-//! clear to wake it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
-//! two steps leaves words, no locks.
+//! Rank `r` alone writes board `r`, except `newest_ring` of its VCIs, which peers replace, and `asleep`, which peers clear to wake
+//! it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
+//! two steps leaves no lock held.
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 

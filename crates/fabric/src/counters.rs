@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every counter that a rank keeps: one row each, in the order of [`crate::board::RankBoard::counters`].
 //!
-//! The table is the only place that knows a counter's name, unit and text: the engine counts by [`Counter`],
+//! Only this table has a counter's name, unit and text: the engine counts by [`Counter`],
 //! `mpiexec --stats` and MPI_T print the rows.
 
 /// One counter as the tools print it.

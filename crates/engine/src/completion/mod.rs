@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completing requests (MPI-5.0, section 3.7): every form of wait and test, once.
 //!
-//! The calls work on [`RequestId`](crate::request::RequestId)s in place, which is what an MPI_Request is in C. A request names its VCI, so any VCI
-//! of the process can be asked about it.
+//! The calls work on [`RequestId`](crate::request::RequestId)s in place; an MPI_Request in C is a `RequestId`. A request names its VCI, so
+//! the calls accept requests of every VCI of the process.
 
 mod one;
 mod several;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reduction operations (MPI-5.0, section 6.9): predefined on predefined types, and user-defined on any.
 //!
-//! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory as often as an
-//! algorithm likes. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
+//! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory many
+//! times. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
 //! vectorises; [`half`], [`extended`] and [`quad`] compute with numbers that the processor lacks, [`logical`] with the booleans of
 //! Fortran compilers that have literals of their own. User functions belong to the
 //! face that created them (they take its handles) and are never called with a lock held.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress: a VCI behind its lock, the rounds that advance it, and how ranks wait (MPI-5.0, section 2.9).
 //!
-//! [`Vci`] is the door to a VCI's state. A round reads what arrived and sends what waits (`rounds`), and polls the VCI's tasks
+//! [`Vci`] gives access to a VCI's state. A round reads what arrived and sends what waits (`rounds`), and polls the VCI's tasks
 //! ([`tasks`]). A waiting call polls, yields, then sleeps (`wait`); the progress thread advances a VCI while the program
 //! computes (`background`).
 

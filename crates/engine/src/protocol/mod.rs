@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How one message travels.
+//! Message protocols: inject, eager and rendezvous.
 //!
 //! | message | cells |
 //! |---|---|

@@ -4,7 +4,7 @@
 //! [`table`](SETTINGS) declares name, old name, type, default, range, unit and text of each setting, and nothing else
 //! repeats them: `rankpoint info` and `docs/settings.md` are made from it (`page.rs`, which also compares them).
 //! `values.rs` holds the types of settings that are no numbers, `read.rs` reads the environment, `job.rs` the
-//! place in a job that `mpiexec` gives, `launchers.rs` what other launchers leave there.
+//! rank that `mpiexec` assigns, `launchers.rs` the variables of other launchers.
 
 mod job;
 mod launchers;

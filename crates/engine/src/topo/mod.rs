@@ -2,8 +2,8 @@
 //! Virtual topologies (MPI-5.0, chapter 8): the calls that make communicators with a topology and query it. The topologies
 //! themselves are data of a communicator ([`crate::comm::topology`]).
 //!
-//! A topology goes with the duplicates of its communicator. `reorder` changes nothing: every rank keeps its place, because all
-//! ranks of a node are equally near to each other.
+//! A topology goes with the duplicates of its communicator. `reorder` changes nothing: every rank keeps its number, because all
+//! ranks of a node have the same distance from each other.
 
 pub mod cart;
 pub mod graph;

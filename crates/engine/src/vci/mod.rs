@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A virtual communication interface (VCI): one independent stream of communication.
 //!
-//! All that a send or a receive touches belongs to one VCI: its queues ([`matching`]), its operations ([`crate::request`]), its
-//! links ([`link`]). [`VciState`] is what the VCI's lock protects; [`crate::progress::Vci`] joins it with that lock and with
-//! those who wait for it, and is the only way to it.
+//! All state that a send or a receive touches belongs to one VCI: its queues ([`matching`]), its requests ([`crate::request`]), its
+//! links ([`link`]). The VCI's lock protects [`VciState`]; [`crate::progress::Vci`] joins the state with the lock and the waiting
+//! threads, and is the only access to it.
 
 pub(crate) mod copy_mode;
 mod counts;

@@ -18,8 +18,8 @@
 //! * round `t - PART_ROUNDS` and the last round before `t` that used whole buffers, if they need a part of a buffer
 //!   ([`Tracker::may_enter`]).
 //!
-//! So a member that has not left a round finds the data of all members that have published in it, unchanged. Where a single
-//! reader looks at the data of both the old and the new round, only the reader need have left the old one
+//! So a member that has not left a round finds the data of all members that have published in it, unchanged. If the same single
+//! member reads the data of both the old and the new round, only that reader must have left the old one
 //! ([`Tracker::may_pass`], [`Tracker::may_pass_line`]).
 //!
 //! Each member stores the rounds that it has left in a word of its own, and also in each stamp: a member that waits for all

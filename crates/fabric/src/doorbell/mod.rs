@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The doorbell: how a rank sleeps without missing a message, and how a sender wakes it for next to nothing.
+//! The doorbell: how a rank sleeps without missing a message, and how a sender wakes it at almost no cost.
 
 #[cfg(all(test, loom))]
 mod models;

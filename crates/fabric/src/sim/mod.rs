@@ -60,7 +60,7 @@
 //! | `state` | what the baton protects: wires, ranks, virtual time, the rank that runs next |
 //! | `schedule` | the source of choices: a seeded generator, a list of choices, [`for_each_schedule`] |
 //! | `net` | [`SimNet`] and [`Port`]: the baton as a mutex and condition variables |
-//! | `trace` | the record of what happened, and its hash |
+//! | `trace` | the record of events, and its hash |
 
 mod errors;
 mod net;
