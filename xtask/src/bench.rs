@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench [--peers] [--write] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it.
+//! `cargo xtask bench [--peers] [--write] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it. With the
+//! name `threads`, the options are those of `rankpoint bench threads`.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +10,26 @@ use serde_json::Value;
 use crate::peers::PEERS;
 use crate::{install, shell};
 
-/// The folder with one page a machine, whose tables `--write` makes between these marks.
+/// The folder with one page a machine, whose tables `--write` makes between marks.
 const PAGES: &str = "docs/performance";
-const BEGIN: &str = "<!-- measured: begin -->\n";
-const END: &str = "<!-- measured: end -->";
+
+/// Tables of a page: their file in the target folder, and the marks around them.
+struct Part {
+    stem: &'static str,
+    begin: &'static str,
+    end: &'static str,
+}
+
+const MAIN: Part = Part {
+    stem: "performance",
+    begin: "<!-- measured: begin -->\n",
+    end: "<!-- measured: end -->",
+};
+const OF_THREADS: Part = Part {
+    stem: "threads",
+    begin: "<!-- threads: begin -->\n",
+    end: "<!-- threads: end -->",
+};
 
 /// Options that peers are compared with unless the user gives them.
 const COMPARED: &[(&str, &str)] = &[
@@ -21,6 +38,9 @@ const COMPARED: &[(&str, &str)] = &[
     ("--budget-ms", "10"),
     ("--minutes", "25"),
 ];
+
+/// The measurement that has options of its own and tables of its own in a page.
+const THREADS: &str = "threads";
 
 /// Options that are ours; `rankpoint bench` does not get them.
 const OURS: [&str; 2] = ["--peers", "--write"];
@@ -33,6 +53,7 @@ fn with_names(arguments: &[String]) -> Vec<String> {
             .checked_sub(1)
             .map(|before| arguments[before].as_str());
         let is_value = before.is_some_and(|it| it.starts_with("--") && !OURS.contains(&it));
+        let is_value = is_value || word == THREADS;
         if !word.starts_with('-') && !is_value {
             words.push("--only".to_owned());
         }
@@ -44,6 +65,8 @@ fn with_names(arguments: &[String]) -> Vec<String> {
 /// Runs the benchmark.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let prefix = install::into_target()?;
+    let is_of_threads = arguments.iter().any(|word| word == THREADS);
+    let part = if is_of_threads { OF_THREADS } else { MAIN };
     let arguments = &with_names(arguments);
     let (ours, passed): (Vec<&String>, Vec<&String>) = arguments
         .iter()
@@ -56,16 +79,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if has("--peers") {
         let file = describe_peers(&prefix)?;
         bench.arg("--peers").arg(file);
-        for (name, value) in COMPARED {
+        for (name, value) in COMPARED.iter().filter(|_| !is_of_threads) {
             if !passed.iter().any(|word| word.starts_with(name)) {
                 bench.args([name, value]);
             }
         }
     }
-    let tables = shell::target().join("performance.md");
+    let tables = shell::target().join(part.stem).with_extension("md");
     let picture = tables.with_extension("svg");
     // The picture shows what has sizes, which a choice of rows may not have.
-    let has_picture = has("--write") && !passed.iter().any(|word| word.starts_with("--only"));
+    let has_picture =
+        has("--write") && !is_of_threads && !passed.iter().any(|word| word.starts_with("--only"));
     if has("--write") {
         // Both are written after each job: an interrupted run leaves what it has there.
         shell::say(&format!("Tables go to {} as they come.", tables.display()));
@@ -79,7 +103,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     shell::run(&mut bench)?;
     if has("--write") {
-        write_page(&tables, has_picture.then_some(picture.as_path()))?;
+        write_page(&part, &tables, has_picture.then_some(picture.as_path()))?;
     }
     Ok(())
 }
@@ -94,20 +118,24 @@ fn describe_peers(prefix: &Path) -> Result<std::path::PathBuf, String> {
     Ok(file)
 }
 
-/// Replaces the tables of this machine's page, and its picture; a page that does not exist is created.
-fn write_page(tables: &Path, picture: Option<&Path>) -> Result<(), String> {
+/// Replaces tables of this machine's page, and its picture; a page that does not exist is created.
+fn write_page(part: &Part, tables: &Path, picture: Option<&Path>) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{PAGES}: {error}");
     let tables = fs::read_to_string(tables).map_err(told)?;
     let machine = machine(&tables)?;
     let stem = stem(machine);
     let folder = shell::root().join(PAGES);
     let page = folder.join(format!("{stem}.md"));
-    let text = if page.exists() {
+    let mut text = if page.exists() {
         fs::read_to_string(&page).map_err(told)?
     } else {
-        format!("# {machine}\n\n![Latency and bandwidth]({stem}.svg)\n\n{BEGIN}{END}\n")
+        let (begin, end) = (MAIN.begin, MAIN.end);
+        format!("# {machine}\n\n![Latency and bandwidth]({stem}.svg)\n\n{begin}{end}\n")
     };
-    let new = replaced(&text, &tables).map_err(|why| format!("{}: {why}", page.display()))?;
+    if !text.contains(part.begin) {
+        text.push_str(&format!("\n{}{}\n", part.begin, part.end));
+    }
+    let new = replaced(&text, part, &tables).map_err(|why| format!("{}: {why}", page.display()))?;
     fs::write(&page, new).map_err(told)?;
     if let Some(picture) = picture {
         fs::copy(picture, folder.join(format!("{stem}.svg"))).map_err(told)?;
@@ -132,12 +160,13 @@ fn stem(machine: &str) -> String {
     words.join("-")
 }
 
-fn replaced(page: &str, tables: &str) -> Result<String, String> {
-    let parts = page.split_once(BEGIN);
-    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("it lacks the marks {BEGIN}{END}"))?;
+fn replaced(page: &str, part: &Part, tables: &str) -> Result<String, String> {
+    let (begin, end) = (part.begin, part.end);
+    let parts = page.split_once(begin);
+    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("it lacks the marks {begin}{end}"))?;
     Ok(format!(
-        "{before}{BEGIN}\n{}\n\n{END}{after}",
+        "{before}{begin}\n{}\n\n{end}{after}",
         tables.trim()
     ))
 }
@@ -148,11 +177,13 @@ mod tests {
 
     #[test]
     fn only_what_stands_between_the_marks_changes() {
-        let page = format!("# Title\n{BEGIN}old\n{END}\nrest\n");
-        let new = replaced(&page, "| new |\n").unwrap();
-        assert_eq!(new, format!("# Title\n{BEGIN}\n| new |\n\n{END}\nrest\n"));
-        assert_eq!(replaced(&new, "| new |\n").unwrap(), new);
-        assert!(replaced("# Title\n", "x").is_err());
+        let (begin, end) = (MAIN.begin, MAIN.end);
+        let page = format!("# Title\n{begin}old\n{end}\nrest\n");
+        let new = replaced(&page, &MAIN, "| new |\n").unwrap();
+        assert_eq!(new, format!("# Title\n{begin}\n| new |\n\n{end}\nrest\n"));
+        assert_eq!(replaced(&new, &MAIN, "| new |\n").unwrap(), new);
+        assert!(replaced("# Title\n", &MAIN, "x").is_err());
+        assert!(replaced(&page, &OF_THREADS, "x").is_err());
     }
     #[test]
     fn a_page_is_named_after_its_machine() {
@@ -172,8 +203,8 @@ mod tests {
         assert!(!pages.is_empty());
         for page in pages {
             let text = fs::read_to_string(&page).unwrap();
-            let (_, tables) = text.split_once(BEGIN).unwrap();
-            assert!(tables.contains(END), "{}", page.display());
+            let (_, tables) = text.split_once(MAIN.begin).unwrap();
+            assert!(tables.contains(MAIN.end), "{}", page.display());
             let name = page.file_stem().unwrap().to_str().unwrap();
             assert_eq!(stem(machine(tables).unwrap()), name);
         }

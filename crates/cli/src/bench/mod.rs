@@ -16,6 +16,7 @@
 //! cache_line            the same before and after jobs in which no rank can look
 //! others                how much of the processors other programs took meanwhile
 //! results -> table, plot, JSON
+//! threads                   message rates of several threads, a command of its own
 //! ```
 
 mod alike;
@@ -34,6 +35,7 @@ mod round;
 mod run;
 mod table;
 pub(crate) mod target;
+mod threads;
 
 pub(crate) use options::BenchOptions;
 pub(crate) use rank::run_rank;

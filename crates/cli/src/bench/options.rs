@@ -4,16 +4,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::measurement::{MEASUREMENTS, Measurement};
+use super::threads::ThreadsOptions;
 
 /// Largest message that can be asked for.
 const LARGEST: usize = 1 << 30;
 
 /// Options of `rankpoint bench`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchOptions {
+    #[command(subcommand)]
+    pub(super) other: Option<OtherBench>,
     /// What to measure, separated by commas (default: everything but nonblocking and persistent collectives); --list names
     /// the rows, and `collectives`, `nonblocking`, `persistent`, `overlap` and `pack` are groups of them
     #[arg(long, value_delimiter = ',', value_parser = chosen)]
@@ -91,6 +95,13 @@ pub(crate) struct BenchOptions {
     pub(super) quiet: bool,
 }
 
+/// Measurements with options of their own.
+#[derive(Subcommand)]
+pub(super) enum OtherBench {
+    /// Message rates of several threads at once, in all the ways in which MPI lets them communicate
+    Threads(ThreadsOptions),
+}
+
 /// Thread levels to measure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum ThreadLevels {
@@ -151,7 +162,7 @@ fn picture(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn sizes(text: &str) -> Result<Sizes, String> {
+pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
     let mut sizes = Vec::new();
     for part in text.split(',') {
         let Some((first, last)) = part.split_once("..") else {

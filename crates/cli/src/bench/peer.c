@@ -112,6 +112,7 @@ static void report(const char *name, int size, const double *values, long count)
 #include "peer/pack.h"
 #include "peer/overlap.h"
 #include "peer/memory.h"
+#include "peer/threads.h"
 
 /* mod.rs */
 
@@ -195,7 +196,8 @@ static void run(const options_t *options)
 /* Initialises MPI at the thread level that a word asks for, before any other word is read. */
 static void initialise(int *count, char ***words)
 {
-    int multiple = 0, provided = 0;
+    int provided = 0, has_rates = *count > 1 && strcmp((*words)[1], "thread-rates") == 0;
+    int multiple = has_rates && (*count < 3 || strcmp((*words)[2], "mode=processes") != 0);
     for (int i = 2; i < *count; i++)
         multiple |= strcmp((*words)[i], "threads=multiple") == 0;
     if (!multiple) {
@@ -215,7 +217,8 @@ int main(int count, char **words)
     if (count < 2)
         give_up("expected what to measure");
     if (strcmp(words[1], "empty") != 0) {
-        options_t options = parse(count - 1, words + 1);
+        int has_rates = strcmp(words[1], "thread-rates") == 0;
+        options_t options = has_rates ? (options_t){.name = words[1]} : parse(count - 1, words + 1);
         char version[MPI_MAX_LIBRARY_VERSION_STRING];
         int length;
         MPI_Get_library_version(version, &length);
@@ -224,7 +227,9 @@ int main(int count, char **words)
             printf("{\"version\":\"%s\",\"ranks\":%d}\n", version, ranks);
         if (options.line)
             line_open(options.line, (double)options.distance_limit_ns);
-        if (strstr(options.name, "-memory"))
+        if (has_rates)
+            thread_rates(count - 2, words + 2);
+        else if (strstr(options.name, "-memory"))
             resident();
         else if (strcmp(options.name, "pack-1") == 0)
             packing(&options);

@@ -237,6 +237,7 @@ impl<'a> Rounds<'a> {
                 job::RankReport::Start { version } => {
                     self.head.libraries[job.library].version = version
                 }
+                job::RankReport::Skipped { .. } | job::RankReport::Rates { .. } => {}
                 job::RankReport::Point {
                     name,
                     size,

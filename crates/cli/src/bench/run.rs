@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
-use super::options::BenchOptions;
+use super::options::{BenchOptions, OtherBench};
 use super::results::{Library, Results};
 use super::round::{JobPlan, PlannedRow, Rounds};
 use super::table::{self, Form};
 use super::target::{self, Target};
-use super::{comparable, plot};
+use super::{comparable, plot, threads};
 use crate::settings;
 
 /// Most sizes of one job.
@@ -32,6 +32,9 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     }
     if settings::is_rank() {
         return Err("bench starts its jobs itself: run it without mpiexec".to_owned());
+    }
+    if let Some(OtherBench::Threads(options)) = &options.other {
+        return threads::run(options);
     }
     let targets = target::targets(options)?;
     let steps = steps(options);
@@ -56,7 +59,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     all_went_well
 }
 
-fn command_line() -> String {
+pub(super) fn command_line() -> String {
     let words = std::env::args().skip(1);
     words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
 }
@@ -146,21 +149,21 @@ fn write_plots(options: &BenchOptions, results: &Results) -> Result<(), String> 
 }
 
 /// Writes beside the old file and takes its key, so that there is always a whole one.
-fn write(file: &Path, data: &[u8]) -> Result<(), String> {
+pub(super) fn write(file: &Path, data: &[u8]) -> Result<(), String> {
     let mut fresh = file.to_path_buf().into_os_string();
     fresh.push(".new");
     let written = std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, file));
     written.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-fn print(text: &str) -> Result<(), String> {
+pub(super) fn print(text: &str) -> Result<(), String> {
     std::io::stdout()
         .write_all(text.as_bytes())
         .map_err(|error| format!("cannot write: {error}"))
 }
 
 /// The processor's name, as far as the kernel tells.
-fn processor() -> String {
+pub(super) fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
     let name = line

@@ -17,11 +17,11 @@ const APART: &str = "!";
 const LIMITED: &str = "^";
 
 /// A table before it has a form.
-struct Table {
-    title: String,
-    text: String,
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Table {
+    pub(super) title: String,
+    pub(super) text: String,
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 /// The form of a table.
@@ -82,13 +82,18 @@ fn conditions(results: &Results, form: Form) -> String {
         ));
     }
     lines.extend(results.remarks.iter().cloned());
+    head(&results.command, &lines, form)
+}
+
+/// What stands above all tables: the command and the conditions.
+pub(super) fn head(command: &str, lines: &[String], form: Form) -> String {
     let (prefix, end) = match form {
         Form::Terminal => ("", "\n"),
         Form::Markdown => ("* ", "\n\n"),
     };
     let mut text = String::new();
     if form == Form::Markdown {
-        text = format!("Measured by `{}`:\n\n", results.command);
+        text = format!("Measured by `{command}`:\n\n");
     }
     for line in lines {
         text.push_str(&format!("{prefix}{line}\n"));
@@ -233,7 +238,7 @@ fn values(results: &Results, key: PointKey) -> Vec<String> {
     cells
 }
 
-fn show_size(size: usize) -> String {
+pub(super) fn show_size(size: usize) -> String {
     match size {
         size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
         size if size >= 1 << 10 && size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
@@ -242,7 +247,8 @@ fn show_size(size: usize) -> String {
 }
 
 impl Table {
-    fn render(&self, form: Form) -> String {
+    /// The table as text.
+    pub(super) fn render(&self, form: Form) -> String {
         let columns = self.header.len();
         let mut widths: Vec<usize> = self.header.iter().map(String::len).collect();
         for row in &self.rows {

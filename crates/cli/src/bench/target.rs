@@ -23,6 +23,9 @@ pub(crate) struct Target {
     /// Launcher with its flags for oversubscribed jobs; the same if empty.
     #[serde(default, alias = "crowded_launcher")]
     pub(crate) oversubscribed_launcher: Vec<String>,
+    /// Launcher with its flags for ranks whose threads choose their cores; `launcher` if empty.
+    #[serde(default)]
+    pub(crate) unbound_launcher: Vec<String>,
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
@@ -48,13 +51,26 @@ impl Target {
     }
 }
 
-/// The library that the options name, and the peers of their file.
+/// The library that the options name, and the peers of their file, at the thread levels and with the progress threads that they ask for.
 pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
-    let mut targets = vec![library(
-        options.mpiexec.as_deref(),
-        options.library_path.as_deref(),
-    )?];
-    if let Some(file) = &options.peers {
+    let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
+    let mut targets = with_peers(mpiexec, folder, options.peers.as_deref())?;
+    if options.overlap {
+        targets = targets.into_iter().flat_map(with_progress).collect();
+    }
+    Ok((targets.into_iter())
+        .flat_map(|target| at_levels(target, options.threads))
+        .collect())
+}
+
+/// The library of a launcher and a folder, and the peers of a file.
+pub(super) fn with_peers(
+    mpiexec: Option<&str>,
+    folder: Option<&Path>,
+    peers: Option<&Path>,
+) -> Result<Vec<Target>, String> {
+    let mut targets = vec![library(mpiexec, folder)?];
+    if let Some(file) = peers {
         let shown = file.display();
         let text =
             sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
@@ -67,12 +83,6 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
         }
         targets.extend(peers);
     }
-    if options.overlap {
-        targets = targets.into_iter().flat_map(with_progress).collect();
-    }
-    targets = (targets.into_iter())
-        .flat_map(|target| at_levels(target, options.threads))
-        .collect();
     for target in &mut targets {
         if target.launcher.is_empty() {
             return Err(format!("{} has no launcher", target.name));
@@ -116,7 +126,7 @@ fn this_as_rank() -> Result<Vec<String>, String> {
 
 /// The library that was installed with this program, or another one, with its launcher.
 pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Target, String> {
-    let launcher = match (mpiexec, settings::installed_launcher()) {
+    let launcher: Vec<String> = match (mpiexec, settings::installed_launcher()) {
         (Some(words), _) => words.split_whitespace().map(str::to_owned).collect(),
         (None, Some(installed)) => vec![installed.display().to_string()],
         (None, None) => vec![
@@ -138,6 +148,10 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
             "Rankpoint"
         }
         .to_owned(),
+        unbound_launcher: match mpiexec {
+            Some(_) => Vec::new(),
+            None => [&launcher[..], &["--bind-to".to_owned(), "none".to_owned()]].concat(),
+        },
         launcher,
         oversubscribed_launcher: Vec::new(),
         environment: environment.into_iter().collect(),

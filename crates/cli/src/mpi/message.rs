@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_COMM_WORLD, MPI_REQUEST_NULL};
-use mpi_abi_sys::types::MPI_Request;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 
 use super::Mpi;
 use super::call::{call, exclusive, int, shared};
@@ -56,7 +56,7 @@ impl Mpi {
 
     /// Sends the same bytes once per request of the window, all at once.
     pub(crate) fn send_window(&self, data: &[u8], to: i32, tags: Tags, window: &mut Window) {
-        window.start_sends(self, data, to, tags);
+        window.start_sends(self, data, to, tags, MPI_COMM_WORLD);
         window.wait(self);
     }
 
@@ -69,7 +69,7 @@ impl Mpi {
         tags: Tags,
         window: &mut Window,
     ) {
-        window.start_receives(self, slots, size, from, tags);
+        window.start_receives(self, slots, size, from, tags, MPI_COMM_WORLD);
         window.wait(self);
     }
 
@@ -85,7 +85,7 @@ impl Mpi {
         window: &mut Window,
         meanwhile: impl FnOnce(&Self),
     ) {
-        window.start_receives(self, slots, size, from, tags);
+        window.start_receives(self, slots, size, from, tags, MPI_COMM_WORLD);
         let guard = EndOnUnwind;
         meanwhile(self);
         drop(guard);
@@ -101,8 +101,9 @@ impl Mpi {
         sends: &mut Window,
         receives: &mut Window,
     ) {
-        receives.start_receives(self, slots, data.len(), peer, Tags::same(WINDOW_TAG));
-        sends.start_sends(self, data, peer, Tags::same(WINDOW_TAG));
+        let (tags, comm) = (Tags::same(WINDOW_TAG), MPI_COMM_WORLD);
+        receives.start_receives(self, slots, data.len(), peer, tags, comm);
+        sends.start_sends(self, data, peer, tags, comm);
         receives.wait(self);
         sends.wait(self);
     }
@@ -179,20 +180,35 @@ impl Window {
         }
     }
 
-    fn start_sends(&mut self, mpi: &Mpi, data: &[u8], to: i32, tags: Tags) {
+    pub(super) fn start_sends(
+        &mut self,
+        mpi: &Mpi,
+        data: &[u8],
+        to: i32,
+        tags: Tags,
+        comm: MPI_Comm,
+    ) {
         let (start, count) = shared(data);
         let mut tag = tags.first;
         for request in &mut self.requests {
             let request = std::ptr::from_mut(request);
             call!(
                 mpi,
-                MPI_Isend(start, count, MPI_BYTE, to, tag, MPI_COMM_WORLD, request)
+                MPI_Isend(start, count, MPI_BYTE, to, tag, comm, request)
             );
             tag += tags.step;
         }
     }
 
-    fn start_receives(&mut self, mpi: &Mpi, slots: &mut [u8], size: usize, from: i32, tags: Tags) {
+    pub(super) fn start_receives(
+        &mut self,
+        mpi: &Mpi,
+        slots: &mut [u8],
+        size: usize,
+        from: i32,
+        tags: Tags,
+        comm: MPI_Comm,
+    ) {
         let (start, room) = (slots.as_mut_ptr(), slots.len());
         assert!(room >= size, "room for one message at least");
         let mut tag = tags.first;
@@ -206,22 +222,14 @@ impl Window {
             let slot = unsafe { start.add(offset) }.cast::<c_void>();
             call!(
                 mpi,
-                MPI_Irecv(
-                    slot,
-                    int(size),
-                    MPI_BYTE,
-                    from,
-                    tag,
-                    MPI_COMM_WORLD,
-                    request
-                )
+                MPI_Irecv(slot, int(size), MPI_BYTE, from, tag, comm, request)
             );
             offset += size;
             tag += tags.step;
         }
     }
 
-    fn wait(&mut self, mpi: &Mpi) {
+    pub(super) fn wait(&mut self, mpi: &Mpi) {
         let statuses = std::ptr::null_mut();
         call!(
             mpi,

@@ -16,6 +16,10 @@ pub(crate) mod collective;
 pub(crate) mod datatype;
 mod library;
 mod message;
+mod partitions;
+mod stream;
 
 pub(crate) use library::{InitLevel, Mpi, version};
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
+pub(crate) use partitions::Partitions;
+pub(crate) use stream::{Sharing, Stream};

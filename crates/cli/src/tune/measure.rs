@@ -131,7 +131,7 @@ fn run_job(
             };
             Some((bytes, values))
         }
-        RankReport::Start { .. } => None,
+        RankReport::Start { .. } | RankReport::Skipped { .. } | RankReport::Rates { .. } => None,
     });
     Ok(points.collect())
 }

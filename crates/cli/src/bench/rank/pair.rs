@@ -48,7 +48,7 @@ fn round_trip(mpi: &Mpi, out: &mut [u8], back: &mut [u8], prepare: impl Fn(&Mpi,
 /// Windows from rank 0 to rank 1, each answered by a short message; as bytes or as messages a second.
 pub(super) fn bandwidth(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     for &size in &options.sizes {
-        let (mut data, mut slots) = (vec![1_u8; size], slots(size));
+        let (mut data, mut slots) = (vec![1_u8; size], slots(size, WINDOW));
         let mut window = Window::new(WINDOW);
         let mut one_window = |data: &[u8], slots: &mut [u8]| {
             let mut answer = [0_u8; 4];
@@ -81,7 +81,7 @@ pub(super) fn bandwidth(mpi: &Mpi, options: &RankOptions) -> Result<(), String> 
 pub(super) fn bidirectional(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let peer = 1 - mpi.rank;
     for &size in &options.sizes {
-        let (mut data, mut slots) = (vec![1_u8; size], slots(size));
+        let (mut data, mut slots) = (vec![1_u8; size], slots(size, WINDOW));
         let (mut sends, mut receives) = (Window::new(WINDOW), Window::new(WINDOW));
         for message in 0..if options.verify { CHECKED } else { 0 } {
             fill(&mut data, message + mpi.rank as u64);
@@ -98,12 +98,12 @@ pub(super) fn bidirectional(mpi: &Mpi, options: &RankOptions) -> Result<(), Stri
     Ok(())
 }
 
-fn slots(size: usize) -> Vec<u8> {
-    let count = (SLOT_BYTES / size.max(1)).clamp(1, WINDOW);
+pub(super) fn slots(size: usize, window: usize) -> Vec<u8> {
+    let count = (SLOT_BYTES / size.max(1)).clamp(1, window);
     vec![2_u8; count * size]
 }
 
-fn check_slots(mpi: &Mpi, slots: &[u8], size: usize, message: u64) {
+pub(super) fn check_slots(mpi: &Mpi, slots: &[u8], size: usize, message: u64) {
     for slot in slots.chunks(size.max(1)) {
         check(mpi, slot, message);
     }

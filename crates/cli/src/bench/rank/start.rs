@@ -3,10 +3,11 @@
 
 use std::ffi::OsString;
 
+use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
-use super::{collective, many, memory, overlap, pack, pair, queue};
+use super::{collective, many, memory, overlap, pack, pair, queue, threads};
 use crate::mpi::Mpi;
 use crate::settings;
 
@@ -26,6 +27,9 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         let options = RankOptions::parse("startup", pairs)?;
         Mpi::start(&library.to_string_lossy(), options.threads)?.finish();
         return Ok(());
+    }
+    if name == RATES {
+        return threads::measure(pairs);
     }
     let mut options = RankOptions::parse(name, pairs)?;
     let mpi = Mpi::start(&library.to_string_lossy(), options.threads)?;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run of `rankpoint bench threads`.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::super::job;
+use super::super::others::Ticks;
+use super::super::results::Library;
+use super::super::run::{self, command_line, processor, tell};
+use super::super::table::Form;
+use super::super::target::{self, Target};
+use super::options::{Fabric, Locks, Progress};
+use super::page;
+use super::results::{Case, ThreadResults};
+use super::{Mode, RATES, RatePlan, ThreadsOptions};
+
+/// Part of the processors that others may take before tables say so.
+const MUCH: f64 = 0.03;
+
+/// Runs `rankpoint bench threads`.
+pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
+    let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
+    let targets = target::with_peers(mpiexec, folder, options.peers.as_deref())?;
+    let cores = sys::cores::usable_cores();
+    let library = |target: &Target| Library {
+        name: target.name.clone(),
+        version: String::new(),
+        threads: target.threads,
+    };
+    let mut results = ThreadResults {
+        command: options.shown_as.clone().unwrap_or_else(command_line),
+        processor: processor(),
+        cores,
+        libraries: targets.iter().map(library).collect(),
+        points: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let cases = cases(options, targets.len(), cores);
+    let (start, ticks) = (Instant::now(), Ticks::now());
+    for round in 1..=options.rounds {
+        let limit = options
+            .minutes
+            .map(|minutes| Duration::from_secs(60 * minutes));
+        if round > 1 && limit.is_some_and(|limit| start.elapsed() >= limit) {
+            let text = format!(
+                "the time was up after {} of {} rounds",
+                round - 1,
+                options.rounds
+            );
+            results.remarks.push(text);
+            break;
+        }
+        for (index, &case) in cases.iter().enumerate() {
+            if !results.is_skipped(&case) {
+                if !options.quiet {
+                    let place = format!("{}/{}, round {round}", index + 1, cases.len());
+                    tell(&format!("{place}: {}", described(&targets, &case)));
+                }
+                measure(options, &targets[case.library], case, &mut results);
+            }
+        }
+        results.conclude();
+        write_files(options, &results)?;
+    }
+    let others = ticks.zip(Ticks::now());
+    let others = others.map_or(0.0, |(start, now)| now.others_since(start));
+    if others > MUCH {
+        results.remarks.push(format!(
+            "other programs took {:.0} % of the processors meanwhile: rates are lower than on an idle machine",
+            100.0 * others
+        ));
+    }
+    run::print(&page::render(&results, Form::Terminal))?;
+    write_files(options, &results)?;
+    let has_any = results
+        .points
+        .iter()
+        .any(|point| !point.aggregates.is_empty());
+    has_any
+        .then_some(())
+        .ok_or_else(|| "nothing was measured".to_owned())
+}
+
+/// Everything that is measured; what is compared stands side by side.
+fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &fabric in &options.fabrics {
+        for &size_bytes in &options.sizes.0 {
+            for &window in &options.windows {
+                for threads in options.thread_counts(cores) {
+                    for mode in options.modes() {
+                        let of = |library, models| Case {
+                            library,
+                            operation: "isend",
+                            fabric,
+                            mode,
+                            models,
+                            threads,
+                            size_bytes,
+                            window,
+                        };
+                        cases.extend(models(options, mode).map(|models| of(0, models)));
+                        let peers = if fabric == Fabric::Null { 1 } else { libraries };
+                        cases.extend((1..peers).map(|library| of(library, None)));
+                    }
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// The models of locks and progress that a mode is measured with.
+fn models(options: &ThreadsOptions, mode: Mode) -> impl Iterator<Item = Option<(Locks, Progress)>> {
+    let is_process = mode == Mode::Processes;
+    // Without locks no two threads may use one VCI.
+    let wanted = move |locks: &&Locks| **locks != Locks::None || mode != Mode::Serial;
+    let all = options.locks.iter().filter(wanted).flat_map(|&locks| {
+        let all = options.progress.iter();
+        all.map(move |&progress| Some((locks, progress)))
+    });
+    let none = is_process.then_some(None);
+    none.into_iter().chain(all.filter(move |_| !is_process))
+}
+
+fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut ThreadResults) {
+    let mut target = target.clone();
+    if !target.unbound_launcher.is_empty() {
+        target.launcher = target.unbound_launcher.clone();
+        target.oversubscribed_launcher.clear();
+    }
+    let mut set = |name: &str, value: &str| {
+        target.environment.insert(name.to_owned(), value.to_owned());
+    };
+    if case.library == 0 {
+        set(Fabric::VARIABLE, case.fabric.name());
+    }
+    if let Some((locks, progress)) = case.models {
+        set(Locks::VARIABLE, locks.name());
+        set(Progress::VARIABLE, progress.name());
+        if locks == Locks::None {
+            set("RANKPOINT_VCIS", "64");
+        }
+    }
+    let meeting = match case.fabric {
+        Fabric::Shm => Ok(None),
+        Fabric::Null => MeetingPlace::new().map(Some),
+    };
+    let outcome = meeting.and_then(|meeting| {
+        let plan = RatePlan {
+            mode: case.mode,
+            threads: case.threads as usize,
+            size_bytes: case.size_bytes,
+            window: case.window as usize,
+            repetitions: options.repetitions,
+            budget: Duration::from_millis(options.budget_ms),
+            verify: !options.no_verify,
+            meet: meeting.as_ref().map(|place| place.folder.clone()),
+        };
+        let mut words = vec![RATES.to_owned()];
+        words.extend(plan.words());
+        let limit = Duration::from_secs(options.time_limit);
+        job::run(&target, plan.ranks(), &words, limit)
+    });
+    match outcome {
+        Ok(outcome) => results.add(case, outcome.lines),
+        Err(text) => {
+            tell(&text);
+            let first = text.lines().next().unwrap_or_default();
+            results.skip(case, first.trim_end_matches(':').to_owned());
+        }
+    }
+}
+
+/// A folder where processes meet that cannot communicate.
+struct MeetingPlace {
+    folder: PathBuf,
+}
+
+impl MeetingPlace {
+    fn new() -> Result<Self, String> {
+        let name = format!("rankpoint-bench-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let made = std::fs::create_dir(&folder);
+        made.map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self { folder })
+    }
+}
+
+impl Drop for MeetingPlace {
+    fn drop(&mut self) {
+        // What is left behind lies in the system's folder for such things.
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn described(targets: &[Target], case: &Case) -> String {
+    let (name, mode) = (&targets[case.library].name, case.mode.name());
+    let models = case
+        .models
+        .map(|(locks, progress)| format!(", locks {}, progress {}", locks.name(), progress.name()));
+    let (fabric, threads) = (case.fabric.name(), case.threads);
+    let (size, models) = (case.size_bytes, models.unwrap_or_default());
+    format!("{name} {mode} on {fabric}, {threads} threads, {size} B{models}")
+}
+
+fn write_files(options: &ThreadsOptions, results: &ThreadResults) -> Result<(), String> {
+    if let Some(file) = &options.json {
+        let text = serde_json::to_string_pretty(results);
+        let text = text.map_err(|error| format!("cannot write JSON: {error}"))?;
+        run::write(file, text.as_bytes())?;
+    }
+    if let Some(file) = &options.markdown {
+        run::write(file, page::render(results, Form::Markdown).as_bytes())?;
+    }
+    Ok(())
+}
