@@ -146,7 +146,7 @@ macro_rules! attempt {
                 // SAFETY: as above, each time it is started; the closure owns the reduction, and does not move.
                 Some(unsafe {
                     engine::coll::fast_plan(move |comm| {
-                        engine::coll::fast::described::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
+                        engine::coll::fast::planned::$name(comm, $($argument,)* $(&$op $(, $more)*)?)
                     })
                 })
             }

@@ -36,6 +36,6 @@ pub use algorithms::scan::{exscan, scan};
 pub use area::drive::{ended, keep};
 pub use area::fast;
 pub(crate) use area::persistent::plan_by_task;
-pub use area::persistent::{Described, fast_plan};
+pub use area::persistent::{PlannedStart, fast_plan};
 pub(crate) use primitives::Collective;
 pub use primitives::{Block, RawMut};

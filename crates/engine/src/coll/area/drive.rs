@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The drivers of one round with contiguous data: a blocking call waits for the other members, a nonblocking one keeps what is
-//! left with its request. Persistent calls are in [`super::persistent`].
+//! The drivers of one round with contiguous data: a blocking call waits for the other members, a nonblocking one keeps the rest of
+//! the operation with its request. Persistent calls are in [`super::persistent`].
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
@@ -24,19 +24,19 @@ use crate::task::{self, Begun, Kept, new_request};
 /// The description of a round with contiguous data.
 pub(super) type ContiguousSpec<R> = Spec<Contiguous, R>;
 
-/// How a call goes through its round.
+/// How a call runs its round.
 pub(super) trait Driver<'a>: Copy {
-    /// Result of the call; the default where nothing is left to do.
-    type Gives: Default;
+    /// Result of the call; the default if the operation is complete.
+    type Output: Default;
 
-    /// Whether a caller gives room for results to a rank that gets some, and to no other one.
+    /// Whether callers pass a receive buffer exactly at the ranks that receive.
     const ROOM_IS_EXACT: bool = false;
 
-    /// Copies what a rank alone gives to itself.
+    /// Copies the data of a communicator with one member.
     ///
     /// # Safety
     /// `from` is readable and `into` writable, for the bytes of `from`, until the operation is complete.
-    unsafe fn copy_alone(self, from: Span, into: *mut u8) -> Result<Self::Gives>;
+    unsafe fn copy_single(self, from: Span, into: *mut u8) -> Result<Self::Output>;
 
     /// Takes the round of an operation; `None` where that is not possible, and nothing has been done.
     ///
@@ -46,13 +46,13 @@ pub(super) trait Driver<'a>: Copy {
         self,
         comm: &'a Comm,
         spec: ContiguousSpec<R>,
-    ) -> Option<Result<Self::Gives>>;
+    ) -> Option<Result<Self::Output>>;
 }
 
-/// How a call goes on when its own data are published.
+/// How a call continues when its own data are published.
 pub(super) trait Going<'a>: Copy {
-    /// As [`Driver::Gives`].
-    type Gives: Default;
+    /// As [`Driver::Output`].
+    type Output: Default;
 
     /// As [`Driver::ROOM_IS_EXACT`].
     const ROOM_IS_EXACT: bool = false;
@@ -80,7 +80,7 @@ pub(super) trait Going<'a>: Copy {
         self,
         left: Left<'a, R, LOCKED>,
         wakes: Wakes,
-    ) -> Result<Self::Gives>;
+    ) -> Result<Self::Output>;
 
     /// Ends a round that is not simply left ([`Round::is_next_to_leave`]), or where somebody waits for that or something went
     /// wrong.
@@ -90,9 +90,9 @@ pub(super) trait Going<'a>: Copy {
         round: Round<'a, LOCKED>,
         needs: Needs,
         is_left: bool,
-    ) -> Result<Self::Gives> {
+    ) -> Result<Self::Output> {
         round.end_slowly(needs, is_left)?;
-        Ok(Self::Gives::default())
+        Ok(Self::Output::default())
     }
 }
 
@@ -104,15 +104,15 @@ pub(super) fn open(comm: &Comm, purpose: Purpose, bytes: usize) -> Option<&Share
 }
 
 impl<'a, G: Going<'a>> Driver<'a> for G {
-    type Gives = G::Gives;
+    type Output = G::Output;
 
     const ROOM_IS_EXACT: bool = G::ROOM_IS_EXACT;
 
     #[inline(always)]
-    unsafe fn copy_alone(self, from: Span, into: *mut u8) -> Result<G::Gives> {
+    unsafe fn copy_single(self, from: Span, into: *mut u8) -> Result<G::Output> {
         // SAFETY: this function's own promise.
         unsafe { copy(from.base(), into, from.bytes()) };
-        Ok(G::Gives::default())
+        Ok(G::Output::default())
     }
 
     #[inline(always)]
@@ -120,20 +120,20 @@ impl<'a, G: Going<'a>> Driver<'a> for G {
         self,
         comm: &'a Comm,
         spec: ContiguousSpec<R>,
-    ) -> Option<Result<G::Gives>> {
+    ) -> Option<Result<G::Output>> {
         match unlocked_of(comm) {
             // SAFETY: this function's own promise.
             Some(shared) => unsafe { take_in::<G, R, false>(self, (comm, shared), spec) },
             None => {
                 // SAFETY: this function's own promise.
-                unsafe { take_locked(self, comm, Apart { spec }) }
+                unsafe { take_locked(self, comm, OutlinedSpec { spec }) }
             }
         }
     }
 }
 
-/// A description for a call that is not inlined: in memory of its own, so that the other one needs none.
-struct Apart<R> {
+/// A description in memory of its own, for an outlined function, so that the inlined code keeps its description in registers.
+struct OutlinedSpec<R> {
     spec: ContiguousSpec<R>,
 }
 
@@ -146,8 +146,8 @@ struct Apart<R> {
 unsafe fn take_locked<'a, G: Going<'a>, R: Borrow<Reduction>>(
     going: G,
     comm: &'a Comm,
-    apart: Apart<R>,
-) -> Option<Result<G::Gives>> {
+    apart: OutlinedSpec<R>,
+) -> Option<Result<G::Output>> {
     let shared = shared_of(comm)?;
     // SAFETY: this function's own promise.
     unsafe { take_in::<G, R, true>(going, (comm, shared), apart.spec) }
@@ -162,7 +162,7 @@ unsafe fn take_in<'a, G: Going<'a>, R: Borrow<Reduction>, const LOCKED: bool>(
     going: G,
     (comm, shared): (&'a Comm, &'a Shared),
     spec: ContiguousSpec<R>,
-) -> Option<Result<G::Gives>> {
+) -> Option<Result<G::Output>> {
     if spec.bytes >= shared.short[spec.purpose as usize] {
         return None;
     }
@@ -184,7 +184,7 @@ pub(super) unsafe fn take_round<'a, G: Going<'a>, R: Borrow<Reduction>, const LO
     (comm, shared): (&'a Comm, &'a Shared),
     word: u64,
     spec: ContiguousSpec<R>,
-) -> Option<Result<G::Gives>> {
+) -> Option<Result<G::Output>> {
     let Spec {
         published,
         publish,
@@ -224,23 +224,23 @@ pub(super) unsafe fn take_round<'a, G: Going<'a>, R: Borrow<Reduction>, const LO
     if round.leave_next(needs) || !round.is_well() {
         return Some(going.end(round, needs, true));
     }
-    Some(Ok(G::Gives::default()))
+    Some(Ok(G::Output::default()))
 }
 
 /// A blocking call, by its name.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting(pub(super) &'static str);
+pub(super) struct Blocking(pub(super) &'static str);
 
-/// A nonblocking call: gives what is left to do, and does nothing where it would have to wait before its own data are published.
+/// A nonblocking call: returns the rest of the operation; does nothing if it had to wait before publishing its own data.
 #[derive(Clone, Copy)]
-pub(super) struct AtOnce;
+pub(super) struct Nonblocking;
 
-/// As [`AtOnce`], for operations on a communicator on which only one is in progress at a time.
+/// As [`Nonblocking`], for operations on a communicator on which only one is in progress at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Planned;
 
-impl<'a> Going<'a> for Waiting {
-    type Gives = ();
+impl<'a> Going<'a> for Blocking {
+    type Output = ();
 
     #[inline(always)]
     fn call(self) -> Option<&'static str> {
@@ -257,8 +257,8 @@ impl<'a> Going<'a> for Waiting {
     }
 }
 
-impl<'a> Going<'a> for AtOnce {
-    type Gives = Begun<'a>;
+impl<'a> Going<'a> for Nonblocking {
+    type Output = Begun<'a>;
 
     const ROOM_IS_EXACT: bool = true;
 
@@ -278,7 +278,7 @@ impl<'a> Going<'a> for AtOnce {
 }
 
 impl<'a> Going<'a> for Planned {
-    type Gives = Begun<'a>;
+    type Output = Begun<'a>;
 
     const IN_ORDER: bool = true;
 
@@ -293,7 +293,7 @@ impl<'a> Going<'a> for Planned {
         left: Left<'a, R, LOCKED>,
         wakes: Wakes,
     ) -> Result<Begun<'a>> {
-        AtOnce.go(left, wakes)
+        Nonblocking.go(left, wakes)
     }
 }
 
@@ -303,7 +303,7 @@ fn failed<T>(error: Error) -> Result<T> {
     Err(error)
 }
 
-/// A round of which the own data are published: whose data it needs, and what is to be done then.
+/// The rest of a round whose own data are published: the members whose data it needs, and the actions after that.
 pub(super) struct Left<'a, R, const LOCKED: bool> {
     pub(super) round: Round<'a, LOCKED>,
     pub(super) needs: Needs,
@@ -325,12 +325,12 @@ impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
     }
 }
 
-/// Polls for the others' data before they are waited for elsewhere: a member that comes at the same time has published its data about
+/// Polls for the data of other members before a request is made: a member that arrives at the same time has published its data about
 /// as soon as a request could be made.
 const LINGER: u32 = 32;
 
 impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
-    /// Wakes those that sleep, waits for the others' data and does what is left.
+    /// Wakes the sleeping members, waits for the data of the others and does the rest.
     #[inline(never)]
     fn wait_and_finish(&self, call: &'static str, wakes: Wakes) -> Result<()> {
         self.round.wake_those(wakes);
@@ -338,7 +338,7 @@ impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
         self.finish(left)
     }
 
-    /// Wakes those that sleep, and does what is left if the others' data come at once; else that is the result.
+    /// Wakes the sleeping members, and does the rest if the data of the others arrive at once; else returns the rest.
     #[inline(never)]
     fn linger(self, wakes: Wakes) -> Result<Begun<'a>> {
         self.round.wake_those(wakes);
@@ -354,7 +354,7 @@ impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
         Ok(Some(Box::new(Kept(Box::new(kept)))))
     }
 
-    /// Does what is left when the needed data are there, of members that have left all rounds before `left`.
+    /// Does the rest, when the needed data are there, of members that have left all rounds before `left`.
     fn finish(&self, left: u64) -> Result<()> {
         // SAFETY: the needed members have published; the description's memory is valid until the operation is complete
         // (Driver::take).
@@ -373,7 +373,7 @@ pub fn ended(comm: &Comm, call: CallName) -> RequestId {
     RequestId::ended(call, comm.handle.load(Ordering::Relaxed))
 }
 
-/// The request of a collective that has been started, of which this is left.
+/// The request of a started collective with this rest.
 ///
 /// # Errors
 /// When no operation is free.

@@ -9,7 +9,7 @@
 mod forms;
 
 pub use super::span::Span;
-pub use forms::{at_once, described, here, now};
+pub use forms::{at_once, here, now, planned};
 
 use super::Purpose;
 use super::describe::{self, Members, Operands};
@@ -38,9 +38,9 @@ impl Span {
 
 /// Nobody leaves before everybody entered.
 #[inline(always)]
-fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Gives>> {
+fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Output>> {
     if comm.area.is_single() {
-        return Some(Ok(E::Gives::default()));
+        return Some(Ok(E::Output::default()));
     }
     // SAFETY: there are no data.
     unsafe { driver.take(comm, describe::barrier()) }
@@ -56,9 +56,9 @@ unsafe fn bcast<'a, E: Driver<'a>>(
     comm: &'a Comm,
     data: Span,
     root: u32,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     if comm.area.is_single() {
-        return Some(Ok(E::Gives::default()));
+        return Some(Ok(E::Output::default()));
     }
     if data.bytes == 0 {
         return None;
@@ -87,11 +87,11 @@ unsafe fn reduce<'a, E: Driver<'a>>(
     count: usize,
     op: &Reduction,
     root: Option<u32>,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let bytes = send.bytes;
     if comm.area.is_single() {
         // SAFETY: this function's own promise.
-        return Some(unsafe { driver.copy_alone(send, receive?.base()) });
+        return Some(unsafe { driver.copy_single(send, receive?.base()) });
     }
     if bytes == 0 {
         return None;
@@ -136,7 +136,7 @@ unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
     operands: Operands<Contiguous>,
     target: *mut u8,
     op: &Reduction,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let spec = describe::allreduce(
         members(comm),
         operands,
@@ -161,7 +161,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
     send: Option<Span>,
     receive: Option<Span>,
     root: Option<u32>,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let me = comm.rank() as u32;
     let takes = match E::ROOM_IS_EXACT {
         true => receive.is_some(),
@@ -173,7 +173,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
     }
     if comm.area.is_single() {
         // SAFETY: this function's own promise.
-        return unsafe { alone(driver, send, into) };
+        return unsafe { copy_for_single(driver, send, into) };
     }
     let (own, bytes) = match (send, into) {
         (Some(own), _) => (own.base(), own.bytes),
@@ -199,24 +199,24 @@ unsafe fn gather<'a, E: Driver<'a>>(
     unsafe { driver.take(comm, describe::gather(root, own, copied, bytes)) }
 }
 
-/// What a rank alone gives itself; `None` where it does not get as much as it gives.
+/// The copy of a communicator with one member; `None` if it receives another length than it sends.
 ///
 /// # Safety
 /// `from` is readable and `into` writable, until the operation is complete.
 #[inline(always)]
-unsafe fn alone<'a, E: Driver<'a>>(
+unsafe fn copy_for_single<'a, E: Driver<'a>>(
     driver: E,
     from: Option<Span>,
     into: Option<Span>,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let (Some(from), Some(into)) = (from, into) else {
-        return Some(Ok(E::Gives::default()));
+        return Some(Ok(E::Output::default()));
     };
     if from.bytes != into.bytes {
         return None;
     }
     // SAFETY: this function's own promise.
-    Some(unsafe { driver.copy_alone(from, into.base()) })
+    Some(unsafe { driver.copy_single(from, into.base()) })
 }
 
 /// Block `i` of every rank goes to rank `i`, one after the other.
@@ -229,14 +229,14 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
     comm: &'a Comm,
     send: Span,
     receive: Span,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let all = send.bytes;
     if receive.bytes != all {
         return None;
     }
     if comm.area.is_single() {
         // SAFETY: this function's own promise.
-        return Some(unsafe { driver.copy_alone(send, receive.base()) });
+        return Some(unsafe { driver.copy_single(send, receive.base()) });
     }
     if all == 0 {
         return None;
@@ -272,7 +272,7 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     send: Option<Span>,
     receive: Option<Span>,
     root: u32,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let members = members(comm);
     let from = send.filter(|_| members.me == root);
     if members.me == root && from.is_none() {
@@ -280,7 +280,7 @@ unsafe fn scatter<'a, E: Driver<'a>>(
     }
     if comm.area.is_single() {
         // SAFETY: this function's own promise.
-        return unsafe { alone(driver, from, receive) };
+        return unsafe { copy_for_single(driver, from, receive) };
     }
     let size = comm.peers as usize;
     let bytes = match (from, receive) {
@@ -318,14 +318,14 @@ unsafe fn prefix<'a, E: Driver<'a>>(
     count: usize,
     op: &Reduction,
     inclusive: bool,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let (own, bytes, target) = (send.base().cast_const(), send.bytes, receive.base());
     if comm.area.is_single() {
         if !inclusive {
-            return Some(Ok(E::Gives::default()));
+            return Some(Ok(E::Output::default()));
         }
         // SAFETY: this function's own promise.
-        return Some(unsafe { driver.copy_alone(send, target) });
+        return Some(unsafe { driver.copy_single(send, target) });
     }
     if bytes == 0 {
         return None;
@@ -359,11 +359,11 @@ unsafe fn reduce_scatter<'a, E: Driver<'a>>(
     receive: Span,
     count: usize,
     op: &Reduction,
-) -> Option<Result<E::Gives>> {
+) -> Option<Result<E::Output>> {
     let (bytes, part) = (send.bytes, receive.bytes);
     if comm.area.is_single() {
         // SAFETY: this function's own promise.
-        return unsafe { alone(driver, Some(send), Some(receive)) };
+        return unsafe { copy_for_single(driver, Some(send), Some(receive)) };
     }
     if bytes == 0 || part * comm.peers as usize != bytes {
         return None;

@@ -7,10 +7,10 @@ use crate::op::Reduction;
 /// Where the operands of all members lie.
 #[derive(Clone, Copy)]
 pub(super) struct Slots {
-    /// That of rank 0, and how far that of the next rank is.
+    /// The address of rank 0's operand, and the distance to that of the next rank.
     pub(super) first: *const u8,
     pub(super) stride: usize,
-    /// The one that lies elsewhere: whose it is, and its address.
+    /// The operand that lies elsewhere: its rank and its address.
     pub(super) own: Option<(u32, *const u8)>,
 }
 
@@ -34,8 +34,8 @@ impl Slots {
     }
 }
 
-/// Operands for a call that is not inlined: in memory of their own, so that the other ones need none.
-struct Apart {
+/// Operands in memory of their own, for an outlined function, so that the inlined code keeps its operands in registers.
+struct OutlinedOperands {
     operands: Slots,
 }
 
@@ -57,7 +57,7 @@ pub(super) unsafe fn fold(
 ) {
     if last > 1 && shape.1 > NEAR_BYTES && !op.is_user() {
         // SAFETY: this function's own promise.
-        return unsafe { fold_in_parts(op, last, Apart { operands }, result, shape) };
+        return unsafe { fold_in_parts(op, last, OutlinedOperands { operands }, result, shape) };
     }
     // SAFETY: this function's own promise.
     unsafe { fold_whole(op, last, operands, result, shape) };
@@ -71,7 +71,7 @@ pub(super) unsafe fn fold(
 unsafe fn fold_in_parts(
     op: &Reduction,
     last: u32,
-    Apart { operands }: Apart,
+    OutlinedOperands { operands }: OutlinedOperands,
     result: *mut u8,
     (count, bytes): (usize, usize),
 ) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver of persistent collectives with little data: each start takes one round, which is described once
-//! ([`Described`]).
+//! ([`PlannedStart`]).
 //!
 //! A request has a communicator of its own ([`crate::create::plan`]), so no other operation takes rounds of its area, and this
-//! member has left all earlier rounds when the next one begins. The first start that finds an area asks for the description. Before,
-//! and where the operation does not fit one round, starts run futures.
+//! member has left all earlier rounds when the next one begins. The first start that finds an area makes the description. Earlier
+//! starts, and operations that do not fit one round, run futures.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use std::borrow::Borrow;
@@ -24,24 +24,24 @@ use super::spec::{Needs, Publish, Readers, Shelf, Spec, Then, Wakes, copy};
 use crate::comm::Comm;
 use crate::errors::Result;
 use crate::op::Reduction;
-use crate::request::{RequestEntry as Op, Start};
+use crate::request::{RequestEntry, Start};
 use crate::task::{Begun, FastPlan, Started, go_on};
 
-/// What each start of a plan does, as a plan itself; nothing for `None`.
+/// The plan of each later start; `None` if a start has nothing to do.
 #[derive(Default)]
-pub struct Described(Option<FastPlan>);
+pub struct PlannedStart(Option<FastPlan>);
 
-/// How a plan is asked what its starts do: it is told instead of done.
+/// The driver that makes the plan of a start instead of running the operation.
 #[derive(Clone, Copy)]
 pub(super) struct Describing;
 
-/// What a rank alone gives to itself.
-struct Alone {
+/// The copy of a communicator with one member.
+struct SingleCopy {
     own: Span,
     target: *mut u8,
 }
 
-/// What each start finds that takes a round: what is done in it, and the area, which stays as long as the communicator.
+/// The plan of a start that takes a round: the round's description, and the area, which lives as long as the communicator.
 struct RoundPlan {
     spec: ContiguousSpec<Lent>,
     shared: NonNull<Shared>,
@@ -52,45 +52,45 @@ struct RoundPlan {
 impl RoundPlan {
     /// The round that its last start has drawn.
     fn last_round<'a>(&'a self, comm: &'a Comm) -> Round<'a, false> {
-        // SAFETY: it stays (above).
+        // SAFETY: the area lives as long as the communicator (above).
         Round::last(comm, unsafe { self.shared.as_ref() }, self.word, true)
     }
 
     /// Whether two members take part whose data fit beside their stamps, and no function of the program is called.
     #[inline(always)]
     fn is_for_pair(&self) -> bool {
-        // SAFETY: it stays (above).
+        // SAFETY: the area lives as long as the communicator (above).
         let members = unsafe { self.shared.as_ref() }.area.members();
         let is_user = self.spec.op().is_some_and(Reduction::is_user);
         members == 2 && self.spec.published <= LINE_BYTES && !is_user
     }
 }
 
-/// A reduction that stays where it is as long as the plan lives.
+/// A reduction that does not move while the plan lives.
 #[derive(Clone, Copy)]
 struct Lent(NonNull<Reduction>);
 
 impl Borrow<Reduction> for Lent {
     #[inline(always)]
     fn borrow(&self) -> &Reduction {
-        // SAFETY: it does (`fast_plan`).
+        // SAFETY: it does not move (`fast_plan`).
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<'a> Driver<'a> for Describing {
-    type Gives = Described;
+    type Output = PlannedStart;
 
-    unsafe fn copy_alone(self, own: Span, target: *mut u8) -> Result<Described> {
-        let alone = Box::new(Alone { own, target });
-        Ok(Described(Some(FastPlan::new(alone, start_alone))))
+    unsafe fn copy_single(self, own: Span, target: *mut u8) -> Result<PlannedStart> {
+        let copy = Box::new(SingleCopy { own, target });
+        Ok(PlannedStart(Some(FastPlan::new(copy, start_single))))
     }
 
     unsafe fn take<R: Borrow<Reduction>>(
         self,
         comm: &'a Comm,
         spec: ContiguousSpec<R>,
-    ) -> Option<Result<Described>> {
+    ) -> Option<Result<PlannedStart>> {
         let shared = open(comm, spec.purpose, spec.bytes)?;
         let Spec {
             purpose,
@@ -119,83 +119,82 @@ impl<'a> Driver<'a> for Describing {
             word: stamped(purpose, bytes),
         };
         let start = start_of(&plan);
-        Some(Ok(Described(Some(FastPlan::new(Box::new(plan), start)))))
+        Some(Ok(PlannedStart(Some(FastPlan::new(Box::new(plan), start)))))
     }
 }
 
-/// Tells what the starts of a plan do on its communicator, whose members have area; `None` if they have no straight line.
-type Describe = dyn Fn(&Comm) -> Option<Result<Described>>;
+/// Makes the plan of the starts on a communicator whose members have an area; `None` if they have no fast path.
+type Describe = dyn Fn(&Comm) -> Option<Result<PlannedStart>>;
 
-/// A plan that is not described before it is started, and then its description.
-struct Kept {
+/// A plan that is made by its first start.
+struct LazyPlan {
     describe: Box<Describe>,
-    described: Option<FastPlan>,
+    start: Option<FastPlan>,
 }
 
-/// How a persistent collective starts on its straight line, where functions of [`super::fast::described`] describe it.
+/// The plan of a persistent collective with a fast path, which a function of [`super::fast::planned`] describes.
 ///
 /// # Safety
-/// A reduction that the description names stays where it is as long as the closure lives.
+/// A reduction that the description names does not move while the closure lives.
 pub unsafe fn fast_plan(
-    describe: impl Fn(&Comm) -> Option<Result<Described>> + 'static,
+    describe: impl Fn(&Comm) -> Option<Result<PlannedStart>> + 'static,
 ) -> FastPlan {
-    let kept = Kept {
+    let kept = LazyPlan {
         describe: Box::new(describe),
-        described: None,
+        start: None,
     };
     FastPlan::new(Box::new(kept), start_first)
 }
 
-/// What a start finds: its plan, and the communicator.
+/// The plan and the communicator of a start.
 ///
 /// # Safety
 /// The entry is a planned one of a plan of this type. What this gives is not used any longer than that.
 #[inline(always)]
-const unsafe fn plan_of<'a, T>(op: NonNull<Op>) -> (&'a T, &'a Comm) {
+const unsafe fn plan_of<'a, T>(entry: NonNull<RequestEntry>) -> (&'a T, &'a Comm) {
     // SAFETY: the caller's promise; the request counts as pending on its communicator.
     unsafe {
-        let Op { base, owner, .. } = *op.as_ptr();
+        let RequestEntry { base, owner, .. } = *entry.as_ptr();
         (&*base.cast::<T>().cast_const(), Comm::of_owner(owner))
     }
 }
 
-/// Says how far the collective of an entry is.
+/// Sets the state of an entry's collective.
 ///
 /// # Safety
 /// The entry is an active one, and nobody refers to it.
 #[inline(always)]
-const unsafe fn set_kind(op: NonNull<Op>, kind: u8) {
+const unsafe fn set_kind(entry: NonNull<RequestEntry>, kind: u8) {
     // SAFETY: the caller's promise; entries never move.
-    unsafe { (*op.as_ptr()).record.kind = kind };
+    unsafe { (*entry.as_ptr()).record.kind = kind };
 }
 
-/// Asks what starts do, if the members have area by now.
+/// Makes the plan if the members have an area by now, and starts.
 ///
 /// # Safety
-/// As for each start (`request::Start`), of a [`Kept`].
-unsafe fn start_first(op: NonNull<Op>) -> Started {
+/// As for each start (`request::Start`), of a [`LazyPlan`].
+unsafe fn start_first(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise. Nothing else refers to the plan meanwhile.
     unsafe {
-        let entry = op.as_ptr();
+        let fields = entry.as_ptr();
         let (kept, comm) = (
-            &mut *(*entry).base.cast::<Kept>(),
-            Comm::of_owner((*entry).owner),
+            &mut *(*fields).base.cast::<LazyPlan>(),
+            Comm::of_owner((*fields).owner),
         );
         if !is_settled(comm) {
-            return start_by_task(op);
+            return start_by_task(entry);
         }
         let (base, start) = match (kept.describe)(comm) {
-            Some(Ok(Described(Some(plan)))) => kept.described.insert(plan).parts(),
-            Some(Ok(Described(None))) => ((*entry).base, start_nothing as _),
-            _ => ((*entry).base, start_by_task as _),
+            Some(Ok(PlannedStart(Some(plan)))) => kept.start.insert(plan).parts(),
+            Some(Ok(PlannedStart(None))) => ((*fields).base, start_nothing as _),
+            _ => ((*fields).base, start_by_task as _),
         };
-        ((*entry).base, (*entry).start) = (base, Some(start));
-        start(op)
+        ((*fields).base, (*fields).start) = (base, Some(start));
+        start(entry)
     }
 }
 
-/// Whether it is known how the members do collectives of little data: by copies of the only member, or in an area that may be
-/// used without a lock.
+/// Whether the fast path of the communicator is known: copies of a single member, or an area that may be used without a lock.
 fn is_settled(comm: &Comm) -> bool {
     comm.area.is_single() || unlocked_of(comm).is_some()
 }
@@ -209,36 +208,36 @@ pub(crate) fn plan_by_task() -> FastPlan {
 ///
 /// # Safety
 /// As for each start (`request::Start`).
-unsafe fn start_by_task(op: NonNull<Op>) -> Started {
+unsafe fn start_by_task(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(op, record_kind::OTHER);
-        let Op { owner, .. } = *op.as_ptr();
-        go_on(Comm::of_owner(owner).vci(), (*op.as_ptr()).id(), None)
+        set_kind(entry, record_kind::OTHER);
+        let RequestEntry { owner, .. } = *entry.as_ptr();
+        go_on(Comm::of_owner(owner).vci(), (*entry.as_ptr()).id(), None)
     }
 }
 
-/// A start that has nothing more to do, as of a rank alone that gives itself nothing.
+/// A start with nothing to do, for example of a communicator with one member and data in place.
 ///
 /// # Safety
 /// As for each start (`request::Start`).
 #[inline(always)]
-unsafe fn start_nothing(op: NonNull<Op>) -> Started {
+unsafe fn start_nothing(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
-    unsafe { set_kind(op, record_kind::COMPLETE) };
+    unsafe { set_kind(entry, record_kind::COMPLETE) };
     Started::WELL
 }
 
-/// A rank alone.
+/// A communicator with one member.
 ///
 /// # Safety
-/// As for each start (`request::Start`), of an [`Alone`].
-unsafe fn start_alone(op: NonNull<Op>) -> Started {
+/// As for each start (`request::Start`), of a [`SingleCopy`].
+unsafe fn start_single(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
-        let (&Alone { own, target }, _) = plan_of(op);
+        let (&SingleCopy { own, target }, _) = plan_of(entry);
         copy(own.base(), target, own.bytes());
-        start_nothing(op)
+        start_nothing(entry)
     }
 }
 
@@ -247,14 +246,14 @@ unsafe fn start_alone(op: NonNull<Op>) -> Started {
 /// # Safety
 /// As for each start (`request::Start`), of a [`RoundPlan`].
 #[inline(never)]
-unsafe fn start_round(op: NonNull<Op>) -> Started {
+unsafe fn start_round(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
-        set_kind(op, record_kind::OTHER);
-        let (plan, comm) = plan_of::<RoundPlan>(op);
+        set_kind(entry, record_kind::OTHER);
+        let (plan, comm) = plan_of::<RoundPlan>(entry);
         let area = (comm, plan.shared.as_ref());
         end_or_go_on(
-            op,
+            entry,
             take_round::<_, _, false>(Planned, area, plan.word, plan.spec),
         )
     }
@@ -269,10 +268,10 @@ macro_rules! starts {
             ///
             /// # Safety
             /// As for each start (`request::Start`), of a [`RoundPlan`] of this form.
-            unsafe fn $name<const WORDS: bool>(op: NonNull<Op>) -> Started {
+            unsafe fn $name<const WORDS: bool>(entry: NonNull<RequestEntry>) -> Started {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    let (plan, comm) = plan_of::<RoundPlan>(op);
+                    let (plan, comm) = plan_of::<RoundPlan>(entry);
                     let spec = plan.spec;
                     assert_unchecked(plan.is_for_pair());
                     assert_unchecked(matches!(spec.publish, $publish));
@@ -280,7 +279,7 @@ macro_rules! starts {
                     assert_unchecked(matches!(spec.needs, $needs));
                     assert_unchecked(matches!(spec.then, $then));
                     assert_unchecked(!WORDS || spec.copies_words());
-                    start_pair(op, comm, plan, spec)
+                    start_pair(entry, comm, plan, spec)
                 }
             }
         )*
@@ -325,11 +324,11 @@ starts! {
 /// How the start of a pair goes on: what is not done at once is left to functions that find with the request what they need, so
 /// that the start keeps nothing for them.
 #[derive(Clone, Copy)]
-struct Pair(NonNull<Op>);
+struct Pair(NonNull<RequestEntry>);
 
 impl<'a> Going<'a> for Pair {
     /// What the start gives that was left to another function.
-    type Gives = Option<Started>;
+    type Output = Option<Started>;
 
     const IN_ORDER: bool = true;
 
@@ -376,7 +375,7 @@ impl<'a> Going<'a> for Pair {
 /// As for each start (`request::Start`), of a [`RoundPlan`] with this description.
 #[inline(always)]
 unsafe fn start_pair(
-    op: NonNull<Op>,
+    entry: NonNull<RequestEntry>,
     comm: &Comm,
     plan: &RoundPlan,
     spec: ContiguousSpec<Lent>,
@@ -384,11 +383,11 @@ unsafe fn start_pair(
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
         let area = (comm, plan.shared.as_ref());
-        match take_round::<_, _, false>(Pair(op), area, plan.word, spec) {
-            Some(Ok(None)) => start_nothing(op),
+        match take_round::<_, _, false>(Pair(entry), area, plan.word, spec) {
+            Some(Ok(None)) => start_nothing(entry),
             Some(Ok(Some(started))) => started,
-            Some(Err(error)) => end_or_go_on(op, Some(Err(error))),
-            None => start_round(op),
+            Some(Err(error)) => end_or_go_on(entry, Some(Err(error))),
+            None => start_round(entry),
         }
     }
 }
@@ -399,18 +398,18 @@ unsafe fn start_pair(
 /// As for each start (`request::Start`), of a [`RoundPlan`].
 #[cold]
 #[inline(never)]
-unsafe fn go_on_apart(op: NonNull<Op>) -> Started {
+unsafe fn go_on_apart(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(op, record_kind::OTHER);
-        let (plan, comm) = plan_of::<RoundPlan>(op);
+        set_kind(entry, record_kind::OTHER);
+        let (plan, comm) = plan_of::<RoundPlan>(entry);
         let left = Left {
             round: plan.last_round(comm),
             needs: plan.spec.needs,
             then: plan.spec.then,
             op: plan.spec.op,
         };
-        end_or_go_on(op, Some(Planned.go(left, plan.spec.wakes)))
+        end_or_go_on(entry, Some(Planned.go(left, plan.spec.wakes)))
     }
 }
 
@@ -420,36 +419,36 @@ unsafe fn go_on_apart(op: NonNull<Op>) -> Started {
 /// As for each start (`request::Start`), of a [`RoundPlan`].
 #[cold]
 #[inline(never)]
-unsafe fn end_apart(op: NonNull<Op>) -> Started {
+unsafe fn end_apart(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(op, record_kind::OTHER);
-        let (plan, comm) = plan_of::<RoundPlan>(op);
+        set_kind(entry, record_kind::OTHER);
+        let (plan, comm) = plan_of::<RoundPlan>(entry);
         let ended = plan.last_round(comm).end_slowly(plan.spec.needs, true);
-        end_or_go_on(op, Some(ended.map(|()| None)))
+        end_or_go_on(entry, Some(ended.map(|()| None)))
     }
 }
 
-/// Notes what came of a start: most often it is complete.
+/// Completes the entry of a start that is complete, as usual, or keeps the rest of the operation.
 ///
 /// # Safety
 /// As for each start (`request::Start`).
 #[inline(always)]
-unsafe fn end_or_go_on(op: NonNull<Op>, begun: Option<Result<Begun<'_>>>) -> Started {
+unsafe fn end_or_go_on(entry: NonNull<RequestEntry>, begun: Option<Result<Begun<'_>>>) -> Started {
     let begun = ManuallyDrop::new(begun);
     // SAFETY: the caller's promise. The request lives, because it is active: if a function of the program frees it meanwhile, it is
     // released when it is complete.
     unsafe {
-        let entry = op.as_ref();
+        let fields = entry.as_ref();
         if matches!(*begun, Some(Ok(None)))
-            && entry.state() == Op::planned_state_of(record_kind::OTHER)
+            && fields.state() == RequestEntry::planned_state_of(record_kind::OTHER)
         {
-            set_kind(op, record_kind::COMPLETE);
+            set_kind(entry, record_kind::COMPLETE);
             return Started::WELL;
         }
         go_on(
-            Comm::of_owner(entry.owner).vci(),
-            entry.id(),
+            Comm::of_owner(fields.owner).vci(),
+            fields.id(),
             ManuallyDrop::into_inner(begun),
         )
     }

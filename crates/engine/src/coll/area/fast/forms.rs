@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The operations of little data by how they end: waited for, started, or described for a plan.
+//! The forms of operations with little data: blocking, nonblocking, and planned for persistent requests.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use super::{
     Comm, Reduction, Result, Span, alltoall, barrier, bcast, gather, prefix, reduce,
     reduce_scatter, scatter,
 };
-use crate::coll::area::drive::{AtOnce, Waiting};
-use crate::coll::area::persistent::{Described, Describing};
+use crate::coll::area::drive::{Blocking, Nonblocking};
+use crate::coll::area::persistent::{Describing, PlannedStart};
 use crate::task::Begun;
 
-/// Writes both forms of the operations: to their ends, and with what is left as the result.
+/// Generates the forms of all operations.
 macro_rules! forms {
     ($($name:ident($($argument:ident: $kind:ty),* $(; $op:ident $(, $more:ident: $sort:ty)*)?);)*) => {
-        /// The blocking forms, each a function of its own: whoever calls them has much else to do, and few registers to spare.
+        /// The blocking forms, outlined, for callers with few registers to spare.
         pub mod now {
             use super::{Comm, Reduction, Result, Span};
 
@@ -21,7 +21,7 @@ macro_rules! forms {
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
                 ///
                 /// # Safety
-                /// What is sent is readable, what is received is writable, until it returns.
+                /// The send buffer is readable and the receive buffer writable until the function returns.
                 pub unsafe fn $name(
                     call: &'static str,
                     comm: &Comm,
@@ -35,21 +35,21 @@ macro_rules! forms {
                 }
             )*
 
-            /// Nobody leaves before everybody entered.
+            /// No rank leaves before all ranks have entered.
             pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
                 super::here::barrier(call, comm)
             }
         }
 
-        /// The same in the function that calls it.
+        /// The blocking forms, inlined into the caller.
         pub mod here {
-            use super::{Comm, Reduction, Result, Span, Waiting};
+            use super::{Comm, Reduction, Result, Span, Blocking};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` to its end.")]
                 ///
                 /// # Safety
-                /// What is sent is readable, what is received is writable, until it returns.
+                /// The send buffer is readable and the receive buffer writable until the function returns.
                 #[inline(always)]
                 pub unsafe fn $name(
                     call: &'static str,
@@ -59,27 +59,27 @@ macro_rules! forms {
                 ) -> Option<Result<()>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(Waiting(call), comm, $($argument,)* $($op, $($more,)*)?)
+                        super::$name(Blocking(call), comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
 
-            /// Nobody leaves before everybody entered.
+            /// No rank leaves before all ranks have entered.
             #[inline(always)]
             pub fn barrier(call: &'static str, comm: &Comm) -> Option<Result<()>> {
-                super::barrier(Waiting(call), comm)
+                super::barrier(Blocking(call), comm)
             }
         }
 
-        /// The forms that do not wait: what is left to do is the result, if anything is.
+        /// The nonblocking forms: the result is the rest of the operation, if there is one.
         pub mod at_once {
-            use super::{AtOnce, Begun, Comm, Reduction, Result, Span};
+            use super::{Nonblocking, Begun, Comm, Reduction, Result, Span};
 
             $(
                 #[doc = concat!("`", stringify!($name), "` started.")]
                 ///
                 /// # Safety
-                /// What is sent is readable, what is received is writable, until the rest is done.
+                /// The send buffer is readable and the receive buffer writable until the operation is complete.
                 #[inline(always)]
                 pub unsafe fn $name<'a>(
                     comm: &'a Comm,
@@ -88,33 +88,33 @@ macro_rules! forms {
                 ) -> Option<Result<Begun<'a>>> {
                     // SAFETY: passed on.
                     unsafe {
-                        super::$name(AtOnce, comm, $($argument,)* $($op, $($more,)*)?)
+                        super::$name(Nonblocking, comm, $($argument,)* $($op, $($more,)*)?)
                     }
                 }
             )*
 
-            /// Nobody leaves before everybody entered.
+            /// No rank leaves before all ranks have entered.
             #[inline(always)]
             pub fn barrier(comm: &Comm) -> Option<Result<Begun<'_>>> {
-                super::barrier(AtOnce, comm)
+                super::barrier(Nonblocking, comm)
             }
         }
 
-        /// What a persistent form does at each start ([`crate::coll::fast_plan`]).
-        pub mod described {
-            use super::{Comm, Described, Describing, Reduction, Result, Span};
+        /// The plans of persistent forms ([`crate::coll::fast_plan`]).
+        pub mod planned {
+            use super::{Comm, PlannedStart, Describing, Reduction, Result, Span};
 
             $(
-                #[doc = concat!("`", stringify!($name), "` described.")]
+                #[doc = concat!("`", stringify!($name), "`, planned.")]
                 ///
                 /// # Safety
-                /// What is sent is readable, what is received is writable, and the reduction stays where it is, as long as the description
+                /// The send buffer is readable, the receive buffer writable, and the reduction does not move, as long as the description
                 /// is used.
                 pub unsafe fn $name(
                     comm: &Comm,
                     $($argument: $kind,)*
                     $($op: &Reduction, $($more: $sort,)*)?
-                ) -> Option<Result<Described>> {
+                ) -> Option<Result<PlannedStart>> {
                     // SAFETY: passed on.
                     unsafe {
                         super::$name(Describing, comm, $($argument,)* $($op, $($more,)*)?)
@@ -122,8 +122,8 @@ macro_rules! forms {
                 }
             )*
 
-            /// Nobody leaves before everybody entered.
-            pub fn barrier(comm: &Comm) -> Option<Result<Described>> {
+            /// No rank leaves before all ranks have entered.
+            pub fn barrier(comm: &Comm) -> Option<Result<PlannedStart>> {
                 super::barrier(Describing, comm)
             }
         }
