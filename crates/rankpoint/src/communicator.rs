@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use engine::Result;
-use engine::comm::Comm;
+use engine::comm::{Comm, Spread};
 use engine::create;
 use engine::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE};
 use engine::progress::Vci;
@@ -118,7 +118,11 @@ impl<T: Threads> Communicator<'_, T> {
     /// As for [`Self::duplicate`].
     pub fn duplicate_with(&self, hints: Hints) -> Result<Self> {
         self.run("Communicator::duplicate", |this| {
+            let spread = hints.spread()?;
             let made = create::dup(&this.comm, "Communicator::duplicate")?;
+            if let Some(spread) = spread {
+                made.spread_over_vcis(spread);
+            }
             Ok(Self::owned(made).with_hints(hints))
         })
     }
@@ -220,9 +224,44 @@ pub struct Hints {
     pub no_any_source: bool,
     /// Receives and probes name their tag (mpi_assert_no_any_tag).
     pub no_any_tag: bool,
+    /// Messages use several VCIs, which their tags name. Needs `no_any_tag`; the same at all ranks.
+    pub tag_vcis: Option<TagVcis>,
+}
+
+/// How the tags of a communicator name the VCIs of its messages: threads whose numbers differ share nothing.
+///
+/// ```
+/// use rankpoint::{Hints, TagVcis};
+///
+/// # let universe = rankpoint::Universe::init()?;
+/// # let world = universe.world();
+/// // Tags are app * 16 + sender * 4 + receiver.
+/// let tag_vcis = Some(TagVcis { vcis: 4, bits: 2 });
+/// let threads = world.duplicate_with(Hints { no_any_tag: true, tag_vcis, ..Hints::default() })?;
+/// # drop(threads);
+/// let error = world.duplicate_with(Hints { tag_vcis, ..Hints::default() }).unwrap_err();
+/// assert!(error.to_string().contains("no_any_tag"));
+/// # Ok::<(), rankpoint::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagVcis {
+    /// Number of VCIs, at most 64 and 2^`bits`.
+    pub vcis: usize,
+    /// Bits that hold the number of a thread: the lowest ones of a tag that of the receiver, the next ones that of the sender.
+    pub bits: usize,
 }
 
 impl Hints {
+    /// What the engine is told of `tag_vcis`.
+    fn spread(self) -> Result<Option<Spread>> {
+        Spread::read(|key| match (key, self.tag_vcis?) {
+            ("rankpoint_num_vcis", tags) => Some(tags.vcis.to_string()),
+            ("rankpoint_num_tag_bits_for_vci", tags) => Some(tags.bits.to_string()),
+            ("mpi_assert_no_any_tag", _) => Some(self.no_any_tag.to_string()),
+            _ => None,
+        })
+    }
+
     #[cold]
     fn check(self, source: i32, tag: i32) -> Result<()> {
         let (source, tag) = (source == ANY_SOURCE_RANK, tag == ANY_TAG_VALUE);

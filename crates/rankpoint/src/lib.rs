@@ -103,7 +103,7 @@ pub use testkit;
 pub use attribute::AttributeKey;
 pub use buffer::{Buffer, BufferMut, Incoming, Lend, Outgoing};
 pub use cart::{Cart, balanced_dims};
-pub use communicator::{Communicator, Hints};
+pub use communicator::{Communicator, Hints, TagVcis};
 pub use data::{Datatype, Plain};
 pub use duplicate::Duplicating;
 pub use endpoint::Endpoint;

@@ -14,6 +14,7 @@ fn promises_are_kept(world: Communicator<'_>) -> Result<()> {
     let hints = Hints {
         no_any_source: true,
         no_any_tag: false,
+        ..Hints::default()
     };
     let strict = world.duplicate_with(hints)?;
     let copy = strict.duplicate()?;

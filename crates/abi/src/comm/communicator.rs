@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::call::CallName;
-use engine::comm::Comm;
+use engine::comm::{Comm, Spread};
 use engine::create;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
@@ -102,8 +102,12 @@ pub(crate) unsafe fn MPI_Comm_dup_with_info(
     let call = "MPI_Comm_dup_with_info";
     run(call, comm, || {
         let hints = hints_of(info)?;
+        let spread = spread_of(hints)?;
         let made = create::dup(&COMMS.share(comm, "comm")?, call)?;
         replace_hints(&made, hints);
+        if let Some(spread) = spread {
+            made.spread_over_vcis(spread);
+        }
         publish(Some(made), newcomm)
     })
 }
@@ -114,6 +118,11 @@ pub(crate) fn hints_of(info: MPI_Info) -> Result<Option<&'static Info>> {
         abi::MPI_INFO_NULL => Ok(None),
         _ => INFOS.find(info, "info").map(Some),
     }
+}
+
+/// How hints spread the messages of a new communicator over VCIs.
+fn spread_of(hints: Option<&Info>) -> Result<Option<Spread>> {
+    hints.map_or(Ok(None), |hints| Spread::read(|key| hints.get(key)))
 }
 
 /// Gives a duplicate hints of its own instead of its original's.
@@ -144,10 +153,14 @@ fn start_dup(
     run(call, comm, || {
         let parent = COMMS.share(comm, "comm")?;
         let hints = info.map(hints_of).transpose()?;
+        let spread = spread_of(hints.flatten())?;
         // The handle comes first: without a free handle, messages to other ranks could not be taken back.
         let announce = |made: &Arc<Comm>| {
             if let Some(hints) = hints {
                 replace_hints(made, hints);
+            }
+            if let Some(spread) = spread {
+                made.spread_over_vcis(spread);
             }
             let has_room = publish(Some(made.clone()), newcomm).is_ok();
             if !has_room {
@@ -283,7 +296,10 @@ pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
 
 pub(crate) unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> i32 {
     run("MPI_Comm_get_info", comm, || {
-        let hints = COMMS.find(comm, "comm")?.hints.pairs();
+        let comm = COMMS.find(comm, "comm")?;
+        let spread = comm.spread_pairs();
+        let spread = spread.iter().map(|(key, value)| (*key, value.as_str()));
+        let hints: Vec<_> = comm.hints.pairs().into_iter().chain(spread).collect();
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = crate::info::of_pairs(&hints)? };
         Ok(())

@@ -54,6 +54,22 @@ pub(super) fn is_first_here(comm: &Comm) -> bool {
     !comm.has_endpoints() || comm.group().members().iter().find(is_here) == Some(&comm.member())
 }
 
+/// The map from ranks of a communicator of processes to the peers of a VCI that have the VCI `other`; without it, the map of a communicator
+/// that receives from all their VCIs.
+pub(super) fn lane_map(comm: &Comm, vci: &Vci, other: Option<VciIndex>) -> RankMap {
+    let (peers, size) = (vci.peers(), comm.process().size());
+    let members = (0..comm.partners()).map(|rank| comm.addressed_member(rank));
+    match other {
+        Some(other) => {
+            let numbers: Vec<u32> = members
+                .map(|member| peers.number(member, other.get()))
+                .collect();
+            RankMap::new(&numbers)
+        }
+        None => RankMap::new(&members.collect::<Vec<_>>()).of_any_vci(size),
+    }
+}
+
 /// The map from ranks to the peers of a VCI.
 pub(super) fn rank_map(process: &Process, me: u32, vci: &Vci, members: &[u32]) -> RankMap {
     let size = process.size();

@@ -12,10 +12,17 @@ const NO_ANY_SOURCE: u32 = 1;
 /// Receives and probes name their tag.
 const NO_ANY_TAG: u32 = 2;
 
+/// Each message is as long as the buffer of its receive.
+const EXACT_LENGTH: u32 = 4;
+/// Messages of one sender with one tag may be received in any order. This library keeps them in order.
+const ALLOW_OVERTAKING: u32 = 8;
+
 /// The supported hints and their keys.
-const KEYS: [(&str, u32); 2] = [
+const KEYS: [(&str, u32); 4] = [
     ("mpi_assert_no_any_source", NO_ANY_SOURCE),
     ("mpi_assert_no_any_tag", NO_ANY_TAG),
+    ("mpi_assert_exact_length", EXACT_LENGTH),
+    ("mpi_assert_allow_overtaking", ALLOW_OVERTAKING),
 ];
 
 /// The hints of a communicator.
@@ -59,7 +66,7 @@ impl Comm {
     /// MPI_ERR_RANK, MPI_ERR_TAG.
     pub(crate) fn check_wildcards(&self, any_source: bool, any_tag: bool) -> Result<()> {
         let bits = self.hints.0.load(Ordering::Relaxed);
-        if bits == 0 {
+        if bits == 0 && !self.is_spread() {
             return Ok(());
         }
         let expected = |key: &str| format!("a value: the communicator has the hint {key}");
@@ -68,7 +75,7 @@ impl Comm {
             let class = ErrorClass::ERR_RANK;
             return Err(Error::argument(class, "source", "MPI_ANY_SOURCE", expected));
         }
-        if any_tag && bits & NO_ANY_TAG != 0 {
+        if any_tag && (bits & NO_ANY_TAG != 0 || self.is_spread()) {
             let expected = expected(KEYS[1].0);
             let class = ErrorClass::ERR_TAG;
             return Err(Error::argument(class, "tag", "MPI_ANY_TAG", expected));

@@ -12,6 +12,7 @@ pub(crate) mod endpoint;
 mod hints;
 pub(crate) mod node_map;
 mod process;
+mod spread;
 pub(crate) mod topology;
 
 use std::cell::UnsafeCell;
@@ -27,12 +28,14 @@ use crate::progress::Vci;
 use crate::request::{Owner, RankMap};
 use crate::vci::link::Link;
 use node_map::NodeMap;
+use spread::Lanes;
 use topology::Topology;
 
 pub(crate) use area_slot::{AreaSlot, AttachedArea, Drawn, SpareAreas};
 pub use attached::AttachedBuffer;
 pub use hints::Hints;
 pub use process::{Process, ThreadLevel};
+pub use spread::Spread;
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
@@ -50,6 +53,8 @@ pub(crate) struct Route {
     pub(crate) unlocked_ranks: u32,
     /// Ranks that can be reached this way: none when basic types are checked or the map is a table.
     pub(crate) linear_ranks: u32,
+    /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked or messages are spread.
+    pub(crate) fast_ranks: u32,
 }
 
 impl Route {
@@ -65,7 +70,13 @@ impl Route {
             stride,
             unlocked_ranks: if vci.is_unlocked() { linear_ranks } else { 0 },
             linear_ranks,
+            fast_ranks: if vci.checks_types() { 0 } else { ranks },
         }
+    }
+
+    /// Lets the fast paths reach no rank.
+    fn block(&mut self) {
+        (self.unlocked_ranks, self.linear_ranks, self.fast_ranks) = (0, 0, 0);
     }
 
     /// The link to a rank.
@@ -100,8 +111,6 @@ pub struct Comm {
     route: UnsafeCell<Route>,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
-    /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked.
-    pub(crate) fast_ranks: u32,
     rank: u32,
     /// This member, as groups name it ([`endpoint`]).
     member: u32,
@@ -118,6 +127,8 @@ pub struct Comm {
     pub handle: AtomicU64,
     /// The C face's error handler of this communicator.
     pub error_handler: AtomicU64,
+    /// The communicators of its pairs of VCIs, if its messages are spread over several.
+    lanes: OnceLock<Box<Lanes>>,
     /// Hints: what the program promises not to do on it.
     pub hints: Hints,
     /// Cached attributes.
@@ -205,11 +216,6 @@ impl Comm {
             route: UnsafeCell::new(Route::new(vci, &map, addressed.size())),
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
-            fast_ranks: if vci.checks_types() {
-                0
-            } else {
-                addressed.size()
-            },
             rank: group.rank_of(member).unwrap_or(0),
             member,
             owner: Owner::new(map, addressed.size()),
@@ -222,6 +228,7 @@ impl Comm {
             name: Mutex::new(name.to_owned()),
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),
+            lanes: OnceLock::new(),
             hints: Hints::default(),
             attributes: Attributes::default(),
             buffer: AttachedBuffer::default(),
@@ -261,6 +268,23 @@ impl Comm {
         let (process, member, vci) = (self.process, self.member, self.vci());
         let context = self.context();
         Self::build(process, member, vci, context, group, None, "", false)
+    }
+
+    /// A communicator of all members, with the same context, on another VCI and with another map to its peers.
+    fn new_lane(&self, vci: &'static Vci, map: RankMap) -> Arc<Self> {
+        let (process, member, context) = (self.process, self.member, self.context());
+        let remote = self.remote_group.clone().zip(self.local.clone());
+        let group = self.group.clone();
+        let mut lane = Self::build(process, member, vci, context, group, remote, "", false);
+        if let Some(lane) = Arc::get_mut(&mut lane) {
+            lane.route = UnsafeCell::new(Route::new(vci, &map, self.peers));
+            lane.owner = Owner::new(map, self.peers);
+            // Reports and error handlers name the communicator itself.
+            lane.name = Mutex::new(self.name());
+            lane.handle = AtomicU64::new(self.handle.load(Ordering::Relaxed));
+            lane.hints.inherit(&self.hints);
+        }
+        lane
     }
 
     /// This process, or this endpoint of it, as groups name it.
@@ -407,6 +431,9 @@ impl Comm {
             *self.match_base.get() = u64::from(context) << 32;
             *self.vci.get() = vci;
             *self.route.get() = Route::new(vci, self.owner.map(), self.peers);
+            if self.is_spread() {
+                (*self.route.get()).block();
+            }
         }
         Ok(())
     }
@@ -529,9 +556,12 @@ impl Comm {
 
     /// Whether no request belongs to this communicator.
     pub(crate) fn is_idle(&self) -> bool {
-        let _guard = self.vci().enter();
+        let guard = self.vci().enter();
         // SAFETY: under the guard.
-        unsafe { self.owner.is_idle() }
+        let is_idle = unsafe { self.owner.is_idle() };
+        drop(guard);
+        let mut lanes = self.lanes.get().into_iter().flat_map(|lanes| lanes.iter());
+        is_idle && lanes.all(|lane| lane.is_idle())
     }
 
     /// Marks the communicator freed (MPI_Comm_free); its memory goes when its pending operations are complete.

@@ -39,6 +39,13 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Res
             return Err(error);
         }
     };
+    let comm = match comm.lane_to(tag) {
+        Ok(lane) => lane.unwrap_or(comm),
+        Err(error) => {
+            used.fetch_sub(needed, Ordering::Relaxed);
+            return Err(error);
+        }
+    };
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let word = comm.match_base() | tag as u64;

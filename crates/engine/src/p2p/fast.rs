@@ -111,7 +111,7 @@ pub unsafe fn send_now(
         if rank < comm.route().linear_ranks {
             return inject_inside(comm, base, bytes, tag, || comm.route().link(rank));
         }
-        if rank < comm.fast_ranks {
+        if rank < comm.route().fast_ranks {
             let link = || comm.vci().first_link().add(comm.peer(rank) as usize);
             return inject_inside(comm, base, bytes, tag, link);
         }
@@ -159,7 +159,7 @@ unsafe fn inject_inside(
 /// `base` is readable for `bytes` bytes.
 #[inline(always)]
 pub unsafe fn send_eager(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag: i32) -> bool {
-    if bytes <= INJECT_BYTES || dest as u32 >= comm.fast_ranks || tag < 0 {
+    if bytes <= INJECT_BYTES || dest as u32 >= comm.route().fast_ranks || tag < 0 {
         return false;
     }
     let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
@@ -192,7 +192,7 @@ pub unsafe fn receive_soon(
     source: i32,
     tag: i32,
 ) -> Option<Status> {
-    if source as u32 >= comm.fast_ranks || tag < 0 {
+    if source as u32 >= comm.route().fast_ranks || tag < 0 {
         return None;
     }
     if memory.layout.is_some() || !comm.vci().has_no_tasks() {
@@ -224,7 +224,7 @@ pub unsafe fn exchange_soon(
     send: (Memory<'_>, i32, i32),
     receive: (Memory<'_>, i32, i32),
 ) -> Option<Option<Status>> {
-    let ranks = comm.fast_ranks;
+    let ranks = comm.route().fast_ranks;
     // Errors of the receive must be returned before anything is sent.
     if send.1 as u32 >= ranks || send.2 < 0 || receive.1 as u32 >= ranks || receive.2 < 0 {
         return None;
@@ -346,7 +346,7 @@ pub unsafe fn post_now(comm: &Comm, base: *mut u8, bytes: usize, source: i32, ta
             )
         };
     }
-    if rank < comm.fast_ranks {
+    if rank < comm.route().fast_ranks {
         // SAFETY: passed on.
         return unsafe { post_inside(comm, base, bytes, |rank| comm.peer(rank), (source, tag)) };
     }

@@ -73,6 +73,10 @@ pub unsafe fn isend(
     mode: Mode,
 ) -> Result<RequestId> {
     comm.vci().pay_wake();
+    if comm.is_spread() && mode != Mode::Buffered {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_on_lane(comm, memory, dest, tag, mode) };
+    }
     let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
     if dest as u32 >= comm.peers || tag < 0 || !may_be_eager {
         // SAFETY: the caller's promise.
@@ -87,6 +91,37 @@ pub unsafe fn isend(
     drop(state);
     // SAFETY: the caller's promise.
     unsafe { isend_checked(comm, memory, dest, tag, mode) }
+}
+
+/// As [`isend`] on the lane of the tag.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn isend_on_lane(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    let Some(lane) = comm.lane_to(tag)? else {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    };
+    if mode == Mode::Standard && memory.layout.is_none() && memory.types.is_none() {
+        // SAFETY: the caller's promise.
+        match unsafe { send_now(lane, memory.base, memory.bytes, dest, tag) } {
+            Injected::Sent => return Ok(RequestId::SENT),
+            Injected::SentWake => {
+                wake(lane, dest);
+                return Ok(RequestId::SENT);
+            }
+            Injected::Refused => {}
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { isend(lane, memory, dest, tag, mode) }
 }
 
 /// Copies a message into the ring and allocates no request; false, with nothing done, when the message does not fit.
@@ -264,6 +299,10 @@ fn describe(entry: &mut crate::request::RequestEntry, comm: &Comm, memory: Memor
 #[inline(always)]
 pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
     comm.vci().pay_wake();
+    if comm.is_spread() {
+        // SAFETY: the caller's promise.
+        return unsafe { irecv_on_lane(comm, memory, source, tag) };
+    }
     if source as u32 >= comm.peers || tag < 0 {
         return irecv_unusual(comm, memory, source, tag);
     }
@@ -272,6 +311,35 @@ pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> R
         peer: comm.peer(source as u32),
     };
     irecv_key(comm, memory, key)
+}
+
+/// As [`irecv`] on the lane of the tag.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn irecv_on_lane(
+    comm: &Comm,
+    memory: Memory<'_>,
+    source: i32,
+    tag: i32,
+) -> Result<RequestId> {
+    let Some(lane) = comm.lane_from(tag, source == ANY_SOURCE_RANK)? else {
+        return irecv_unusual(comm, memory, source, tag);
+    };
+    if memory.layout.is_none() && memory.types.is_none() {
+        // SAFETY: the caller's promise.
+        match unsafe { post_now(lane, memory.base, memory.bytes, source, tag) } {
+            Posted::Posted(id) => return Ok(id),
+            Posted::PostedWake(id) => {
+                wake_contenders(lane);
+                return Ok(id);
+            }
+            Posted::Refused => {}
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { irecv(lane, memory, source, tag) }
 }
 
 /// Starts a receive on a communicator's collective context.

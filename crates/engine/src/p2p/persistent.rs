@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use fabric::board::kind as record_kind;
 
 use super::{
-    Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send, post_operation,
-    receive_key, send_at_once,
+    ANY_SOURCE_RANK, Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send,
+    post_operation, receive_key, send_at_once,
 };
 use crate::comm::Comm;
 use crate::completion;
@@ -34,6 +34,8 @@ pub unsafe fn send_init(
     mode: Mode,
 ) -> Result<RequestId> {
     check_tag(tag, false)?;
+    let lane = comm.lane_to(tag)?.filter(|_| mode != Mode::Buffered);
+    let comm = lane.unwrap_or(comm);
     let nowhere = dest == PROC_NULL;
     let dest = if nowhere {
         0
@@ -75,6 +77,9 @@ pub unsafe fn recv_init(
     source: i32,
     tag: i32,
 ) -> Result<RequestId> {
+    let comm = comm
+        .lane_from(tag, source == ANY_SOURCE_RANK)?
+        .unwrap_or(comm);
     let key = if source == PROC_NULL {
         check_tag(tag, true)?;
         Key {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use fabric::board::kind as record_kind;
 
-use super::{Memory, PROC_NULL, check_tag, new_receive, receive_key};
+use super::{ANY_SOURCE_RANK, Memory, PROC_NULL, check_tag, new_receive, receive_key};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::protocol::eager;
@@ -43,6 +43,9 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
         check_tag(tag, true)?;
         return Ok(Some(Status::PROC_NULL));
     }
+    let comm = comm
+        .lane_from(tag, source == ANY_SOURCE_RANK)?
+        .unwrap_or(comm);
     let key = receive_key(comm, source, tag)?;
     let found = {
         let mut guard = comm.vci().enter();
@@ -73,6 +76,9 @@ pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
         check_tag(tag, true)?;
         return Ok(Status::PROC_NULL);
     }
+    let comm = comm
+        .lane_from(tag, source == ANY_SOURCE_RANK)?
+        .unwrap_or(comm);
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
     comm.vci().wait_for("MPI_Probe", awaited(key), |state| {
@@ -94,6 +100,9 @@ pub fn improbe(comm: &Comm, source: i32, tag: i32) -> Result<Option<(Message, St
         check_tag(tag, true)?;
         return Ok(Some((Message::NO_PROC, Status::PROC_NULL)));
     }
+    let comm = comm
+        .lane_from(tag, source == ANY_SOURCE_RANK)?
+        .unwrap_or(comm);
     let key = receive_key(comm, source, tag)?;
     if let Some(found) = take(&mut comm.vci().enter(), comm, key) {
         return Ok(Some(found));
@@ -111,6 +120,9 @@ pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
         check_tag(tag, true)?;
         return Ok((Message::NO_PROC, Status::PROC_NULL));
     }
+    let comm = comm
+        .lane_from(tag, source == ANY_SOURCE_RANK)?
+        .unwrap_or(comm);
     let key = receive_key(comm, source, tag)?;
     let mut found = None;
     comm.vci().wait_for("MPI_Mprobe", awaited(key), |state| {

@@ -355,8 +355,9 @@ pub struct Completion<'a> {
 }
 
 impl<'a> Completion<'a> {
-    /// Waits for `request` of `vci`.
-    pub const fn new(vci: &'a Vci, request: RequestId) -> Self {
+    /// Waits for `request` of the process of `vci`.
+    pub fn new(vci: &'a Vci, request: RequestId) -> Self {
+        let vci = vci.of(request);
         Self { vci, request }
     }
 }

@@ -5,10 +5,10 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use crate::comm::{Comm, Process, ThreadLevel};
+use crate::comm::{Comm, Process, Spread, ThreadLevel};
 use crate::completion::{Any, complete_some, test_all, test_any, wait, wait_all, wait_any};
 use crate::errors::ErrorClass;
-use crate::p2p::{Memory, Mode, irecv, isend};
+use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, irecv, isend, probe};
 use crate::request::{RequestId, Status};
 use crate::settings::{LockModel, ProgressModel, Settings};
 use crate::testing::{on_ranks_at_level, shares_memory};
@@ -354,5 +354,97 @@ fn a_sleeping_thread_is_woken_for_the_vcis_that_it_covers() {
                 wait(comms[0].vci(), &mut request, "test").unwrap();
             }
         }
+    });
+}
+
+/// Two ranks whose threads share a communicator that is spread over four VCIs: tags are `kind * 16 + sender * 4 + receiver`.
+fn with_threads_of_a_spread_communicator(body: impl Fn(u32, &Comm, i32) + Sync) {
+    on_ranks_at_level(&settings(2), ThreadLevel::Multiple, 2, |process| {
+        let hints = |key: &str| match key {
+            "rankpoint_num_vcis" => Some("4".to_owned()),
+            "rankpoint_num_tag_bits_for_vci" => Some("2".to_owned()),
+            "mpi_assert_no_any_tag" => Some("true".to_owned()),
+            _ => None,
+        };
+        let comm = dup(process.world());
+        comm.hints.set(hints);
+        comm.spread_over_vcis(Spread::read(hints).unwrap().unwrap());
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (body, comm) = (&body, &comm);
+                scope.spawn(move || body(process.rank(), comm, thread));
+            }
+        });
+        comm.free();
+    });
+}
+
+#[test]
+fn a_spread_communicator_gives_each_pair_of_threads_their_vcis() {
+    const LENGTHS: [usize; 5] = [0, 8, 49, 3000, 400_000];
+    with_threads_of_a_spread_communicator(|me, comm, thread| {
+        let peer = 1 - me as i32;
+        for (round, length) in LENGTHS.into_iter().cycle().take(25).enumerate() {
+            let partner = (thread + round as i32) % 4;
+            let (to, from) = (
+                thread * 4 + partner,
+                (4 + thread - round as i32 % 4) % 4 * 4 + thread,
+            );
+            let out = vec![thread as u8 + 1; length];
+            let mut into = vec![0; length];
+            let memory = Memory::contiguous(into.as_mut_ptr(), length);
+            let source = if round % 2 == 0 {
+                peer
+            } else {
+                ANY_SOURCE_RANK
+            };
+            // SAFETY: the request is waited for below.
+            let mut arrival = unsafe { irecv(comm, memory, source, from) }.unwrap();
+            if shares_memory() {
+                let base = u32::from(comm.vci().index().get());
+                assert_eq!(u32::from(arrival.vci().get()), (base + thread as u32) % 64);
+            }
+            let memory = Memory::contiguous(out.as_ptr().cast_mut(), length);
+            // SAFETY: as above.
+            let sent = unsafe { isend(comm, memory, peer, to, Mode::Standard) };
+            let status = wait(comm.vci(), &mut arrival, "test").unwrap();
+            assert_eq!(
+                (status.source, status.tag, status.bytes),
+                (peer, from, length as u64)
+            );
+            assert!(into.iter().all(|&byte| i32::from(byte) == from / 4 + 1));
+            wait(comm.vci(), &mut sent.unwrap(), "test").unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_spread_communicator_probes_and_keeps_order_in_each_tag() {
+    with_threads_of_a_spread_communicator(|me, comm, thread| {
+        let (peer, tag) = (1 - me as i32, thread * 5);
+        for number in 0..100u8 {
+            let data = [number; 3];
+            let memory = Memory::contiguous(data.as_ptr().cast_mut(), 3);
+            // SAFETY: injected, so it is complete on return or queued behind others that are waited for.
+            let mut request = unsafe { isend(comm, memory, peer, tag, Mode::Standard) }.unwrap();
+            wait(comm.vci(), &mut request, "test").unwrap();
+        }
+        for number in 0..100u8 {
+            let source = if number % 3 == 0 {
+                ANY_SOURCE_RANK
+            } else {
+                peer
+            };
+            let found = probe::probe(comm, source, tag).unwrap();
+            assert_eq!((found.source, found.tag, found.bytes), (peer, tag, 3));
+            let mut data = [0; 3];
+            let memory = Memory::contiguous(data.as_mut_ptr(), 3);
+            // SAFETY: waited for at once.
+            let mut request = unsafe { irecv(comm, memory, source, tag) }.unwrap();
+            wait(comm.vci(), &mut request, "test").unwrap();
+            assert_eq!(data, [number; 3]);
+        }
+        let error = probe::probe(comm, peer, ANY_TAG_VALUE).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERR_TAG);
     });
 }

@@ -20,6 +20,11 @@ pub(crate) enum RankMap {
         /// Peers and their ranks, in the order of the peers.
         ranks: OnceLock<Box<[(u32, u32)]>>,
     },
+    /// Of a communicator that receives from all VCIs of its peers: the map of their processes.
+    AnyVci {
+        map: Box<RankMap>,
+        processes: u32,
+    },
 }
 
 impl RankMap {
@@ -44,6 +49,21 @@ impl RankMap {
 }
 
 impl RankMap {
+    /// The same for peers that are VCIs of so many processes.
+    pub(crate) fn of_any_vci(self, processes: u32) -> Self {
+        let map = Box::new(self);
+        Self::AnyVci { map, processes }
+    }
+
+    /// The peer with a rank, which is in range.
+    fn peer(&self, rank: u32) -> u32 {
+        match self {
+            Self::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
+            Self::Table { peers, .. } => peers[rank as usize],
+            Self::AnyVci { map, .. } => map.peer(rank),
+        }
+    }
+
     /// The rank of a peer, among `size` ranks.
     pub(crate) fn rank_of(&self, peer: u32, size: u32) -> Option<u32> {
         match self {
@@ -56,6 +76,7 @@ impl RankMap {
                 let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
                 here.then_some(rank as u32)
             }
+            Self::AnyVci { map, processes } => map.rank_of(peer % processes, size),
             Self::Table { peers, ranks } => {
                 let ranks = ranks.get_or_init(|| {
                     let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
@@ -103,6 +124,7 @@ impl Owner {
         match &self.map {
             RankMap::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
             RankMap::Table { peers, .. } => peers[rank as usize],
+            RankMap::AnyVci { map, .. } => map.peer(rank),
         }
     }
 

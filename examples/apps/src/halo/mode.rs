@@ -74,6 +74,7 @@ impl Mode {
         Hints {
             no_any_source: is_tag,
             no_any_tag: is_tag,
+            ..Hints::default()
         }
     }
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Communicators whose point-to-point messages use several VCIs, which their tags name.
+//!
+//! A tag holds the numbers of the sending and of the receiving thread. A message travels from the VCI of the sending thread to that of the
+//! receiving one, so threads with different numbers share nothing. The program promises to name the tag of each receive. Of each pair of VCIs that is
+//! used there is a [`Comm`] with the same context, its *lane*, which takes the call: all paths of messages are those of a communicator
+//! with one VCI. Collectives use the communicator itself.
+
+use std::fmt::Display;
+use std::sync::{Arc, OnceLock};
+
+use fabric::board::MOST_VCIS;
+
+use super::{Comm, endpoint};
+use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
+
+/// Number of VCIs.
+const NUM_VCIS: &str = "rankpoint_num_vcis";
+/// Bits of a tag that hold the number of a thread.
+const TAG_BITS: &str = "rankpoint_num_tag_bits_for_vci";
+/// Which bits these are: `low`, those of the receiving thread lowest, or `high`.
+const PLACE: &str = "rankpoint_tag_bits_for_vci";
+/// From the number of a thread to a VCI: `one-to-one` or `hash`.
+const HASH: &str = "rankpoint_tag_vci_hash";
+/// The promise without which a receive could not be posted at one VCI.
+const NO_ANY_TAG: &str = "mpi_assert_no_any_tag";
+
+/// Bits of a tag.
+const ALL_BITS: u32 = 31;
+
+/// How messages are spread. The same at all members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    vcis: u32,
+    bits: u32,
+    is_high: bool,
+    is_hash: bool,
+}
+
+impl Spread {
+    /// What hints ask for; `None` when they ask for one VCI.
+    ///
+    /// # Errors
+    /// MPI_ERR_INFO_VALUE for a value that is none, or for hints that contradict each other.
+    pub fn read(value_of: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
+        let number = |key: &str, most: u32| match value_of(key) {
+            None => Ok(None),
+            Some(text) => match text.trim().parse() {
+                Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+                _ => Err(wrong(key, &text, format!("1..{most}"))),
+            },
+        };
+        let choice = |key: &str, usual: &str, other: &str| match value_of(key).as_deref() {
+            None => Ok(false),
+            Some(text) if text == usual => Ok(false),
+            Some(text) if text == other => Ok(true),
+            Some(text) => Err(wrong(key, text, format!("{usual} or {other}"))),
+        };
+        let vcis = number(NUM_VCIS, MOST_VCIS as u32)?;
+        let bits = number(TAG_BITS, ALL_BITS / 2)?;
+        let (is_high, is_hash) = (
+            choice(PLACE, "low", "high")?,
+            choice(HASH, "one-to-one", "hash")?,
+        );
+        let Some(vcis) = vcis.filter(|&vcis| vcis > 1) else {
+            return Ok(None);
+        };
+        let Some(bits) = bits else {
+            let expected =
+                format!("a value of {TAG_BITS}, too: which bits of a tag name its threads");
+            return Err(wrong(NUM_VCIS, vcis, expected));
+        };
+        if u64::from(vcis) > 1 << bits {
+            let expected = format!(
+                "at most {} with {bits} bits for the number of a thread",
+                1u64 << bits
+            );
+            return Err(wrong(NUM_VCIS, vcis, expected));
+        }
+        if value_of(NO_ANY_TAG).as_deref() != Some("true") {
+            let expected =
+                format!("{NO_ANY_TAG} = true, too: a receive with MPI_ANY_TAG belongs to no VCI");
+            return Err(wrong(NUM_VCIS, vcis, expected));
+        }
+        Ok(Some(Self {
+            vcis,
+            bits,
+            is_high,
+            is_hash,
+        }))
+    }
+
+    /// The hints and their values.
+    fn pairs(self) -> [(&'static str, String); 4] {
+        let place = if self.is_high { "high" } else { "low" };
+        let hash = if self.is_hash { "hash" } else { "one-to-one" };
+        [
+            (NUM_VCIS, self.vcis.to_string()),
+            (TAG_BITS, self.bits.to_string()),
+            (PLACE, place.to_owned()),
+            (HASH, hash.to_owned()),
+        ]
+    }
+
+    /// Which of the VCIs the sending and the receiving thread of a tag have.
+    const fn ends(self, tag: u32) -> (u32, u32) {
+        let shift = if self.is_high {
+            ALL_BITS - 2 * self.bits
+        } else {
+            0
+        };
+        let low = tag >> shift;
+        (self.vci_of(low >> self.bits), self.vci_of(low))
+    }
+
+    const fn vci_of(self, word: u32) -> u32 {
+        let thread = word & ((1 << self.bits) - 1);
+        let number = if self.is_hash {
+            // Fibonacci hashing: neighbouring numbers are far apart.
+            thread.wrapping_mul(0x9e37_79b9) >> 16
+        } else {
+            thread
+        };
+        number % self.vcis
+    }
+}
+
+#[cold]
+fn wrong(key: &str, value: impl Display, expected: String) -> Error {
+    let value = format!("{value} for the key {key}");
+    Error::argument(ErrorClass::ERR_INFO_VALUE, "info", value, expected)
+}
+
+/// The lanes of a communicator.
+pub(crate) struct Lanes {
+    spread: Spread,
+    /// By own VCI and then by the peer's; the last of each own VCI takes messages of any source.
+    lanes: Box<[OnceLock<Arc<Comm>>]>,
+}
+
+impl Lanes {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
+        self.lanes.iter().filter_map(OnceLock::get)
+    }
+}
+
+impl Comm {
+    /// Spreads the messages of a new communicator of processes, which nobody uses yet, over several VCIs.
+    pub fn spread_over_vcis(&self, spread: Spread) {
+        if !self.process.vcis().can_be_several() || self.has_endpoints() {
+            return;
+        }
+        let count = spread.vcis as usize * (spread.vcis as usize + 1);
+        let lanes = (0..count).map(|_| OnceLock::new()).collect();
+        // A communicator gets its hints once, when it is made.
+        let _ = self.lanes.set(Box::new(Lanes { spread, lanes }));
+        // SAFETY: nobody uses the communicator yet (caller).
+        unsafe { (*self.route.get()).block() };
+    }
+
+    /// The hints about VCIs in force, and their values.
+    pub fn spread_pairs(&self) -> Vec<(&'static str, String)> {
+        let lanes = self.lanes.get();
+        lanes.map_or_else(Vec::new, |lanes| lanes.spread.pairs().into())
+    }
+
+    /// Whether calls go to lanes.
+    #[inline(always)]
+    pub(crate) fn is_spread(&self) -> bool {
+        self.lanes.get().is_some()
+    }
+
+    /// The lane of a send with this tag; `None` when the call is wrong anyway, or the communicator is not spread.
+    ///
+    /// # Errors
+    /// When the system refuses memory for a VCI.
+    pub(crate) fn lane_to(&self, tag: i32) -> Result<Option<&Self>> {
+        let Some(lanes) = self.lanes.get().filter(|_| tag >= 0) else {
+            return Ok(None);
+        };
+        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        self.lane(lanes, sender, Some(receiver)).map(Some)
+    }
+
+    /// The same of a receive, from any source or from one.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn lane_from(&self, tag: i32, is_any_source: bool) -> Result<Option<&Self>> {
+        let Some(lanes) = self.lanes.get().filter(|_| tag >= 0) else {
+            return Ok(None);
+        };
+        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        let sender = Some(sender).filter(|_| !is_any_source);
+        self.lane(lanes, receiver, sender).map(Some)
+    }
+
+    fn lane<'a>(&'a self, lanes: &'a Lanes, own: u32, other: Option<u32>) -> Result<&'a Self> {
+        let vcis = lanes.spread.vcis;
+        let index = own * (vcis + 1) + other.unwrap_or(vcis);
+        let place = &lanes.lanes[index as usize];
+        if let Some(lane) = place.get() {
+            return Ok(lane);
+        }
+        let at = |distance: u32| VciIndex::of_bits(u32::from(self.vci().index().get()) + distance);
+        let vci = self.process.vcis().obtain(at(own))?;
+        let map = endpoint::lane_map(self, vci, other.map(at));
+        let lane = self.new_lane(vci, map);
+        Ok(place.get_or_init(|| lane))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Option<Spread>> {
+        Spread::read(|key| {
+            let found = pairs.iter().find(|(known, _)| *known == key);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn hints_that_contradict_each_other_are_refused_with_the_reason() {
+        let tagged = (NO_ANY_TAG, "true");
+        for (pairs, reason) in [
+            (vec![(NUM_VCIS, "0")], "1..64"),
+            (vec![(NUM_VCIS, "65")], "1..64"),
+            (vec![(NUM_VCIS, "many")], "1..64"),
+            (vec![(TAG_BITS, "16")], "1..15"),
+            (vec![(PLACE, "middle")], "low or high"),
+            (vec![(HASH, "md5")], "one-to-one or hash"),
+            (vec![(NUM_VCIS, "2"), tagged], TAG_BITS),
+            (vec![(NUM_VCIS, "4"), (TAG_BITS, "2")], NO_ANY_TAG),
+            (vec![(NUM_VCIS, "5"), (TAG_BITS, "2"), tagged], "at most 4"),
+        ] {
+            let error = read(&pairs).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::ERR_INFO_VALUE);
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&[(NUM_VCIS, "1")]).unwrap(), None);
+    }
+
+    #[test]
+    fn tags_name_the_vcis_of_both_threads() {
+        let spread = |place, hash| {
+            let keys = [(NUM_VCIS, "4"), (TAG_BITS, "3"), (NO_ANY_TAG, "true")];
+            read(&[&keys[..], &[(PLACE, place), (HASH, hash)]].concat())
+                .unwrap()
+                .unwrap()
+        };
+        let low = spread("low", "one-to-one");
+        assert_eq!(low.ends(0b101_010_011), (2, 3));
+        assert_eq!(low.ends(0b101_110_111), (2, 3));
+        assert_eq!(
+            spread("high", "one-to-one").ends(0b010_011 << 25 | 7),
+            (2, 3)
+        );
+        let hash = spread("low", "hash");
+        let used: std::collections::BTreeSet<_> =
+            (0..8).map(|thread| hash.ends(thread).1).collect();
+        assert!(used.len() > 2 && used.iter().all(|&vci| vci < 4));
+    }
+}
