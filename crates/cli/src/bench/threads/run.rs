@@ -143,11 +143,11 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
             set("RANKPOINT_VCIS", "64");
         }
     }
-    let meeting = match case.fabric {
+    let shared = match case.fabric {
         Fabric::Shm => Ok(None),
-        Fabric::Null => MeetingPlace::new().map(Some),
+        Fabric::Null => SharedFolder::new().map(Some),
     };
-    let outcome = meeting.and_then(|meeting| {
+    let outcome = shared.and_then(|shared| {
         let plan = RatePlan {
             mode: case.mode,
             threads: case.threads as usize,
@@ -156,7 +156,7 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
             repetitions: options.repetitions,
             budget: Duration::from_millis(options.budget_ms),
             verify: !options.no_verify,
-            meet: meeting.as_ref().map(|place| place.folder.clone()),
+            meet: shared.as_ref().map(|shared| shared.folder.clone()),
         };
         let mut words = vec![RATES.to_owned()];
         words.extend(plan.words());
@@ -173,12 +173,12 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
     }
 }
 
-/// A folder where processes meet that cannot communicate.
-struct MeetingPlace {
+/// A folder through which processes synchronise that have no transport.
+struct SharedFolder {
     folder: PathBuf,
 }
 
-impl MeetingPlace {
+impl SharedFolder {
     fn new() -> Result<Self, String> {
         let name = format!("rankpoint-bench-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
@@ -188,9 +188,9 @@ impl MeetingPlace {
     }
 }
 
-impl Drop for MeetingPlace {
+impl Drop for SharedFolder {
     fn drop(&mut self) {
-        // What is left behind lies in the system's folder for such things.
+        // A folder that cannot be removed stays in the temporary folder of the system.
         drop(std::fs::remove_dir_all(&self.folder));
     }
 }

@@ -313,11 +313,11 @@ pub(super) struct Left<'a, R, const LOCKED: bool> {
 
 impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
     fn is_ready(&self) -> bool {
-        self.round.look(self.needs).is_some()
+        self.round.arrived(self.needs).is_some()
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        match self.round.look(self.needs) {
+        match self.round.arrived(self.needs) {
             Some(left) => Self::finish(&self, left),
             // The data are there (is_ready).
             None => Ok(()),
@@ -342,7 +342,7 @@ impl<'a, R: Borrow<Reduction>, const LOCKED: bool> Left<'a, R, LOCKED> {
     #[inline(never)]
     fn linger(self, wakes: Wakes) -> Result<Begun<'a>> {
         self.round.wake_those(wakes);
-        if let Some(left) = (0..LINGER).find_map(|_| self.round.look(self.needs)) {
+        if let Some(left) = (0..LINGER).find_map(|_| self.round.arrived(self.needs)) {
             return self.finish(left).map(|()| None);
         }
         let kept = Left {

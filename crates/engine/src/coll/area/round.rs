@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One round of the area. `LOCKED` says whether the VCI's lock guards what this member knows about rounds: calls with little
-//! data go without it below MPI_THREAD_MULTIPLE. Functions of the fast path are inlined; `cargo xtask instructions` has their
+//! One round of the area. `LOCKED` says whether the VCI's lock guards this member's tracker: calls with little data need no lock below
+//! MPI_THREAD_MULTIPLE. Functions of the fast path are inlined; `cargo xtask instructions` has their
 //! budgets.
 #![expect(unsafe_code, reason = "data in the area are reached through addresses")]
 
@@ -28,7 +28,7 @@ pub(super) struct Round<'a, const LOCKED: bool> {
     number: u64,
     word: u64,
     row: Row,
-    /// The data of rank 0, and how far those of the next rank are.
+    /// The address of rank 0's data, and the distance to those of the next rank.
     slots: *mut u8,
     pub(super) stride: usize,
     /// This member's rank.
@@ -39,12 +39,12 @@ pub(super) struct Round<'a, const LOCKED: bool> {
     in_order: bool,
 }
 
-/// A round for calls that are not inlined: in memory of its own, so that the other one needs none.
+/// A round in memory of its own, for outlined functions, so that the inlined code keeps its round in registers.
 pub(super) struct Apart<'a, const LOCKED: bool> {
     pub(super) round: Round<'a, LOCKED>,
 }
 
-/// Access to what a member knows about rounds: under the VCI's lock, or where no other thread is inside MPI.
+/// Access to a member's tracker: under the VCI's lock, or while no other thread is inside MPI.
 struct TrackerGuard<'a, G> {
     shared: &'a Shared,
     _guard: Option<G>,
@@ -69,8 +69,7 @@ impl<G> DerefMut for TrackerGuard<'_, G> {
 }
 
 impl Shared {
-    /// Where data of a round lie that are too long for a line, in such slots: the address of the first member's, and the
-    /// distance of the next one's.
+    /// The slots of data that are too long for a line: the address of the first member's, and the distance to the next one's.
     pub(super) fn long_slots(&self, round: u64, bytes: usize, long: Slot) -> (*mut u8, usize) {
         let area = &self.area;
         if bytes <= WIDE_BYTES {
@@ -84,8 +83,8 @@ impl Shared {
         (first.as_ptr(), area.buffer_bytes())
     }
 
-    /// The kind of place that so many bytes need.
-    fn place_for(&self, bytes: usize, whole_before: u64) -> Slot {
+    /// The kind of slot that `bytes` bytes need.
+    fn slot_for(&self, bytes: usize, whole_before: u64) -> Slot {
         match bytes {
             _ if bytes <= WIDE_BYTES => Slot::Line,
             _ if bytes <= self.area.part_bytes() => Slot::Part { whole_before },
@@ -95,8 +94,8 @@ impl Shared {
 }
 
 impl<'a, const LOCKED: bool> Round<'a, LOCKED> {
-    /// The next round of a communicator, of operations that say this, with data beside the stamps. `in_order` says whether this
-    /// member is known to have left all rounds before.
+    /// The next round of a communicator, with the stamp `word` and data beside the stamps. `in_order` says whether this member is
+    /// known to have left all rounds before.
     #[inline(always)]
     pub(super) fn next(comm: &'a Comm, shared: &'a Shared, word: u64, in_order: bool) -> Self {
         Self::new(comm, shared, comm.area.next_round(), word, in_order)
@@ -123,7 +122,7 @@ impl<'a, const LOCKED: bool> Round<'a, LOCKED> {
             number,
             word,
             row,
-            // SAFETY: the area stay mapped.
+            // SAFETY: the area stays mapped.
             slots: unsafe { row.data() },
             stride: Row::STRIDE,
             me: shared.me,
@@ -185,12 +184,12 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     /// Takes the round for this operation.
     #[inline(always)]
-    fn take(self, place: Slot, readers: Readers) {
+    fn take(self, slot: Slot, readers: Readers) {
         let Round { comm, number, .. } = self;
-        let slot = &comm.area;
-        slot.set_drawn(number);
-        if place == Slot::Buffer {
-            slot.last_whole.store(number, Ordering::Relaxed);
+        let drawn = &comm.area;
+        drawn.set_drawn(number);
+        if slot == Slot::Buffer {
+            drawn.last_whole.store(number, Ordering::Relaxed);
         }
         if LOCKED {
             comm.next_collective();
@@ -199,11 +198,11 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
         self.count(Counter::SharedRounds);
         if readers == Readers::Above {
-            slot.pass(number, number);
+            drawn.pass(number, number);
         }
     }
 
-    /// Counts something.
+    /// Counts an event.
     #[inline(always)]
     fn count(self, counter: Counter) {
         if LOCKED {
@@ -229,20 +228,20 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     }
 
     /// Whether the own slot may be written.
-    fn may_enter(self, place: Slot, readers: Readers) -> bool {
+    fn may_enter(self, slot: Slot, readers: Readers) -> bool {
         let area = &self.shared.area;
-        match (readers, place) {
+        match (readers, slot) {
             (Readers::Nobody, _) => true,
             (Readers::Above, _) if self.me + 1 == self.size => true,
             (Readers::Above, Slot::Line) => {
                 let readers = self.reader_above();
                 self.tracker().may_pass_line(area, self.number, readers)
             }
-            _ => self.tracker().may_enter(area, self.number, place),
+            _ => self.tracker().may_enter(area, self.number, slot),
         }
     }
 
-    /// The member above, and the last round before this one in which others may read what this member publishes.
+    /// The next higher member, and the last round before this one in which others may read this member's data.
     #[inline(always)]
     fn reader_above(self) -> (u32, u64) {
         (self.me + 1, self.comm.area.others_before(self.number))
@@ -250,9 +249,9 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     /// Whether the own slot becomes free within a few polls: a member that is ahead waits briefly, as a blocking call would,
     /// and needs neither messages nor a task.
-    fn is_free_soon(self, place: Slot, readers: Readers) -> bool {
+    fn is_free_soon(self, slot: Slot, readers: Readers) -> bool {
         (0..self.comm.vci().short_polls()).any(|_| {
-            let may = self.may_enter(place, readers);
+            let may = self.may_enter(slot, readers);
             if !may {
                 spin::cpu_relax();
             }
@@ -266,14 +265,14 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         self.slots.wrapping_add(self.stride * member as usize)
     }
 
-    /// Says that the own data are in their place.
+    /// Publishes the own data.
     #[inline(always)]
     pub(super) fn publish(self) {
         let behind = match self.in_order {
             true => 0,
             false => self.tracker().behind(self.number),
         };
-        // SAFETY: this member is one, and the area stay mapped.
+        // SAFETY: this member is one, and the area stays mapped.
         unsafe { self.row.publish(self.me, self.number, behind, self.word) };
     }
 
@@ -282,15 +281,15 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         self.shared.area.comes_last(self.number)
     }
 
-    /// Counts this member in; true for the last one, which does what is nobody's in particular.
+    /// Counts this member in; true for the last one, which writes the common data.
     pub(super) fn is_last(self) -> bool {
         self.shared.area.count_in(self.number)
     }
 
-    /// Shows the data that are nobody's in particular.
+    /// Publishes the common data.
     pub(super) fn publish_common(self) {
         let behind = self.tracker().behind(self.number);
-        // SAFETY: the line after those of all members, and the area stay mapped.
+        // SAFETY: the line after those of all members, and the area stays mapped.
         unsafe { self.row.publish(self.size, self.number, behind, self.word) };
     }
 
@@ -334,7 +333,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         }
     }
 
-    /// Whose data an operation needs, this member among them or not.
+    /// The members whose data an operation needs; this member may be among them.
     #[inline(always)]
     const fn needed(self, needs: Needs) -> (u32, u32) {
         match needs {
@@ -378,22 +377,22 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     #[inline(always)]
     fn is_simple_from(self, member: u32) -> bool {
-        // SAFETY: there is such a member (`needed`), and the area stay mapped.
+        // SAFETY: there is such a member (`needed`), and the area stays mapped.
         unsafe { self.row.published_in_order(member, self.number, self.word) }
     }
 
-    /// If the data are there that an operation needs: the round before which those who publish them have left all.
-    pub(super) fn look(self, needs: Needs) -> Option<u64> {
+    /// The round before which the publishers of the needed data have left all; `None` while data are missing.
+    pub(super) fn arrived(self, needs: Needs) -> Option<u64> {
         let (first, end) = self.needed(needs);
         let mut left = u64::MAX;
         for member in (first..end).filter(|&member| member != self.me) {
-            left = left.min(self.look_at(member)?);
+            left = left.min(self.arrived_of(member)?);
         }
         Some(left)
     }
 
-    fn look_at(self, member: u32) -> Option<u64> {
-        // SAFETY: there is such a member (callers), and the area stay mapped.
+    fn arrived_of(self, member: u32) -> Option<u64> {
+        // SAFETY: there is such a member (callers), and the area stays mapped.
         let published = unsafe { self.row.published(member, self.number) }?;
         if published.purpose != self.word {
             self.shared
@@ -402,7 +401,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         Some(published.left_before)
     }
 
-    /// As [`Self::look`] until they are there.
+    /// As [`Self::arrived`] until they are there.
     pub(super) fn wait(self, call: &'static str, needs: Needs) -> Result<u64> {
         let (first, end) = self.needed(needs);
         if self.comm.vci().is_oversubscribed() {
@@ -415,17 +414,17 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
         Ok(left)
     }
 
-    /// Lets those run on this core who have not come, for as long as a few rounds of all take, until all of these members have. Where
-    /// who has not come was on other cores when it last waited, it waits for that a moment first: giving its own core to somebody who
-    /// waits, too, would gain nothing.
+    /// Yields the core to members that have not arrived, until all of them have, for at most as long as a few rounds of all members
+    /// take. If the absent members last waited on other cores, it polls for a moment first: yielding to a member that waits, too, would
+    /// gain nothing.
     fn yield_core(self, first: u32, end: u32) {
         let vci = self.comm.vci();
         let here = vci.tell_processor();
         let is_absent = |member: u32| {
-            // SAFETY: there is such a member (`needed`), and the area stay mapped.
+            // SAFETY: there is such a member (`needed`), and the area stays mapped.
             member != self.me && unsafe { self.row.published(member, self.number) }.is_none()
         };
-        // What is nobody's in particular is the work of whoever comes last.
+        // The last member to arrive publishes the common data.
         let workers = |absent| {
             if absent == self.size {
                 0..absent
@@ -457,7 +456,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
 
     fn wait_for(self, call: &'static str, member: u32) -> Result<u64> {
         for _ in 0..self.comm.vci().short_polls() {
-            if let Some(left) = self.look_at(member) {
+            if let Some(left) = self.arrived_of(member) {
                 return Ok(left);
             }
             spin::cpu_relax();
@@ -560,22 +559,22 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
             number,
             ..
         } = self.round;
-        let place = shared.place_for(published, comm.area.last_whole.load(Ordering::Relaxed));
-        let is_free = self.round.may_enter(place, readers)
-            || (call.is_none() && self.round.is_free_soon(place, readers));
+        let slot = shared.slot_for(published, comm.area.last_whole.load(Ordering::Relaxed));
+        let is_free = self.round.may_enter(slot, readers)
+            || (call.is_none() && self.round.is_free_soon(slot, readers));
         if !is_free && call.is_none() {
             return None;
         }
         let reader = self.round.reader_above();
-        self.round.take(place, readers);
+        self.round.take(slot, readers);
         let slots = match published {
             ..=LINE_BYTES => (self.round.slots, self.round.stride),
-            _ => shared.long_slots(number, published, place),
+            _ => shared.long_slots(number, published, slot),
         };
-        let sequence = self.round.sequence(place);
+        let sequence = self.round.sequence(slot);
         let entered = match call {
             Some(call) if !is_free => block_on(comm.vci(), call, async {
-                match (readers, place) {
+                match (readers, slot) {
                     (Readers::Above, Slot::Line) => sequence.enter_line_for(reader).await,
                     _ => sequence.enter(0, published).await,
                 }
