@@ -20,7 +20,7 @@ const NUM_VCIS: &str = "rankpoint_num_vcis";
 /// Bits of a tag that hold the number of a thread.
 const TAG_BITS: &str = "rankpoint_num_tag_bits_for_vci";
 /// Which bits these are: `low`, those of the receiving thread lowest, or `high`.
-const PLACE: &str = "rankpoint_tag_bits_for_vci";
+const END: &str = "rankpoint_tag_bits_for_vci";
 /// From the number of a thread to a VCI: `one-to-one` or `hash`.
 const HASH: &str = "rankpoint_tag_vci_hash";
 /// The promise without which a receive could not be posted at one VCI.
@@ -60,7 +60,7 @@ impl Spread {
         let vcis = number(NUM_VCIS, MOST_VCIS as u32)?;
         let bits = number(TAG_BITS, ALL_BITS / 2)?;
         let (is_high, is_hash) = (
-            choice(PLACE, "low", "high")?,
+            choice(END, "low", "high")?,
             choice(HASH, "one-to-one", "hash")?,
         );
         let Some(vcis) = vcis.filter(|&vcis| vcis > 1) else {
@@ -93,12 +93,12 @@ impl Spread {
 
     /// The hints and their values.
     fn pairs(self) -> [(&'static str, String); 4] {
-        let place = if self.is_high { "high" } else { "low" };
+        let end = if self.is_high { "high" } else { "low" };
         let hash = if self.is_hash { "hash" } else { "one-to-one" };
         [
             (NUM_VCIS, self.vcis.to_string()),
             (TAG_BITS, self.bits.to_string()),
-            (PLACE, place.to_owned()),
+            (END, end.to_owned()),
             (HASH, hash.to_owned()),
         ]
     }
@@ -199,15 +199,15 @@ impl Comm {
     fn lane<'a>(&'a self, lanes: &'a Lanes, own: u32, other: Option<u32>) -> Result<&'a Self> {
         let vcis = lanes.spread.vcis;
         let index = own * (vcis + 1) + other.unwrap_or(vcis);
-        let place = &lanes.lanes[index as usize];
-        if let Some(lane) = place.get() {
+        let cell = &lanes.lanes[index as usize];
+        if let Some(lane) = cell.get() {
             return Ok(lane);
         }
         let at = |distance: u32| VciIndex::of_bits(u32::from(self.vci().index().get()) + distance);
         let vci = self.process.vcis().obtain(at(own))?;
         let map = endpoint::lane_map(self, vci, other.map(at));
         let lane = self.new_lane(vci, map);
-        Ok(place.get_or_init(|| lane))
+        Ok(cell.get_or_init(|| lane))
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
             (vec![(NUM_VCIS, "65")], "1..64"),
             (vec![(NUM_VCIS, "many")], "1..64"),
             (vec![(TAG_BITS, "16")], "1..15"),
-            (vec![(PLACE, "middle")], "low or high"),
+            (vec![(END, "middle")], "low or high"),
             (vec![(HASH, "md5")], "one-to-one or hash"),
             (vec![(NUM_VCIS, "2"), tagged], TAG_BITS),
             (vec![(NUM_VCIS, "4"), (TAG_BITS, "2")], NO_ANY_TAG),
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn tags_name_the_vcis_of_both_threads() {
-        let spread = |place, hash| {
+        let spread = |end, hash| {
             let keys = [(NUM_VCIS, "4"), (TAG_BITS, "3"), (NO_ANY_TAG, "true")];
-            read(&[&keys[..], &[(PLACE, place), (HASH, hash)]].concat())
+            read(&[&keys[..], &[(END, end), (HASH, hash)]].concat())
                 .unwrap()
                 .unwrap()
         };

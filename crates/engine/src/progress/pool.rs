@@ -151,19 +151,19 @@ impl Vcis {
             return Ok(vci);
         }
         let _making = self.making.lock();
-        let place = usize::from(index.get()).checked_sub(1);
-        let Some(place) = place.and_then(|other| self.others.get(other)) else {
+        let other = usize::from(index.get()).checked_sub(1);
+        let Some(cell) = other.and_then(|other| self.others.get(other)) else {
             let text = format!("there is no VCI {}", index.get());
             return Err(Error::new(ErrorClass::ERR_INTERN, text));
         };
-        if let Some(vci) = place.get() {
+        if let Some(vci) = cell.get() {
             return Ok(vci);
         }
         let transport = (self.transport)(&self.segment, self.me, index);
         let vci = Vci::new(&self.segment, self.me, index, &self.shared, transport)?;
         // Nobody else has set either: `making` is held.
         let _ = vci.all.set(self);
-        let vci = place.get_or_init(|| Box::new(vci));
+        let vci = cell.get_or_init(|| Box::new(vci));
         // A thread that sees the bit finds the VCI by its cell, which orders what it reads.
         self.made.fetch_or(1 << index.get(), Ordering::Relaxed);
         Ok(vci)

@@ -207,7 +207,7 @@ fn requests_of_several_vcis_are_completed_together() {
 }
 
 #[test]
-fn a_stale_request_of_another_vci_is_named_by_its_place() {
+fn a_stale_request_of_another_vci_is_named_by_its_index() {
     with_comms(3, |me, comms| {
         let mut data = [0; 4];
         if me == 1 {
