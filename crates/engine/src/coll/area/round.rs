@@ -7,7 +7,7 @@
 use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut};
 
-use fabric::area::{LINE_BYTES, Row, Slot, Tracker, WIDE_BYTES};
+use fabric::area::{LINE_BYTES, Row, Slot, Tracker};
 use fabric::counters::Counter;
 use fabric::doorbell;
 use sys::spin;
@@ -65,31 +65,6 @@ impl<G> DerefMut for TrackerGuard<'_, G> {
     fn deref_mut(&mut self) -> &mut Tracker {
         // SAFETY: as for `deref`.
         unsafe { &mut *self.shared.tracker.get() }
-    }
-}
-
-impl Shared {
-    /// The slots of data that are too long for a line: the address of the first member's, and the distance to the next one's.
-    pub(super) fn long_slots(&self, round: u64, bytes: usize, long: Slot) -> (*mut u8, usize) {
-        let area = &self.area;
-        if bytes <= WIDE_BYTES {
-            return (area.wide(round, 0).as_ptr(), Row::WIDE_STRIDE);
-        }
-        let (first, room) = match long {
-            Slot::Buffer => (area.buffer(round, 0), area.buffer_bytes()),
-            _ => (area.part(round, 0), area.part_bytes()),
-        };
-        assert!(bytes <= room);
-        (first.as_ptr(), area.buffer_bytes())
-    }
-
-    /// The kind of slot that `bytes` bytes need.
-    fn slot_for(&self, bytes: usize, whole_before: u64) -> Slot {
-        match bytes {
-            _ if bytes <= WIDE_BYTES => Slot::Line,
-            _ if bytes <= self.area.part_bytes() => Slot::Part { whole_before },
-            _ => Slot::Buffer,
-        }
     }
 }
 
@@ -507,7 +482,7 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
     /// Ends the round where [`Self::leave_next`] does not suffice, or has said so; how the operation went.
     #[inline(always)]
     pub(super) fn end_slowly(self, needs: Needs, is_left: bool) -> Result<()> {
-        Apart::of(self).end_slowly(needs, is_left)
+        end_slowly::<LOCKED>((self.comm, self.shared), self.number, needs, is_left)
     }
 
     /// This member needs nobody's data any more; those whose data it needed have left all rounds before `left`. How it went.
@@ -584,16 +559,22 @@ impl<const LOCKED: bool> Apart<'_, LOCKED> {
         };
         Some(entered.map(|()| slots))
     }
+}
 
-    /// As [`Round::end_slowly`].
-    #[cold]
-    #[inline(never)]
-    fn end_slowly(&self, needs: Needs, is_left: bool) -> Result<()> {
-        let round = self.round;
-        if !is_left {
-            return round.end(needs, round.number);
-        }
-        round.wake_all();
-        round.shared.outcome(round.number)
+/// As [`Round::end_slowly`], which keeps only these for it.
+#[cold]
+#[inline(never)]
+fn end_slowly<const LOCKED: bool>(
+    (comm, shared): (&Comm, &Shared),
+    number: u64,
+    needs: Needs,
+    is_left: bool,
+) -> Result<()> {
+    // Nobody reads or writes data or stamps of the round any more.
+    let round = Round::<LOCKED>::new(comm, shared, number, 0, false);
+    if !is_left {
+        return round.end(needs, number);
     }
+    round.wake_all();
+    shared.outcome(number)
 }

@@ -9,7 +9,7 @@
 use std::cell::UnsafeCell;
 
 use algorithms::shared::buffer_bytes;
-use fabric::area::{SharedArea, Tracker};
+use fabric::area::{Row, SharedArea, Slot, Tracker, WIDE_BYTES};
 use fabric::board::{JobHeader, VciBoard};
 use fabric::doorbell;
 use sys::sync::{AtomicUsize, Mutex, Ordering};
@@ -242,4 +242,29 @@ pub(super) fn wake_member(comm: &Comm, member: u32) -> bool {
     let (peers, peer) = (comm.vci().peers(), comm.peer(member));
     let board = comm.process.segment().board(peers.process(peer));
     board.ring(peers.vci(peer), false)
+}
+
+impl Shared {
+    /// The slots of data that are too long for a line: the address of the first member's, and the distance to the next one's.
+    pub(super) fn long_slots(&self, round: u64, bytes: usize, long: Slot) -> (*mut u8, usize) {
+        let area = &self.area;
+        if bytes <= WIDE_BYTES {
+            return (area.wide(round, 0).as_ptr(), Row::WIDE_STRIDE);
+        }
+        let (first, room) = match long {
+            Slot::Buffer => (area.buffer(round, 0), area.buffer_bytes()),
+            _ => (area.part(round, 0), area.part_bytes()),
+        };
+        assert!(bytes <= room);
+        (first.as_ptr(), area.buffer_bytes())
+    }
+
+    /// The kind of slot that `bytes` bytes need.
+    pub(super) fn slot_for(&self, bytes: usize, whole_before: u64) -> Slot {
+        match bytes {
+            _ if bytes <= WIDE_BYTES => Slot::Line,
+            _ if bytes <= self.area.part_bytes() => Slot::Part { whole_before },
+            _ => Slot::Buffer,
+        }
+    }
 }
