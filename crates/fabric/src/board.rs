@@ -91,7 +91,15 @@ pub mod kind {
     pub const ROUND: u8 = 9;
     /// A long wait for a message that is probed for.
     pub const PROBE: u8 = 10;
+    /// A partitioned send that is active. Its messages have records of their own ([`super::PARTITIONED`]).
+    pub const PARTITIONED_SEND: u8 = 11;
+    /// A partitioned receive that is active.
+    pub const PARTITIONED_RECEIVE: u8 = 12;
 }
+
+/// Set in the match words of the messages that partitioned communication consists of. Context ids leave this bit, so no receive or
+/// probe of a program accepts such a message.
+pub const PARTITIONED: u64 = 1 << 63;
 
 /// The job as all its processes on this node see it. One page at offset 0.
 ///

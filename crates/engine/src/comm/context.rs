@@ -25,8 +25,9 @@ pub(crate) const BOOTSTRAP: u32 = 4;
 /// The context id of a communicator whose members have not agreed yet; no leader assigns it.
 pub(crate) const PENDING: u32 = u32::MAX - 1;
 const FIRST_NUMBER: u32 = 3;
-/// Bits of a context id without the one that marks collectives.
-const BITS: u32 = 31;
+/// Bits of a context id without the lowest one, which marks collectives, and the highest one, which is 0: match words with that bit
+/// ([`fabric::board::PARTITIONED`]) are partitioned communication's.
+const BITS: u32 = 30;
 
 /// Numbers that rest before one of them is used again, as long as there are fresh ones.
 const RESTING: usize = 4096;
@@ -143,7 +144,7 @@ mod tests {
                 let leader = Contexts::new(rank, size);
                 for _ in 0..500 {
                     let context = leader.take().unwrap();
-                    assert_eq!(context & 1, 0);
+                    assert_eq!(context & (1 | 1 << 31), 0);
                     assert!(seen.insert(context), "{rank} of {size}");
                 }
             }
@@ -167,7 +168,7 @@ mod tests {
     fn freed_ids_come_back_when_fresh_ones_are_used_up() {
         let leader = Contexts::new(5, 1 << 20);
         let all: Vec<u32> = std::iter::from_fn(|| leader.take().ok()).collect();
-        assert_eq!(all.len(), (1 << 11) - 1 - FIRST_NUMBER as usize);
+        assert_eq!(all.len(), (1 << 10) - 1 - FIRST_NUMBER as usize);
         leader.give_back(PENDING);
         leader.give_back(all[7]);
         leader.give_back(all[3]);

@@ -48,6 +48,7 @@ fn describe(state: &VciState, id: RequestId) -> Option<String> {
     let kind = match state.slab.entry(state.slab.find(id)?).role() {
         Role::Send => "a send",
         Role::Task => "a generalized operation",
+        Role::Partitioned => "partitioned communication",
         _ => "a receive",
     };
     Some(kind.to_owned())
@@ -246,7 +247,7 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
         guard.slab.record(index).kind,
         record_kind::COMPLETE | record_kind::INACTIVE
     ) {
-        guard.retire(index);
+        guard.let_go(index);
     } else {
         let record = guard.slab.record_mut(index);
         record.flags = (record.flags | flag::FREED) & !flag::PERSISTENT;
@@ -261,7 +262,7 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
 /// # Errors
 /// MPI_ERR_REQUEST; the request stays as it is.
 pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
-    if let Some((call, is_active)) = collective_of(&vci.of(*id).enter(), *id)
+    if let Some((call, is_active)) = bound(&vci.of(*id).enter(), *id)
         && is_active
     {
         let expected =
@@ -271,6 +272,16 @@ pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
         return Err(Error::argument(class, "request", value, expected));
     }
     let_go(vci, id)
+}
+
+/// What a request belongs to that can be neither cancelled nor freed while it is active, and whether it is.
+fn bound(state: &VciState, id: RequestId) -> Option<(String, bool)> {
+    if let Some((call, is_active)) = collective_of(state, id) {
+        return Some((call.to_string(), is_active));
+    }
+    let entry = state.slab.entry(state.slab.find(id)?);
+    let is_active = entry.record.kind != record_kind::INACTIVE;
+    (entry.role() == Role::Partitioned).then(|| ("partitioned communication".to_owned(), is_active))
 }
 
 /// The collective that a request belongs to, and whether it is active: started, and not waited for since.
@@ -299,7 +310,7 @@ pub fn cancel(vci: &Vci, id: RequestId) -> Result<()> {
     }
     let mut guard = vci.of(id).enter();
     let state = &mut *guard;
-    if let Some((call, _)) = collective_of(state, id) {
+    if let Some((call, _)) = bound(state, id) {
         let expected = "one of a send, a receive or a generalized request";
         let value = format!("a request of {call}");
         let class = ErrorClass::ERR_REQUEST;

@@ -6,6 +6,7 @@
 
 pub mod buffered;
 mod fast;
+pub mod partitioned;
 pub mod persistent;
 pub mod probe;
 

@@ -119,6 +119,9 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     }
     entry.error = 0;
     entry.record.flags &= !flag::CANCELLED;
+    if entry.role() == Role::Partitioned {
+        return super::partitioned::start(vci, guard, index);
+    }
     if entry.role() == Role::Task {
         drop(guard);
         start_collective(vci, id);

@@ -2,14 +2,17 @@
 //! Requests: the slab of their entries, their ids, states and statuses (MPI-5.0, section 3.7).
 //!
 //! [`slab`] holds every pending operation and every unexpected message of a VCI; [`owner`] is the part of a
-//! communicator that its requests need; [`plan`] starts persistent collectives. [`crate::completion`] waits for requests.
+//! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
+//! the messages of partitioned requests. [`crate::completion`] waits for requests.
 
 mod owner;
+mod partitioned;
 mod plan;
 mod slab;
 mod status;
 
 pub(crate) use owner::{NO_PEER, Owner, RankMap};
+pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};
 pub(crate) use slab::{RequestEntry, RequestSlab, Role, flag};

@@ -22,6 +22,7 @@ use sys::sync::Ordering;
 use sys::{limits, memory};
 
 use super::owner::Owner;
+use super::partitioned::Partitioned;
 use super::plan::{Boxed, FastPlan, Start};
 use super::status::Status;
 use crate::call::CallName;
@@ -145,6 +146,8 @@ pub(crate) enum Role {
     Rts = 4,
     /// A request completed by the user or by a task.
     Task = 5,
+    /// A partitioned request: its messages are entries of their own.
+    Partitioned = 6,
 }
 
 /// Bits of the record's `flags`.
@@ -169,6 +172,8 @@ pub(crate) mod flag {
 
 /// The record's `extra` of a persistent collective, see [`RequestEntry::set_planned`].
 const PLANNED: u8 = 1;
+/// The record's `extra` of a message of a partitioned request, see [`RequestEntry::set_part`].
+const PART: u8 = 2;
 
 /// An entry. All-zero is a valid value.
 #[repr(C, align(64))]
@@ -195,7 +200,8 @@ pub(crate) struct RequestEntry {
     pub(crate) position: usize,
     /// Bytes that the receiver wants of a transfer in chunks.
     pub(crate) wanted: usize,
-    /// Neighbours in arrival order (unexpected messages).
+    /// Neighbours in arrival order (unexpected messages). Of a message of a partitioned request: the entry of the request, and
+    /// the number of the message.
     pub(crate) earlier: RequestIndex,
     pub(crate) later: RequestIndex,
     /// World rank to send to.
@@ -223,11 +229,13 @@ pub(crate) struct Extra {
     pub(crate) template: (u64, u32, u64),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
-    /// Status with which a task ended.
+    /// Status with which a task or a partitioned request ended.
     pub(crate) status: Option<Status>,
     /// Starts a persistent collective: its fast path, if it has one, and a future.
     pub(crate) fast: Option<FastPlan>,
     pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
+    /// Partitions and messages of a partitioned request.
+    pub(crate) partitioned: Option<Box<Partitioned>>,
     /// Text of an error that the operation ended with.
     pub(crate) error_text: String,
 }
@@ -248,7 +256,8 @@ impl RequestEntry {
             2 => Role::Injected,
             3 => Role::Held,
             4 => Role::Rts,
-            _ => Role::Task,
+            5 => Role::Task,
+            _ => Role::Partitioned,
         }
     }
 
@@ -273,6 +282,21 @@ impl RequestEntry {
     /// Says of a persistent collective that `start` and `base` are its plan, and that there is no error to tell; or takes it back.
     pub(crate) const fn set_planned(&mut self, is_planned: bool) {
         self.record.extra = if is_planned { PLANNED } else { 0 };
+    }
+
+    /// Makes this the message with a number of a partitioned request: it is complete when it is freed, and the entry stays.
+    pub(crate) const fn set_part(&mut self, request: RequestIndex, number: u32) {
+        self.record.flags |= flag::FREED;
+        self.record.extra = PART;
+        (self.earlier, self.later) = (request, RequestIndex(number));
+    }
+
+    /// The partitioned request that this is a message of, and its number there.
+    pub(crate) const fn part(&self) -> Option<(RequestIndex, usize)> {
+        match self.record.extra {
+            PART => Some((self.earlier, self.later.0 as usize)),
+            _ => None,
+        }
     }
 
     /// Whether a bit of [`flag`] is set.

@@ -31,9 +31,12 @@ pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option
 pub(crate) fn status_of(state: &VciState, index: RequestIndex) -> Status {
     let (entry, record) = (state.slab.entry(index), state.slab.record(index));
     let cancelled = entry.has(flag::CANCELLED);
-    if entry.role() == Role::Task
-        && let Some(status) = entry.extra.as_ref().and_then(|extra| extra.status)
-    {
+    let keeps_status = match entry.role() {
+        Role::Task => true,
+        Role::Partitioned => record.kind != record_kind::INACTIVE,
+        _ => false,
+    };
+    if keeps_status && let Some(status) = entry.extra.as_ref().and_then(|extra| extra.status) {
         return Status {
             cancelled,
             ..status

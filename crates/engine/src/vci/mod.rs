@@ -10,6 +10,7 @@ mod counts;
 mod finish;
 pub(crate) mod link;
 pub(crate) mod matching;
+mod partitioned;
 mod spare;
 mod state;
 mod watch;

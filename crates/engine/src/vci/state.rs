@@ -17,7 +17,7 @@ use super::spare::Spare;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::identity::VciIndex;
-use crate::request::{RequestId, RequestIndex, RequestSlab, flag};
+use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
 use crate::settings::Settings;
 use fabric::board::kind;
 
@@ -38,6 +38,8 @@ pub(crate) struct VciState {
     pub(crate) offered: u32,
     /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
     pub(crate) taken_in: usize,
+    /// Partitioned sends that were made here, which tell their messages apart.
+    pub(crate) channels: u32,
     /// Number of events so far.
     pub(crate) events: u64,
     /// Memory for messages that arrive before their receives.
@@ -114,6 +116,7 @@ impl VciState {
             streaming: Vec::new(),
             offered: 0,
             taken_in: 0,
+            channels: 0,
             events: 0,
             spare: Spare::default(),
             copy_modes: CopyModes::new(),
@@ -133,11 +136,27 @@ impl VciState {
     pub(crate) fn complete(&mut self, index: RequestIndex) {
         self.slab.record_mut(index).kind = kind::COMPLETE;
         if self.slab.entry(index).has(flag::FREED) {
-            self.retire(index);
+            self.complete_freed(index);
         }
     }
 
-    /// Releases a complete operation, and its hold on the communicator.
+    #[inline(never)]
+    fn complete_freed(&mut self, index: RequestIndex) {
+        match self.slab.entry(index).part() {
+            Some((request, number)) => self.complete_part(index, request, number),
+            None => self.let_go(index),
+        }
+    }
+
+    /// Releases a complete or inactive operation, and the messages of a partitioned one.
+    pub(crate) fn let_go(&mut self, index: RequestIndex) {
+        if self.slab.entry(index).role() == Role::Partitioned {
+            self.retire_messages(index);
+        }
+        self.retire(index);
+    }
+
+    /// Releases an operation that is not a partitioned one, and its hold on the communicator.
     #[inline(always)]
     pub(crate) fn retire(&mut self, index: RequestIndex) {
         let owner = self.slab.entry(index).owner;

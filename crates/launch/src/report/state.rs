@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fabric::board::{ANY_PEER, ANY_TAG, RequestRecord, activity, kind, phase};
+use fabric::board::{ANY_PEER, ANY_TAG, PARTITIONED, RequestRecord, activity, kind, phase};
 use fabric::observe::{BoardSnapshot, NodeFile};
 
 use super::waits;
@@ -80,11 +80,17 @@ impl RankState {
     }
 
     fn take(&mut self, record: RequestRecord) {
+        if record.match_word & PARTITIONED != 0 {
+            // The record of the request tells it.
+            return;
+        }
         match record.kind {
             kind::RECEIVE_POSTED
             | kind::RECEIVE_ACTIVE
             | kind::SEND_QUEUED
             | kind::SEND_ACTIVE
+            | kind::PARTITIONED_SEND
+            | kind::PARTITIONED_RECEIVE
             | kind::ROUND
             | kind::PROBE => {
                 self.pending.push(record);
@@ -302,6 +308,8 @@ fn kind_text(kind: u8) -> &'static str {
         kind::SEND_QUEUED => "send, queued",
         kind::ROUND => "collective",
         kind::PROBE => "probe",
+        kind::PARTITIONED_SEND => "partitioned send",
+        kind::PARTITIONED_RECEIVE => "partitioned receive",
         _ => "send",
     }
 }
@@ -391,6 +399,22 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_of_partitioned_requests_are_told_by_the_request() {
+        let mut state = RankState::default();
+        let record = |kind, match_word| RequestRecord {
+            kind,
+            match_word,
+            ..RequestRecord::default()
+        };
+        state.take(record(kind::PARTITIONED_RECEIVE, 5));
+        state.take(record(kind::RECEIVE_POSTED, PARTITIONED | 1));
+        state.take(record(kind::UNEXPECTED, PARTITIONED | 2));
+        assert_eq!(state.pending.len(), 1);
+        assert_eq!(kind_text(state.pending[0].kind), "partitioned receive");
+        assert!(state.unexpected.is_empty());
+    }
 
     #[test]
     fn operations_are_named_for_people() {

@@ -137,7 +137,9 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
         return String::new();
     };
     let what = match record.kind {
-        kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::PROBE => "for a message from",
+        kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::PARTITIONED_RECEIVE | kind::PROBE => {
+            "for a message from"
+        }
         kind::ROUND => "for",
         _ => "to send to",
     };

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Completing partitioned requests: a request is complete when all of its messages are.
+
+use super::VciState;
+use crate::request::{Partitioned, RequestIndex};
+use fabric::board::kind;
+
+impl VciState {
+    /// The partitions of an entry, if it is a partitioned request.
+    pub(crate) fn partitioned(&mut self, index: RequestIndex) -> Option<&mut Partitioned> {
+        let extra = self.slab.entry_mut(index).extra.as_mut()?;
+        extra.partitioned.as_deref_mut()
+    }
+
+    /// Notes that a message of a partitioned request is complete; its entry rests until the next round.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn complete_part(
+        &mut self,
+        index: RequestIndex,
+        request: RequestIndex,
+        number: usize,
+    ) {
+        let entry = self.slab.entry_mut(index);
+        entry.record.kind = kind::INACTIVE;
+        let error = std::mem::take(&mut entry.error);
+        if error != 0 {
+            let text = entry.extra.as_mut();
+            let text = text.map(|extra| std::mem::take(&mut extra.error_text));
+            let whole = self.slab.entry_mut(request);
+            if whole.error == 0 {
+                whole.error = error;
+                let extra = whole.extra.get_or_insert_default();
+                (extra.error_text, extra.status) = (text.unwrap_or_default(), None);
+            }
+        }
+        let is_last = self
+            .partitioned(request)
+            .is_some_and(|partitioned| partitioned.note_complete(number));
+        if is_last {
+            self.events += 1;
+            self.complete(request);
+        }
+    }
+
+    /// Releases the messages of a partitioned request, none of which is under way.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn retire_messages(&mut self, index: RequestIndex) {
+        let Some(partitioned) = self.partitioned(index) else {
+            return;
+        };
+        let messages = std::mem::take(&mut partitioned.messages);
+        let receiving = partitioned.receiving.as_mut();
+        let opening = receiving.and_then(|receiving| receiving.opening.take());
+        for message in messages {
+            self.retire(message);
+        }
+        // A sender that has not told its geometry yet is matched with this request all the same.
+        if let Some(opening) = opening.and_then(|id| self.slab.find(id)) {
+            if self.slab.record(opening).kind == kind::COMPLETE {
+                self.retire(opening);
+            } else {
+                self.slab.record_mut(opening).flags |= crate::request::flag::FREED;
+            }
+        }
+    }
+}
