@@ -136,3 +136,8 @@ pub use universe::Universe;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 pub struct PageOnTheRustApi;
+
+/// Those of the page on threads, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/threads.md")]
+pub struct PageOnThreads;

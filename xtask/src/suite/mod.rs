@@ -2,13 +2,14 @@
 //! `cargo xtask test [STEP...] [--thorough]`: every check and test, then a summary. `--list` names the steps.
 //!
 //! [`mod@steps`] lists the steps, [`mod@run`] runs and sums them up, [`scope`] says how much they cover. [`cargo`] runs what cargo knows,
-//! [`programs`] C programs and examples, [`abi`] compares our header with another library's, [`mod@apps`] runs mini-apps in C, [`gpu`] tries GPUs without one,
+//! [`programs`] C programs and examples, [`abi`] compares our header with another library's, [`mod@apps`] runs mini-apps in C, [`examples`] programs of a page, [`gpu`] tries GPUs without one,
 //! [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`reports`] asks what a program waits for, [`tune`] has a
 //! table of rules made, [`sanitizers`] reads all memory of ranks, [`types`] compares datatypes with another library's, [`wrappers`] tries what is installed.
 
 mod abi;
 mod apps;
 mod cargo;
+mod examples;
 mod found;
 mod gpu;
 mod memory;

@@ -4,8 +4,8 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, apps, cargo, gpu, memory, others, profiling, programs, reports, sanitizers, tune, types,
-    wrappers,
+    abi, apps, cargo, examples, gpu, memory, others, profiling, programs, reports, sanitizers,
+    tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, tools, words};
 
@@ -66,6 +66,7 @@ pub(super) const STEPS: &[Step] = &[
     ("tune", tune::from_end_to_end),
     ("heat", programs::heat_equation),
     ("apps", apps::in_c_and_rust),
+    ("examples", examples::of_threads),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
     ("types", types::agree_with_mpich),
