@@ -113,9 +113,14 @@ fn describe_peers(prefix: &Path) -> Result<std::path::PathBuf, String> {
     let ours = prefix.join("bin/mpicc");
     let targets: Result<Vec<Value>, String> = PEERS.iter().map(|peer| peer.target(&ours)).collect();
     let file = shell::target().join("peers/peers.json");
-    let text = Value::from(targets?).to_string();
-    fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    write_targets(&file, targets?)?;
     Ok(file)
+}
+
+/// Writes the file that `rankpoint bench --peers` reads.
+pub(crate) fn write_targets(file: &Path, targets: Vec<Value>) -> Result<(), String> {
+    let text = Value::from(targets).to_string();
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Replaces tables of this machine's page, and its picture; a page that does not exist is created.

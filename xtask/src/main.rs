@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod big_machine;
 mod checks;
 mod demo;
 mod install;
@@ -51,6 +52,12 @@ const COMMANDS: &[Command] = &[
         "[--peers] [--write] [OPTIONS]",
         "measure Rankpoint, with --peers others beside it; OPTIONS as of rankpoint bench",
         bench::run,
+    ),
+    (
+        "big-machine",
+        "[--prefix DIR] [--folder DIR]",
+        "measure and check in ten minutes what two cores without a GPU cannot show; tables and JSON into one folder",
+        big_machine::run,
     ),
     (
         "instructions",

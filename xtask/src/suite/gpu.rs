@@ -3,6 +3,7 @@
 //! device memory through a double of the driver.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::cargo;
 use super::found::Found;
@@ -68,10 +69,41 @@ pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     fs::create_dir_all(&folder).map_err(told)?;
     let double = shell::target().join("release/libcuda_double.so");
     fs::copy(double, folder.join("libcuda.so.1")).map_err(told)?;
+    let paths = [prefix.join("lib"), folder.clone()];
+    let (passed, wrong) = exchange(&prefix, &folder, &paths)?;
+    Found::runs(passed, wrong, "runs with device memory")
+}
+
+/// The same with the driver and the GPU of this node: how many runs passed, or why there is none to try.
+pub(crate) fn in_this_machine(prefix: &Path) -> Result<Result<usize, String>, String> {
+    let mut info = shell::command(prefix.join("bin/rankpoint"));
+    let output = shell::output(info.arg("info"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("GPU"));
+    if let Some((_, why)) = line.and_then(|line| line.split_once("not used: ")) {
+        return Ok(Err(why.to_owned()));
+    }
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Err(why));
+    }
+    let folder = shell::target().join("gpu");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let (passed, wrong) = exchange(prefix, &folder, &[prefix.join("lib")])?;
+    match wrong.is_empty() {
+        true => Ok(Ok(passed)),
+        false => Err(wrong.join("\n")),
+    }
+}
+
+/// Runs the program with libraries from some folders; gives how often it passed, and what it said otherwise.
+fn exchange(
+    prefix: &Path,
+    folder: &Path,
+    libraries: &[PathBuf],
+) -> Result<(usize, Vec<String>), String> {
     let program = folder.join("buffers");
     shell::compile(&prefix.join("bin/mpicc"), "tests/gpu/buffers.c", &program)?;
-    let paths = [prefix.join("lib"), folder.clone()];
-    let path = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let path = std::env::join_paths(libraries).map_err(|error| error.to_string())?;
     let (mut passed, mut wrong) = (0, Vec::new());
     for ranks in RANKS {
         let mut job = shell::command(prefix.join("bin/mpiexec"));
@@ -88,5 +120,5 @@ pub(super) fn buffers(_: Scope) -> Result<Found, String> {
             ));
         }
     }
-    Found::runs(passed, wrong, "runs with device memory")
+    Ok((passed, wrong))
 }

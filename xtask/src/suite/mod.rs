@@ -26,4 +26,5 @@ mod tune;
 mod types;
 mod wrappers;
 
+pub(crate) use gpu::in_this_machine as gpu_in_this_machine;
 pub(crate) use run::run;

@@ -31,18 +31,18 @@ pub(crate) enum Sharing {
     Endpoints,
 }
 
-/// Hints for [`Sharing::Hinted`]: no wildcards, order between tags does not matter, and which bits of a tag name threads. Each is `{}` where it
-/// depends on the number of streams.
+/// Hints for [`Sharing::Hinted`]: no wildcards, and which bits of a tag name the receiving and the sending thread. A value is `{}` where
+/// it is the number of streams.
 const HINTS: [(&str, &str); 6] = [
     ("mpi_assert_no_any_source", "true"),
     ("mpi_assert_no_any_tag", "true"),
     (VCIS, "{}"),
-    ("mpi_num_tag_bits_for_vci", "6"),
-    ("mpi_place_tag_bits_for_vci", "LSB"),
-    ("mpi_tag_vci_hash_type", "one-to-one"),
+    ("rankpoint_num_tag_bits_for_vci", "6"),
+    ("rankpoint_tag_bits_for_vci", "low"),
+    ("rankpoint_tag_vci_hash", "one-to-one"),
 ];
 /// The hint that a library keeps if it spreads a communicator over several VCIs.
-const VCIS: &str = "mpi_num_vcis";
+const VCIS: &str = "rankpoint_num_vcis";
 
 /// One direction of messages between a thread of this process and one of another.
 pub(crate) struct Stream<'a> {
@@ -124,7 +124,7 @@ impl Mpi {
         call!(self, MPI_Info_free(&raw mut info));
         let mut kept = MPI_INFO_NULL;
         call!(self, MPI_Comm_get_info(comm, &raw mut kept));
-        let is_kept = self.has_key(kept, VCIS);
+        let is_kept = streams == 1 || self.has_key(kept, VCIS);
         call!(self, MPI_Info_free(&raw mut kept));
         let why = || format!("the library does not keep the hint {VCIS}");
         is_kept.then_some(comm).ok_or_else(why)

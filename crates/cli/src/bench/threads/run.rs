@@ -58,10 +58,11 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
                     tell(&format!("{place}: {}", described(&targets, &case)));
                 }
                 measure(options, &targets[case.library], case, &mut results);
+                // An interrupted run keeps what it has.
+                results.conclude();
+                write_files(options, &results)?;
             }
         }
-        results.conclude();
-        write_files(options, &results)?;
     }
     let others = ticks.zip(Ticks::now());
     let others = others.map_or(0.0, |(start, now)| now.others_since(start));
