@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
-const C_NAMES: [&str; 84] = [
+const C_NAMES: [&str; 85] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -80,6 +80,7 @@ const C_NAMES: [&str; 84] = [
     "MPI_Comm_create",
     "MPI_Comm_create_group",
     "MPI_Comm_create_from_group",
+    "MPIX_Comm_create_endpoints",
     "MPI_Intercomm_create",
     "MPI_Intercomm_create_from_groups",
     "MPI_Intercomm_merge",
@@ -92,7 +93,7 @@ const C_NAMES: [&str; 84] = [
 ];
 
 /// The same calls of the Rust API, of which several may be one operation: what the root calls, and what others do.
-const RUST_NAMES: [&str; 86] = [
+const RUST_NAMES: [&str; 87] = [
     "Communicator::barrier",
     "Communicator::broadcast",
     "Communicator::reduce",
@@ -135,6 +136,7 @@ const RUST_NAMES: [&str; 86] = [
     "Communicator::split_shared",
     "Communicator::create",
     "Communicator::create_group",
+    "Communicator::endpoints",
     "Communicator::connect",
     "Communicator::split_in_two",
     "Communicator::cart",
@@ -189,7 +191,7 @@ pub struct CallName(u8);
 impl CallName {
     /// No MPI call, or one that is not in the table.
     pub const UNKNOWN: Self = Self(0);
-    /// A collective of an API that names its calls in other ways.
+    /// A collective of an API with other names for its calls.
     pub const OTHER: Self = Self(u8::MAX);
 
     /// The call of this name, which may be that of its large-count form; [`Self::UNKNOWN`] if it is no collective one.
@@ -292,7 +294,7 @@ mod tests {
         for name in C_NAMES.iter().chain(&RUST_NAMES) {
             let call = CallName::of(name);
             assert_eq!(call.name(), Some(*name));
-            assert_eq!(call.name_in_c().is_some(), name.starts_with("MPI_"));
+            assert_eq!(call.name_in_c().is_some(), name.starts_with("MPI"));
             assert_eq!(CallName::from_number(call.number()), call);
         }
         assert_eq!(CallName::of("MPI_Bcast_c"), CallName::of("MPI_Bcast"));
