@@ -2,14 +2,15 @@
 //! A model of the doorbell with fencing senders. The other kind, in which the sleeper makes all threads pass a barrier, rests on
 //! what the kernel promises of membarrier: that barrier stands for the sender's fence, at whatever place it is needed.
 //!
-//! Mutations that it catches: no fence in `ring` or `any_asleep`, no fence in `announce` (both lose a wake-up, which is a deadlock here).
+//! Mutations that it catches: no fence in `ring` or `any_asleep`, no fence in `announce`, a sender that does not ring the doorbell of the
+//! thread that covers a VCI (all lose a wake-up, which is a deadlock here).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use loom::thread;
 
-use super::{Sleeper, any_asleep, ring};
+use super::{Sleeper, any_asleep, covering, ring};
 use sys::sync::{AtomicU32, Ordering};
 
 /// A rank that sleeps, and what it waits for.
@@ -42,6 +43,15 @@ impl Rank {
         self.messages.fetch_add(1, Ordering::Release);
         if any_asleep(&self.sleepers, true) {
             ring(&self.asleep, true);
+        }
+    }
+
+    /// As one that sends to a VCI whose doorbell is `other`.
+    fn send_to(&self, other: &AtomicU32) {
+        // PAIRS: model.messages
+        self.messages.fetch_add(1, Ordering::Release);
+        if covering(ring(other, true)).is_some() {
+            ring(&self.asleep, false);
         }
     }
 
@@ -87,6 +97,24 @@ fn model_a_sleeper_is_woken_by_a_sender_that_checks_whether_any_rank_sleeps() {
         };
         rank.wait_for(1);
         sender.join().unwrap();
+    });
+}
+
+#[test]
+fn model_a_sleeper_is_woken_by_a_message_for_a_vci_that_it_covers() {
+    loom::model(|| {
+        let (rank, other) = (Rank::new(), Arc::new(AtomicU32::new(0)));
+        let sender = {
+            let (rank, other) = (rank.clone(), other.clone());
+            thread::spawn(move || rank.send_to(&other))
+        };
+        let is_covered = Sleeper::cover(&other, 0);
+        rank.wait_for(1);
+        if is_covered {
+            Sleeper::uncover(&other, 0);
+        }
+        sender.join().unwrap();
+        assert_eq!(other.load(Ordering::Relaxed), 0);
     });
 }
 
