@@ -48,6 +48,9 @@ counters! {
     PollsFruitless, "polls_fruitless", "polls", "in long waits that found no arrival";
     SharedRounds, "shared_rounds", "rounds", "of collectives in the shared collective area";
     RingsConnected, "rings_connected", "rings", "to or from this rank that were created";
+    LocksTaken, "locks_taken", "locks", "of VCIs that threads of this rank took";
+    LocksFailed, "locks_failed", "tries", "of threads of this rank to take the lock of a VCI while another one held it";
+    GlobalRounds, "global_rounds", "rounds", "in which a thread that waited on one VCI advanced all others";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

@@ -7,6 +7,8 @@
 
 mod background;
 mod elsewhere;
+#[cfg(test)]
+mod lock_tests;
 mod oversubscription;
 mod polls;
 mod pool;

@@ -12,6 +12,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
+use fabric::counters::Counter;
 use fabric::lock::VciLock;
 use fabric::peers::Peers;
 use fabric::segment::Segment;
@@ -54,6 +55,8 @@ pub struct Vci {
     pub(super) visits_seen: AtomicU32,
     /// Rounds of progress of all other VCIs that threads which wait here have made.
     pub(super) global_rounds: AtomicU64,
+    /// How often a thread found the lock taken.
+    pub(super) locks_failed: AtomicU64,
 }
 
 // SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
@@ -99,6 +102,7 @@ impl Vci {
             visits: AtomicU32::new(0),
             visits_seen: AtomicU32::new(0),
             global_rounds: AtomicU64::new(0),
+            locks_failed: AtomicU64::new(0),
         })
     }
 
@@ -167,11 +171,16 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
-        if self.locks && !self.lock.try_lock() {
-            cold_path();
-            return None;
+        if !self.locks {
+            return Some(Guard { vci: self });
         }
-        Some(Guard { vci: self })
+        if self.lock.try_lock() {
+            Some(self.locked())
+        } else {
+            cold_path();
+            self.locks_failed.fetch_add(1, Ordering::Relaxed);
+            None
+        }
     }
 
     /// Whether another thread wants to enter.
@@ -212,10 +221,29 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn enter(&self) -> Guard<'_> {
-        if self.locks {
-            self.lock.lock();
+        if !self.locks {
+            return Guard { vci: self };
         }
-        Guard { vci: self }
+        if !self.lock.try_lock() {
+            self.lock_taken();
+        }
+        self.locked()
+    }
+
+    /// Waits for the lock, which another thread has.
+    #[cold]
+    #[inline(never)]
+    fn lock_taken(&self) {
+        self.locks_failed.fetch_add(1, Ordering::Relaxed);
+        self.lock.lock();
+    }
+
+    /// The state, of which this thread has just taken the lock.
+    #[inline(always)]
+    fn locked(&self) -> Guard<'_> {
+        let mut guard = Guard { vci: self };
+        guard.count(Counter::LocksTaken);
+        guard
     }
 }
 
@@ -255,6 +283,19 @@ impl Guard<'_> {
     pub(crate) fn leave(self) -> bool {
         let guard = ManuallyDrop::new(self);
         guard.vci.locks && guard.vci.lock.release()
+    }
+
+    /// Writes all counters to the rank's board, which holds the sums over its VCIs.
+    #[cold]
+    pub(crate) fn publish_counts(&mut self) {
+        let vci = self.vci;
+        for (counter, value) in [
+            (Counter::LocksFailed, &vci.locks_failed),
+            (Counter::GlobalRounds, &vci.global_rounds),
+        ] {
+            self.set_count(counter, value.load(Ordering::Relaxed));
+        }
+        self.publish();
     }
 
     /// Closes the state without a call; the caller goes on to one that calls [`Vci::pay_wake`].

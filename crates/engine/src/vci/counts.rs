@@ -35,6 +35,11 @@ impl VciState {
         *slot = slot.wrapping_add(amount);
     }
 
+    /// Takes over a count that is kept elsewhere.
+    pub(crate) const fn set_count(&mut self, counter: Counter, value: u64) {
+        self.counts.counted[counter as usize] = value;
+    }
+
     /// The values of the counters that are counted one by one.
     #[cfg(test)]
     pub(crate) const fn counted(&self, counter: Counter) -> u64 {
@@ -56,9 +61,9 @@ impl VciState {
         self.counts.injected_unexpected += 1;
     }
 
-    /// Writes all counters to the rank's board, which holds the sums over its VCIs.
+    /// Adds what was counted since the last time to the rank's board.
     #[cold]
-    pub(crate) fn publish_counts(&mut self) {
+    pub(crate) fn publish(&mut self) {
         let values = self.values();
         let board = self.node.segment.board(self.node.me);
         let published = std::mem::replace(&mut self.counts.published, values);

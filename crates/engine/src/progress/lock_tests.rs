@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of how often calls take the lock of a VCI.
+#![expect(unsafe_code, reason = "messages are addresses")]
+
+use std::sync::Barrier;
+
+use fabric::counters::Counter;
+use sys::sync::{Ordering, spin_loop};
+
+use super::Vci;
+use crate::comm::{Comm, ThreadLevel};
+use crate::completion::{test, wait};
+use crate::p2p::{self, Injected, Memory, Mode, Posted};
+use crate::request::RequestId;
+use crate::settings::{LockModel, Settings};
+use crate::testing::{on_ranks_at_level, shares_memory};
+
+const TAG: i32 = 1;
+/// Longer than messages that are injected.
+const EAGER: usize = 1000;
+
+fn taken(vci: &Vci) -> u64 {
+    vci.enter().counted(Counter::LocksTaken)
+}
+
+/// How often a call takes the lock of a communicator's VCI, and its result.
+fn locks_of<R>(comm: &Comm, call: impl FnOnce() -> R) -> (u64, R) {
+    let before = taken(comm.vci());
+    let result = call();
+    (taken(comm.vci()) - before - 1, result)
+}
+
+fn memory(data: &mut [u8]) -> Memory<'_> {
+    Memory::contiguous(data.as_mut_ptr(), data.len())
+}
+
+fn send(comm: &Comm, data: &mut [u8]) -> Injected {
+    // SAFETY: the data live while the call runs.
+    unsafe { p2p::send_now(comm, data.as_ptr(), data.len(), 1 - comm.rank(), TAG) }
+}
+
+fn post(comm: &Comm, data: &mut [u8]) -> RequestId {
+    let (base, bytes) = (data.as_mut_ptr(), data.len());
+    // SAFETY: callers wait for the request while the data live.
+    match unsafe { p2p::post_now(comm, base, bytes, 1 - comm.rank(), TAG) } {
+        Posted::Posted(id) => id,
+        // SAFETY: as above.
+        _ => unsafe { p2p::irecv(comm, memory(data), 1 - comm.rank(), TAG) }.unwrap(),
+    }
+}
+
+fn wait_for(comm: &Comm, mut request: RequestId) {
+    wait(comm.vci(), &mut request, "test").unwrap();
+}
+
+/// What rank 0 does while rank 1 sends it a message at each step and receives what comes.
+fn count(comm: &Comm, step: &Barrier) {
+    let (mut out, mut into, mut long) = ([1], [0], [0; EAGER]);
+    let arrival = |comm: &Comm| {
+        step.wait();
+        assert_eq!(send(comm, &mut [0]), Injected::Sent);
+        step.wait();
+    };
+    if comm.rank() == 1 {
+        for _ in 0..6 {
+            arrival(comm);
+        }
+        for length in [1, EAGER, 1] {
+            let mut data = vec![0; length];
+            wait_for(comm, post(comm, &mut data));
+        }
+        return;
+    }
+    let arrive = || {
+        step.wait();
+        step.wait();
+    };
+    let (locks, request) = locks_of(comm, || post(comm, &mut into));
+    assert_eq!(locks, 1, "Irecv");
+    arrive();
+    assert_eq!(locks_of(comm, || wait_for(comm, request)).0, 2, "Wait");
+
+    let mut request = post(comm, &mut into);
+    let (locks, status) = locks_of(comm, || test(comm.vci(), &mut request).unwrap());
+    let yields = u64::from(comm.vci().is_oversubscribed());
+    assert!(locks == 3 + yields && status.is_none(), "Test in vain");
+    arrive();
+    let (locks, status) = locks_of(comm, || test(comm.vci(), &mut request).unwrap());
+    assert!(locks == 3 && status.is_some(), "Test with a message");
+
+    let mut request = post(comm, &mut into);
+    arrive();
+    comm.vci().enter().progress();
+    let (locks, status) = locks_of(comm, || test(comm.vci(), &mut request).unwrap());
+    assert!(locks == 1 && status.is_some(), "Test of what is complete");
+
+    arrive();
+    // SAFETY: the memory lives while the call runs.
+    let receive = || unsafe { p2p::receive_soon(comm, memory(&mut into), 1, TAG) };
+    let (locks, status) = locks_of(comm, receive);
+    assert!(locks == 1 && status.is_some(), "Recv");
+
+    arrive();
+    let (locks, sent) = locks_of(comm, || {
+        let (send, receive) = (memory(&mut out), memory(&mut into));
+        // SAFETY: as above.
+        unsafe { p2p::exchange_soon(comm, (send, 1, TAG), (receive, 1, TAG)) }
+    });
+    assert!(
+        locks == 2 && sent.is_some_and(|one| one.is_some()),
+        "Sendrecv"
+    );
+
+    arrive();
+    comm.vci().enter().progress();
+    // SAFETY: as above, and the request is waited for.
+    let post = || unsafe { p2p::irecv(comm, memory(&mut into), 1, TAG) };
+    let (locks, request) = locks_of(comm, post);
+    assert_eq!(locks, 1, "Irecv of an unexpected message");
+    wait_for(comm, request.unwrap());
+
+    // SAFETY: the data live while the call runs.
+    let isend = || unsafe { p2p::isend(comm, memory(&mut long), 1, TAG, Mode::Standard) };
+    let (locks, request) = locks_of(comm, isend);
+    assert_eq!(locks, 1, "Isend of an eager message");
+    let locks = locks_of(comm, || wait_for(comm, request.unwrap())).0;
+    assert_eq!(locks, 0, "Wait of a send that is complete");
+    assert_eq!(
+        locks_of(comm, || send(comm, &mut out)),
+        (1, Injected::Sent),
+        "immediate Isend"
+    );
+}
+
+#[test]
+fn calls_take_the_locks_that_the_table_states() {
+    if !shares_memory() {
+        return;
+    }
+    let step = Barrier::new(2);
+    let settings = Settings {
+        vcis: 2,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
+        let comm = crate::create::dup(process.world(), "test").unwrap();
+        let mut word = [0];
+        // The first messages connect the ranks.
+        let request = post(&comm, &mut word);
+        let peer = 1 - comm.rank();
+        // SAFETY: the word outlives the request.
+        let sent = unsafe { p2p::isend(&comm, memory(&mut [0]), peer, TAG, Mode::Standard) };
+        wait_for(&comm, sent.unwrap());
+        wait_for(&comm, request);
+        count(&comm, &step);
+    });
+}
+
+#[test]
+fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
+    if !shares_memory() {
+        return;
+    }
+    let settings = Settings {
+        vcis: 2,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comms = [(); 2].map(|()| crate::create::dup(process.world(), "test").unwrap());
+        let failed = |vci: &Vci| vci.locks_failed.load(Ordering::Relaxed);
+        for vci in comms.iter().map(|comm| comm.vci()) {
+            let guard = vci.enter();
+            assert!(vci.try_enter().is_none());
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| drop(vci.enter()));
+                while failed(vci) != 2 {
+                    spin_loop();
+                }
+                drop(guard);
+                other.join().unwrap();
+            });
+            let before = vci.global_rounds.load(Ordering::Relaxed);
+            vci.progress_others();
+            assert_eq!(vci.global_rounds.load(Ordering::Relaxed), before + 1);
+        }
+        let vcis = || process.vcis().iter();
+        let taken = vcis().map(taken).sum::<u64>();
+        vcis().for_each(|vci| vci.enter().publish_counts());
+        let board = process.segment().board(0);
+        let counted = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
+        assert_eq!(counted(Counter::LocksFailed), 4);
+        assert_eq!(counted(Counter::GlobalRounds), {
+            let rounds = vcis().map(|vci| vci.global_rounds.load(Ordering::Relaxed));
+            rounds.sum::<u64>()
+        });
+        assert_eq!(counted(Counter::LocksTaken), taken + vcis().count() as u64);
+    });
+}
+
+#[test]
+fn what_needs_no_lock_counts_none() {
+    let unlocked = Settings {
+        locks: LockModel::None,
+        ..Settings::default()
+    };
+    for (settings, level) in [
+        (Settings::default(), ThreadLevel::Serialized),
+        (unlocked, ThreadLevel::Multiple),
+    ] {
+        let taken = on_ranks_at_level(&settings, level, 1, |process| taken(process.vci()));
+        assert_eq!(taken, [0]);
+    }
+}
