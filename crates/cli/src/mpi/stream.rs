@@ -112,7 +112,8 @@ impl Mpi {
         let mut info = MPI_INFO_NULL;
         call!(self, MPI_Info_create(&raw mut info));
         for (key, value) in HINTS {
-            let value = value.replace("{}", &streams.to_string());
+            // One VCI is no hint.
+            let value = value.replace("{}", &streams.max(2).to_string());
             let (key, value) = (text(key), text(&value));
             call!(self, MPI_Info_set(info, key.as_ptr(), value.as_ptr()));
         }
@@ -124,7 +125,7 @@ impl Mpi {
         call!(self, MPI_Info_free(&raw mut info));
         let mut kept = MPI_INFO_NULL;
         call!(self, MPI_Comm_get_info(comm, &raw mut kept));
-        let is_kept = streams == 1 || self.has_key(kept, VCIS);
+        let is_kept = self.has_key(kept, VCIS);
         call!(self, MPI_Info_free(&raw mut kept));
         let why = || format!("the library does not keep the hint {VCIS}");
         is_kept.then_some(comm).ok_or_else(why)
