@@ -56,13 +56,13 @@ impl Levels {
 }
 
 /// The decisions about a level within a node, taken before the first wait.
-struct Part<A> {
+struct LevelPlan<A> {
     rounds: Option<(Drawn, Rounds)>,
     /// The algorithm if there are no rounds.
     choice: Choice<A>,
 }
 
-impl<A: Typed> Part<A> {
+impl<A: Typed> LevelPlan<A> {
     /// `cut` says how the operation is cut into rounds, and how much a member publishes in one.
     fn new(
         coll: &Collective,
@@ -85,7 +85,7 @@ impl<A: Typed> Part<A> {
     }
 }
 
-impl Part<Bcast> {
+impl LevelPlan<Bcast> {
     fn of_bcast(coll: &Collective, bytes: usize) -> Self {
         let rounds = shared::blocks(bytes, coll.size);
         let case = select::case(coll, bytes, bytes);
@@ -111,7 +111,7 @@ impl Part<Bcast> {
     }
 }
 
-impl Part<Reduce> {
+impl LevelPlan<Reduce> {
     fn of_reduce(coll: &Collective, send: &Block, op: &Reduction) -> Self {
         let case = select::reduction(coll, send, op.is_commutative());
         let cut = |rounds: Rounds| {
@@ -156,7 +156,7 @@ impl Part<Reduce> {
     }
 }
 
-impl Part<Gather> {
+impl LevelPlan<Gather> {
     /// Blocks of at most `largest` bytes.
     fn of_gather(coll: &Collective, largest: usize, equal: bool) -> Self {
         let rounds = shared::blocks(largest, coll.size);
@@ -207,7 +207,7 @@ impl Part<Gather> {
     }
 }
 
-impl Part<Scatter> {
+impl LevelPlan<Scatter> {
     fn of_scatter(coll: &Collective, bytes: usize) -> Self {
         let case = select::case(coll, bytes, bytes * coll.size as usize);
         let cut = long::scatter_rounds(bytes, coll.size);
@@ -241,7 +241,7 @@ impl Part<Scatter> {
     }
 }
 
-impl Part<Barrier> {
+impl LevelPlan<Barrier> {
     fn of_barrier(coll: &Collective) -> Self {
         let case = select::case(coll, 0, 0);
         let rounds = Rounds { count: 1, most: 0 };
@@ -262,7 +262,7 @@ impl Part<Barrier> {
 /// No rank leaves before all ranks have entered: a leader enters the second barrier within its node when all nodes have arrived.
 pub(in crate::coll) async fn barrier(coll: &Collective, node: &NodeMap) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
-    let parts = [(); 2].map(|()| Part::of_barrier(&levels.within));
+    let parts = [(); 2].map(|()| LevelPlan::of_barrier(&levels.within));
     let mut outcome = parts[0].barrier(&mut levels.within).await;
     if let Some(between) = &mut levels.between {
         Box::pin(super::barrier::dissemination(between)).await;
@@ -280,7 +280,7 @@ pub(in crate::coll) async fn bcast(
 ) -> Result<()> {
     let bytes = block.bytes();
     let mut levels = Levels::new(coll, node, Some(root));
-    let part = Part::of_bcast(&levels.within, bytes);
+    let part = LevelPlan::of_bcast(&levels.within, bytes);
     if let Some(between) = &mut levels.between {
         let choice = choose(between, &select::case(between, bytes, bytes));
         super::bcast::by_messages(between, block, levels.home, choice).await;
@@ -299,7 +299,7 @@ pub(in crate::coll) async fn reduce(
     root: u32,
 ) -> Result<()> {
     let mut levels = Levels::new(coll, node, Some(root));
-    let part = Part::of_reduce(&levels.within, send, op);
+    let part = LevelPlan::of_reduce(&levels.within, send, op);
     let leads = levels.between.is_some();
     // A leader without the result's memory has its own for the node's.
     let image = (leads && receive.is_none()).then(|| Image::new(send, send.count));
@@ -327,8 +327,8 @@ pub(in crate::coll) async fn allreduce(
     op: &Reduction,
 ) -> Result<()> {
     let mut levels = Levels::new(coll, node, None);
-    let up = Part::of_reduce(&levels.within, send, op);
-    let down = Part::of_bcast(&levels.within, receive.bytes());
+    let up = LevelPlan::of_reduce(&levels.within, send, op);
+    let down = LevelPlan::of_bcast(&levels.within, receive.bytes());
     let target = Some(receive).filter(|_| levels.between.is_some());
     let leader = levels.leader;
     let mut outcome = up
@@ -365,8 +365,8 @@ pub(in crate::coll) async fn allgather(
         .map(|index| of_members(all, node, index))
         .collect();
     let total = all.0.iter().map(Block::bytes).sum();
-    let up = Part::of_gather(&levels.within, largest, equal);
-    let down = Part::of_bcast(&levels.within, total);
+    let up = LevelPlan::of_gather(&levels.within, largest, equal);
+    let down = LevelPlan::of_bcast(&levels.within, total);
 
     let own = all.block(coll.rank);
     let mine = &members[node.index as usize];
@@ -427,7 +427,7 @@ pub(in crate::coll) async fn gather(
     bytes: usize,
 ) -> Result<()> {
     let mut levels = Levels::new(coll, node, Some(root));
-    let part = Part::of_gather(&levels.within, bytes, true);
+    let part = LevelPlan::of_gather(&levels.within, bytes, true);
     let count = node.members[node.index as usize].len();
     let mut packed = Scratch::new(match (all, &levels.between) {
         (Some(_), _) => bytes * coll.size as usize,
@@ -483,7 +483,7 @@ pub(in crate::coll) async fn scatter(
     bytes: usize,
 ) -> Result<()> {
     let mut levels = Levels::new(coll, node, Some(root));
-    let part = Part::of_scatter(&levels.within, bytes);
+    let part = LevelPlan::of_scatter(&levels.within, bytes);
     let count = node.members[node.index as usize].len();
     let mut packed = Scratch::new(match (all, &levels.between) {
         (Some(_), _) => bytes * coll.size as usize,
