@@ -53,7 +53,7 @@
 //! ```
 //!
 //! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
-//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`] and [`planned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
+//! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`], [`planned`] and [`partitioned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
 //! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
@@ -84,6 +84,7 @@ pub mod message;
 pub mod op;
 pub mod owned;
 pub mod p2p;
+pub mod partitioned;
 pub mod parts;
 pub mod pending;
 pub mod pending_varying;
@@ -117,6 +118,9 @@ pub use inter::InterCommunicator;
 pub use message::Message;
 pub use op::{At, Op, Reducible};
 pub use owned::OwnedRequest;
+pub use partitioned::{
+    Arrivals, Partition, PartitionedReceive, PartitionedSend, ReceiveRound, SendRound,
+};
 pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
 pub use persistent::{Persistent, Started, start_all};

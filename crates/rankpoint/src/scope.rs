@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use engine::comm::Comm;
 use engine::completion;
 use engine::completion::Any;
-use engine::p2p::{self, Mode};
+use engine::p2p::{self, Mode, partitioned};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
@@ -239,6 +239,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         let mut first = Ok(());
         for id in self.planned.borrow_mut().iter_mut() {
             if *id != RequestId::NULL {
+                first = first.and(make_rest_ready(self.comm.comm(), *id));
                 let outcome = complete_planned(self.comm.comm(), *id, "Communicator::scope");
                 first = first.and(outcome.map(drop));
                 // An inactive request can be freed.
@@ -424,4 +425,12 @@ pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -
         give_up(Some(error));
     }
     outcome.map(Status)
+}
+
+/// Makes the partitions of an active send ready that are not; does nothing for another request.
+pub(crate) fn make_rest_ready(comm: &Comm, id: RequestId) -> Result<()> {
+    match partitioned::not_ready(comm.vci(), id) {
+        rest if rest.is_empty() => Ok(()),
+        rest => partitioned::ready_list(comm.vci(), id, &rest),
+    }
 }

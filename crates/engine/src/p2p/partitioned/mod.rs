@@ -21,5 +21,5 @@ mod round;
 mod tests;
 
 pub use init::{recv_init, send_init};
-pub use partitions::{arrived, ready, ready_list, ready_range};
+pub use partitions::{arrived, not_ready, ready, ready_list, ready_range};
 pub(super) use round::start;

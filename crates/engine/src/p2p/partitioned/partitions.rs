@@ -51,6 +51,23 @@ pub fn ready_list(vci: &Vci, id: RequestId, partitions: &[i32]) -> Result<()> {
     })
 }
 
+/// The partitions of a send that are not ready; none of a request that is not an active partitioned send.
+pub fn not_ready(vci: &Vci, id: RequestId) -> Vec<i32> {
+    let mut guard = vci.of(id).enter();
+    let state = &mut *guard;
+    let Ok(index) = find(state, id, false) else {
+        return Vec::new();
+    };
+    let is_active = state.slab.record(index).kind != record_kind::INACTIVE;
+    let partitions = state.partitioned(index).filter(|_| is_active);
+    let waiting = partitions.map_or(&[][..], |it| &it.waiting[..]);
+    let numbered = (0..).zip(waiting);
+    numbered
+        .filter(|(_, waiting)| **waiting == 1)
+        .map(|(number, _)| number)
+        .collect()
+}
+
 /// Makes partitions ready, all or none; `explain` completes the error about a partition by its place among them.
 fn make_ready(
     vci: &Vci,
