@@ -145,3 +145,8 @@ pub struct PageOnTheRustApi;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/threads.md")]
 pub struct PageOnThreads;
+
+/// The examples of the page on partitioned communication are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/partitioned.md")]
+pub struct PageOnPartitions;

@@ -99,7 +99,8 @@ impl<T: Threads> Communicator<'_, T> {
         if result.is_err() {
             scope.cancel_receives();
         }
-        let rest = scope.finish().and(scope.free_planned());
+        let sent = scope.send_partitions();
+        let rest = sent.and(scope.finish()).and(scope.free_planned());
         drop(end);
         let value = result?;
         rest.map_err(|error| report(self.comm(), "Communicator::scope", error))?;
@@ -234,12 +235,20 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         first
     }
 
+    /// Sends all partitions of started sends: before any wait, which may need them.
+    fn send_partitions(&self) -> Result<()> {
+        let mut first = Ok(());
+        for &id in self.planned.borrow().iter() {
+            first = first.and(make_rest_ready(self.comm.comm(), id));
+        }
+        first
+    }
+
     /// Waits for what persistent requests started, and frees them.
     fn free_planned(&self) -> Result<()> {
         let mut first = Ok(());
         for id in self.planned.borrow_mut().iter_mut() {
             if *id != RequestId::NULL {
-                first = first.and(make_rest_ready(self.comm.comm(), *id));
                 let outcome = complete_planned(self.comm.comm(), *id, "Communicator::scope");
                 first = first.and(outcome.map(drop));
                 // An inactive request can be freed.

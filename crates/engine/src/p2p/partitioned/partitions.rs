@@ -55,12 +55,15 @@ pub fn ready_list(vci: &Vci, id: RequestId, partitions: &[i32]) -> Result<()> {
 pub fn not_ready(vci: &Vci, id: RequestId) -> Vec<i32> {
     let mut guard = vci.of(id).enter();
     let state = &mut *guard;
-    let Ok(index) = find(state, id, false) else {
+    let index = state.slab.find(id);
+    let Some(index) =
+        index.filter(|&it| state.slab.record(it).kind == record_kind::PARTITIONED_SEND)
+    else {
         return Vec::new();
     };
-    let is_active = state.slab.record(index).kind != record_kind::INACTIVE;
-    let partitions = state.partitioned(index).filter(|_| is_active);
-    let waiting = partitions.map_or(&[][..], |it| &it.waiting[..]);
+    let waiting = state
+        .partitioned(index)
+        .map_or(&[][..], |it| &it.waiting[..]);
     let numbered = (0..).zip(waiting);
     numbered
         .filter(|(_, waiting)| **waiting == 1)
