@@ -379,7 +379,8 @@ pub struct Partition<'g, E, T: Threads> {
     id: RequestId,
     number: i32,
     data: &'g mut [E],
-    threads: PhantomData<T>,
+    /// Only threads that may use the communicator at any time can have it.
+    threads: PhantomData<&'g T>,
 }
 
 impl<E, T: Threads> Partition<'_, E, T> {

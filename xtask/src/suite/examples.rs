@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C programs of docs/threads.md, whose blocks are parts of them.
+//! The C programs of docs/threads.md and docs/partitioned.md, whose blocks are parts of them.
 
 use std::fs;
 use std::path::Path;
@@ -72,7 +72,8 @@ fn runs(prefix: &Path, name: &str, ranks: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "docs/threads.md";
+    /// Pages, and the least number of their blocks.
+    const PAGES: [(&str, usize); 2] = [("docs/threads.md", 2), ("docs/partitioned.md", 1)];
 
     /// The blocks of C of a page.
     fn c_blocks(page: &str) -> Vec<String> {
@@ -88,13 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_the_page_is_in_an_example() {
-        let page = fs::read_to_string(shell::root().join(PAGE)).unwrap();
-        let (blocks, sources) = (c_blocks(&page), sources().unwrap());
-        assert!(blocks.len() >= 2);
-        for block in blocks {
-            let has = sources.iter().any(|(_, text)| text.contains(&block));
-            assert!(has, "{block}");
+    fn every_block_of_the_pages_is_in_an_example() {
+        let sources = sources().unwrap();
+        for (page, least) in PAGES {
+            let blocks = c_blocks(&fs::read_to_string(shell::root().join(page)).unwrap());
+            assert!(blocks.len() >= least, "{page}");
+            for block in blocks {
+                let has = sources.iter().any(|(_, text)| text.contains(&block));
+                assert!(has, "{block}");
+            }
         }
     }
 }

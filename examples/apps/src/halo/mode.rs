@@ -61,10 +61,9 @@ impl Mode {
             Self::Comm => Ok(comm),
             Self::Window => Err("mode window: a halo exchange has messages, no windows".to_owned()),
             Self::Endpoint => Err(lacks("endpoint", "endpoint communicators")),
-            Self::Partitioned => Err(lacks(
-                "partitioned",
-                "MPI_Psend_init, MPI_Precv_init, MPI_Pready and MPI_Parrived",
-            )),
+            Self::Partitioned => Err(
+                "mode partitioned: the halo exchange does not use MPI_Psend_init yet".to_owned(),
+            ),
         }
     }
 
