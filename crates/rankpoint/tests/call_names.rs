@@ -13,6 +13,7 @@ const OTHER_FILES: &[&str] = &[
     "message.rs",
     "owned.rs",
     "p2p.rs",
+    "partitioned.rs",
     "persistent.rs",
     "scope.rs",
     "universe.rs",
