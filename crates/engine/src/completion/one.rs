@@ -337,6 +337,10 @@ pub fn cancel_receive(vci: &Vci, id: RequestId) -> Result<()> {
 
 /// The communicator of a live request, for error handling.
 pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm> {
+    // Of no communicator; threads with VCIs of their own would all enter the first one to learn that.
+    if id == RequestId::SENT {
+        return None;
+    }
     let guard = process.vci().of(id).enter();
     let index = guard.slab.find(id)?;
     // SAFETY: registered communicators live while operations are pending on them (Process::purge).
