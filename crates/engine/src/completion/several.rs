@@ -85,6 +85,17 @@ pub fn wait_all(
     call: &'static str,
     each: &mut dyn FnMut(usize, Status),
 ) -> Result<()> {
+    if ids
+        .iter()
+        .all(|&id| id == RequestId::SENT || id == RequestId::NULL)
+    {
+        // No VCI has anything of them.
+        for (index, id) in ids.iter_mut().enumerate() {
+            *id = RequestId::NULL;
+            each(index, Status::EMPTY);
+        }
+        return Ok(());
+    }
     let mut failure = None;
     if let Some(vci) = check_live(vci, ids)? {
         wait_all_at(vci, ids, call, each, &mut failure)?;
