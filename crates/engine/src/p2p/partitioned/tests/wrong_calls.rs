@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls with wrong arguments, on wrong requests, and of partitions that are none or ready already.
 
-use super::*;
+use super::exchanges::*;
 use crate::completion::cancel;
 
 /// Class, argument and value of an error.
