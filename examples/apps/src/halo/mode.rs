@@ -53,14 +53,17 @@ impl Mode {
     /// The plan of the mode; `comm` is that of mode `comm`.
     ///
     /// # Errors
-    /// When there is no such mode of a halo exchange, or the library lacks its calls; the text names them.
+    /// When a halo exchange has no such mode, or not yet; the text says why.
     pub fn plan(self, comm: Kind) -> Result<Kind, String> {
         match self {
             Self::Processes | Self::Serial | Self::Tag => Ok(Kind::Tag),
             Self::Naive => Ok(Kind::Naive),
             Self::Comm => Ok(comm),
             Self::Window => Err("mode window: a halo exchange has messages, no windows".to_owned()),
-            Self::Endpoint => Err(lacks("endpoint", "endpoint communicators")),
+            Self::Endpoint => Err(
+                "mode endpoint: the halo exchange does not use Communicator::endpoints yet"
+                    .to_owned(),
+            ),
             Self::Partitioned => Err(
                 "mode partitioned: the halo exchange does not use MPI_Psend_init yet".to_owned(),
             ),
@@ -76,8 +79,4 @@ impl Mode {
             ..Hints::default()
         }
     }
-}
-
-fn lacks(mode: &str, calls: &str) -> String {
-    format!("mode {mode}: the library does not have {calls} yet")
 }
