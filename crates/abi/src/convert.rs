@@ -18,8 +18,12 @@ use mpi_abi_sys::types::{
 use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS};
 use crate::state::process;
 
-/// Bits of a request's index in its integer; the rest is generation.
+/// Bits of a request's index in its integer. The next ones are generation, or, if [`OTHER_VCI`] is set, the number of its VCI.
 const REQUEST_INDEX_BITS: u32 = 24;
+/// In the integer of a request of another VCI than the first.
+const OTHER_VCI: u32 = 1 << 30;
+/// The bits between those.
+const MIDDLE: u32 = (OTHER_VCI >> REQUEST_INDEX_BITS) - 1;
 
 const fn is_predefined(value: usize) -> bool {
     value < FIRST_DYNAMIC as usize
@@ -89,9 +93,12 @@ fn operation_to_int(id: u64) -> i32 {
         // All of them are complete, and that is all that their integer says.
         return RequestId::SENT.0 as i32;
     }
-    let generation = (id >> 32) as u32;
-    let number = id as u32 | generation << REQUEST_INDEX_BITS;
-    (number & i32::MAX as u32) as i32
+    let (vci, entry) = RequestId(id).index_parts();
+    let (middle, mark) = match vci {
+        0 => ((id >> 32) as u32, 0),
+        vci => (vci, OTHER_VCI),
+    };
+    (entry | (middle & MIDDLE) << REQUEST_INDEX_BITS | mark) as i32
 }
 
 fn operation_of_int(number: i32) -> Option<u64> {
@@ -99,7 +106,16 @@ fn operation_of_int(number: i32) -> Option<u64> {
     if is_predefined(number) {
         return Some(number as u64);
     }
-    let index = number as u32 & ((1 << REQUEST_INDEX_BITS) - 1);
+    let (entry, middle) = (
+        number as u32 & ((1 << REQUEST_INDEX_BITS) - 1),
+        number as u32 >> REQUEST_INDEX_BITS & MIDDLE,
+    );
+    let vci = if number as u32 & OTHER_VCI == 0 {
+        0
+    } else {
+        middle
+    };
+    let index = RequestId::index_of_parts(vci, entry);
     let RequestId(id) = completion::at_index(process()?.vci(), index)?;
     (operation_to_int(id) == number as i32).then_some(id)
 }

@@ -112,6 +112,17 @@ impl RequestId {
         Self::vci_of_index(self.0 as u32)
     }
 
+    /// The number of the request's VCI, and its index in the slab of that VCI.
+    pub const fn index_parts(self) -> (u32, u32) {
+        let index = self.0 as u32;
+        (index >> SLAB_BITS, index & (MOST_ENTRIES - 1))
+    }
+
+    /// The index of the request with these parts.
+    pub const fn index_of_parts(vci: u32, entry: u32) -> u32 {
+        vci << SLAB_BITS | entry
+    }
+
     /// The VCI of the request with this index.
     #[inline(always)]
     pub(crate) const fn vci_of_index(index: u32) -> VciIndex {
