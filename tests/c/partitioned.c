@@ -82,8 +82,8 @@ static void types(void)
     MPI_Type_commit(&sparse);
     for (int i = 0; i < 2 * COUNT; ++i)
         out[i] = given(rank, i, 0);
-    MPI_Psend_init_c(out, 4, 1, sparse, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-    MPI_Precv_init_c(in, 3, COUNT / 3, MPI_INT, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Psend_init(out, 4, 1, sparse, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(in, 3, COUNT / 3, MPI_INT, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
     MPI_Type_free(&sparse);
     MPI_Startall(2, requests);
     MPI_Pready_range(0, 3, requests[0]);
@@ -152,7 +152,7 @@ static void errors(void)
     SAYS(MPI_Psend_init(out, -1, 1, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_ARG,
          "MPI_Psend_init: argument 'partitions' is -1, expected 0..2147483647");
     SAYS(MPI_Psend_init(out, 2, -1, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_COUNT, "'count' is -1");
-    SAYS(MPI_Psend_init_c(out, 4, 1L << 62, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_COUNT,
+    SAYS(MPI_Psend_init(out, 4, 1L << 62, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_COUNT,
          "MPI_Psend_init: argument 'count' is 4611686018427387904");
     SAYS(MPI_Psend_init(out, 2, 1, MPI_INT, 1, 0, self, MPI_INFO_NULL, &send), MPI_ERR_RANK, "'dest' is 1");
     SAYS(MPI_Psend_init(out, 2, 1, MPI_INT, 0, -1, self, MPI_INFO_NULL, &send), MPI_ERR_TAG, "'tag' is -1");
