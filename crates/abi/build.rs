@@ -199,17 +199,16 @@ fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> B
     body.refuse_null(function, guard, |check| refusal(function, check))
 }
 
-/// The expression that reports a null pointer to the error handler of the function's session or communicator.
+/// The expression that reports a null pointer to the error handler of the function's session, window or communicator.
 fn refusal(function: &Function, check: &NullCheck) -> String {
-    let (session, comm) = (
-        name_of(function, "MPI_Session"),
-        name_of(function, "MPI_Comm"),
-    );
-    let (refuse, owner) = match (session, comm) {
-        (Some(session), _) => ("env::session::refuse_null", session),
-        (None, Some(comm)) => ("error::raise::refuse_null", comm),
-        (None, None) => ("error::raise::refuse_null", "0".to_owned()),
-    };
+    let owners = [
+        ("MPI_Session", "env::session::refuse_null"),
+        ("MPI_Win", "error::window::refuse_null"),
+        ("MPI_Comm", "error::raise::refuse_null"),
+    ];
+    let found = |(kind, refuse)| Some((refuse, name_of(function, kind)?));
+    let found = owners.into_iter().find_map(found);
+    let (refuse, owner) = found.unwrap_or(("error::raise::refuse_null", "0".to_owned()));
     let NullCheck {
         call,
         argument,

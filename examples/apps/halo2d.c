@@ -336,6 +336,14 @@ static void create_communicators(void)
         MPI_Info_create(&info);
         MPI_Info_set(info, "mpi_assert_no_any_source", "true");
         MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+        if (thread_count > 1) {
+            /* The tag bits of threads lead to VCIs of Rankpoint; other libraries ignore this. */
+            char number[16];
+            snprintf(number, sizeof number, "%d", thread_count < 64 ? thread_count : 64);
+            MPI_Info_set(info, "rankpoint_num_vcis", number);
+            snprintf(number, sizeof number, "%d", bits_of_threads);
+            MPI_Info_set(info, "rankpoint_num_tag_bits_for_vci", number);
+        }
     }
     comms = allocate(comm_count, sizeof(MPI_Comm));
     for (int i = 0; i < comm_count; ++i)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 3
+ * ENV: RANKPOINT_VCIS=0
+ * ENV: RANKPOINT_CHECK=threads,hints
  * Threads as ranks: messages, wildcards, collectives and communicators made of endpoints; wrong numbers. */
 #define _GNU_SOURCE
 #include "check.h"

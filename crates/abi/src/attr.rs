@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes of communicators and datatypes (MPI-5.0, section 7.7).
+//! Attributes of communicators and datatypes, and what those of windows share with them (MPI-5.0, section 7.7).
 
 use core::ffi::c_void;
 use std::collections::HashMap;
@@ -19,9 +19,10 @@ use crate::state::require_process;
 
 /// The kind of object that a keyval was created for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Comm,
     Type,
+    Win,
 }
 
 impl Kind {
@@ -30,6 +31,7 @@ impl Kind {
         match self {
             Self::Comm => "comm_keyval",
             Self::Type => "type_keyval",
+            Self::Win => "win_keyval",
         }
     }
 }
@@ -101,7 +103,7 @@ fn predefined(keyval: i32) -> Option<Option<usize>> {
     Some(Some(value as usize))
 }
 
-fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
+pub(crate) fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
     let keyvals = KEYVALS.lock().unwrap_or_else(PoisonError::into_inner);
     let found = keyvals.as_ref().and_then(|map| map.get(&keyval));
     let found = found.filter(|(made_for, _)| *made_for == kind);
@@ -111,6 +113,7 @@ fn find(kind: Kind, keyval: i32) -> Result<Arc<Keyval>> {
             let (argument, expected) = match kind {
                 Kind::Comm => (kind.argument(), "a key from MPI_Comm_create_keyval"),
                 Kind::Type => (kind.argument(), "a key from MPI_Type_create_keyval"),
+                Kind::Win => (kind.argument(), "a key from MPI_Win_create_keyval"),
             };
             let class = ErrorClass::ERR_KEYVAL;
             Err(Error::argument(class, argument, key_text(keyval), expected))
@@ -129,6 +132,11 @@ fn key_text(keyval: i32) -> String {
         abi::MPI_UNIVERSE_SIZE => "MPI_UNIVERSE_SIZE",
         abi::MPI_APPNUM => "MPI_APPNUM",
         abi::MPI_LASTUSEDCODE => "MPI_LASTUSEDCODE",
+        abi::MPI_WIN_BASE => "MPI_WIN_BASE",
+        abi::MPI_WIN_SIZE => "MPI_WIN_SIZE",
+        abi::MPI_WIN_DISP_UNIT => "MPI_WIN_DISP_UNIT",
+        abi::MPI_WIN_CREATE_FLAVOR => "MPI_WIN_CREATE_FLAVOR",
+        abi::MPI_WIN_MODEL => "MPI_WIN_MODEL",
         _ => return keyval.to_string(),
     };
     name.to_owned()
@@ -183,7 +191,7 @@ fn delete_function(function: Callback, number: i32, state: usize) -> Option<Box<
 }
 
 /// Makes a keyval; the types of the callbacks differ between the kinds in the handle only.
-unsafe fn create(
+pub(crate) unsafe fn create(
     call: &'static str,
     kind: Kind,
     (copy_fn, delete_fn): (Callback, Callback),
@@ -209,7 +217,7 @@ unsafe fn create(
     })
 }
 
-unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
+pub(crate) unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
     run(call, 0, || {
         // SAFETY: the number is readable and writable (crate head).
         let number = unsafe { &mut *keyval };
@@ -228,7 +236,7 @@ unsafe fn free(call: &'static str, kind: Kind, keyval: *mut i32) -> i32 {
 }
 
 /// Deletes the value under a key, which there must be.
-fn delete(kind: Kind, attributes: &Attributes, object: u64, keyval: i32) -> Result<()> {
+pub(crate) fn delete(kind: Kind, attributes: &Attributes, object: u64, keyval: i32) -> Result<()> {
     if attributes.get(keyval).is_none() {
         find(kind, keyval)?;
     }
@@ -242,7 +250,7 @@ fn delete(kind: Kind, attributes: &Attributes, object: u64, keyval: i32) -> Resu
 }
 
 /// Stores the value found under a key.
-unsafe fn store(value: Option<usize>, attribute_val: *mut c_void, flag: *mut i32) {
+pub(crate) unsafe fn store(value: Option<usize>, attribute_val: *mut c_void, flag: *mut i32) {
     // SAFETY: `attribute_val` is the address of a pointer, the flag is writable (crate head).
     unsafe {
         *flag = i32::from(value.is_some());

@@ -15,7 +15,9 @@ use mpi_abi_sys::types::{
     MPI_Request, MPI_Session, MPI_Win,
 };
 
-use crate::handle::{COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS};
+use crate::handle::{
+    COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS,
+};
 use crate::state::process;
 
 /// Bits of a request's index in its integer. The next ones are generation, or, if [`OTHER_VCI`] is set, the number of its VCI.
@@ -58,6 +60,8 @@ conversions! {
         HANDLERS: MPI_Errhandler, MPI_ERRHANDLER_NULL;
     MPI_Session_toint MPI_Session_fromint;
         SESSIONS: MPI_Session, MPI_SESSION_NULL;
+    MPI_Win_toint MPI_Win_fromint;
+        WINS: MPI_Win, MPI_WIN_NULL;
 }
 
 /// Kinds of which no objects can be made yet: only predefined handles exist.
@@ -81,8 +85,6 @@ macro_rules! constants_only {
 constants_only! {
     MPI_File_toint MPI_File_fromint;
         (MPI_File), MPI_FILE_NULL;
-    MPI_Win_toint MPI_Win_fromint;
-        (MPI_Win), MPI_WIN_NULL;
 }
 
 fn operation_to_int(id: u64) -> i32 {

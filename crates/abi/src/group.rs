@@ -19,7 +19,7 @@ pub(crate) fn define_predefined() {
 }
 
 /// Gives a group a handle; the empty one is predefined.
-fn store(group: Group, target: *mut MPI_Group) -> Result<()> {
+pub(crate) fn store(group: Group, target: *mut MPI_Group) -> Result<()> {
     let handle = if group.size() == 0 {
         MPI_GROUP_EMPTY
     } else {

@@ -17,6 +17,7 @@ use engine::datatype::Datatype;
 use engine::group::Group;
 use engine::op::Op;
 use engine::p2p::CHECKED;
+use engine::rma::Window;
 use engine::{Error, ErrorClass, Result};
 
 use crate::fortran_compiler;
@@ -405,4 +406,5 @@ tables! {
     INFOS Info, 0x49, "info object", ERR_INFO, true;
     HANDLERS ErrorHandler, 0x45, "error handler", ERR_ERRHANDLER, true;
     SESSIONS Session, 0x53, "session", ERR_SESSION, true;
+    WINS Window, 0x57, "window", ERR_WIN, false;
 }

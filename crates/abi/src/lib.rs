@@ -42,5 +42,6 @@ mod status;
 mod sync;
 mod text;
 mod topo;
+mod win;
 
 pub use entries::MISSING;

@@ -3,7 +3,7 @@
 //!
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
-//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype or a collective;
+//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
 //! * `rankpoint run`: the same as `mpiexec`.
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         return finish(bench::run_rank(arguments));
     }
     tell_renamed(std::env::args());
-    let line = match CommandLine::try_parse() {
+    let line = match CommandLine::try_parse_from(spelled_out(std::env::args_os())) {
         Ok(line) => line,
         Err(told) => return say(&told),
     };
@@ -83,6 +83,17 @@ fn main() -> ExitCode {
         Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }
+}
+
+/// The command line with `bench rma` as the group of measurements that it stands for.
+fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|word| word == "bench")
+        && words.get(2).is_some_and(|word| word == "rma")
+    {
+        words[2] = "--only=rma".into();
+    }
+    words
 }
 
 /// Options with a new name: the old one, and the new one. The old names stay as aliases.

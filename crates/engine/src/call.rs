@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
-const C_NAMES: [&str; 85] = [
+const C_NAMES: [&str; 91] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -89,11 +89,17 @@ const C_NAMES: [&str; 85] = [
     "MPI_Graph_create",
     "MPI_Dist_graph_create",
     "MPI_Dist_graph_create_adjacent",
+    "MPI_Win_create",
+    "MPI_Win_allocate",
+    "MPI_Win_allocate_shared",
+    "MPI_Win_create_dynamic",
+    "MPI_Win_fence",
+    "MPI_Win_free",
     "MPI_Finalize",
 ];
 
 /// The same calls of the Rust API, of which several may be one operation: what the root calls, and what others do.
-const RUST_NAMES: [&str; 87] = [
+const RUST_NAMES: [&str; 92] = [
     "Communicator::barrier",
     "Communicator::broadcast",
     "Communicator::reduce",
@@ -144,6 +150,11 @@ const RUST_NAMES: [&str; 87] = [
     "Communicator::weighted_graph",
     "Communicator::graph_of_edges",
     "Communicator::graph_of_neighbours",
+    "Communicator::window",
+    "Communicator::shared_slices",
+    "Communicator::shared_atomics",
+    "Window::fence",
+    "Window::free",
     "Universe::communicator_of",
     "Cart::slice",
     "Cart::neighbour_exchange",

@@ -19,10 +19,12 @@ pub mod errors;
 pub mod group;
 mod identity;
 pub mod op;
+mod overlap;
 pub mod p2p;
 pub mod progress;
 mod protocol;
 pub mod request;
+pub mod rma;
 pub mod settings;
 pub mod task;
 #[cfg(test)]
@@ -32,3 +34,4 @@ pub(crate) mod vci;
 
 pub use errors::{Error, ErrorClass, Result};
 pub use identity::VciIndex;
+pub use overlap::Entered;

@@ -41,6 +41,19 @@ async fn ended_in(call: CallName, future: impl Future<Output = Result<()>>) -> R
     }
 }
 
+/// Runs a collective to its end on the caller's stack.
+///
+/// # Errors
+/// The collective's error, or MPI_ERR_COMM when another thread is in a collective on the communicator and that is checked.
+pub(crate) fn run_collective<T>(
+    comm: &Comm,
+    call: &'static str,
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let _entered = comm.enter_collective(call)?;
+    block_on(comm.vci(), call, future)
+}
+
 /// The future of a collective whose end another call tells.
 pub(crate) fn apart(
     comm: &Comm,

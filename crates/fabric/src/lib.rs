@@ -19,9 +19,11 @@ pub mod link;
 pub mod lock;
 pub mod observe;
 pub mod peers;
+pub mod regions;
 pub mod ring;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod sim;
 #[cfg(not(loom))]
 pub mod transport;
+pub mod window;

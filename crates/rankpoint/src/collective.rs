@@ -71,6 +71,7 @@ impl<T: Threads> Communicator<'_, T> {
         call: &'static str,
         work: impl Future<Output = Result<()>>,
     ) -> Result<()> {
+        let _entered = self.comm().enter_collective(call)?;
         let outcome = task::block_on(self.vci(), call, work);
         end_if_unsettled(&outcome);
         outcome

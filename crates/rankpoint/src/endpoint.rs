@@ -9,7 +9,7 @@ use crate::threads::{AnyThread, OwnThread};
 /// A rank of a communicator whose ranks are threads of its processes. It can be sent to the thread that is to use it; two threads
 /// cannot use it at once. It has all calls of a [`Communicator`], and its messages share nothing with those of other endpoints.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// use rankpoint::Universe;
 ///
 /// # let universe = Universe::init_threaded()?;

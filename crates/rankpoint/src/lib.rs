@@ -54,7 +54,7 @@
 //!
 //! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`], [`planned`] and [`partitioned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
-//! [`group`], [`cart`], [`graph`] and [`inter`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`] and [`inter`], memory that other ranks use in [`window`] and [`shared`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -92,10 +92,12 @@ pub mod persistent;
 pub mod planned;
 pub mod scope;
 pub mod section;
+pub mod shared;
 mod strides;
 pub mod threads;
 pub mod universe;
 pub mod varying;
+pub mod window;
 
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
@@ -133,8 +135,10 @@ pub use rankpoint_macros::test_without_testkit as test;
 pub use rankpoint_macros::{Datatype, Plain};
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};
+pub use shared::{SharedAtomic, SharedAtomics, SharedSlices};
 pub use threads::{AnyThread, OneThread, OwnThread, Threads};
 pub use universe::Universe;
+pub use window::{Epoch, Local, Lock, LockAllGuard, LockGuard, Window};
 
 /// The examples of the page on the Rust API are tests.
 #[cfg(doctest)]
@@ -150,3 +154,8 @@ pub struct PageOnThreads;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/partitioned.md")]
 pub struct PageOnPartitions;
+
+/// The examples of the page on one-sided communication are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rma.md")]
+pub struct PageOnWindows;

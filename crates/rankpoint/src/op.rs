@@ -113,6 +113,13 @@ operators! { Integer:
     XOR = Bxor;
 }
 
+operators! { Reducible:
+    /// The new value instead of the old one; only for windows ([`Window`](crate::Window)).
+    REPLACE = Replace;
+    /// The old value; only for windows, to read it.
+    KEEP = NoOp;
+}
+
 /// Ends the program when a function of the user panics: it is called in the middle of operations, of other tasks too, whose
 /// buffers unwinding would free.
 struct EndOnPanic;
@@ -161,6 +168,20 @@ impl<V: Datatype> Op<V> {
         Self {
             kind: Kind::User(EngineOp::user(Box::new(each), commutative)),
             element: PhantomData,
+        }
+    }
+
+    /// The predefined operation that it is.
+    ///
+    /// # Errors
+    /// MPI_ERR_OP for a function of the program.
+    pub(crate) fn operator(&self) -> Result<Operator> {
+        match self.kind {
+            Kind::Predefined(operator, _) => Ok(operator),
+            Kind::User(_) => {
+                let text = "one-sided communication combines by predefined operations only";
+                Err(Error::new(ErrorClass::ERR_OP, text))
+            }
         }
     }
 

@@ -29,6 +29,9 @@ impl<'u, T: Threads> Communicator<'u, T> {
         result: R,
         work: impl Future<Output = Result<()>> + 'static,
     ) -> Result<Pending<'c, 'u, R, T>> {
+        let _entered = self
+            .comm()
+            .enter_collective(call.name().unwrap_or("a collective"))?;
         let result_place = Arc::new(Mutex::new(None));
         let place = result_place.clone();
         let id = task::spawn_collective(self.comm(), call, async move {

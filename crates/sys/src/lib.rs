@@ -10,6 +10,7 @@
 //! | [`leaks`] | mappings that leak checkers should search for pointers |
 //! | [`limits`] | `ulimit` |
 //! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
+//! | [`thread`] | the number of a thread |
 //! | [`topology`] | which processors share caches, NUMA nodes and packages |
 //! | [`spin`], [`clock`] | the pause between two polls, and a cheap clock |
 //! | [`futex`], [`barrier`] | sleeping on a word of shared memory, memory barriers in other processes |
@@ -36,4 +37,5 @@ pub mod signals;
 pub mod spawn;
 pub mod spin;
 pub mod sync;
+pub mod thread;
 pub mod topology;

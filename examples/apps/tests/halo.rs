@@ -15,6 +15,16 @@ use rankpoint::{AnyThread, Communicator, ErrorMode, Result, Universe};
 /// The variable with which `cargo xtask test` tells tests their scope.
 const SCOPE: &str = "RANKPOINT_TEST_SCOPE";
 
+/// Modes of several threads.
+const THREADED: [Mode; 6] = [
+    Mode::Serial,
+    Mode::Naive,
+    Mode::Comm,
+    Mode::Tag,
+    Mode::Endpoint,
+    Mode::Partitioned,
+];
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the tests have no settings module"
@@ -188,7 +198,7 @@ fn verification_finds_borders_of_the_wrong_side() -> Result<()> {
     let universe = Universe::init_threaded()?;
     let world = universe.world();
     world.set_error_mode(ErrorMode::Abort);
-    for mode in [Mode::Serial, Mode::Naive, Mode::Comm, Mode::Tag] {
+    for mode in THREADED {
         let options = Options {
             fault: Some(Fault::WrongDirection),
             ..options(&format!("--mode {} --threads 2,2 --size 4", mode.name()))
@@ -233,8 +243,7 @@ fn steps_of_the_solver_depend_on_the_sum_over_all_cells() -> Result<()> {
         );
         run_threads(&world, &options(&line), app).unwrap()
     };
-    let modes = [Mode::Serial, Mode::Naive, Mode::Comm, Mode::Tag];
-    let solved = modes.map(|mode| of(mode, App::Uintah).total);
+    let solved = THREADED.map(|mode| of(mode, App::Uintah).total);
     for total in &solved {
         // The serial computation has the sum, too.
         assert_eq!((total.wrong, total.checksum), (0, solved[0].checksum));
@@ -286,9 +295,13 @@ fn what_cannot_run_is_refused_by_name() -> Result<()> {
         Err(Failure::Refused(why)) => why,
         other => format!("{:?}", other.map(|outcome| outcome.about)),
     };
-    let endpoint = refused("--mode endpoint");
-    assert!(endpoint.contains("Communicator::endpoints"), "{endpoint}");
-    assert!(refused("--mode partitioned").contains("MPI_Psend_init"));
+    let endpoint = refused("--mode endpoint --threads 5,13 --size 1");
+    assert!(endpoint.contains("65 threads in a process"), "{endpoint}");
+    for mode in ["endpoint", "partitioned"] {
+        let options = options(&format!("--mode {mode}"));
+        let alone = run_alone(&world, &options, App::Halo2d).unwrap_err();
+        assert!(alone.to_string().contains("a universe for any thread"));
+    }
     assert!(refused("--mode window").contains("no windows"));
     assert!(refused("--mode processes --threads 2,1").contains("one thread"));
     assert!(refused("--procs 3,1").contains("3 processes, but there are 2 ranks"));

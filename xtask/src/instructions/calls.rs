@@ -87,7 +87,7 @@ pub(super) const ROWS: [Row; 12] = [
     row("Irecv", 8, [at_most(70), aim(90), at_most(110), aim(110), aim(110)], None),
     row("Send", 8, [at_most(70), aim(90), aim(110), aim(110), aim(110)], None),
     row("Recv", 8, [at_most(195), at_most(215), aim(235), aim(235), aim(235)], None),
-    row("Isend", 64, [at_most(240), at_most(245), aim(265), aim(265), aim(265)], Some(224.0)),
+    row("Isend", 64, [at_most(240), at_most(247), aim(265), aim(265), aim(265)], Some(224.0)),
     row("Irecv", 64, [at_most(70), aim(90), at_most(110), aim(110), aim(110)], None),
     row("Send", 64, [at_most(229), aim(210), aim(230), aim(230), aim(230)], None),
     row("Recv", 64, [at_most(318), at_most(340), aim(360), aim(360), aim(360)], Some(313.0)),

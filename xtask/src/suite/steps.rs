@@ -66,7 +66,7 @@ pub(super) const STEPS: &[Step] = &[
     ("tune", tune::from_end_to_end),
     ("heat", programs::heat_equation),
     ("apps", apps::in_c_and_rust),
-    ("examples", examples::of_threads),
+    ("examples", examples::of_pages),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
     ("types", types::agree_with_mpich),

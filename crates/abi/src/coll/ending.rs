@@ -188,6 +188,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     arguments: A,
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
+    let _entered = comm.enter_collective(call)?;
     let (request, id) = match ending.how() {
         Ends::Complete => {
             return task::block_on(comm.vci(), call, work(comm, arguments));

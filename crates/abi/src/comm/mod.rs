@@ -6,4 +6,4 @@ mod endpoints;
 pub(crate) mod inter;
 pub(crate) mod split_type;
 
-pub(crate) use communicator::{intra, publish};
+pub(crate) use communicator::{hints_of, intra, publish};

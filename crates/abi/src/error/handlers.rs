@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls on error handlers (MPI-5.0, section 9.3), and the handlers of objects.
 //!
-//! The handles that a program has are counted. References of communicators, sessions and requests are searched for only when no
+//! The handles that a program has are counted. References of communicators, windows, sessions and requests are searched for only when no
 //! handle is left; handlers without references are then removed.
 
 use std::collections::HashSet;
@@ -12,11 +12,12 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
     MPI_COMM_SELF, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
 };
-use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler};
+use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler, MPI_Win};
 
 use super::codes::text_of_added;
 use super::raise::{handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none};
-use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS};
+use super::window::run_window;
+use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
 use crate::objects::{Action, ErrorHandler};
 use crate::state::process;
 
@@ -65,6 +66,9 @@ fn sweep() {
     let mut used: HashSet<u64> = handlers_of_none().collect();
     SESSIONS.each(|_, session| {
         used.insert(session.handler());
+    });
+    WINS.each(|_, window| {
+        used.insert(window.error_handler.load(Ordering::Relaxed));
     });
     if let Some(process) = process() {
         used.extend(process.error_handlers());
@@ -146,12 +150,44 @@ pub(crate) unsafe fn MPI_Comm_get_errhandler(
 pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
     run("MPI_Comm_call_errhandler", comm, || {
         let handle = handler_of(COMMS.find(comm, "comm")?) as usize;
-        let text = match text_of_added(errorcode) {
-            Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
-            _ => "the program raised this error".to_owned(),
-        };
-        let error = Error::new(ErrorClass(errorcode), text).in_call("MPI_Comm_call_errhandler");
+        let error = raised_by_program(errorcode).in_call("MPI_Comm_call_errhandler");
         invoke(handle, comm, &error);
+        Ok(())
+    })
+}
+
+/// The error of a program that calls an error handler.
+fn raised_by_program(errorcode: i32) -> Error {
+    let text = match text_of_added(errorcode) {
+        Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
+        _ => "the program raised this error".to_owned(),
+    };
+    Error::new(ErrorClass(errorcode), text)
+}
+
+pub(crate) fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> i32 {
+    run_window("MPI_Win_set_errhandler", win, |window| {
+        check(errhandler)?;
+        let handler = errhandler as u64;
+        window.error_handler.store(handler, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> i32 {
+    run_window("MPI_Win_get_errhandler", win, |window| {
+        let handle = lend(window.error_handler.load(Ordering::Relaxed));
+        // SAFETY: the result is writable (crate head).
+        unsafe { *errhandler = handle };
+        Ok(())
+    })
+}
+
+pub(crate) fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: i32) -> i32 {
+    run_window("MPI_Win_call_errhandler", win, |window| {
+        let handle = window.error_handler.load(Ordering::Relaxed) as usize;
+        let error = raised_by_program(errorcode).in_call("MPI_Win_call_errhandler");
+        invoke(handle, win, &error);
         Ok(())
     })
 }

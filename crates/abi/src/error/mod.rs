@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors (MPI-5.0, chapter 9): how a failed call reports them, codes and classes, and the program's error handlers.
 //!
-//! [`mod@raise`] hands an error of the engine to the handler of its communicator; [`handlers`] and [`codes`] are the calls.
+//! [`mod@raise`] hands an error of the engine to the handler of its communicator, [`window`] to that of its window; [`handlers`] and [`codes`] are the calls.
 
 pub(crate) mod codes;
 pub(crate) mod handlers;
 pub(crate) mod raise;
+pub(crate) mod window;
 
 pub(crate) use raise::{
     begin_with_handler, fatal, follow_world, inactive, note_freed, raise, raise_to, run,
     run_any_time, tell,
 };
+pub(crate) use window::run_window;

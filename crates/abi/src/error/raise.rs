@@ -133,6 +133,12 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
         // Its handle is stale, and a handler that used it would fail.
         return invoke(handler as usize, MPI_COMM_NULL, &error.on(context));
     }
+    raise_to_none(error)
+}
+
+/// Hands an error that belongs to no object to the handler of such calls.
+#[cold]
+pub(super) fn raise_to_none(error: Error) -> i32 {
     let (handler, comm) = handler_of_none();
     invoke(handler, comm, &of_process(error))
 }

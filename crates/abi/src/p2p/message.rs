@@ -217,7 +217,8 @@ unsafe extern "C" fn isend_rendezvous<C: Wide>(
     let call = called::<C>("MPI_Isend", "MPI_Isend_c");
     // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
     unsafe {
-        let started = p2p::isend(comm, memory, dest, tag, Mode::Standard);
+        let start = |_entered| p2p::isend(comm, memory, dest, tag, Mode::Standard);
+        let started = comm.enter_endpoint(call).and_then(start);
         hand_out(call, handle_of(comm), started, request)
     }
 }
@@ -333,13 +334,11 @@ unsafe extern "C" fn send_rendezvous<C: Wide>(
 ) -> i32 {
     let memory = Memory::contiguous(buf.cast_mut().cast(), bytes);
     let call = called::<C>("MPI_Send", "MPI_Send_c");
-    // SAFETY: the program keeps the buffer during the call (crate head).
-    let started = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) };
-    let done = match started {
-        Ok(id) if id == RequestId::SENT => return 0,
-        Ok(mut id) => completion::wait(comm.vci(), &mut id, call),
-        Err(error) => Err(error),
-    };
+    let done = comm.enter_endpoint(call).and_then(|_entered| {
+        // SAFETY: the program keeps the buffer during the call (crate head).
+        let mut id = unsafe { p2p::isend(comm, memory, dest, tag, Mode::Standard) }?;
+        completion::wait(comm.vci(), &mut id, call)
+    });
     match done {
         Ok(_) => 0,
         Err(error) => raise(call, handle_of(comm), error),
@@ -429,7 +428,8 @@ unsafe extern "C" fn irecv_bytes<C: Wide>(
     let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
     // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
     unsafe {
-        let started = p2p::irecv(comm, memory, source, tag);
+        let start = |_entered| p2p::irecv(comm, memory, source, tag);
+        let started = comm.enter_endpoint(call).and_then(start);
         hand_out(call, handle_of(comm), started, request)
     }
 }
@@ -443,19 +443,14 @@ unsafe extern "C" fn irecv_any<C: Wide>(
     envelope: Envelope,
     comm: MPI_Comm,
 ) -> i32 {
+    let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
     let started = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
+        let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer until the request completes (crate head).
         unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
     });
     // SAFETY: passed on.
-    unsafe {
-        hand_out(
-            called::<C>("MPI_Irecv", "MPI_Irecv_c"),
-            comm,
-            started,
-            request,
-        )
-    }
+    unsafe { hand_out(call, comm, started, request) }
 }
 
 #[inline(always)]
@@ -512,6 +507,7 @@ unsafe extern "C" fn recv_any<C: Wide>(
 ) -> i32 {
     let call = called::<C>("MPI_Recv", "MPI_Recv_c");
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
+        let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
         completion::wait(comm.vci(), &mut id, call)
@@ -561,6 +557,7 @@ unsafe fn isend_as(
     request: *mut MPI_Request,
 ) -> i32 {
     let started = decoded.and_then(|(comm, memory)| {
+        let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer until the request completes (crate head).
         unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }
     });
@@ -578,6 +575,7 @@ unsafe fn send_as(
     comm: MPI_Comm,
 ) -> i32 {
     let done = decoded.and_then(|(comm, memory)| {
+        let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }?;
         completion::wait(comm.vci(), &mut id, call)

@@ -43,6 +43,7 @@ pub(crate) unsafe fn MPI_Psend_init(
 ) -> i32 {
     run("MPI_Psend_init", comm, || {
         let (comm, memory) = decode(buf, elements(partitions, count)?, datatype, comm)?;
+        let _entered = comm.enter_endpoint("MPI_Psend_init")?;
         info::check(info)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { partitioned::send_init(comm, memory, partitions, dest, tag) }?;
@@ -66,6 +67,7 @@ pub(crate) unsafe fn MPI_Precv_init(
 ) -> i32 {
     run("MPI_Precv_init", comm, || {
         let (comm, memory) = decode_target(buf, elements(partitions, count)?, datatype, comm)?;
+        let _entered = comm.enter_endpoint("MPI_Precv_init")?;
         info::check(info)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { partitioned::recv_init(comm, memory, partitions, source, tag) }?;

@@ -22,8 +22,10 @@ macro_rules! send_inits {
                 buf: *const c_void, count: impl Number, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
                 request: *mut MPI_Request,
             ) -> i32 {
-                run(named!(stringify!($name), count), comm, || {
+                let call = named!(stringify!($name), count);
+                run(call, comm, || {
                     let (comm, memory) = decode(buf, count, datatype, comm)?;
+                    let _entered = comm.enter_endpoint(call)?;
                     // SAFETY: the program keeps the buffer while the request exists (crate head).
                     let id = unsafe { persistent::send_init(comm, memory, dest, tag, Mode::$mode) }?;
                     // SAFETY: the result is writable (crate head).
@@ -51,8 +53,10 @@ pub(crate) unsafe fn MPI_Recv_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    run(named!("MPI_Recv_init", count), comm, || {
+    let call = named!("MPI_Recv_init", count);
+    run(call, comm, || {
         let (comm, memory) = decode_target(buf, count, datatype, comm)?;
+        let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { persistent::recv_init(comm, memory, source, tag) }?;
         // SAFETY: the result is writable (crate head).

@@ -24,10 +24,9 @@ pub(crate) unsafe fn MPI_Probe(
     status: *mut MPI_Status,
 ) -> i32 {
     run("MPI_Probe", comm, || {
-        store_single(
-            status,
-            probe::probe(COMMS.find(comm, "comm")?, source, tag)?,
-        );
+        let comm = COMMS.find(comm, "comm")?;
+        let _entered = comm.enter_endpoint("MPI_Probe")?;
+        store_single(status, probe::probe(comm, source, tag)?);
         Ok(())
     })
 }
@@ -40,7 +39,9 @@ pub(crate) unsafe fn MPI_Iprobe(
     status: *mut MPI_Status,
 ) -> i32 {
     run("MPI_Iprobe", comm, || {
-        let found = probe::iprobe(COMMS.find(comm, "comm")?, source, tag)?;
+        let comm = COMMS.find(comm, "comm")?;
+        let _entered = comm.enter_endpoint("MPI_Iprobe")?;
+        let found = probe::iprobe(comm, source, tag)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *flag = i32::from(found.is_some()) };
         if let Some(found) = found {
@@ -58,7 +59,9 @@ pub(crate) unsafe fn MPI_Mprobe(
     status: *mut MPI_Status,
 ) -> i32 {
     run("MPI_Mprobe", comm, || {
-        let (found, what) = probe::mprobe(COMMS.find(comm, "comm")?, source, tag)?;
+        let comm = COMMS.find(comm, "comm")?;
+        let _entered = comm.enter_endpoint("MPI_Mprobe")?;
+        let (found, what) = probe::mprobe(comm, source, tag)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *message = found.0.0 as usize };
         store_single(status, what);
@@ -75,7 +78,9 @@ pub(crate) unsafe fn MPI_Improbe(
     status: *mut MPI_Status,
 ) -> i32 {
     run("MPI_Improbe", comm, || {
-        let found = probe::improbe(COMMS.find(comm, "comm")?, source, tag)?;
+        let comm = COMMS.find(comm, "comm")?;
+        let _entered = comm.enter_endpoint("MPI_Improbe")?;
+        let found = probe::improbe(comm, source, tag)?;
         // SAFETY: the results are writable (crate head).
         unsafe {
             *flag = i32::from(found.is_some());

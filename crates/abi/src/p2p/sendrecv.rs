@@ -28,6 +28,7 @@ unsafe fn exchange(
     if let Some(Some(status)) = soon {
         return Ok(status);
     }
+    let _entered = comm.enter_endpoint(call)?;
     // SAFETY: as above.
     let mut arrival = unsafe { p2p::irecv(comm, receive.0, receive.1, receive.2) }?;
     if soon.is_some() {
@@ -136,6 +137,7 @@ pub(crate) unsafe fn MPI_Isendrecv(
     run(named!("MPI_Isendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
         let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
+        let _entered = comm.enter_endpoint(named!("MPI_Isendrecv", sendcount))?;
         // SAFETY: the program keeps both buffers until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(
@@ -167,6 +169,7 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = copy_for(dest, receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
+        let _entered = comm.enter_endpoint(named!("MPI_Isendrecv_replace", count))?;
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(

@@ -57,6 +57,7 @@ pub(crate) struct Measurement {
 
 macro_rules! measurements {
     ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*
+     one-sided $($rma:literal, $rma_title:literal, $rma_unit:ident, $rma_better:ident, $rma_axis:ident, $rma_ranks:expr, $rma_text:literal;)*
      collectives $($collective:literal $call:literal),*;
      overlap $($started:literal $operation:literal),*;
      packing $($pack:literal $data:literal),*;) => {
@@ -65,6 +66,10 @@ macro_rules! measurements {
             $(Measurement {
                 name: $name, title: $title, text: $text, unit: Unit::$unit, better: Better::$better, axis: Axis::$axis,
                 ranks: &$ranks, clock: Clock::$clock, on_request: false,
+            },)*
+            $(Measurement {
+                name: $rma, title: $rma_title, text: $rma_text, unit: Unit::$rma_unit, better: Better::$rma_better,
+                axis: Axis::$rma_axis, ranks: &$rma_ranks, clock: Clock::Rank, on_request: true,
             },)*
             $(collective($collective, $call, "time of the blocking call; bytes of one rank's vector or block"),)*
             $(Measurement {
@@ -171,6 +176,35 @@ measurements! {
         "resident after initialisation, the largest of all ranks";
     "shared-memory", "Shared memory of all ranks", Bytes, Lower, Ranks, [2, 64], Rank,
         "resident after initialisation, counted once for all ranks of the node";
+    one-sided
+    "rma-put", "MPI_Put and flush", Nanoseconds, Lower, Sizes, [2],
+        "one put into memory of MPI_Win_allocate and MPI_Win_flush";
+    "rma-get", "MPI_Get and flush", Nanoseconds, Lower, Sizes, [2],
+        "one get from memory of MPI_Win_allocate and MPI_Win_flush";
+    "rma-put-private", "MPI_Put and flush, private memory", Nanoseconds, Lower, Sizes, [2],
+        "one put into memory of the program (MPI_Win_create) and MPI_Win_flush";
+    "rma-get-private", "MPI_Get and flush, private memory", Nanoseconds, Lower, Sizes, [2],
+        "one get from memory of the program (MPI_Win_create) and MPI_Win_flush";
+    "rma-put-strided", "MPI_Put and flush of 4 KiB into blocks of 16 bytes", Nanoseconds, Lower, Ranks, [2],
+        "one put of 4 KiB into 256 blocks of 16 bytes, 32 bytes apart, and MPI_Win_flush";
+    "rma-bandwidth", "Bandwidth of MPI_Put", BytesPerSecond, Higher, Sizes, [2],
+        "64 puts and one MPI_Win_flush";
+    "rma-rate", "Rate of MPI_Put", MessagesPerSecond, Higher, Ranks, [2],
+        "64 puts of 8 bytes and one MPI_Win_flush";
+    "rma-accumulate", "MPI_Accumulate and flush", Nanoseconds, Lower, Blocks, [2],
+        "sums of 64-bit integers, and MPI_Win_flush";
+    "rma-fetch-and-op", "MPI_Fetch_and_op and flush", Nanoseconds, Lower, Ranks, [2],
+        "a sum of 64-bit integers, and MPI_Win_flush";
+    "rma-compare-and-swap", "MPI_Compare_and_swap and flush", Nanoseconds, Lower, Ranks, [2],
+        "of a 64-bit integer, which matches, and MPI_Win_flush";
+    "rma-lock", "Exclusive lock, put, unlock", Nanoseconds, Lower, Ranks, [2],
+        "MPI_Win_lock, a put of 8 bytes and MPI_Win_unlock, without contention";
+    "rma-lock-contended", "Contended exclusive lock", Nanoseconds, Lower, Ranks, [2, 16],
+        "all ranks lock rank 0, put 8 bytes and unlock; time of each";
+    "rma-fence", "MPI_Win_fence", Nanoseconds, Lower, Ranks, [2, 8, 16],
+        "time of a fence without operations";
+    "rma-pscw", "Post, start, put, complete, wait", Nanoseconds, Lower, Ranks, [2],
+        "both ranks, 8 bytes each way";
     collectives "bcast" "bcast", "reduce" "reduce", "allreduce" "allreduce", "gather" "gather", "scatter" "scatter",
         "allgather" "allgather", "alltoall" "alltoall", "reduce-scatter" "reduce_scatter_block", "scan" "scan";
     overlap "isend" "MPI_Isend and MPI_Irecv", "ibcast" "MPI_Ibcast", "iallreduce" "MPI_Iallreduce", "ialltoall" "MPI_Ialltoall";
@@ -210,6 +244,7 @@ impl Measurement {
         let group = match (self.axis, self.on_request) {
             _ if self.job() == "pack-1" || self.name == "vector" => "pack",
             _ if self.unit == Unit::Percent => "overlap",
+            _ if self.name.starts_with("rma-") => "rma",
             _ if self.name == "exchange" => self.name,
             (Axis::Blocks, false) => "collectives",
             (Axis::Blocks, true) if self.name.ends_with("-init") => "persistent",

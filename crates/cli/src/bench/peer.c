@@ -112,6 +112,7 @@ static void report(const char *name, int size, const double *values, long count)
 #include "peer/pack.h"
 #include "peer/overlap.h"
 #include "peer/memory.h"
+#include "peer/rma.h"
 #include "peer/threads.h"
 
 /* mod.rs */
@@ -125,6 +126,13 @@ static const struct {
     {"rate", bandwidth, SMALL},  {"unexpected", queue, SMALL}, {"posted", queue, SMALL},
     {"ring", ring, SMALL},       {"ring-tests", ring, SMALL},  {"exchange", exchange, -1},  {"barrier", many, 0},         {"collective", collective, -1},
     {"overlap", overlap, -1},    {"vector", vector, SMALL},
+    {"rma-put", rma_operations, -1},            {"rma-get", rma_operations, -1},
+    {"rma-put-private", rma_operations, -1},    {"rma-get-private", rma_operations, -1},
+    {"rma-put-strided", rma_operations, SMALL}, {"rma-bandwidth", rma_operations, -1},
+    {"rma-rate", rma_operations, SMALL},        {"rma-accumulate", rma_operations, -1},
+    {"rma-fetch-and-op", rma_operations, SMALL}, {"rma-compare-and-swap", rma_operations, SMALL},
+    {"rma-lock", rma_synchronisation, SMALL},   {"rma-lock-contended", rma_synchronisation, SMALL},
+    {"rma-fence", rma_synchronisation, 0},      {"rma-pscw", rma_synchronisation, SMALL},
 };
 
 static options_t parse(int count, char **words)

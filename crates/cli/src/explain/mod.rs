@@ -2,10 +2,12 @@
 //! `rankpoint explain`: what the library makes of what a program asks for.
 //!
 //! * [`coll`]: `rankpoint explain coll`, which algorithm a collective uses, by which rule, and what it costs;
-//! * [`datatype`]: `rankpoint explain type`, the canonical form of a datatype, how it came about, and how it is packed.
+//! * [`datatype`]: `rankpoint explain type`, the canonical form of a datatype, how it came about, and how it is packed;
+//! * [`vci`]: `rankpoint explain vci`, which communicators of a program shared a VCI, and what that cost.
 
 mod coll;
 mod datatype;
+mod vci;
 
 use clap::Subcommand;
 
@@ -16,6 +18,8 @@ pub(crate) enum Subject {
     Type(datatype::TypeOptions),
     /// A collective: its algorithm, the rule that chose it, what it costs, and the others
     Coll(coll::CollOptions),
+    /// A program, which is run: which communicators shared a VCI, and what their locks cost
+    Vci(vci::VciOptions),
 }
 
 /// Runs `rankpoint explain`.
@@ -23,5 +27,6 @@ pub(crate) fn run(subject: &Subject) -> Result<(), String> {
     match subject {
         Subject::Type(options) => datatype::run(options),
         Subject::Coll(options) => coll::run(options),
+        Subject::Vci(options) => vci::run(options),
     }
 }

@@ -18,8 +18,10 @@ mod library;
 mod message;
 mod partitions;
 mod stream;
+mod window;
 
 pub(crate) use library::{InitLevel, Mpi, version};
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
 pub(crate) use partitions::Partitions;
 pub(crate) use stream::{Sharing, Stream};
+pub(crate) use window::{PeerGroup, RmaWindow, STRIDED, WindowMemory};

@@ -51,9 +51,10 @@ pub(crate) struct Drawn {
 impl AreaSlot {
     /// Of a communicator with so many members, in one group or two.
     pub(super) fn new(process: &Process, members: u32, of_one_group: bool) -> Self {
+        let check = process.settings().check;
         Self {
-            // Arguments that are checked are compared on a single rank, too.
-            single: members == 1 && of_one_group && !process.settings().check.collectives,
+            // Arguments and threads that are checked are checked on a single rank, too.
+            single: members == 1 && of_one_group && !check.collectives && !check.threads,
             next: AtomicU64::new(1),
             ..Self::default()
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The assertions of a program about a communicator (MPI-5.0, section 7.4.4), one bit each. A call that breaks an assertion is an
-//! error; the check costs the fast path nothing, because wildcards leave the fast path anyway.
+//! error; wildcards leave the fast path anyway, so checking them costs nothing. Messages shorter than their buffers do not, so that
+//! check is a setting (`RANKPOINT_CHECK=hints`).
 
 use sys::sync::{AtomicU32, Ordering};
 
@@ -12,9 +13,9 @@ const NO_ANY_SOURCE: u32 = 1;
 /// Receives and probes name their tag.
 const NO_ANY_TAG: u32 = 2;
 
-/// Each message is as long as the buffer of its receive.
+/// Each message is as long as the buffer of its receive. This library makes no use of it.
 const EXACT_LENGTH: u32 = 4;
-/// Messages of one sender with one tag may be received in any order. This library keeps them in order.
+/// Messages of one sender with one tag may be received in any order. This library keeps them in order, and no program can break it.
 const ALLOW_OVERTAKING: u32 = 8;
 
 /// The supported hints and their keys.
@@ -60,6 +61,12 @@ impl Hints {
 }
 
 impl Comm {
+    /// Whether the messages of receives are to be compared with their buffers.
+    #[inline(always)]
+    pub(crate) fn checks_exact_length(&self) -> bool {
+        self.hints.0.load(Ordering::Relaxed) & EXACT_LENGTH != 0 && self.vci().checks_hints()
+    }
+
     /// Refuses wildcards that the program asserted not to use.
     ///
     /// # Errors

@@ -11,9 +11,12 @@ pub(crate) mod context;
 pub(crate) mod endpoint;
 mod hints;
 pub(crate) mod node_map;
+mod overlap;
 mod process;
+mod shared_pages;
 mod spread;
 pub(crate) mod topology;
+mod vci_report;
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -51,16 +54,16 @@ pub(crate) struct Route {
     stride: u32,
     /// Ranks that can be reached without a lock: as `linear_ranks`, but none where several threads may be inside MPI.
     pub(crate) unlocked_ranks: u32,
-    /// Ranks that can be reached this way: none when basic types are checked or the map is a table.
+    /// Ranks that can be reached this way: none when messages are checked or the map is a table.
     pub(crate) linear_ranks: u32,
-    /// Ranks that the fast paths of every thread level reach: all, or none where basic types are checked or messages are spread.
+    /// Ranks that the fast paths of every thread level reach: all, or none where messages are checked or spread.
     pub(crate) fast_ranks: u32,
 }
 
 impl Route {
     fn new(vci: &Vci, map: &RankMap, ranks: u32) -> Self {
         let (offset, stride, linear_ranks) = match *map {
-            RankMap::Linear { offset, stride } if !vci.checks_types() => (offset, stride, ranks),
+            RankMap::Linear { offset, stride } if !vci.has_checks() => (offset, stride, ranks),
             _ => (0, 0, 0),
         };
         Self {
@@ -70,7 +73,7 @@ impl Route {
             stride,
             unlocked_ranks: if vci.is_unlocked() { linear_ranks } else { 0 },
             linear_ranks,
-            fast_ranks: if vci.checks_types() { 0 } else { ranks },
+            fast_ranks: if vci.has_checks() { 0 } else { ranks },
         }
     }
 

@@ -4,14 +4,16 @@
 //! A [`Process`] lives until the program ends, because C programs hold handles that lead to it. Several can exist in one
 //! program (tests attach more than one rank to a segment); the C library and the Rust API use the one of [`Process::start`].
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
 use fabric::segment::{self, Segment, SegmentPlan};
 use fabric::transport::{Null, Shm, Transport};
-use sys::sync::{AtomicU32, Mutex, Ordering};
+use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 use sys::{cores, memory};
 
+use super::shared_pages::FreePages;
+use super::vci_report::VciReport;
 use super::{AttachedBuffer, endpoint};
 use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
@@ -64,6 +66,10 @@ pub struct Process {
     pub(crate) spare_areas: super::SpareAreas,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
+    /// What `RANKPOINT_VCI_REPORT` asks for; `None` when it is not set.
+    vci_report: Option<VciReport>,
+    /// Of the node segment, given back by [`Self::release_shared`].
+    free_pages: Mutex<FreePages>,
 }
 
 /// The communicators of a process.
@@ -141,6 +147,7 @@ impl Process {
         if !vcis.share_memory() {
             settings.shared_collectives = 0;
         }
+        let vci_report = VciReport::wanted(&settings);
         let process: &'static Self = Box::leak(Box::new(Self {
             rank: assigned.rank,
             size: assigned.size,
@@ -156,6 +163,8 @@ impl Process {
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
+            vci_report,
+            free_pages: Mutex::default(),
         }));
         process.vcis.connect();
         let everyone = Group::new((0..assigned.size).collect::<Vec<_>>());
@@ -332,6 +341,9 @@ impl Process {
                 if let Some(moved) = comms.alive.get(index) {
                     moved.list_index.store(index, Ordering::Relaxed);
                 }
+                if let Some(report) = &self.vci_report {
+                    report.note_freed(&freed);
+                }
                 comms.freed.push(freed);
             }
         });
@@ -374,6 +386,9 @@ impl Process {
     pub(crate) fn tell_of(&self, comm: &Comm, text: &str, is_name: bool) {
         let board = self.segment.board(self.rank);
         board.describe_context(comm.context(), text, is_name);
+        if let Some(report) = self.vci_report.as_ref().filter(|_| !is_name) {
+            report.note_origin(comm, text);
+        }
     }
 
     /// The same, as it was told.
@@ -398,7 +413,8 @@ impl Process {
     /// Memory that every rank of the node can read directly; `None` when the segment is full.
     pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
         let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
-        let offset = self.segment.allocate(rounded as u64).ok()?;
+        let kept = self.free_pages().take(rounded as u64);
+        let offset = kept.or_else(|| self.segment.allocate(rounded as u64).ok())?;
         let base = self.segment.address(offset, rounded as u64)?;
         // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
         // dumps, but the program's own data belong into them.
@@ -417,12 +433,23 @@ impl Process {
             std::ptr::NonNull::new(address),
         ) {
             // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
-            (Some(_), Some(base)) => unsafe {
+            (Some(offset), Some(base)) => unsafe {
                 memory::set_dumped(base, rounded, false);
-                memory::discard_shared(base, rounded).is_ok()
+                let is_discarded = memory::discard_shared(base, rounded).is_ok();
+                // Memory is handed out zeroed.
+                if is_discarded {
+                    self.free_pages().give(offset, rounded as u64);
+                }
+                is_discarded
             },
             _ => false,
         }
+    }
+
+    fn free_pages(&self) -> MutexGuard<'_, FreePages> {
+        self.free_pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Pushes out everything that still waits; this process may end, or go on with [`Self::resume`].
@@ -441,7 +468,10 @@ impl Process {
             .board(self.rank)
             .phase
             .store(phase::FINALIZED, Ordering::Relaxed);
-        Ok(())
+        match &self.vci_report {
+            Some(report) => report.write(self, &self.with_comms(|comms| comms.alive.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Goes on after [`Self::rest`].

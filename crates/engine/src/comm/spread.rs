@@ -105,17 +105,47 @@ impl Spread {
 
     /// Which of the VCIs the sending and the receiving thread of a tag have.
     const fn ends(self, tag: u32) -> (u32, u32) {
+        let (sender, receiver) = self.threads(tag);
+        (self.vci_of(sender), self.vci_of(receiver))
+    }
+
+    /// The numbers of the sending and the receiving thread of a tag.
+    const fn threads(self, tag: u32) -> (u32, u32) {
         let shift = if self.is_high {
             ALL_BITS - 2 * self.bits
         } else {
             0
         };
-        let low = tag >> shift;
-        (self.vci_of(low >> self.bits), self.vci_of(low))
+        let (low, mask) = (tag >> shift, (1 << self.bits) - 1);
+        (low >> self.bits & mask, low & mask)
     }
 
-    const fn vci_of(self, word: u32) -> u32 {
-        let thread = word & ((1 << self.bits) - 1);
+    /// Refuses a tag that names a thread without a VCI of its own, where each is to have one.
+    ///
+    /// # Errors
+    /// MPI_ERR_TAG.
+    #[cold]
+    fn check_threads_of(self, tag: u32) -> Result<()> {
+        if self.is_hash {
+            return Ok(());
+        }
+        let (sender, receiver) = self.threads(tag);
+        for (which, thread) in [("sending", sender), ("receiving", receiver)] {
+            if thread >= self.vcis {
+                let value = format!("{tag}, which names the {which} thread {thread}");
+                let expected = format!(
+                    "threads 0..{}: the communicator has the hints {NUM_VCIS} = {} and {HASH} = one-to-one, which promise a VCI for \
+                     each thread: RANKPOINT_CHECK=hints",
+                    self.vcis - 1,
+                    self.vcis
+                );
+                return Err(Error::argument(ErrorClass::ERR_TAG, "tag", value, expected));
+            }
+        }
+        Ok(())
+    }
+
+    const fn vci_of(self, thread: u32) -> u32 {
         let number = if self.is_hash {
             // Fibonacci hashing: neighbouring numbers are far apart.
             thread.wrapping_mul(0x9e37_79b9) >> 16
@@ -135,11 +165,22 @@ fn wrong(key: &str, value: impl Display, expected: String) -> Error {
 /// The lanes of a communicator.
 pub(crate) struct Lanes {
     spread: Spread,
+    /// Whether tags are compared with what hints promise of them.
+    is_checked: bool,
     /// By own VCI and then by the peer's; the last of each own VCI takes messages of any source.
     lanes: Box<[OnceLock<Arc<Comm>>]>,
 }
 
 impl Lanes {
+    /// Which of the VCIs the sending and the receiving thread of a tag have.
+    #[inline(always)]
+    fn ends(&self, tag: i32) -> Result<(u32, u32)> {
+        if self.is_checked {
+            self.spread.check_threads_of(tag as u32)?;
+        }
+        Ok(self.spread.ends(tag as u32))
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
         self.lanes.iter().filter_map(OnceLock::get)
     }
@@ -154,7 +195,11 @@ impl Comm {
         let count = spread.vcis as usize * (spread.vcis as usize + 1);
         let lanes = (0..count).map(|_| OnceLock::new()).collect();
         // A communicator gets its hints once, when it is made.
-        let _ = self.lanes.set(Box::new(Lanes { spread, lanes }));
+        let _ = self.lanes.set(Box::new(Lanes {
+            spread,
+            is_checked: self.vci().checks_hints(),
+            lanes,
+        }));
         // SAFETY: nobody uses the communicator yet (caller).
         unsafe { (*self.route.get()).block() };
     }
@@ -174,12 +219,12 @@ impl Comm {
     /// The lane of a send with this tag; `None` when the call is wrong anyway, or the communicator is not spread.
     ///
     /// # Errors
-    /// When the system refuses memory for a VCI.
+    /// When the system refuses memory for a VCI; MPI_ERR_TAG for a tag against the hints, where that is checked.
     pub(crate) fn lane_to(&self, tag: i32) -> Result<Option<&Self>> {
         let Some(lanes) = self.lanes.get().filter(|_| tag >= 0) else {
             return Ok(None);
         };
-        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        let (sender, receiver) = lanes.ends(tag)?;
         self.lane(lanes, sender, Some(receiver)).map(Some)
     }
 
@@ -191,7 +236,7 @@ impl Comm {
         let Some(lanes) = self.lanes.get().filter(|_| tag >= 0) else {
             return Ok(None);
         };
-        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        let (sender, receiver) = lanes.ends(tag)?;
         let sender = Some(sender).filter(|_| !is_any_source);
         self.lane(lanes, receiver, sender).map(Some)
     }

@@ -5,6 +5,7 @@
 //! the calls accept requests of every VCI of the process.
 
 mod one;
+mod overlap;
 mod several;
 
 pub use one::{
@@ -12,4 +13,5 @@ pub use one::{
     wait_received,
 };
 pub(crate) use one::{not_startable, take_outcome, wait_received_at};
+pub(crate) use overlap::enter_one;
 pub use several::{Any, complete_some, test_all, test_any, wait_all, wait_any};

@@ -3,6 +3,7 @@
 
 use fabric::board::kind as record_kind;
 
+use super::overlap::enter_one;
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::comm::Process;
@@ -112,6 +113,9 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
 #[inline]
 pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
     let vci = vci.of(*id);
+    if vci.overlaps().is_some() {
+        return None;
+    }
     let index = {
         let mut guard = vci.enter();
         let entry = guard.slab.named(*id)?;
@@ -152,6 +156,7 @@ fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Stat
     if let Some(status) = wait_received(vci, id, call) {
         return Ok(status);
     }
+    let _entered = enter_one(vci, *id, call)?;
     let mut result = Ok(Status::EMPTY);
     let wanted = *id;
     vci.expect_kept(wanted);
@@ -185,6 +190,7 @@ pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
         return Ok(Some(Status::EMPTY));
     }
     let vci = vci.of(*id);
+    let _entered = enter_one(vci, *id, "MPI_Test")?;
     for attempt in 0..2 {
         if attempt == 1 {
             vci.poll();
@@ -262,6 +268,7 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
 /// # Errors
 /// MPI_ERR_REQUEST; the request stays as it is.
 pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
+    let _entered = enter_one(vci, *id, "MPI_Request_free")?;
     if let Some((call, is_active)) = bound(&vci.of(*id).enter(), *id)
         && is_active
     {

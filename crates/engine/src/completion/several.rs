@@ -5,6 +5,7 @@
 //! VCI and inspect into the others by [`Vci::try_enter`], which no two threads can wait for each other in.
 
 use super::one::{failed, in_array, is_live, outcome};
+use super::overlap::enter_all;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::progress::Vci;
 use crate::request::{RequestId, Status, stale};
@@ -96,6 +97,7 @@ pub fn wait_all(
         }
         return Ok(());
     }
+    let _entered = enter_all(vci, ids, call)?;
     let mut failure = None;
     if let Some(vci) = check_live(vci, ids)? {
         wait_all_at(vci, ids, call, each, &mut failure)?;
@@ -158,6 +160,7 @@ pub fn test_all(
     ids: &mut [RequestId],
     each: &mut dyn FnMut(usize, Status),
 ) -> Result<bool> {
+    let _entered = enter_all(vci, ids, "MPI_Testall")?;
     check_live(vci, ids)?;
     if !are_ready(vci, ids) {
         for vci in vcis_of(vci, ids) {
@@ -246,6 +249,7 @@ fn any_now(vci: &Vci, state: &mut VciState, ids: &mut [RequestId]) -> Any {
 /// # Errors
 /// MPI_ERR_REQUEST.
 pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<Any> {
+    let _entered = enter_all(vci, ids, call)?;
     check_live(vci, ids)?;
     let (_, vci) = at_one_vci(vci, ids);
     let mut found = Any::NotYet;
@@ -261,6 +265,7 @@ pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<
 /// # Errors
 /// As for [`wait_any`].
 pub fn test_any(vci: &Vci, ids: &mut [RequestId]) -> Result<Any> {
+    let _entered = enter_all(vci, ids, "MPI_Testany")?;
     check_live(vci, ids)?;
     let (_, first) = at_one_vci(vci, ids);
     // The guard must be gone before the poll takes it again.
@@ -312,6 +317,7 @@ pub fn complete_some(
     waits: bool,
     each: &mut dyn FnMut(usize, Status),
 ) -> Result<Option<usize>> {
+    let _entered = enter_all(vci, ids, call)?;
     check_live(vci, ids)?;
     let (_, first) = at_one_vci(vci, ids);
     let mut outcome = (false, 0, false);

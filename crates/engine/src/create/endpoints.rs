@@ -10,7 +10,7 @@ use crate::create::members::agree_context;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::identity::VciIndex;
-use crate::task::block_on;
+use crate::task::run_collective;
 
 /// Endpoints that a process may have in one communicator: one for each VCI.
 pub const MOST_ENDPOINTS: u32 = 1 << VciIndex::BITS;
@@ -53,7 +53,7 @@ pub fn create_endpoints(
     let first = process.vcis().take_for_endpoints(own.unwrap_or(0));
     let words = [own.map_or(WRONG, u64::from), u64::from(first.get())];
     let all = coll::gather_words(parent.clone(), &words);
-    let all = block_on(parent.vci(), call, all)?;
+    let all = run_collective(parent, call, all)?;
     if let Some(rank) = all.chunks_exact(2).position(|pair| pair[0] == WRONG) {
         let value = match own {
             None => count.to_string(),
@@ -64,7 +64,7 @@ pub fn create_endpoints(
         return Err(parent.annotate(error));
     }
     let mut coll = Collective::new(parent.clone());
-    let context = block_on(parent.vci(), call, async {
+    let context = run_collective(parent, call, async {
         let context = agree_context(&mut coll, process.contexts.has_room()).await?;
         coll.outcome().map(|()| context)
     })?;

@@ -15,7 +15,7 @@ use crate::comm::Comm;
 use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::task::block_on;
+use crate::task::run_collective;
 
 /// How a leader reaches the other: a round on a communicator that both are in, or on the intercommunicator, and the other's
 /// rank there.
@@ -65,7 +65,7 @@ pub fn create(
     let peer = peer.filter(|_| local.rank() as u32 == leader);
     let bridge = peer.map(|peer| bridge_over(peer?, tag));
     let made = connect(local.clone(), leader, bridge);
-    let comm = block_on(local.vci(), call, made)?;
+    let comm = run_collective(local, call, made)?;
     comm.tell_origin(call, local);
     comm.inherit_error_handler(local);
     Ok(comm)
@@ -127,7 +127,7 @@ pub fn create_from_groups(
         })
     });
     let made = connect(local.clone(), leader, bridge);
-    let comm = block_on(local.vci(), call, made);
+    let comm = run_collective(&local, call, made);
     local.free();
     comm
 }
@@ -262,7 +262,7 @@ pub(super) fn split(
         .map(|context| context.map_or(NONE_LEFT, u64::from));
     let words = [color_word(color, key), own[0], own[1]];
     let bridge = own_bridge(inter, local);
-    let (mine, theirs) = block_on(inter.vci(), call, async {
+    let (mine, theirs) = run_collective(inter, call, async {
         let mine = coll::gather_words(local.clone(), &words).await?;
         let mut side = Collective::new(local.clone());
         let theirs = exchange(&mut side, 0, bridge, &mine).await?;
@@ -323,7 +323,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     };
     let process = inter.process;
     let bridge = own_bridge(inter, local);
-    let (own, remote) = block_on(inter.vci(), call, async {
+    let (own, remote) = run_collective(inter, call, async {
         let mut side = Collective::new(local.clone());
         let own = agree_context(&mut side, process.contexts.has_room()).await;
         let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));

@@ -17,7 +17,7 @@ use crate::comm::context::PENDING;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::request::RequestId;
-use crate::task::{block_on, spawn_collective};
+use crate::task::{block_on, run_collective, spawn_collective};
 
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;
@@ -109,7 +109,7 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
 fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
     let has_room = parent.process.contexts.has_room();
     let agreement = agree_on_twin(parent.clone(), made.clone(), has_room);
-    match block_on(parent.vci(), call, agreement) {
+    match run_collective(parent, call, agreement) {
         Ok(()) => Ok(made),
         Err(error) => {
             made.free();
@@ -130,6 +130,16 @@ pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>
     comm.handle
         .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
     settle_twin(parent, comm, call)
+}
+
+/// A communicator of the same members that the program does not see, of an object that is made over them.
+///
+/// # Errors
+/// As for [`dup`], but for the callbacks.
+pub(crate) fn twin(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
+    let comm = settle_twin(parent, new_twin(parent)?, call)?;
+    comm.tell_origin(call, parent);
+    Ok(comm)
 }
 
 /// A duplicate with its own context and the attributes that their copy callbacks keep (MPI_Comm_dup).
@@ -161,6 +171,7 @@ pub fn idup_announced(
     announce: impl FnOnce(&Arc<Comm>) -> bool,
     withdraw: impl FnOnce(&Arc<Comm>) + 'static,
 ) -> Result<(Arc<Comm>, RequestId)> {
+    let _entered = parent.enter_collective(call.name().unwrap_or("MPI_Comm_idup"))?;
     let comm = new_dup(parent)?;
     let has_room = announce(&comm);
     let (agreement, made) = (
@@ -228,7 +239,7 @@ pub fn split(
     let told = proposal.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
     let words = [color_word(color, key), told];
     let all = coll::gather_words(parent.clone(), &words);
-    let all = block_on(parent.vci(), call, all)?;
+    let all = run_collective(parent, call, all)?;
     let full = all.chunks_exact(2).position(|pair| pair[1] == NONE_LEFT);
     let proposal = match (proposal, full) {
         (Ok(own), None) => own,

@@ -9,12 +9,17 @@ mod endpoints;
 mod endpoints_tests;
 pub mod inter;
 mod members;
+#[cfg(test)]
+mod overlap_tests;
 mod persistent;
 pub mod resource;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vci_report_tests;
 
 pub use endpoints::{MOST_ENDPOINTS, create_endpoints};
+pub(crate) use members::twin;
 pub use members::{
     UNDEFINED, create, create_from_group, create_group, dup, idup, idup_announced, split,
 };

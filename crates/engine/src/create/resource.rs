@@ -12,7 +12,7 @@ use super::members::{UNDEFINED, split};
 use crate::coll;
 use crate::comm::Comm;
 use crate::errors::Result;
-use crate::task::block_on;
+use crate::task::run_collective;
 
 /// Names of the levels, from the largest to the smallest, as programs write them after `hwloc://` or without that: the first is the
 /// node, the others those of [`topology::Resource::ALL`].
@@ -132,7 +132,7 @@ pub fn split_unguided(
         Confinement::One(first) => node | u64::from(first),
         Confinement::Several | Confinement::Unknown => NO_PLACE,
     });
-    let mut all = block_on(parent.vci(), call, coll::gather_words(parent.clone(), &own))?;
+    let mut all = run_collective(parent, call, coll::gather_words(parent.clone(), &own))?;
     all.retain(|&place| place != OUTSIDE);
     let Some(level) = dividing_level(&all) else {
         return Ok(None);
@@ -157,7 +157,7 @@ pub fn kinds_of_all(parent: &Arc<Comm>, kind: i32, call: &'static str) -> Result
         return Ok(vec![kind]);
     }
     let own = [u64::from(kind.cast_unsigned())];
-    let all = block_on(parent.vci(), call, coll::gather_words(parent.clone(), &own))?;
+    let all = run_collective(parent, call, coll::gather_words(parent.clone(), &own))?;
     Ok(all.iter().map(|&kind| kind as u32 as i32).collect())
 }
 

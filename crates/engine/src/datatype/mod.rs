@@ -8,6 +8,7 @@
 //! multi-dimensional arrays. [`Signature`] is the sequence of basic types as a number.
 
 pub mod array;
+mod basic;
 pub mod construct;
 pub mod contents;
 pub mod elements;

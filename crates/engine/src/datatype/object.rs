@@ -33,6 +33,8 @@ pub struct Datatype {
     distinct: AtomicU64,
     /// The sequence of basic types, made on first use.
     pub(super) typed: OnceLock<NamedSignature>,
+    /// The predefined type of all basic elements, looked up on first use.
+    pub(super) basic: OnceLock<Option<&'static Predefined>>,
     name: Mutex<String>,
     /// The C face's handle of this object; 0 if it has none.
     pub handle: AtomicU64,
@@ -79,6 +81,7 @@ impl Datatype {
             committed: AtomicBool::new(false),
             distinct: AtomicU64::new(0),
             typed: OnceLock::new(),
+            basic: OnceLock::new(),
             name: Mutex::new(String::new()),
             handle: AtomicU64::new(0),
             attributes: Attributes::default(),

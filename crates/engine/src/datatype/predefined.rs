@@ -169,6 +169,12 @@ impl Predefined {
         self.shape.size()
     }
 
+    /// Whether another row has the same code.
+    #[inline(always)]
+    pub(crate) const fn is_resized(&self) -> bool {
+        self.is_resized
+    }
+
     /// The row of a handle value.
     pub fn find(code: u32) -> Option<&'static Self> {
         if let Some(resized) = super::fortran::resized(code) {

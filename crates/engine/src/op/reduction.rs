@@ -349,16 +349,17 @@ impl Reduction {
     }
 }
 
-fn kernel_for(operator: Operator, row: &'static Predefined) -> Option<Kernel> {
+pub(super) fn kernel_for(operator: Operator, row: &'static Predefined) -> Option<Kernel> {
     if !operator.row().categories.contains(&row.category) {
         return None;
     }
     logical::find(operator, row).or_else(|| kernel::find(operator, row.shape, layout::best_isa()))
 }
 
+/// The error of an operation that is not defined for a datatype.
 #[cold]
 #[inline(never)]
-fn undefined(operator: Operator, datatype: &Datatype) -> Error {
+pub(crate) fn undefined(operator: Operator, datatype: &Datatype) -> Error {
     let value = format!("{} on {}", operator.name(), datatype.describe());
     let categories: Vec<_> = operator
         .row()

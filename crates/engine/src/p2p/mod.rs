@@ -6,6 +6,8 @@
 
 pub mod buffered;
 mod fast;
+#[cfg(test)]
+mod hints_tests;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;
@@ -311,7 +313,7 @@ pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> R
         word: comm.match_base() | tag as u64,
         peer: comm.peer(source as u32),
     };
-    irecv_key(comm, memory, key)
+    irecv_promised(comm, memory, key)
 }
 
 /// As [`irecv`] on the lane of the tag.
@@ -367,6 +369,27 @@ pub(crate) unsafe fn irecv_collective(
     )
 }
 
+/// As [`irecv_key`], of a receive of the program, for which the hints of the communicator count.
+#[inline(always)]
+fn irecv_promised(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
+    if comm.checks_exact_length() {
+        return irecv_exact(comm, memory, key);
+    }
+    irecv_key(comm, memory, key)
+}
+
+/// As [`irecv_key`], of a receive that its message must fill.
+#[cold]
+#[inline(never)]
+fn irecv_exact(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
+    let mut guard = comm.vci().enter();
+    let state = &mut *guard;
+    let index = new_receive(state, comm, memory)?;
+    state.slab.entry_mut(index).set_exact();
+    post_operation(state, index, key);
+    Ok(state.slab.id(index))
+}
+
 #[inline(always)]
 fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
     let mut guard = comm.vci().enter();
@@ -390,7 +413,7 @@ fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Resu
         state.complete(index);
         return Ok(state.slab.id(index));
     }
-    irecv_key(comm, memory, receive_key(comm, source, tag)?)
+    irecv_promised(comm, memory, receive_key(comm, source, tag)?)
 }
 
 /// Starts a send and a receive as one request (MPI_Isendrecv); `owned` is kept until both are complete. The request's status is

@@ -95,6 +95,9 @@ pub unsafe fn recv_init(
     state.slab.record_mut(index).kind = record_kind::INACTIVE;
     let entry = state.slab.entry_mut(index);
     entry.record.flags |= flag::PERSISTENT;
+    if comm.checks_exact_length() {
+        entry.set_exact();
+    }
     entry.extra.get_or_insert_default().template = (key.word, key.peer, entry.record.bytes);
     Ok(state.slab.id(index))
 }
@@ -108,6 +111,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         return Ok(());
     }
     let vci = vci.of(id);
+    let _entered = completion::enter_one(vci, id, "MPI_Start")?;
     let mut guard = vci.enter();
     let state = &mut *guard;
     let Some(index) = state.slab.find(id) else {

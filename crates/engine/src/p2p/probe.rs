@@ -206,6 +206,9 @@ pub unsafe fn imrecv(
     // SAFETY: `take` stored the communicator and counted the message as pending on it.
     let comm = unsafe { Comm::of_owner(state.slab.entry(index).owner) };
     let receive = new_receive(state, comm, memory)?;
+    if comm.checks_exact_length() {
+        state.slab.entry_mut(receive).set_exact();
+    }
     // SAFETY: the guard is held; this undoes `take`'s hold.
     unsafe { comm.owner.release() };
     state.slab.entry_mut(index).owner = std::ptr::null();

@@ -137,23 +137,32 @@ fn calls_take_the_locks_that_the_table_states() {
     if !shares_memory() {
         return;
     }
-    let step = Barrier::new(2);
-    let settings = Settings {
-        vcis: 2,
-        ..Settings::default()
-    };
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
-        let comm = crate::create::dup(process.world(), "test").unwrap();
-        let mut word = [0];
-        // The first messages connect the ranks.
-        let request = post(&comm, &mut word);
-        let peer = 1 - comm.rank();
-        // SAFETY: the word outlives the request.
-        let sent = unsafe { p2p::isend(&comm, memory(&mut [0]), peer, TAG, Mode::Standard) };
-        wait_for(&comm, sent.unwrap());
-        wait_for(&comm, request);
-        count(&comm, &step);
-    });
+    // A process with one VCI takes no lock besides: requests have none of their own.
+    let models = [
+        (LockModel::Vci, 2),
+        (LockModel::Vci, 1),
+        (LockModel::Global, 2),
+    ];
+    for (locks, vcis) in models {
+        let step = Barrier::new(2);
+        let settings = Settings {
+            locks,
+            vcis,
+            ..Settings::default()
+        };
+        on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
+            let comm = crate::create::dup(process.world(), "test").unwrap();
+            let mut word = [0];
+            // The first messages connect the ranks.
+            let request = post(&comm, &mut word);
+            let peer = 1 - comm.rank();
+            // SAFETY: the word outlives the request.
+            let sent = unsafe { p2p::isend(&comm, memory(&mut [0]), peer, TAG, Mode::Standard) };
+            wait_for(&comm, sent.unwrap());
+            wait_for(&comm, request);
+            count(&comm, &step);
+        });
+    }
 }
 
 #[test]

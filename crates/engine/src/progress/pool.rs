@@ -16,6 +16,7 @@ use super::oversubscription::Oversubscription;
 use super::vci::Vci;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
+use crate::overlap::Overlaps;
 use crate::settings::{LockModel, Settings};
 
 /// Makes the transport of a VCI.
@@ -28,6 +29,8 @@ pub(super) struct VciCommon {
     pub(super) threaded: bool,
     pub(super) oversubscription: Arc<Oversubscription>,
     pub(super) background: Arc<Background>,
+    /// The calls that must not overlap, where that is checked.
+    pub(super) overlaps: Option<Arc<Overlaps>>,
 }
 
 /// The VCIs of a process.
@@ -66,6 +69,7 @@ impl Vcis {
             threaded: is_multiple || wants_thread,
             oversubscription: Arc::new(Oversubscription::new(job.cores, job.local_ranks)),
             background: Arc::new(Background::new(wants_thread, settings.spare.clone())),
+            overlaps: (is_multiple && settings.check.threads).then(Arc::default),
         };
         let first = transport(segment, me, VciIndex::FIRST);
         let can = first.capabilities();

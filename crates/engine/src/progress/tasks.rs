@@ -101,6 +101,8 @@ pub(crate) struct TaskList {
     kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
     /// Of both kinds.
     count: AtomicUsize,
+    /// Tasks that serve other ranks until an object of this rank is freed.
+    services: AtomicUsize,
 }
 
 impl TaskList {
@@ -115,9 +117,19 @@ impl TaskList {
 }
 
 impl Vci {
-    /// Whether no task is in progress.
+    /// Whether no task is in progress that ends by itself.
     pub(crate) fn has_no_tasks(&self) -> bool {
-        self.tasks.is_empty()
+        let services = self.tasks.services.load(Ordering::Relaxed);
+        self.tasks.count.load(Ordering::Relaxed) == services
+    }
+
+    /// A task that serves other ranks has been started, or has ended.
+    pub(crate) fn count_service(&self, is_started: bool) {
+        if is_started {
+            self.tasks.services.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.tasks.services.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Polls every task once. Called without the guard: tasks start operations. A task that is being polled is out of the

@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use fabric::counters::Counter;
+use fabric::counters::{COUNTERS, Counter};
 use fabric::lock::VciLock;
 use fabric::peers::Peers;
 use fabric::segment::Segment;
@@ -25,6 +25,7 @@ use super::tasks::TaskList;
 use super::wait::WaitPolicy;
 use crate::errors::Result;
 use crate::identity::VciIndex;
+use crate::overlap::Overlaps;
 use crate::request::RequestId;
 use crate::settings::LockModel;
 use crate::vci::{VciState, link};
@@ -41,6 +42,9 @@ pub struct Vci {
     /// Whether a fast path has left without waking the threads that wait to enter.
     owes_wake: AtomicBool,
     checks_types: bool,
+    checks_hints: bool,
+    /// The calls of the process that must not overlap, where that is checked.
+    overlaps: Option<Arc<Overlaps>>,
     state: UnsafeCell<VciState>,
     first_link: NonNull<link::Link>,
     pub(super) waiting: WaitPolicy,
@@ -86,6 +90,8 @@ impl Vci {
             index,
             peers: Peers::new(segment.job().local_ranks, index.get()),
             checks_types: settings.check.types,
+            checks_hints: settings.check.hints,
+            overlaps: shared.overlaps.clone(),
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
                 segment,
@@ -149,9 +155,20 @@ impl Vci {
         self.threaded
     }
 
-    /// Whether messages say which basic types they consist of.
-    pub(crate) const fn checks_types(&self) -> bool {
-        self.checks_types
+    /// Whether messages are compared with what hints promise of them.
+    pub(crate) const fn checks_hints(&self) -> bool {
+        self.checks_hints
+    }
+
+    /// The calls of the process that must not overlap, where that is checked.
+    #[inline(always)]
+    pub(crate) fn overlaps(&self) -> Option<&Overlaps> {
+        self.overlaps.as_deref()
+    }
+
+    /// Whether fast paths would pass by a check of messages.
+    pub(crate) const fn has_checks(&self) -> bool {
+        self.checks_types || self.checks_hints || self.overlaps.is_some()
     }
 
     /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_unlocked`] only.
@@ -288,6 +305,19 @@ impl Guard<'_> {
     /// Writes all counters to the rank's board, which holds the sums over its VCIs.
     #[cold]
     pub(crate) fn publish_counts(&mut self) {
+        self.take_over_counts();
+        self.publish();
+    }
+
+    /// All counters of the VCI.
+    #[cold]
+    pub(crate) fn all_counts(&mut self) -> [u64; COUNTERS.len()] {
+        self.take_over_counts();
+        self.values()
+    }
+
+    /// Takes over the counts that threads keep which do not hold the lock.
+    fn take_over_counts(&mut self) {
         let vci = self.vci;
         for (counter, value) in [
             (Counter::LocksFailed, &vci.locks_failed),
@@ -295,7 +325,6 @@ impl Guard<'_> {
         ] {
             self.set_count(counter, value.load(Ordering::Relaxed));
         }
-        self.publish();
     }
 
     /// Closes the state without a call; the caller goes on to one that calls [`Vci::pay_wake`].

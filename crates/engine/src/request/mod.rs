@@ -5,6 +5,7 @@
 //! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
 //! the messages of partitioned requests. [`crate::completion`] waits for requests.
 
+mod exact;
 mod owner;
 mod partitioned;
 mod plan;

@@ -185,6 +185,7 @@ pub(crate) mod flag {
 const PLANNED: u8 = 1;
 /// The record's `extra` of a message of a partitioned request, see [`RequestEntry::set_part`].
 const PART: u8 = 2;
+// 3 is that of `exact`.
 
 /// An entry. All-zero is a valid value.
 #[repr(C, align(64))]
@@ -236,7 +237,8 @@ pub(crate) struct Extra {
     pub(crate) signature: Option<Box<SentSignature>>,
     /// Bytes of a held message or of a buffered send.
     pub(crate) held: Vec<u8>,
-    /// Arguments of a persistent receive: match word and peer, wildcards included, and capacity.
+    /// Arguments of a persistent receive: match word and peer, wildcards included, and capacity. The capacity also of a receive that
+    /// its message must fill.
     pub(crate) template: (u64, u32, u64),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,

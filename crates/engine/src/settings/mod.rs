@@ -21,4 +21,4 @@ pub(crate) use launchers::refusal_of_singleton;
 #[cfg(test)]
 pub(crate) use read::simulated_network;
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
-pub use values::{Checks, LockModel, ProgressModel, VirtualNodes};
+pub use values::{Checks, LockModel, ProgressModel, RmaPath, VirtualNodes};

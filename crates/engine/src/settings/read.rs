@@ -8,7 +8,8 @@ use fabric::board::SPARE_VARIABLE;
 
 use super::table::{NULL, STRICT};
 use super::{
-    Checks, LockModel, ProgressModel, SETTINGS, SettingRow, Settings, TEXTS, TextRow, VirtualNodes,
+    Checks, LockModel, ProgressModel, RmaPath, SETTINGS, SettingRow, Settings, TEXTS, TextRow,
+    VirtualNodes,
 };
 
 /// Names with the settings' prefix that other parts of the system read.
@@ -143,6 +144,14 @@ impl Settings {
     }
 
     pub(super) fn read_locks(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        if text.trim() == "fine" {
+            self.locks = LockModel::Vci;
+            return vec![format!(
+                "setting {} is 'fine', which is what vci does: each class of objects has its own locks, and the requests of a VCI are the \
+                 links of its matching queues, so both need one lock (docs/decisions/0020-no-lock-model-fine.md); vci is used",
+                row.name
+            )];
+        }
         let model = LockModel::parse(&text);
         self.locks = model.unwrap_or_default();
         not_understood(row, &text, model.is_some())
@@ -152,6 +161,17 @@ impl Settings {
         let model = ProgressModel::parse(&text);
         self.progress = model.unwrap_or_default();
         not_understood(row, &text, model.is_some())
+    }
+
+    pub(super) fn read_rma(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let path = RmaPath::parse(&text);
+        self.rma_path = path.unwrap_or_default();
+        not_understood(row, &text, path.is_some())
+    }
+
+    pub(super) fn read_vci_report(&mut self, _: &TextRow, folder: String) -> Vec<String> {
+        self.vci_report = folder;
+        Vec::new()
     }
 
     pub(super) fn read_errors(&mut self, row: &TextRow, text: String) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Table;
 
-use super::{Checks, LockModel, ProgressModel, VirtualNodes};
+use super::{Checks, LockModel, ProgressModel, RmaPath, VirtualNodes};
 
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub(super) const NULL: &str = "null";
 pub const TEXTS: &[TextRow] = &[
     TextRow {
         name: "RANKPOINT_CHECK",
-        unit: "set of collectives, types",
-        text: "checks that cost time, separated by commas: `collectives` compares operation, root, reduction, counts and types across the ranks of each collective and names the ranks that disagree; `types` compares the type signature of each message with that of its receive",
+        unit: "set of collectives, types, threads, hints",
+        text: "checks that cost time, separated by commas: `collectives` compares operation, root, reduction, counts and types across the ranks of each collective and names the ranks that disagree; `types` compares the type signature of each message with that of its receive; `threads` names calls of two threads that must not overlap (docs/threads.md#checks); `hints` compares messages with what the hints of their communicator promise (docs/threads.md#checks)",
         read: Settings::read_checks,
     },
     TextRow {
@@ -89,6 +89,18 @@ pub const TEXTS: &[TextRow] = &[
         text: "which VCIs a call that waits advances: empty or `hybrid`, that of its request, and all after RANKPOINT_GLOBAL_PROGRESS_POLLS fruitless polls; `vci`, only that one, with which correct programs can hang; `global`, always all (docs/threads.md)",
         read: Settings::read_progress,
     },
+    TextRow {
+        name: "RANKPOINT_RMA",
+        unit: "direct, attach, or message",
+        text: "how one-sided operations reach the memory of a target; the same for all ranks: empty, by the fastest path that the memory permits; `direct`, by loads and stores, and messages where memory is private; `attach`, by cross-memory attach; `message`, by messages (docs/rma.md)",
+        read: Settings::read_rma,
+    },
+    TextRow {
+        name: "RANKPOINT_VCI_REPORT",
+        unit: "folder",
+        text: "each rank writes there, when it finalizes MPI, which communicators used which VCI and what its lock cost: a file `rank-N.json`, which `rankpoint explain vci` reads (docs/threads.md)",
+        read: Settings::read_vci_report,
+    },
 ];
 
 macro_rules! settings {
@@ -115,6 +127,10 @@ macro_rules! settings {
             pub locks: LockModel,
             /// Which VCIs waiting calls advance.
             pub progress: ProgressModel,
+            /// How one-sided operations reach memory.
+            pub rma_path: RmaPath,
+            /// The folder for reports of VCIs; empty for none.
+            pub vci_report: String,
             /// Cores that no rank is bound to, if all ranks are bound.
             pub spare: Vec<u32>,
             /// The rules in force for the algorithms of collectives.
@@ -134,6 +150,8 @@ macro_rules! settings {
                     null_fabric: false,
                     locks: LockModel::default(),
                     progress: ProgressModel::default(),
+                    rma_path: RmaPath::default(),
+                    vci_report: String::new(),
                     spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -171,7 +189,8 @@ macro_rules! settings {
                 let errors = if self.strict_errors { STRICT } else { "" };
                 let fabric = if self.null_fabric { NULL } else { "" };
                 let (locks, progress) = (self.locks.name(), self.progress.name());
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors, locks, progress]
+                let rma = self.rma_path.name();
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors, locks, progress, rma, &self.vci_report]
             }
         }
     };

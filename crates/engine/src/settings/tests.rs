@@ -46,6 +46,21 @@ fn old_names_work_with_one_notice_that_names_the_new_one() {
 }
 
 #[test]
+fn locks_for_each_class_of_objects_are_those_of_the_vcis() {
+    let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "fine")]);
+    assert_eq!((settings.locks, warnings.len()), (LockModel::Vci, 1));
+    assert!(
+        warnings[0].contains("which is what vci does"),
+        "{warnings:?}"
+    );
+    let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "global")]);
+    assert_eq!((settings.locks, warnings.len()), (LockModel::Global, 0));
+    let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "finer")]);
+    assert_eq!((settings.locks, warnings.len()), (LockModel::Vci, 1));
+    assert!(warnings[0].contains("it is left out"), "{warnings:?}");
+}
+
+#[test]
 fn checks_are_a_list_of_words() {
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "collectives")]);
     assert_eq!((settings.check.collectives, warnings.len()), (true, 0));
@@ -57,6 +72,9 @@ fn checks_are_a_list_of_words() {
     );
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "types,collectives")]);
     assert!(settings.check.types && settings.check.collectives && warnings.is_empty());
+    assert!(!settings.check.threads && !settings.check.hints);
+    let (settings, warnings) = read(&[("RANKPOINT_CHECK", "hints, threads")]);
+    assert!(settings.check.threads && settings.check.hints && warnings.is_empty());
     assert_eq!(Settings::default().check, Checks::default());
 }
 
@@ -97,7 +115,7 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     let case = Case::new(Operation::Bcast, 4, 8, 1);
     let choice = settings.algorithms.choose::<Bcast>(&case);
     assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
-    assert_eq!(settings.texts(), ["", name, "", "", "", "", ""]);
+    assert_eq!(settings.texts(), ["", name, "", "", "", "", "", "", ""]);
     assert_eq!(warnings.len(), 1);
     let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
     assert!(warnings[0].starts_with(&wrong), "{warnings:?}");

@@ -107,6 +107,42 @@ impl ProgressModel {
     }
 }
 
+/// How one-sided operations reach the memory of a target (`RANKPOINT_RMA`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RmaPath {
+    /// As the memory permits.
+    #[default]
+    Best,
+    /// Loads and stores; messages where memory is private.
+    Direct,
+    /// Cross-memory attach where the kernel allows it.
+    Attach,
+    /// Messages to a service of the target.
+    Message,
+}
+
+impl RmaPath {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "" => Some(Self::Best),
+            "direct" => Some(Self::Direct),
+            "attach" => Some(Self::Attach),
+            "message" => Some(Self::Message),
+            _ => None,
+        }
+    }
+
+    /// The value of the setting; empty for the default.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Best => "",
+            Self::Direct => "direct",
+            Self::Attach => "attach",
+            Self::Message => "message",
+        }
+    }
+}
+
 /// The checks that cost time (`RANKPOINT_CHECK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
@@ -114,6 +150,10 @@ pub struct Checks {
     pub collectives: bool,
     /// Each receive is compared with the type signature of its message.
     pub types: bool,
+    /// Calls of several threads that must not overlap are found.
+    pub threads: bool,
+    /// Messages are compared with what hints promise of them.
+    pub hints: bool,
 }
 
 impl Checks {
@@ -125,6 +165,8 @@ impl Checks {
                 "" => {}
                 "collectives" => checks.collectives = true,
                 "types" => checks.types = true,
+                "threads" => checks.threads = true,
+                "hints" => checks.hints = true,
                 _ => unknown.push(word),
             }
         }

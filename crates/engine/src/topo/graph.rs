@@ -10,7 +10,7 @@ use crate::comm::Comm;
 pub use crate::comm::topology::graph::{DistGraph, Graph};
 use crate::create;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::task::block_on;
+use crate::task::run_collective;
 
 /// A communicator with a graph (MPI_Graph_create); `None` on ranks that are no nodes.
 ///
@@ -95,10 +95,10 @@ fn check_edges(comm: &Arc<Comm>, graph: &DistGraph) -> Result<()> {
 fn show_all(comm: &Arc<Comm>, call: &'static str, mut words: Vec<u64>) -> Result<Vec<u64>> {
     const NONE: u64 = u64::MAX;
     let own = [words.len() as u64];
-    let lengths = block_on(comm.vci(), call, coll::gather_words(comm.clone(), &own))?;
+    let lengths = run_collective(comm, call, coll::gather_words(comm.clone(), &own))?;
     // Allgather needs blocks of one size.
     words.resize(lengths.iter().copied().max().unwrap_or(0) as usize, NONE);
-    let mut all = block_on(comm.vci(), call, coll::gather_words(comm.clone(), &words))?;
+    let mut all = run_collective(comm, call, coll::gather_words(comm.clone(), &words))?;
     all.retain(|&word| word != NONE);
     Ok(all)
 }

@@ -4,6 +4,7 @@
 use fabric::board::kind as record_kind;
 
 use super::VciState;
+use crate::errors::ErrorClass;
 use crate::request::{NO_PEER, RequestEntry, RequestId, RequestIndex, Role, Status, flag};
 
 /// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
@@ -69,6 +70,22 @@ pub(crate) fn status_of(state: &VciState, index: RequestIndex) -> Status {
     }
 }
 
+/// Fails a receive whose message is shorter than its buffer of `buffer_bytes` bytes, against the program's promise; a longer message has
+/// failed already. The text of the error, if this is one.
+#[cold]
+fn compare_length(status: &mut Status, buffer_bytes: u64) -> String {
+    let has_message = status.source >= 0 && !status.cancelled && status.error == 0;
+    if !has_message || status.bytes >= buffer_bytes {
+        return String::new();
+    }
+    status.error = ErrorClass::ERR_COUNT.0;
+    format!(
+        "the message from rank {} with tag {} has {} bytes and the receive's buffer {buffer_bytes}, but the communicator has the hint \
+         mpi_assert_exact_length, which promises that both are equal: RANKPOINT_CHECK=hints",
+        status.source, status.tag, status.bytes
+    )
+}
+
 /// How far a request is.
 pub(crate) enum Standing {
     /// Null, or persistent and not started: it does not count for waiting.
@@ -119,9 +136,11 @@ pub(crate) fn finish_at(
         *id = RequestId::NULL;
         return (status, String::new());
     }
-    let status = status_of(state, index);
+    let mut status = status_of(state, index);
     let mut text = String::new();
-    if status.error != 0
+    if let Some(bytes) = state.slab.entry(index).exact_bytes() {
+        text = compare_length(&mut status, bytes);
+    } else if status.error != 0
         && let Some(extra) = state.slab.entry_mut(index).extra.as_mut()
     {
         text = std::mem::take(&mut extra.error_text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One thread's work.
+//! One thread's work. How its borders reach other processes is in [`super::messages`] and [`super::partitions`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use commplan::{Channel, Neighbour, Place};
-use rankpoint::{Op, Result, Threads};
+use rankpoint::{Endpoint, Op, Result, Threads};
 
 use super::domain::{shift_of, start, weighted};
 use super::job::Job;
@@ -18,20 +18,28 @@ use super::tally::Tally;
 pub type Slots = Vec<[Mutex<Vec<u64>>; 2]>;
 
 /// The neighbour in a direction.
-struct Link {
-    direction: usize,
+pub(super) struct Link {
+    /// Index of the direction.
+    pub(super) direction: usize,
     /// Cells to send: places in the patch.
-    own: Vec<usize>,
+    pub(super) own: Vec<usize>,
     /// Cells to receive.
-    ghost: Vec<usize>,
+    pub(super) ghost: Vec<usize>,
     /// The owners of the cells to receive.
     owners: Vec<usize>,
-    to: Partner,
-    outgoing: Vec<u64>,
-    incoming: Vec<u64>,
+    pub(super) to: Partner,
+    pub(super) outgoing: Vec<u64>,
+    pub(super) incoming: Vec<u64>,
 }
 
-enum Partner {
+impl Link {
+    /// Bytes to send.
+    pub(super) const fn bytes(&self) -> u64 {
+        size_of::<u64>() as u64 * self.own.len() as u64
+    }
+}
+
+pub(super) enum Partner {
     /// The thread of this number in the same process.
     Thread(usize),
     Process(Channel),
@@ -39,14 +47,16 @@ enum Partner {
 
 /// A thread at work.
 pub struct Worker<'j, 'u, T: Threads> {
-    job: &'j Job<'u, T>,
+    pub(super) job: &'j Job<'u, T>,
     place: Place,
-    id: usize,
-    patch: Patch,
+    pub(super) id: usize,
+    pub(super) patch: Patch,
     /// Places in the patch and numbers in the field of the own cells.
     cells: Vec<(usize, usize)>,
-    links: Vec<Link>,
-    tally: Tally,
+    pub(super) links: Vec<Link>,
+    pub(super) tally: Tally,
+    /// What the next step adds to each cell.
+    shift: u64,
 }
 
 impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
@@ -74,30 +84,43 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
             cells,
             links,
             tally: Tally::default(),
+            shift: 0,
         }
     }
 
-    /// All steps.
+    /// All steps. With an endpoint the thread is a rank of its own: it sends and receives, waits for all and adds up by itself.
     ///
     /// # Errors
     /// The first one of a call, when errors do not end the job.
-    pub fn run(mut self) -> Result<Tally> {
-        let mut shift = 0;
-        for step in 0..self.job.options.steps {
-            if self.job.options.barrier {
-                self.wait_for_all()?;
+    pub fn run(mut self, endpoint: Option<&Endpoint<'u>>) -> Result<Tally> {
+        let job = self.job;
+        for step in 0..job.options.steps {
+            self.wait_for_all(endpoint)?;
+            match endpoint {
+                Some(endpoint) => self.exchange(step, |_| endpoint)?,
+                None => self.exchange(step, |object| &job.comms[object])?,
             }
-            self.exchange(step)?;
-            if self.job.options.verify {
-                self.verify_ghosts(step);
-            }
-            let begin = Instant::now();
-            self.patch.update(shift);
-            self.tally.times.compute += begin.elapsed();
-            if self.job.app.has_sum() {
-                shift = self.sum_over_cells()?;
-            }
+            self.compute(step, endpoint)?;
         }
+        Ok(self.finish())
+    }
+
+    /// A step after its exchange.
+    pub(super) fn compute(&mut self, step: usize, endpoint: Option<&Endpoint<'u>>) -> Result<()> {
+        if self.job.options.verify {
+            self.verify_ghosts(step);
+        }
+        let begin = Instant::now();
+        self.patch.update(self.shift);
+        self.tally.times.compute += begin.elapsed();
+        if self.job.app.has_sum() {
+            self.shift = self.sum_over_cells(endpoint)?;
+        }
+        Ok(())
+    }
+
+    /// What the thread counted, after all steps.
+    pub(super) fn finish(mut self) -> Tally {
         if self.job.options.verify {
             self.verify_own();
         }
@@ -106,27 +129,39 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
             sum.wrapping_add(weighted(cell, self.patch.at(at)))
         };
         self.tally.checksum = cells.fold(0, sum);
-        Ok(self.tally)
+        self.tally
     }
 
-    /// A barrier of all threads of all ranks.
-    fn wait_for_all(&mut self) -> Result<()> {
-        let begin = Instant::now();
-        self.job.threads.wait();
-        if self.id == 0 {
-            self.job.world.barrier()?;
+    /// A barrier of all threads of all ranks, if the options ask for it.
+    pub(super) fn wait_for_all(&mut self, endpoint: Option<&Endpoint<'u>>) -> Result<()> {
+        if !self.job.options.barrier {
+            return Ok(());
         }
-        self.job.threads.wait();
+        let begin = Instant::now();
+        if let Some(endpoint) = endpoint {
+            endpoint.barrier()?;
+        } else {
+            self.job.threads.wait();
+            if self.id == 0 {
+                self.job.world.barrier()?;
+            }
+            self.job.threads.wait();
+        }
         self.tally.times.barrier += begin.elapsed();
         Ok(())
     }
 
-    /// What the next step adds to each cell: threads add up what they have, and one of them adds up over all ranks.
-    fn sum_over_cells(&mut self) -> Result<u64> {
+    /// What the next step adds to each cell: threads add up what they have, and one of them adds up over all ranks; endpoints are ranks.
+    fn sum_over_cells(&mut self, endpoint: Option<&Endpoint<'u>>) -> Result<u64> {
         let begin = Instant::now();
         let job = self.job;
         let cells = self.cells.iter().map(|&(at, _)| self.patch.at(at));
         let own = cells.fold(0, u64::wrapping_add);
+        if let Some(endpoint) = endpoint {
+            let shift = shift_of(endpoint.all_reduce_value(own, Op::SUM)?);
+            self.tally.times.sum += begin.elapsed();
+            return Ok(shift);
+        }
         {
             let mut sum = unpoisoned(&job.partial_sum);
             *sum = sum.wrapping_add(own);
@@ -140,72 +175,6 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
         let shift = *unpoisoned(&job.shift);
         self.tally.times.sum += begin.elapsed();
         Ok(shift)
-    }
-
-    fn exchange(&mut self, step: usize) -> Result<()> {
-        let (job, slots) = (self.job, &self.job.slots[self.id]);
-        let tally = &mut self.tally;
-        let begin = Instant::now();
-        let (mut receives, mut sends) = (Vec::new(), Vec::new());
-        for (index, link) in self.links.iter_mut().enumerate() {
-            if let Partner::Process(Channel { receive, .. }) = link.to {
-                let buffer = std::mem::take(&mut link.incoming);
-                let comm = &job.comms[receive.object];
-                receives.push((
-                    index,
-                    comm.irecv_owned(buffer, receive.peer, code(receive.tag))?,
-                ));
-            }
-        }
-        for (index, link) in self.links.iter_mut().enumerate() {
-            let bytes = size_of::<u64>() as u64 * link.own.len() as u64;
-            match link.to {
-                Partner::Process(Channel { send, .. }) => {
-                    let mut buffer = std::mem::take(&mut link.outgoing);
-                    self.patch.get(&link.own, &mut buffer);
-                    let comm = &job.comms[send.object];
-                    sends.push((index, comm.isend_owned(buffer, send.peer, code(send.tag))?));
-                    tally.messages_away += 1;
-                    tally.bytes_away += bytes;
-                }
-                Partner::Thread(_) => {
-                    let slot = &slots[link.direction][step % 2];
-                    let mut slot = unpoisoned(slot);
-                    self.patch.get(&link.own, &mut slot);
-                    tally.messages_inside += 1;
-                    tally.bytes_inside += bytes;
-                }
-            }
-        }
-        tally.times.issue += begin.elapsed();
-
-        let begin = Instant::now();
-        for (index, receive) in receives {
-            let link = &mut self.links[index];
-            link.incoming = receive.wait()?.0;
-            self.patch.set(&link.ghost, &link.incoming);
-        }
-        for (index, send) in sends {
-            self.links[index].outgoing = send.wait()?.0;
-        }
-        tally.times.completion += begin.elapsed();
-
-        let begin = Instant::now();
-        job.threads.wait();
-        tally.times.barrier += begin.elapsed();
-
-        let begin = Instant::now();
-        let directions = job.directions.len();
-        for link in &self.links {
-            if let Partner::Thread(other) = link.to {
-                // The opposite direction, in which the other thread sent.
-                let slot = &job.slots[other][directions - 1 - link.direction][step % 2];
-                let slot = unpoisoned(slot);
-                self.patch.set(&link.ghost, &slot);
-            }
-        }
-        tally.times.completion += begin.elapsed();
-        Ok(())
     }
 
     /// Compares ghost cells with the values that their owners have before a step.
@@ -308,11 +277,6 @@ fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link>
 }
 
 /// What a mutex holds. A thread that panicked ends the job, so no other one goes on with half a value for long.
-fn unpoisoned<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+pub(super) fn unpoisoned<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A tag of a plan, which all are at most [`rankpoint::Tag::LARGEST`].
-const fn code(tag: usize) -> i32 {
-    tag as i32
 }

@@ -3,14 +3,16 @@
 
 use std::sync::{Barrier, Mutex};
 
-use commplan::{Direction, Plan};
-use rankpoint::{AnyThread, Communicator, Tag, Threads};
+use commplan::{Direction, Kind, Plan};
+use rankpoint::{AnyThread, Communicator, Endpoint, Tag, Threads};
 
 use super::app::App;
 use super::domain::Domain;
 use super::exchange::{Slots, Worker};
+use super::mode::{MOST_VCIS, Mode};
 use super::options::Options;
 use super::outcome::{Failure, Outcome};
+use super::partitions;
 use super::reference::Reference;
 use super::tally::Tally;
 
@@ -62,8 +64,13 @@ impl<'u, T: Threads> Job<'u, T> {
         }
         let steps = if options.verify { options.steps } else { 0 };
         let reference = Reference::of(&domain, steps, app.has_sum());
-        let hints = options.mode.hints();
-        let comms = (0..plan.objects()).map(|_| world.duplicate_with(hints));
+        let hints = options.mode.hints(&plan);
+        let objects = if plan.kind() == Kind::Endpoint {
+            0
+        } else {
+            plan.objects()
+        };
+        let comms = (0..objects).map(|_| world.duplicate_with(hints));
         let comms = comms.collect::<rankpoint::Result<Vec<_>>>()?;
         let directions = domain.grid.stencil().directions();
         let slot = || [Mutex::default(), Mutex::default()];
@@ -96,11 +103,12 @@ pub fn run_alone<T: Threads>(
     app: App,
 ) -> Result<Outcome, Failure> {
     let job = Job::new(world, options, app)?;
-    if job.domain.grid.thread_count() > 1 {
-        let why = "several threads need a universe for any thread";
+    let needs_threads = matches!(options.mode, Mode::Endpoint | Mode::Partitioned);
+    if needs_threads || job.domain.grid.thread_count() > 1 {
+        let why = "several threads, endpoints and partitions need a universe for any thread";
         return Err(Failure::Refused(why.to_owned()));
     }
-    let tally = Worker::new(&job, 0).run()?;
+    let tally = Worker::new(&job, 0).run(None)?;
     Outcome::of(&job, &[tally])
 }
 
@@ -115,20 +123,44 @@ pub fn run_threads(
     app: App,
 ) -> Result<Outcome, Failure> {
     let job = Job::new(world, options, app)?;
-    let count = job.domain.grid.thread_count();
-    let tallies = std::thread::scope(|scope| {
-        let job = &job;
-        let others = (1..count).map(|id| scope.spawn(move || Worker::new(job, id).run()));
-        let others: Vec<_> = others.collect();
-        let mut tallies = vec![Worker::new(job, 0).run()];
-        for other in others {
-            match other.join() {
-                Ok(tally) => tallies.push(tally),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+    let tallies = match options.mode {
+        Mode::Partitioned => partitions::run(&job)?,
+        Mode::Endpoint => run_workers(&job, endpoints(&job)?.into_iter().map(Some).collect())?,
+        _ => {
+            let none = (0..job.domain.grid.thread_count()).map(|_| None);
+            run_workers(&job, none.collect())?
         }
-        tallies
+    };
+    Outcome::of(&job, &tallies)
+}
+
+/// An endpoint for each thread. Called by all ranks.
+fn endpoints<'u>(job: &Job<'u, AnyThread>) -> Result<Vec<Endpoint<'u>>, Failure> {
+    let count = job.domain.grid.thread_count();
+    if count > MOST_VCIS {
+        return Err(Failure::Refused(format!(
+            "mode endpoint: {count} threads in a process, expected at most {MOST_VCIS}"
+        )));
+    }
+    Ok(job.world.endpoints(count)?)
+}
+
+/// A thread for each endpoint, or for each absence of one.
+fn run_workers<'u>(
+    job: &Job<'u, AnyThread>,
+    endpoints: Vec<Option<Endpoint<'u>>>,
+) -> rankpoint::Result<Vec<Tally>> {
+    let tallies: Vec<rankpoint::Result<Tally>> = std::thread::scope(|scope| {
+        let all = endpoints.into_iter().enumerate();
+        let run = |(id, endpoint): (usize, Option<Endpoint<'u>>)| {
+            scope.spawn(move || Worker::new(job, id).run(endpoint.as_ref()))
+        };
+        let all: Vec<_> = all.map(run).collect();
+        let ended = all.into_iter().map(|thread| match thread.join() {
+            Ok(tally) => tally,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
     });
-    let tallies: rankpoint::Result<Vec<Tally>> = tallies.into_iter().collect();
-    Outcome::of(&job, &tallies?)
+    tallies.into_iter().collect()
 }

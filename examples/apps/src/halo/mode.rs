@@ -2,8 +2,11 @@
 //! How threads expose their parallelism.
 
 use clap::ValueEnum;
-use commplan::Kind;
-use rankpoint::Hints;
+use commplan::{Kind, Plan};
+use rankpoint::{Hints, TagVcis};
+
+/// Most VCIs of a process, and so most endpoints, and VCIs of tags.
+pub const MOST_VCIS: usize = 64;
 
 /// The modes of all mini-apps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -16,7 +19,7 @@ pub enum Mode {
     Naive,
     /// Communicators by a plan in which no two threads of a process share one
     Comm,
-    /// One communicator that promises to have no wildcards; tags name sender and receiver
+    /// One communicator that promises to have no wildcards, and whose tags name the VCIs of sender and receiver
     Tag,
     /// A window for each thread
     Window,
@@ -28,12 +31,14 @@ pub enum Mode {
 
 impl Mode {
     /// The modes in which halo exchanges run.
-    pub const RUNNING: [Self; 5] = [
+    pub const RUNNING: [Self; 7] = [
         Self::Processes,
         Self::Serial,
         Self::Naive,
         Self::Comm,
         Self::Tag,
+        Self::Endpoint,
+        Self::Partitioned,
     ];
 
     /// Its name on the command line.
@@ -53,30 +58,29 @@ impl Mode {
     /// The plan of the mode; `comm` is that of mode `comm`.
     ///
     /// # Errors
-    /// When a halo exchange has no such mode, or not yet; the text says why.
+    /// When a halo exchange has no such mode; the text says why.
     pub fn plan(self, comm: Kind) -> Result<Kind, String> {
         match self {
-            Self::Processes | Self::Serial | Self::Tag => Ok(Kind::Tag),
+            Self::Processes | Self::Serial | Self::Tag | Self::Partitioned => Ok(Kind::Tag),
             Self::Naive => Ok(Kind::Naive),
             Self::Comm => Ok(comm),
+            Self::Endpoint => Ok(Kind::Endpoint),
             Self::Window => Err("mode window: a halo exchange has messages, no windows".to_owned()),
-            Self::Endpoint => Err(
-                "mode endpoint: the halo exchange does not use Communicator::endpoints yet"
-                    .to_owned(),
-            ),
-            Self::Partitioned => Err(
-                "mode partitioned: the halo exchange does not use MPI_Psend_init yet".to_owned(),
-            ),
         }
     }
 
-    /// What the program promises on its communicators.
-    pub fn hints(self) -> Hints {
+    /// What the program promises on the communicators of a plan.
+    pub fn hints(self, plan: &Plan) -> Hints {
         let is_tag = self == Self::Tag;
+        let threads = plan.grid().thread_count();
+        let tag_vcis = TagVcis {
+            vcis: threads.min(MOST_VCIS),
+            bits: plan.tag_layout().thread_bits as usize,
+        };
         Hints {
             no_any_source: is_tag,
             no_any_tag: is_tag,
-            ..Hints::default()
+            tag_vcis: (is_tag && threads > 1).then_some(tag_vcis),
         }
     }
 }

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::job::Job;
 use super::tally::{Tally, Times};
 
-/// What the library does not tell yet.
-const UNKNOWN: &str = "VCIs used, threads per VCI, lock failures: the library does not tell yet";
+/// Who tells the rest.
+const MORE: &str = "VCIs of communicators, and what their locks cost: rankpoint explain vci";
 
 /// Why a program did not run.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub about: String,
     /// The mode.
     pub mode: &'static str,
-    /// Communicators that each process created.
+    /// Communicators, or endpoints, that each process created.
     pub communicators: usize,
     /// Sums of what threads counted; times are those of the slowest thread in each part.
     pub total: Tally,
@@ -82,7 +82,10 @@ impl Outcome {
         Ok(Self {
             about: about(job),
             mode: job.options.mode.name(),
-            communicators: job.comms.len(),
+            communicators: match job.options.mode {
+                super::Mode::Endpoint => job.plan.objects(),
+                _ => job.comms.len(),
+            },
             total,
             is_whole: reference.is_some(),
         })
@@ -107,10 +110,10 @@ impl Outcome {
             "{}\n\
              exact  {} messages between processes, {} bytes\n\
              exact  {} borders within processes, {} bytes\n\
-             exact  {} communicators created\n\
+             exact  {} {} created\n\
              real   issue {}, completion {}, compute {}, barrier {}, sum {} (slowest thread of each)\n\
              exact  {checked}\n\
-             {UNKNOWN}\n\
+             {MORE}\n\
              checksum {:016x}\n",
             self.about,
             total.messages_away,
@@ -118,6 +121,7 @@ impl Outcome {
             total.messages_inside,
             total.bytes_inside,
             self.communicators,
+            self.objects(),
             ms(total.times.issue),
             ms(total.times.completion),
             ms(total.times.compute),
@@ -125,6 +129,15 @@ impl Outcome {
             ms(total.times.sum),
             total.checksum
         )
+    }
+
+    /// What a process created.
+    fn objects(&self) -> &'static str {
+        if self.mode == super::Mode::Endpoint.name() {
+            "endpoints"
+        } else {
+            "communicators"
+        }
     }
 
     /// The outcome as JSON.
@@ -144,7 +157,6 @@ impl Outcome {
                 "compute": seconds(total.times.compute), "barrier": seconds(total.times.barrier),
                 "sum": seconds(total.times.sum),
             },
-            "unknown": ["vcis_used", "threads_per_vci", "lock_failures"],
         });
         format!("{all:#}\n")
     }

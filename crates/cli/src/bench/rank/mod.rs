@@ -4,7 +4,7 @@
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
-//! [`overlap`], [`pack`] and [`memory`] are what runs; [`mod@threads`] stands by itself, with [`spin_barrier`].
+//! [`overlap`], [`pack`], [`memory`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`spin_barrier`].
 
 mod collective;
 mod distance;
@@ -18,6 +18,7 @@ mod pair;
 mod pattern;
 mod queue;
 mod repeat;
+mod rma;
 mod spin_barrier;
 mod start;
 mod threads;

@@ -7,7 +7,7 @@ use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
-use super::{collective, many, memory, overlap, pack, pair, queue, threads};
+use super::{collective, many, memory, overlap, pack, pair, queue, rma, threads};
 use crate::mpi::Mpi;
 use crate::settings;
 
@@ -52,6 +52,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "private-memory" | "shared-memory" => memory::measure(&mpi, &options),
         "pack-1" => pack::measure(&mpi, &options),
         "vector" => pack::round_trips(&mpi, &options),
+        name if name.starts_with("rma-") => rma::measure(&mpi, &options),
         name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
         _ => collective::measure(&mpi, &options),
     }?;

@@ -18,7 +18,8 @@ pub(in crate::coll) fn fast_limits(
     members: u32,
 ) -> [usize; Purpose::ALL.len() + 1] {
     let mut limits = [0; Purpose::ALL.len() + 1];
-    if process.settings().check.collectives {
+    let check = process.settings().check;
+    if check.collectives || check.threads {
         return limits;
     }
     let settings = process.settings();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations with a request (MPI-5.0, section 12.3.5).
+
+use core::ffi::c_void;
+
+use engine::Result;
+use engine::request::RequestId;
+use engine::rma;
+use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
+
+use super::accumulate::{Buffer, operator};
+use super::transfer::{Target, blame_origin, called};
+use crate::datatype::{Count, memory, target_memory};
+use crate::error::run_window;
+
+/// Stores the request of an operation that was started.
+fn hand_out(started: Result<RequestId>, request: *mut MPI_Request) -> Result<()> {
+    // SAFETY: the result is writable (crate head).
+    unsafe { *request = started?.0 as usize };
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Rput<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> i32 {
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    run_window(called::<C>("MPI_Rput", "MPI_Rput_c"), win, |window| {
+        let memory =
+            memory(origin_addr, origin_count.into(), origin_datatype).map_err(blame_origin)?;
+        // SAFETY: the program keeps the origin until the request is complete (crate head).
+        hand_out(
+            unsafe { rma::rput(window, &memory, &target.find()?) },
+            request,
+        )
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Rget<C: Count>(
+    origin_addr: *mut c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> i32 {
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    run_window(called::<C>("MPI_Rget", "MPI_Rget_c"), win, |window| {
+        let memory = target_memory(origin_addr, origin_count.into(), origin_datatype)
+            .map_err(blame_origin)?;
+        // SAFETY: the program keeps the origin until the request is complete (crate head).
+        hand_out(
+            unsafe { rma::rget(window, &memory, &target.find()?) },
+            request,
+        )
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Raccumulate<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> i32 {
+    let origin = Buffer {
+        base: origin_addr,
+        count: origin_count.into(),
+        datatype: origin_datatype,
+    };
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    let call = called::<C>("MPI_Raccumulate", "MPI_Raccumulate_c");
+    run_window(call, win, |window| {
+        let operator = operator(op)?;
+        let remote = target.find()?;
+        let origin = origin.operands(operator, remote.datatype)?;
+        // SAFETY: the program keeps the origin until the request is complete (crate head).
+        let started = unsafe { rma::raccumulate(window, &origin, &remote, operator) };
+        hand_out(started, request)
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+pub(crate) unsafe fn MPI_Rget_accumulate<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void,
+    result_count: C,
+    result_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> i32 {
+    let origin = Buffer {
+        base: origin_addr,
+        count: origin_count.into(),
+        datatype: origin_datatype,
+    };
+    let result = Buffer {
+        base: result_addr,
+        count: result_count.into(),
+        datatype: result_datatype,
+    };
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    let call = called::<C>("MPI_Rget_accumulate", "MPI_Rget_accumulate_c");
+    run_window(call, win, |window| {
+        let operator = operator(op)?;
+        let remote = target.find()?;
+        let origin = origin.operands(operator, remote.datatype)?;
+        let result = result.results()?;
+        // SAFETY: the program keeps both buffers until the request is complete (crate head).
+        let started = unsafe { rma::rget_accumulate(window, &origin, &result, &remote, operator) };
+        hand_out(started, request)
+    })
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Put and get (MPI-5.0, sections 12.3.1 and 12.3.2).
+
+use core::ffi::c_void;
+use std::hint::cold_path;
+
+use engine::rma::{self, Remote};
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Win};
+
+use crate::datatype::arguments::contiguous_bytes;
+use crate::datatype::{Count, memory, target_memory};
+use crate::error::run_window;
+use crate::handle::{DATATYPES, WINS};
+
+/// The elements of a call at its target, as the program names them.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) rank: i32,
+    pub(crate) disp: MPI_Aint,
+    pub(crate) count: i64,
+    pub(crate) datatype: MPI_Datatype,
+}
+
+impl Target {
+    /// The same with the datatype's object.
+    pub(crate) fn find(self) -> Result<Remote<'static>> {
+        let blame = |error: Error| {
+            error.renamed(|found| match found {
+                "count" => "target_count",
+                "datatype" => "target_datatype",
+                other => other,
+            })
+        };
+        let datatype = DATATYPES.find(self.datatype, "target_datatype")?;
+        let count = elements("target_count", self.count)?;
+        // For its checks alone.
+        datatype
+            .memory(std::ptr::null_mut(), count)
+            .map_err(blame)?;
+        Ok(Remote {
+            rank: self.rank,
+            disp: self.disp as i64,
+            count,
+            datatype,
+        })
+    }
+}
+
+/// A number of elements.
+pub(crate) fn elements(argument: &'static str, count: i64) -> Result<usize> {
+    let expected = "0 or more elements";
+    let class = ErrorClass::ERR_COUNT;
+    usize::try_from(count).map_err(|_| Error::argument(class, argument, count, expected))
+}
+
+/// Gives the origin's arguments their names.
+#[cold]
+pub(crate) fn blame_origin(error: Error) -> Error {
+    error.renamed(|found| match found {
+        "buf" => "origin_addr",
+        "count" => "origin_count",
+        "datatype" => "origin_datatype",
+        other => other,
+    })
+}
+
+/// The name of the form that counts of this type belong to.
+pub(crate) const fn called<C: Count>(call: &'static str, large: &'static str) -> &'static str {
+    if C::WIDE { large } else { call }
+}
+
+/// Number of bytes, and the address behind them at the target, if both sides are the same elements of a predefined type,
+/// contiguous, in memory that this process maps. The target comes first: so the fewest values are alive at once.
+// TIER: short
+#[inline(always)]
+fn locate<C: Count>(
+    origin: *const c_void,
+    (origin_count, origin_datatype): (C, MPI_Datatype),
+    (target_count, target_datatype): (C, MPI_Datatype),
+    (rank, disp): (i32, MPI_Aint),
+    win: MPI_Win,
+) -> Option<(usize, *mut u8)> {
+    if origin_datatype != target_datatype {
+        cold_path();
+        return None;
+    }
+    if origin_count.into() != target_count.into() {
+        cold_path();
+        return None;
+    }
+    let target = rma::open_target(WINS.get_trusted(win)?, rank)?;
+    let bytes = contiguous_bytes(origin, origin_count, origin_datatype)?;
+    Some((bytes, target.end_of(bytes, disp as i64)?))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
+pub(crate) unsafe fn MPI_Put<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win)
+        // SAFETY: the origin is readable (crate head); the bytes lie inside a window of which this process maps the memory.
+        && unsafe { put_word(origin_addr.cast(), end, bytes) }
+    {
+        return 0;
+    }
+    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    unsafe {
+        put_any::<C>(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn put_any<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win) {
+        let there = end.wrapping_sub(bytes);
+        // SAFETY: as on the fast path, which copies words only.
+        unsafe { layout::copy_bytes(origin_addr.cast(), there, bytes) };
+        return 0;
+    }
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    run_window(called::<C>("MPI_Put", "MPI_Put_c"), win, |window| {
+        let origin = memory(origin_addr, origin_count.into(), origin_datatype);
+        let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);
+        // SAFETY: the program keeps the origin until the operation is complete (crate head).
+        unsafe { rma::put(window, &origin, &remote) }
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
+pub(crate) unsafe fn MPI_Get<C: Count>(
+    origin_addr: *mut c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win)
+        // SAFETY: the origin is writable (crate head); the bytes lie inside a window of which this process maps the memory.
+        && unsafe { get_word(end, origin_addr.cast(), bytes) }
+    {
+        return 0;
+    }
+    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    unsafe {
+        get_any::<C>(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn get_any<C: Count>(
+    origin_addr: *mut c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win) {
+        let there = end.wrapping_sub(bytes);
+        // SAFETY: as on the fast path, which copies words only.
+        unsafe { layout::copy_bytes(there, origin_addr.cast(), bytes) };
+        return 0;
+    }
+    let target = Target {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count.into(),
+        datatype: target_datatype,
+    };
+    run_window(called::<C>("MPI_Get", "MPI_Get_c"), win, |window| {
+        let origin = target_memory(origin_addr, origin_count.into(), origin_datatype);
+        let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);
+        // SAFETY: the program keeps the origin until the operation is complete (crate head).
+        unsafe { rma::get(window, &origin, &remote) }
+    })
+}
+
+/// Copies a word to the bytes before `end`; false for other lengths.
+///
+/// # Safety
+/// `from` is readable for `bytes` bytes, and so many before `end` are writable.
+// TIER: short
+#[inline(always)]
+unsafe fn put_word(from: *const u8, end: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            8 => copy_word::<u64>(from, end.sub(8)),
+            4 => copy_word::<u32>(from, end.sub(4)),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Copies a word from the bytes before `end`; false for other lengths.
+///
+/// # Safety
+/// So many bytes before `end` are readable, and `to` is writable for them.
+// TIER: short
+#[inline(always)]
+unsafe fn get_word(end: *const u8, to: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            8 => copy_word::<u64>(end.sub(8), to),
+            4 => copy_word::<u32>(end.sub(4), to),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// # Safety
+/// `from` is readable and `to` writable for a word.
+#[inline(always)]
+unsafe fn copy_word<W: Copy>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.cast::<W>()
+            .write_unaligned(from.cast::<W>().read_unaligned())
+    };
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What one thread at a time may use of a communicator, where that is checked ([`crate::overlap`]).
+
+use super::Comm;
+use crate::errors::Result;
+use crate::overlap::{Entered, Overlaps, Subject};
+
+impl Comm {
+    /// Notes that this thread is in a collective call until the result is dropped; `None` where threads are not checked.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM, which names both calls, when another thread is in one.
+    pub fn enter_collective(&self, call: &'static str) -> Result<Option<Entered<'static>>> {
+        let Some(overlaps) = self.vci().overlaps() else {
+            return Ok(None);
+        };
+        let subject = self.endpoint_subject();
+        let subject = subject.unwrap_or_else(|| Subject::Collectives(self.context()));
+        overlaps.enter(subject, call).map(Some)
+    }
+
+    /// The same of any call, if this communicator is that of an endpoint.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM, which names both calls, when another thread uses the endpoint.
+    pub fn enter_endpoint(&self, call: &'static str) -> Result<Option<Entered<'static>>> {
+        let Some(overlaps) = self.vci().overlaps() else {
+            return Ok(None);
+        };
+        self.enter_if_endpoint(overlaps, call)
+    }
+
+    /// As [`Self::enter_endpoint`], with the calls that must not overlap.
+    pub(crate) fn enter_if_endpoint<'a>(
+        &self,
+        overlaps: &'a Overlaps,
+        call: &'static str,
+    ) -> Result<Option<Entered<'a>>> {
+        let subject = self.endpoint_subject();
+        let enter = |subject| overlaps.enter(subject, call);
+        subject.map(enter).transpose()
+    }
+
+    fn endpoint_subject(&self) -> Option<Subject> {
+        self.has_endpoints()
+            .then(|| Subject::Endpoint(self.context(), self.member()))
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Combining operands with memory that this process maps, however both are laid out.
+#![expect(unsafe_code, reason = "operands are addresses that programs gave")]
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+
+use super::target::Place;
+use crate::datatype::{Memory, Shape};
+use crate::op::AtomicReduction;
+
+/// What is combined with the target, packed or laid out, and where its old elements go.
+#[derive(Clone, Copy)]
+pub(super) struct Operands<'a> {
+    pub(super) reduction: AtomicReduction,
+    /// `None` for MPI_NO_OP.
+    pub(super) origin: Option<&'a Memory<'a>>,
+    pub(super) result: Option<&'a Memory<'a>>,
+}
+
+/// Calls `action` with the accumulate lock of a target held.
+#[inline(never)]
+pub(super) fn locked<R>(place: &Place<'_>, action: impl FnOnce() -> R) -> R {
+    let lock = place
+        .target
+        .view
+        .as_ref()
+        .map(|view| &view.board().accumulate);
+    if let Some(lock) = lock {
+        lock.lock();
+    }
+    let result = action();
+    if let Some(lock) = lock {
+        lock.unlock();
+    }
+    result
+}
+
+/// Combines elements that lie in memory as they do at the target: the source, the target, and null or where to store what the target's
+/// elements were.
+///
+/// # Safety
+/// As for [`AtomicReduction::apply_words`], whatever the alignment of the target.
+#[inline(always)]
+pub(super) unsafe fn apply(
+    reduction: &AtomicReduction,
+    [source, target, old]: [*mut u8; 3],
+    count: usize,
+    place: &Place<'_>,
+) {
+    // SAFETY: the caller's promise; the lock is held where it is needed.
+    unsafe {
+        if reduction.needs_no_lock(target) {
+            reduction.apply_words(source, target, old, count);
+        } else {
+            locked(place, || reduction.apply_locked(source, target, old, count));
+        }
+    }
+}
+
+/// Combines the operands with a place.
+///
+/// # Safety
+/// The origin is readable, the result writable, and they are as long as the place, which this process maps; the origin does not overlap
+/// the result.
+#[inline(always)]
+pub(super) unsafe fn combine(operands: &Operands<'_>, place: &Place<'_>) {
+    let reduction = &operands.reduction;
+    let run = |memory: Option<&Memory<'_>>| match memory {
+        None => Some(ptr::null_mut()),
+        Some(memory) => memory.layout.is_none().then_some(memory.base),
+    };
+    let sides = (run(operands.origin), place.run(), run(operands.result));
+    if let (true, (Some(origin), Some(there), Some(result))) = (reduction.is_dense(), sides) {
+        let count = reduction.elements_in(place.bytes);
+        // SAFETY: dense elements one behind the other on all sides (caller); the place lies inside the window (`Window::place`).
+        unsafe { apply(reduction, [origin, there, result], count, place) };
+    } else {
+        // SAFETY: passed on.
+        unsafe { combine_staged(operands, place) };
+    }
+}
+
+/// Whether elements have no padding.
+pub(super) const fn is_dense(shape: Shape) -> bool {
+    shape.size() == shape.extent()
+}
+
+/// Bytes of one step.
+pub(super) const STAGE_BYTES: usize = 4096;
+
+/// Elements of one step, as they lie in memory.
+#[repr(align(64))]
+pub(super) struct Stage(MaybeUninit<[u8; STAGE_BYTES]>);
+
+impl Stage {
+    pub(super) const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    pub(super) const fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// Combines step by step, through copies of the elements in which they lie as one element does at the target.
+///
+/// # Safety
+/// As for [`combine`].
+#[inline(never)]
+unsafe fn combine_staged(operands: &Operands<'_>, place: &Place<'_>) {
+    let reduction = &operands.reduction;
+    let shape = reduction.shape();
+    let (mut sources, mut olds) = (Stage::new(), Stage::new());
+    let (source, old) = (sources.start(), olds.start());
+    let step = STAGE_BYTES / shape.extent() * shape.size();
+    let mut start = 0;
+    while start < place.bytes {
+        let range = start..place.bytes.min(start + step);
+        start = range.end;
+        // SAFETY: the stages hold the elements of a step; the caller's promises for the rest.
+        unsafe {
+            if let Some(origin) = operands.origin {
+                load(origin, range.clone(), shape, source);
+            }
+            let with_result = |element: usize| match operands.result {
+                Some(_) => old.add(element * shape.extent()),
+                None => ptr::null_mut(),
+            };
+            let sides = |there, element: usize| {
+                [
+                    source.add(element * shape.extent()),
+                    there,
+                    with_result(element),
+                ]
+            };
+            if reduction.has_words() {
+                for_each_batch(place, range.clone(), shape, |there, element, count| {
+                    apply(reduction, sides(there, element), count, place);
+                });
+            } else {
+                locked(place, || {
+                    for_each_batch(place, range.clone(), shape, |there, element, count| {
+                        let [from, there, old] = sides(there, element);
+                        reduction.apply_locked(from, there, old, count);
+                    });
+                });
+            }
+            if let Some(result) = operands.result {
+                store(result, range, shape, old);
+            }
+        }
+    }
+}
+
+/// Calls `action` with the address of elements that lie one behind the other, the index of the first one in the range, and their number.
+fn for_each_batch(
+    place: &Place<'_>,
+    range: Range<usize>,
+    shape: Shape,
+    mut action: impl FnMut(*mut u8, usize, usize),
+) {
+    let size = shape.size();
+    let mut at = 0usize;
+    place.layout.for_each_run(range, |offset, bytes| {
+        // Elements belong to the run in which they start: a pair may have its parts in two.
+        let first = at.div_ceil(size);
+        let count = (at + bytes).div_ceil(size) - first;
+        let start = place.base.wrapping_offset(offset as isize);
+        let start = start.wrapping_add(first * size - at);
+        at += bytes;
+        if is_dense(shape) && count > 0 {
+            action(start, first, count);
+        } else {
+            for element in 0..count {
+                action(start.wrapping_add(element * size), first + element, 1);
+            }
+        }
+    });
+}
+
+/// Copies the elements of a range of the packed form to a stage.
+///
+/// # Safety
+/// The memory is readable; the stage has room for the elements.
+pub(super) unsafe fn load(memory: &Memory<'_>, range: Range<usize>, shape: Shape, stage: *mut u8) {
+    let mut packed = Stage::new();
+    let to = if is_dense(shape) {
+        stage
+    } else {
+        packed.start()
+    };
+    let count = range.len() / shape.size();
+    // SAFETY: packed elements are not longer than those of a stage; the caller's promise for the memory.
+    unsafe {
+        match memory.layout {
+            None => {
+                let from = memory.base.add(range.start);
+                from.copy_to_nonoverlapping(to, range.len());
+            }
+            Some((layout, _)) => layout.pack(memory.base, range, to),
+        }
+        spread(shape, to, stage, count);
+    }
+}
+
+/// The converse of [`load`].
+///
+/// # Safety
+/// The memory is writable; the stage holds the elements.
+pub(super) unsafe fn store(memory: &Memory<'_>, range: Range<usize>, shape: Shape, stage: *mut u8) {
+    let mut packed = Stage::new();
+    let from = if is_dense(shape) {
+        stage
+    } else {
+        packed.start()
+    };
+    let count = range.len() / shape.size();
+    // SAFETY: as for `load`.
+    unsafe {
+        gather(shape, stage, from, count);
+        match memory.layout {
+            None => {
+                let to = memory.base.add(range.start);
+                from.copy_to_nonoverlapping(to, range.len());
+            }
+            Some((layout, _)) => layout.unpack(memory.base, range, from),
+        }
+    }
+}
+
+/// Places packed pairs as they lie in memory; other elements are where they belong.
+///
+/// # Safety
+/// `packed` holds the elements, `stage` has room for them.
+pub(super) unsafe fn spread(shape: Shape, packed: *const u8, stage: *mut u8, count: usize) {
+    for_each_part(shape, count, |from, to, bytes| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            packed
+                .add(from)
+                .copy_to_nonoverlapping(stage.add(to), bytes)
+        };
+    });
+}
+
+/// The converse of [`spread`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn gather(shape: Shape, stage: *const u8, packed: *mut u8, count: usize) {
+    for_each_part(shape, count, |to, from, bytes| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            stage
+                .add(from)
+                .copy_to_nonoverlapping(packed.add(to), bytes)
+        };
+    });
+}
+
+/// Calls `action` with the packed offset, the offset in memory and the length of each part of pairs with padding.
+fn for_each_part(shape: Shape, count: usize, mut action: impl FnMut(usize, usize, usize)) {
+    let Shape::Pair(value, index) = shape else {
+        return;
+    };
+    if is_dense(shape) {
+        return;
+    }
+    let at = Shape::index_offset(value, index);
+    for element in 0..count {
+        let (packed, spread) = (element * shape.size(), element * shape.extent());
+        action(packed, spread, value.size());
+        action(packed + value.size(), spread + at, index.size());
+    }
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making windows (MPI-5.0, section 12.2). Collective: members tell each other where their memory and their boards are.
+//!
+//! A member that cannot take part, because of a wrong argument or for want of memory, tells the others, so all of them fail.
+
+use std::sync::Arc;
+
+use fabric::window::WindowView;
+use sys::cma::{self, Remote as RemoteWord};
+use sys::sync::{AtomicU8, AtomicU32, AtomicU64, Mutex};
+
+use super::epoch::Epochs;
+use super::heap;
+use super::hints::WindowHints;
+use super::message::Channel;
+use super::target::{Path, Target};
+use super::window::{Flavor, Owned, Values, Window};
+use crate::attr::Attributes;
+use crate::coll::{self, Collective};
+use crate::comm::Comm;
+use crate::create;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::settings::RmaPath;
+use crate::task::block_on;
+
+/// What a member tells the others, in this order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// Whether the member can take part.
+    is_ready: u64,
+    /// Where the memory lies in the member's own address space.
+    address: u64,
+    /// 1 + its offset in the node segment; 0 for private memory.
+    shared: u64,
+    bytes: u64,
+    unit: u64,
+    /// 1 + the offset of the board; 0 for none.
+    board: u64,
+    pid: u64,
+    /// Address of a word with a value that the others know: what they read there shows that they may read.
+    witness: u64,
+}
+
+impl Told {
+    const WORDS: usize = 8;
+
+    const fn words(&self) -> [u64; Self::WORDS] {
+        let Self {
+            is_ready,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+        } = *self;
+        [is_ready, address, shared, bytes, unit, board, pid, witness]
+    }
+
+    fn of(words: &[u64]) -> Self {
+        let mut all = [0; Self::WORDS];
+        all.copy_from_slice(words);
+        let [is_ready, address, shared, bytes, unit, board, pid, witness] = all;
+        Self {
+            is_ready,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+        }
+    }
+}
+
+/// What a constructor wants.
+struct Wanted<'a> {
+    flavor: Flavor,
+    /// The program's memory; null if the window brings its own.
+    base: *mut u8,
+    bytes: u64,
+    unit: i64,
+    hints: WindowHints,
+    call: &'a str,
+}
+
+impl Wanted<'_> {
+    /// Whether the members' memory is one block.
+    fn shares_one_block(&self) -> bool {
+        self.flavor == Flavor::Shared && !self.hints.is_true("alloc_shared_noncontig")
+    }
+
+    /// Refuses wrong arguments.
+    fn check(&self, parent: &Comm) -> Result<()> {
+        if self.unit <= 0 && self.flavor != Flavor::Dynamic {
+            let class = ErrorClass::ERR_ARG;
+            return Err(parent.annotate(Error::argument(
+                class,
+                "disp_unit",
+                self.unit,
+                "1 or more",
+            )));
+        }
+        if isize::try_from(self.bytes).is_err() {
+            let class = ErrorClass::ERR_SIZE;
+            return Err(parent.annotate(Error::argument(
+                class,
+                "size",
+                self.bytes as i64,
+                "0 or more bytes",
+            )));
+        }
+        if self.flavor == Flavor::Create && self.base.is_null() && self.bytes > 0 {
+            let class = ErrorClass::ERR_BASE;
+            let expected = format!("the address of {} bytes", self.bytes);
+            return Err(parent.annotate(Error::argument(
+                class,
+                "base",
+                "a null pointer",
+                expected,
+            )));
+        }
+        if self.flavor == Flavor::Shared && !parent.process().vcis().share_memory() {
+            let text = "the members share no memory";
+            return Err(parent.annotate(Error::new(ErrorClass::ERR_RMA_SHARED, text)));
+        }
+        Ok(())
+    }
+}
+
+/// What a member brings into a window under construction.
+struct Brought {
+    told: Told,
+    owned: Vec<Owned>,
+    base: *mut u8,
+}
+
+impl Brought {
+    /// Takes the memory that this member needs.
+    fn take(wanted: &Wanted<'_>, comm: &Comm, witness: &u64) -> Result<Self> {
+        let process = comm.process();
+        let mut owned = Vec::new();
+        let shares = process.vcis().share_memory();
+        let bytes = wanted.bytes as usize;
+        let mut base = wanted.base;
+        let brings = match wanted.flavor {
+            Flavor::Allocate => bytes,
+            Flavor::Shared if wanted.hints.is_true("alloc_shared_noncontig") => bytes,
+            _ => 0,
+        };
+        if brings > 0 {
+            let memory = heap::take(process, brings)?;
+            base = memory.address;
+            owned.push(memory);
+        }
+        let mut told = Told {
+            is_ready: 1,
+            address: base as u64,
+            bytes: wanted.bytes,
+            unit: wanted.unit as u64,
+            pid: u64::from(std::process::id()),
+            witness: std::ptr::from_ref(witness) as u64,
+            ..Told::default()
+        };
+        if shares {
+            let board = WindowView::bytes(comm.size() as u32) as usize;
+            let board = heap::take(process, board).inspect_err(|_| {
+                heap::give_back(process, std::mem::take(&mut owned));
+            })?;
+            told.board = 1 + segment_offset(comm, board.address, board.bytes).unwrap_or(0);
+            if wanted.shares_one_block() {
+                // Where the segment begins; the members' parts are laid out later.
+                told.address = (board.address as u64).wrapping_sub(told.board - 1);
+            }
+            owned.push(board);
+            if bytes > 0 && !base.is_null() {
+                told.shared = segment_offset(comm, base, bytes).map_or(0, |offset| 1 + offset);
+            }
+        }
+        Ok(Self { told, owned, base })
+    }
+}
+
+fn segment_offset(comm: &Comm, address: *const u8, bytes: usize) -> Option<u64> {
+    comm.process().segment().offset_of(address, bytes)
+}
+
+/// The value of a member's witness.
+fn witness_of(comm: &Comm, rank: u32) -> u64 {
+    comm.process().segment().job().id ^ u64::from(rank)
+}
+
+/// Makes a window of which this member wants its part.
+fn make(parent: &Arc<Comm>, wanted: Wanted<'_>, call: &'static str) -> Result<Arc<Window>> {
+    if parent.local().is_some() {
+        let class = ErrorClass::ERR_COMM;
+        let error = Error::argument(
+            class,
+            "comm",
+            "an intercommunicator",
+            "an intracommunicator",
+        );
+        return Err(parent.annotate(error));
+    }
+    let own = wanted.check(parent);
+    let comm = create::twin(parent, call)?;
+    let made = make_on(&comm, own, wanted, call);
+    if made.is_err() {
+        comm.free();
+    }
+    made
+}
+
+fn make_on(
+    comm: &Arc<Comm>,
+    own: Result<()>,
+    wanted: Wanted<'_>,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let witness = witness_of(comm, comm.rank() as u32);
+    let brought = own.and_then(|()| Brought::take(&wanted, comm, &witness));
+    let told = brought
+        .as_ref()
+        .map_or_else(|_| Told::default(), |brought| brought.told);
+    let words = told.words();
+    let all = coll::gather_words(comm.clone(), &words);
+    let all = block_on(comm.vci(), call, all)?;
+    let mut all: Vec<_> = all.chunks_exact(Told::WORDS).map(Told::of).collect();
+    let mut brought = brought?;
+    let undo = |owned: Vec<Owned>, error: Error| {
+        heap::give_back(comm.process(), owned);
+        Err(error)
+    };
+    if let Some(rank) = all.iter().position(|told| told.is_ready == 0) {
+        let text = format!("rank {rank} could not take part in {}", wanted.call);
+        return undo(brought.owned, Error::new(ErrorClass::ERR_OTHER, text));
+    }
+    if wanted.shares_one_block()
+        && let Err(error) = share_one_block(comm, &mut all, &mut brought, call)
+    {
+        return undo(brought.owned, error);
+    }
+    let paths = match choose_paths(comm, &all, call) {
+        Ok(paths) => paths,
+        Err(error) => return undo(brought.owned, error),
+    };
+    let targets = all.iter().zip(paths).enumerate();
+    let targets =
+        targets.map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought));
+    let targets: Result<Box<[_]>> = targets.collect();
+    // Nobody uses the window before all members have it.
+    let outcome = all_agree(comm, targets.is_ok(), call);
+    let targets = match (targets, outcome) {
+        (Ok(targets), Ok(())) => targets,
+        (Err(error), _) | (_, Err(error)) => return undo(brought.owned, error),
+    };
+    let has_messages = targets.iter().any(|target| target.path == Path::Message);
+    let window = Arc::new(Window {
+        epochs: Epochs::default(),
+        channel: has_messages.then(|| Channel::new(targets.len())),
+        targets,
+        comm: comm.clone(),
+        flavor: wanted.flavor,
+        base: brought.base,
+        owned: Mutex::new(brought.owned),
+        attached: Mutex::default(),
+        is_freed: false.into(),
+        hints: wanted.hints,
+        name: Mutex::default(),
+        handle: AtomicU64::new(0),
+        error_handler: AtomicU64::new(0),
+        values: Values::new(wanted.flavor, wanted.bytes, wanted.unit),
+        attributes: Attributes::default(),
+    });
+    Channel::start(&window)?;
+    Ok(window)
+}
+
+/// The lowest of all members' words, at every member: nobody goes on before all have given theirs.
+async fn lowest_everywhere(coll: &mut Collective, own: u64) -> u64 {
+    let mut word = [coll.lowest_word(own).await];
+    coll.bcast_words(&mut word, 0).await;
+    word[0]
+}
+
+/// Fails at all members when one of them could not go on.
+fn all_agree(comm: &Arc<Comm>, is_well: bool, call: &'static str) -> Result<()> {
+    let mut coll = Collective::new(comm.clone());
+    block_on(comm.vci(), call, async {
+        let own = if is_well {
+            u64::MAX
+        } else {
+            u64::from(coll.rank)
+        };
+        let first = lowest_everywhere(&mut coll, own).await;
+        coll.outcome()?;
+        if first == u64::MAX {
+            return Ok(());
+        }
+        let text = format!("rank {first} cannot reach the memory of another member");
+        Err(Error::new(ErrorClass::ERR_RMA_SHARED, text))
+    })
+}
+
+/// Lays the memory of all members one behind the other, in memory of the first one.
+fn share_one_block(
+    comm: &Arc<Comm>,
+    all: &mut [Told],
+    brought: &mut Brought,
+    call: &'static str,
+) -> Result<()> {
+    let total = all
+        .iter()
+        .try_fold(0u64, |sum, told| sum.checked_add(told.bytes));
+    let total = total.filter(|&total| isize::try_from(total).is_ok());
+    let mut start = 0;
+    if comm.rank() == 0
+        && let Some(total) = total
+        && let Ok(memory) = heap::take(comm.process(), total as usize)
+    {
+        start = segment_offset(comm, memory.address, memory.bytes).map_or(0, |offset| 1 + offset);
+        brought.owned.push(memory);
+    }
+    let mut coll = Collective::new(comm.clone());
+    let start = block_on(comm.vci(), call, async {
+        let mut word = [start];
+        coll.bcast_words(&mut word, 0).await;
+        coll.outcome().map(|()| word[0])
+    })?;
+    if start == 0 {
+        let text = "no room in the node segment for the memory of all members";
+        return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+    }
+    let mut next = start;
+    for told in all.iter_mut() {
+        told.shared = next;
+        told.address = told.address.wrapping_add(next - 1);
+        next += told.bytes;
+    }
+    let own = all[comm.rank() as usize];
+    let address = comm.process().segment().address(own.shared - 1, own.bytes);
+    brought.base = address.map_or(std::ptr::null_mut(), |address| address.as_ptr());
+    Ok(())
+}
+
+/// How the memory of each member is reached: every member uses the same path to a target.
+fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Vec<Path>> {
+    let process = comm.process();
+    let forced = process.settings().rma_path;
+    let choose = |told: &Told| match forced {
+        _ if !process.vcis().share_memory() => Path::Message,
+        RmaPath::Message => Path::Message,
+        RmaPath::Best | RmaPath::Direct if told.shared != 0 => Path::Direct,
+        RmaPath::Direct if told.bytes > 0 => Path::Message,
+        _ => Path::Attach,
+    };
+    let mut paths: Vec<_> = all.iter().map(choose).collect();
+    if !paths.contains(&Path::Attach) {
+        return Ok(paths);
+    }
+    let is_readable = |(rank, told): (usize, &Told)| {
+        let word = RemoteWord {
+            pid: told.pid as u32,
+            address: told.witness,
+        };
+        cma::verify(word, witness_of(comm, rank as u32))
+    };
+    let may_attach = all.iter().enumerate().all(is_readable);
+    let mut coll = Collective::new(comm.clone());
+    let may_attach = block_on(comm.vci(), call, async {
+        let all_may = lowest_everywhere(&mut coll, u64::from(may_attach)).await;
+        coll.outcome().map(|()| all_may != 0)
+    })?;
+    if !may_attach {
+        for path in paths.iter_mut().filter(|path| **path == Path::Attach) {
+            *path = Path::Message;
+        }
+    }
+    Ok(paths)
+}
+
+/// A member as a target of this one.
+fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Result<Target> {
+    let segment = comm.process().segment();
+    let unreachable = || {
+        let text = format!("the memory of rank {rank} cannot be mapped");
+        Error::new(ErrorClass::ERR_NO_MEM, text)
+    };
+    let mapped = match told.shared {
+        _ if told.bytes == 0 => std::ptr::null_mut(),
+        _ if rank == comm.rank() as u32 => own.base,
+        0 => std::ptr::null_mut(),
+        shared => {
+            let mapped = segment.address(shared - 1, told.bytes);
+            mapped.ok_or_else(unreachable)?.as_ptr()
+        }
+    };
+    let base = match path {
+        Path::Direct => mapped,
+        Path::Attach | Path::Message => told.address as *mut u8,
+    };
+    let view = match told.board {
+        0 => None,
+        board => {
+            let found = WindowView::at(segment, board - 1, comm.size() as u32);
+            Some(found.ok_or_else(unreachable)?)
+        }
+    };
+    Ok(Target {
+        access: AtomicU8::new(0),
+        path,
+        ticket: AtomicU32::new(0),
+        unit: told.unit,
+        bytes: told.bytes,
+        direct_bytes: if path == Path::Direct { told.bytes } else { 0 },
+        base,
+        mapped,
+        pid: told.pid as u32,
+        peer: comm.peer(rank),
+        view,
+        posts_seen: AtomicU32::new(0),
+    })
+}
+
+/// A window over memory that comes with it (MPI_Win_allocate).
+///
+/// # Errors
+/// MPI_ERR_ARG, MPI_ERR_SIZE, MPI_ERR_COMM, MPI_ERR_NO_MEM, at all members.
+pub fn allocate(
+    parent: &Arc<Comm>,
+    bytes: u64,
+    unit: i64,
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let (flavor, base) = (Flavor::Allocate, std::ptr::null_mut());
+    make(
+        parent,
+        Wanted {
+            flavor,
+            base,
+            bytes,
+            unit,
+            hints,
+            call,
+        },
+        call,
+    )
+}
+
+/// A window over memory that members access by loads and stores (MPI_Win_allocate_shared).
+///
+/// # Errors
+/// As for [`allocate`]; MPI_ERR_RMA_SHARED when members share no memory.
+pub fn allocate_shared(
+    parent: &Arc<Comm>,
+    bytes: u64,
+    unit: i64,
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let (flavor, base) = (Flavor::Shared, std::ptr::null_mut());
+    make(
+        parent,
+        Wanted {
+            flavor,
+            base,
+            bytes,
+            unit,
+            hints,
+            call,
+        },
+        call,
+    )
+}
+
+/// A window over the program's memory (MPI_Win_create).
+///
+/// # Errors
+/// As for [`allocate`]; MPI_ERR_BASE.
+///
+/// # Safety
+/// `bytes` bytes at `base` are memory of this process until the window is freed, which members may access as MPI-5.0, section 12.7,
+/// permits.
+#[expect(unsafe_code, reason = "the memory is an address that the program gave")]
+pub unsafe fn create(
+    parent: &Arc<Comm>,
+    base: *mut u8,
+    bytes: u64,
+    unit: i64,
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let flavor = Flavor::Create;
+    make(
+        parent,
+        Wanted {
+            flavor,
+            base,
+            bytes,
+            unit,
+            hints,
+            call,
+        },
+        call,
+    )
+}
+
+/// A window to which processes attach memory (MPI_Win_create_dynamic).
+///
+/// # Errors
+/// As for [`allocate`].
+pub fn create_dynamic(
+    parent: &Arc<Comm>,
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let (flavor, base) = (Flavor::Dynamic, std::ptr::null_mut());
+    make(
+        parent,
+        Wanted {
+            flavor,
+            base,
+            bytes: 0,
+            unit: 1,
+            hints,
+            call,
+        },
+        call,
+    )
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Epochs: what a member may do in a window now (MPI-5.0, section 12.5).
+//!
+//! An operation asks one question: is its target open? A target is open by itself (lock, start), or all targets are (fence). After
+//! MPI_Win_lock_all a target opens with the first operation on it, which takes the shared lock there.
+
+use sys::sync::{AtomicU8, AtomicU32, Ordering};
+
+use fabric::lock::Hold;
+
+use super::window::Window;
+use crate::errors::{Error, ErrorClass, Result};
+
+/// The assertions of MPI_Win_fence, MPI_Win_post and others; the numbers are the ABI's.
+pub mod assertion {
+    /// No conflicting lock is held or attempted; no post is late.
+    pub const NOCHECK: i32 = 1024;
+    /// No operation was started before this fence.
+    pub const NOPRECEDE: i32 = 2048;
+    /// No operation writes to this member until the next synchronisation.
+    pub const NOPUT: i32 = 4096;
+    /// This member has not stored to its memory since the last synchronisation.
+    pub const NOSTORE: i32 = 8192;
+    /// No operation will be started after this fence.
+    pub const NOSUCCEED: i32 = 16384;
+    /// All of them.
+    pub const ALL: i32 = NOCHECK | NOPRECEDE | NOPUT | NOSTORE | NOSUCCEED;
+}
+
+/// The two kinds of locks; the numbers are the ABI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum LockKind {
+    /// One holder.
+    Exclusive = 301,
+    /// Several holders.
+    Shared = 302,
+}
+
+impl LockKind {
+    /// The kind with this number in the ABI.
+    pub const fn from_abi(number: i32) -> Option<Self> {
+        match number {
+            301 => Some(Self::Exclusive),
+            302 => Some(Self::Shared),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn hold(self) -> Hold {
+        match self {
+            Self::Exclusive => Hold::Exclusive,
+            Self::Shared => Hold::Shared,
+        }
+    }
+}
+
+/// What a member may do at one target, as [`super::target::Target::access`] holds it.
+pub(super) mod access {
+    /// Nothing, unless all targets are open.
+    pub(in crate::rma) const NONE: u8 = 0;
+    /// It holds the shared lock there.
+    pub(in crate::rma) const SHARED: u8 = 1;
+    /// It holds the exclusive lock there.
+    pub(in crate::rma) const EXCLUSIVE: u8 = 2;
+    /// It behaves as if it held a lock there (MPI_MODE_NOCHECK).
+    pub(in crate::rma) const UNCHECKED: u8 = 3;
+    /// The target is in the group of MPI_Win_start.
+    pub(in crate::rma) const STARTED: u8 = 4;
+}
+
+/// The epoch of the member as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Stage {
+    /// No access epoch, but perhaps locks at single targets.
+    None,
+    /// Between MPI_Win_start and MPI_Win_complete.
+    Started,
+    /// Between MPI_Win_lock_all and MPI_Win_unlock_all.
+    LockAll,
+    /// The same with MPI_MODE_NOCHECK.
+    LockAllUnchecked,
+}
+
+/// The epochs of a member.
+#[derive(Default)]
+pub(super) struct Epochs {
+    /// Not 0 while all targets are open: after a fence.
+    open: AtomicU8,
+    stage: AtomicU32,
+    /// Locks held at single targets.
+    pub(super) locks: AtomicU32,
+    /// Members of the group of MPI_Win_post; 0 outside an exposure epoch.
+    pub(super) exposed_to: AtomicU32,
+    /// Not 0 inside an exposure epoch.
+    pub(super) is_exposed: AtomicU8,
+    /// Calls of MPI_Win_complete that earlier exposure epochs have used up.
+    pub(super) completes_seen: AtomicU32,
+}
+
+impl Epochs {
+    #[inline(always)]
+    pub(super) fn open_to_all(&self) -> u8 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_open_to_all(&self, open: bool) {
+        self.open.store(u8::from(open), Ordering::Relaxed);
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Relaxed) {
+            0 => Stage::None,
+            1 => Stage::Started,
+            2 => Stage::LockAll,
+            _ => Stage::LockAllUnchecked,
+        }
+    }
+
+    pub(super) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u32, Ordering::Relaxed);
+    }
+}
+
+impl Window {
+    /// An error of synchronisation.
+    #[cold]
+    pub(super) fn out_of_step(&self, text: impl Into<String>) -> Error {
+        self.annotate(Error::new(ErrorClass::ERR_RMA_SYNC, text))
+    }
+
+    /// What the member is doing, for errors.
+    #[cold]
+    pub(super) fn current_epoch(&self) -> &'static str {
+        match self.epochs.stage() {
+            Stage::Started => "MPI_Win_start was called, and MPI_Win_complete was not",
+            Stage::LockAll | Stage::LockAllUnchecked => {
+                "MPI_Win_lock_all was called, and MPI_Win_unlock_all was not"
+            }
+            Stage::None if self.epochs.locks.load(Ordering::Relaxed) > 0 => {
+                "MPI_Win_lock was called, and MPI_Win_unlock was not"
+            }
+            Stage::None => "no access epoch is open",
+        }
+    }
+
+    /// Opens a target to an operation, or tells why that is impossible.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn open(&self, rank: u32) -> Result<()> {
+        match self.epochs.stage() {
+            Stage::LockAll => self.take_lock(rank, Hold::Shared, "an operation on a window"),
+            Stage::LockAllUnchecked => {
+                let target = &self.targets[rank as usize];
+                target.access.store(access::UNCHECKED, Ordering::Relaxed);
+                Ok(())
+            }
+            Stage::Started => Err(self.out_of_step(format!(
+                "rank {rank} is not in the group of MPI_Win_start"
+            ))),
+            Stage::None => Err(self.out_of_step(format!(
+                "no access epoch to rank {rank} is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all first"
+            ))),
+        }
+    }
+
+    /// Refuses assertions that do not exist.
+    ///
+    /// # Errors
+    /// MPI_ERR_ASSERT.
+    pub(super) fn check_assertion(&self, assertion: i32) -> Result<()> {
+        if assertion & !assertion::ALL == 0 {
+            return Ok(());
+        }
+        let expected = "0 or a sum of MPI_MODE_NOCHECK, NOPRECEDE, NOPUT, NOSTORE and NOSUCCEED";
+        let error = Error::argument(ErrorClass::ERR_ASSERT, "assert", assertion, expected);
+        Err(self.annotate(error))
+    }
+
+    /// Refuses a call that needs a window without open access epochs.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC.
+    pub(super) fn check_no_access(&self) -> Result<()> {
+        let is_none = self.epochs.stage() == Stage::None;
+        if is_none && self.epochs.locks.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        Err(self.out_of_step(self.current_epoch()))
+    }
+
+    /// Refuses a call that needs a window without open epochs.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC.
+    pub fn check_quiet(&self) -> Result<()> {
+        self.check_no_access()?;
+        if self.epochs.is_exposed.load(Ordering::Relaxed) != 0 {
+            return Err(self.out_of_step("MPI_Win_post was called, and MPI_Win_wait was not"));
+        }
+        Ok(())
+    }
+
+    /// The rank of a target of synchronisation, which is a member.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK.
+    pub(super) fn member(&self, rank: i32) -> Result<u32> {
+        let is_member = (0..self.targets.len() as i64).contains(&i64::from(rank));
+        if is_member {
+            return Ok(rank as u32);
+        }
+        let expected = format!("0..{} or MPI_PROC_NULL", self.targets.len() - 1);
+        Err(self.annotate(Error::argument(
+            ErrorClass::ERR_RANK,
+            "rank",
+            rank,
+            expected,
+        )))
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fence and memory synchronisation (MPI-5.0, sections 12.5.1 and 12.7).
+
+use sys::sync::{Ordering, fence as memory_fence};
+
+use super::epoch::assertion;
+use super::window::Window;
+use crate::coll;
+use crate::errors::Result;
+use crate::task::block_on;
+
+/// Ends an access and exposure epoch of all members, and begins another one (MPI_Win_fence).
+///
+/// # Errors
+/// MPI_ERR_RMA_SYNC inside an epoch of another kind; MPI_ERR_ASSERT; those of the messages.
+pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> {
+    window.check_assertion(assertion)?;
+    window.check_quiet()?;
+    layout::settle();
+    // What a target refuses must not keep this member from the others.
+    let flushed = match &window.channel {
+        Some(channel) => channel.flush_all(window, call),
+        None => Ok(()),
+    };
+    let comm = &window.comm;
+    match coll::fast::now::barrier(call, comm) {
+        Some(outcome) => outcome?,
+        None => block_on(comm.vci(), call, coll::barrier(comm.clone()))?,
+    }
+    window
+        .epochs
+        .set_open_to_all(assertion & assertion::NOSUCCEED == 0);
+    flushed
+}
+
+/// Orders the loads and stores of this process in the window's memory with operations of others (MPI_Win_sync).
+pub fn sync(_window: &Window) {
+    layout::settle();
+    // PAIRS: window.sync. With itself: between two calls lie loads and stores of shared memory by programs, which no ordering of ours names.
+    memory_fence(Ordering::SeqCst);
+}

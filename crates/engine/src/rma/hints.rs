@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hints of windows (MPI-5.0, section 12.2.1 and following): the keys that this library knows, and their values.
+
+use std::sync::PoisonError;
+
+use sys::sync::Mutex;
+
+/// Keys whose value is true or false.
+const TRUTHS: &[&str] = &[
+    "no_locks",
+    "same_size",
+    "same_disp_unit",
+    "alloc_shared_noncontig",
+];
+/// Ordering of accumulates by default.
+const ALL_ORDERED: &str = "rar,raw,war,waw";
+
+/// The hints of a window: key and value.
+#[derive(Debug, Default)]
+pub struct WindowHints(Mutex<Vec<(&'static str, String)>>);
+
+/// Whether a value is one that its key may have.
+fn is_valid(key: &str, value: &str) -> bool {
+    match key {
+        "accumulate_ordering" => {
+            let mut parts = value.split(',').map(str::trim);
+            value == "none" || parts.all(|part| ALL_ORDERED.split(',').any(|known| known == part))
+        }
+        "accumulate_ops" => matches!(value, "same_op" | "same_op_no_op"),
+        "mpi_accumulate_granularity" | "mpi_minimum_memory_alignment" => {
+            value.parse::<u64>().is_ok()
+        }
+        _ => matches!(value, "true" | "false"),
+    }
+}
+
+/// Every known key.
+fn keys() -> impl Iterator<Item = &'static str> {
+    let others = [
+        "accumulate_ordering",
+        "accumulate_ops",
+        "mpi_accumulate_granularity",
+        "mpi_minimum_memory_alignment",
+    ];
+    TRUTHS.iter().copied().chain(others)
+}
+
+impl WindowHints {
+    /// The hints for which `value_of` returns a value that the key may have; other values are ignored.
+    pub fn of(value_of: impl Fn(&str) -> Option<String>) -> Self {
+        let hints = Self::default();
+        hints.set(value_of);
+        hints
+    }
+
+    /// Takes over hints as [`Self::of`] does.
+    pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys() {
+            if let Some(value) = value_of(key).filter(|value| is_valid(key, value)) {
+                known.retain(|(old, _)| *old != key);
+                known.push((key, value));
+            }
+        }
+    }
+
+    /// The value of a key, if it was given.
+    pub fn get(&self, key: &str) -> Option<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(known, _)| *known == key);
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// Whether a key has the value true.
+    pub fn is_true(&self, key: &str) -> bool {
+        self.get(key).as_deref() == Some("true")
+    }
+
+    /// All keys with the values in force.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let default = |key: &str| match key {
+            "accumulate_ordering" => ALL_ORDERED.to_owned(),
+            "accumulate_ops" => "same_op_no_op".to_owned(),
+            "mpi_accumulate_granularity" => "0".to_owned(),
+            "mpi_minimum_memory_alignment" => "4096".to_owned(),
+            _ => "false".to_owned(),
+        };
+        keys()
+            .map(|key| (key, self.get(key).unwrap_or_else(|| default(key))))
+            .collect()
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a service does for accumulates: as an origin would by loads and stores, so both may access the same memory.
+#![expect(unsafe_code, reason = "memory of windows is addresses")]
+
+use std::sync::Arc;
+
+use super::channel::send_owned;
+use super::cut::MOST_BYTES;
+use super::service::Work;
+use super::target::{Access, Handled, address, answered, discard, receive};
+use super::wire::{Kind, Request, Span};
+use crate::datatype::{Memory, Predefined};
+use crate::errors::{Error, ErrorClass, Result};
+use crate::op::{self, AtomicReduction, Operator};
+use crate::rma::combine::{Operands, combine, locked};
+use crate::rma::target::{Path, Place};
+use crate::rma::window::Window;
+
+fn malformed(text: impl Into<String>) -> Error {
+    Error::new(ErrorClass::ERR_INTERN, text)
+}
+
+/// Elements that lie one behind the other.
+struct Batch {
+    there: *mut u8,
+    count: usize,
+    /// Packed length.
+    bytes: usize,
+}
+
+impl Batch {
+    /// The elements of a run.
+    fn of(window: &Window, run: &Span, row: &'static Predefined) -> Result<Self> {
+        let size = row.size() as u64;
+        let count = (run.bytes / size) as usize;
+        let span = row.datatype().layout().span(count);
+        let (Some((0, span)), true) = (span, run.bytes.is_multiple_of(size)) else {
+            return Err(malformed(format!(
+                "a run of {} bytes of {}",
+                run.bytes, row.name
+            )));
+        };
+        Ok(Self {
+            there: address(window, run, span as u64)?,
+            count,
+            bytes: run.bytes as usize,
+        })
+    }
+
+    fn place<'a>(&self, window: &'a Window, row: &'static Predefined) -> Place<'a> {
+        Place {
+            rank: window.comm().rank() as u32,
+            target: window.own(),
+            path: Path::Direct,
+            base: self.there,
+            count: self.count,
+            layout: row.datatype().layout(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// An accumulate, checked against the window.
+struct Combination {
+    reduction: AtomicReduction,
+    row: &'static Predefined,
+    batches: Vec<Batch>,
+    /// Packed length.
+    bytes: usize,
+}
+
+impl Combination {
+    fn of(window: &Window, request: &Request) -> Result<Self> {
+        let header = &request.header;
+        let operator = Operator::find(u32::from(header.operator));
+        let row = Predefined::find(header.datatype).filter(|row| row.size() > 0);
+        let (Some(operator), Some(row)) = (operator, row) else {
+            return Err(malformed("an accumulate with an unknown operation or type"));
+        };
+        let reduction = AtomicReduction::find(operator, row)
+            .ok_or_else(|| op::undefined(operator, row.datatype()))?;
+        let Some(bytes) = request.bytes().filter(|&bytes| bytes <= MOST_BYTES) else {
+            return Err(malformed(
+                "an accumulate of more bytes than one request may have",
+            ));
+        };
+        let batches = request.runs.iter().map(|run| Batch::of(window, run, row));
+        Ok(Self {
+            reduction,
+            row,
+            batches: batches.collect::<Result<_>>()?,
+            bytes,
+        })
+    }
+
+    /// Combines packed data with the elements; the result is what these were, packed, if it is wanted.
+    fn apply(&self, window: &Window, data: &[u8], is_fetch: bool) -> Result<Vec<u8>> {
+        let reads = self.reduction.operator() != Operator::NoOp;
+        if data.len() != if reads { self.bytes } else { 0 } {
+            let text = format!("{} bytes of data for {}", data.len(), self.bytes);
+            return Err(malformed(text));
+        }
+        let mut old = vec![0; if is_fetch { self.bytes } else { 0 }];
+        let (from, to) = (data.as_ptr().cast_mut(), old.as_mut_ptr());
+        let mut start = 0;
+        for batch in &self.batches {
+            let part = |base: *mut u8| Memory::contiguous(base.wrapping_add(start), batch.bytes);
+            let (origin, result) = (part(from), part(to));
+            let operands = Operands {
+                reduction: self.reduction,
+                origin: reads.then_some(&origin),
+                result: is_fetch.then_some(&result),
+            };
+            // SAFETY: the batch lies inside the window (`Batch::of`), which is memory of this process; data and old elements are as long
+            // as all batches.
+            unsafe { combine(&operands, &batch.place(window, self.row)) };
+            start += batch.bytes;
+        }
+        Ok(old)
+    }
+}
+
+/// Handles an accumulate, whose data may follow.
+pub(super) fn accumulate(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+    let (number, is_fetch) = (request.header.number, request.header.kind == Kind::Fetch);
+    let refused = move |error| match is_fetch {
+        true => Handled::RefusedAnswer(number, error),
+        false => Handled::Refused(error),
+    };
+    let end = move |window: &Window, applied: Result<Vec<u8>>| match applied {
+        Err(error) => refused(error),
+        Ok(_) if !is_fetch => Handled::Done,
+        Ok(old) => answered(
+            send_owned(window.comm(), old, source, number.answer_tag()),
+            number,
+        ),
+    };
+    let combination = Combination::of(window, request);
+    if !request.header.follows {
+        let applied = combination.and_then(|it| it.apply(window, &request.data, is_fetch));
+        return Access::Now(end(window, applied));
+    }
+    let window = window.clone();
+    let work: Work = match combination {
+        Err(error) => Box::pin(discard(window, source, number, refused(error))),
+        Ok(combination) => Box::pin(async move {
+            let mut data = vec![0; combination.bytes];
+            let into = (data.as_mut_ptr(), data.len());
+            // SAFETY: the buffer lives in this future, which is polled to its end.
+            let received = unsafe { receive(window.clone(), source, number, into) }.await;
+            let applied = received.and_then(|()| combination.apply(&window, &data, is_fetch));
+            end(&window, applied)
+        }),
+    };
+    Access::Later(work)
+}
+
+/// Compares and swaps one element, and answers with what it was.
+pub(super) fn swap(window: &Window, source: u32, request: &Request) -> Handled {
+    let number = request.header.number;
+    match swapped(window, request) {
+        Err(error) => Handled::RefusedAnswer(number, error),
+        Ok(old) => answered(
+            send_owned(window.comm(), old, source, number.answer_tag()),
+            number,
+        ),
+    }
+}
+
+fn swapped(window: &Window, request: &Request) -> Result<Vec<u8>> {
+    let row = Predefined::find(request.header.datatype);
+    let (Some(row), [run]) = (row, &request.runs[..]) else {
+        return Err(malformed(
+            "a swap of an unknown type or of several elements",
+        ));
+    };
+    let bytes = row.size();
+    let is_one = run.bytes == bytes as u64 && bytes == row.shape.extent();
+    if !is_one || request.data.len() != 2 * bytes {
+        return Err(malformed(format!("a swap of {} bytes", run.bytes)));
+    }
+    let batch = Batch::of(window, run, row)?;
+    let mut old = vec![0; bytes];
+    let (origin, compare) = request.data.split_at(bytes);
+    let (operands, result) = ([origin.as_ptr(), compare.as_ptr()], old.as_mut_ptr());
+    // SAFETY: an element inside the window (`Batch::of`); the data are two elements, and there is room for one.
+    unsafe {
+        if !op::compare_and_swap(operands, result, batch.there, bytes) {
+            locked(&batch.place(window, row), || {
+                op::compare_and_swap_locked(operands, result, batch.there, bytes);
+            });
+        }
+    }
+    Ok(old)
+}

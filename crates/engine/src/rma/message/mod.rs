@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations and synchronisation by messages, where members share no memory or the setting `RANKPOINT_RMA` demands it.
+//!
+//! Each member of such a window runs a [`service`]: a task of the window's VCI that receives requests of all members ([`wire`]) on the
+//! window's own communicator and handles them: [`target`] and [`elements`] access the memory, [`locks`] is the queue of the member's lock. It handles
+//! the requests of one origin in the order in which they were sent, so an answer to a flush, a lock given back or a count of completed
+//! epochs says that everything sent before is done. Data too long for a request follow as a message of their own, which is received
+//! straight into place; meanwhile requests of other origins are handled.
+//!
+//! The origin's side is the [`channel`], which keeps what it has started; [`operations`] are its puts, gets and accumulates, cut into
+//! requests by [`cut`]. An operation returns when its messages are under way. They are awaited where synchronisation demands it: here by
+//! [`channel::Channel::settle`], at the target by [`channel::Channel::conclude`]. What the target refuses is told in its next answer.
+
+pub(super) mod channel;
+mod cut;
+mod elements;
+mod locks;
+pub(super) mod operations;
+#[cfg(test)]
+mod path_tests;
+mod service;
+mod target;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub(super) use channel::{Channel, Ending};
+pub(super) use wire::Kind;

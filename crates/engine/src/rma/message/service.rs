@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The service of a member: it receives requests of all members and handles them, those of one origin in order.
+//!
+//! A request whose data follow opens a *lane*: later requests of its origin queue there until the data have come.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fabric::lock::Hold;
+use sys::sync::Ordering;
+
+use super::channel::{Channel, Pending, poll_request, send_owned};
+use super::locks::{LockQueue, Wanting};
+use super::target::{self, Access, Handled};
+use super::wire::{Kind, Number, REQUEST_BYTES, REQUEST_TAG, Request, encode_answer};
+use crate::datatype::Memory;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::p2p::{self, ANY_SOURCE_RANK};
+use crate::request::{RequestId, Status};
+use crate::rma::window::Window;
+
+/// A request whose data have not come yet; ends with what is to be sent back.
+pub(super) type Work = Pin<Box<dyn Future<Output = Handled>>>;
+
+/// An origin whose data are on their way, and its requests behind them.
+struct Lane {
+    source: u32,
+    work: Work,
+    queue: VecDeque<Request>,
+}
+
+struct Service {
+    window: Arc<Window>,
+    buffer: Box<[u8; REQUEST_BYTES]>,
+    /// The receive of the next request.
+    receive: Option<RequestId>,
+    lanes: Vec<Lane>,
+    /// Answers under way.
+    sending: Vec<Pending>,
+    locks: LockQueue,
+    is_stopping: bool,
+}
+
+/// Serves a window that has a channel until its own process sends [`Kind::Stop`].
+pub(super) async fn serve(window: Arc<Window>) -> Result<Status> {
+    let mut service = Service {
+        window,
+        buffer: Box::new([0; REQUEST_BYTES]),
+        receive: None,
+        lanes: Vec::new(),
+        sending: Vec::new(),
+        locks: LockQueue::default(),
+        is_stopping: false,
+    };
+    poll_fn(|context| service.poll(context)).await
+}
+
+impl Service {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status>> {
+        loop {
+            let has_received = self.take_request();
+            let has_advanced = self.advance_lanes(context);
+            self.drop_sent();
+            if self.is_stopping && self.lanes.is_empty() && self.sending.is_empty() {
+                return Poll::Ready(Ok(Status::EMPTY));
+            }
+            if !has_received && !has_advanced {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn channel(&self) -> Option<&Channel> {
+        self.window.channel.as_ref()
+    }
+
+    /// Notes that a request of an origin is refused.
+    fn refuse(&self, source: u32, error: Error) {
+        if let Some(channel) = self.channel() {
+            channel.refuse(source, error);
+        }
+    }
+
+    /// Receives and handles one request, if one has come.
+    #[expect(unsafe_code, reason = "the buffer is an address")]
+    fn take_request(&mut self) -> bool {
+        if self.is_stopping {
+            return false;
+        }
+        let comm = &self.window.comm;
+        let request = if let Some(request) = self.receive {
+            request
+        } else {
+            let memory = Memory::contiguous(self.buffer.as_mut_ptr(), REQUEST_BYTES);
+            // SAFETY: the buffer lives as long as the service, which ends when no receive is posted.
+            let posted = unsafe { p2p::irecv(comm, memory, ANY_SOURCE_RANK, REQUEST_TAG) };
+            let Ok(posted) = posted else {
+                // No request is free; the next round of progress tries again.
+                return false;
+            };
+            self.receive = Some(posted);
+            posted
+        };
+        let Poll::Ready(ended) = poll_request(comm, request) else {
+            return false;
+        };
+        self.receive = None;
+        // A request that is too long to be one has no source that is told.
+        let Ok(status) = ended else {
+            return true;
+        };
+        let source = status.source as u32;
+        if source >= comm.partners() {
+            return true;
+        }
+        match Request::decode(&self.buffer[..status.bytes as usize]) {
+            Ok(request) => self.take_up(source, request),
+            Err(error) => self.refuse(source, error),
+        }
+        true
+    }
+
+    /// Handles a request, or queues it behind the data of an earlier one.
+    fn take_up(&mut self, source: u32, request: Request) {
+        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.source == source) {
+            lane.queue.push_back(request);
+        } else if let Some(work) = self.handle(source, &request) {
+            let queue = VecDeque::new();
+            self.lanes.push(Lane {
+                source,
+                work,
+                queue,
+            });
+        }
+    }
+
+    /// Goes on with the requests whose data have come.
+    fn advance_lanes(&mut self, context: &mut Context<'_>) -> bool {
+        let mut has_advanced = false;
+        let mut index = 0;
+        while let Some(lane) = self.lanes.get_mut(index) {
+            let Poll::Ready(handled) = lane.work.as_mut().poll(context) else {
+                index += 1;
+                continue;
+            };
+            has_advanced = true;
+            let Lane {
+                source, mut queue, ..
+            } = self.lanes.swap_remove(index);
+            self.conclude(source, handled);
+            while let Some(request) = queue.pop_front() {
+                if let Some(work) = self.handle(source, &request) {
+                    self.lanes.push(Lane {
+                        source,
+                        work,
+                        queue,
+                    });
+                    break;
+                }
+            }
+        }
+        has_advanced
+    }
+
+    /// Sends the answer of a request.
+    fn conclude(&mut self, source: u32, handled: Handled) {
+        match handled {
+            Handled::Done => {}
+            Handled::Refused(error) => self.refuse(source, error),
+            Handled::Sending(pending) => self.sending.push(pending),
+            Handled::RefusedAnswer(number, error) => {
+                self.refuse(source, error);
+                self.answer(source, number, Vec::new());
+            }
+        }
+    }
+
+    fn answer(&mut self, source: u32, number: Number, bytes: Vec<u8>) {
+        let sent = send_owned(&self.window.comm, bytes, source, number.answer_tag());
+        match sent {
+            Ok(pending) => self.sending.extend(pending),
+            Err(error) => self.refuse(source, error),
+        }
+    }
+
+    /// Forgets answers that are sent.
+    fn drop_sent(&mut self) {
+        let comm = &self.window.comm;
+        // The receiver of an answer that failed sees that by its own request.
+        self.sending
+            .retain(|pending| poll_request(comm, pending.request).is_pending());
+    }
+
+    /// Handles a request; the result is what is left to do when its data have come.
+    fn handle(&mut self, source: u32, request: &Request) -> Option<Work> {
+        let number = request.header.number;
+        match request.header.kind {
+            Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap => {
+                match target::access(&self.window, source, request) {
+                    Access::Now(handled) => self.conclude(source, handled),
+                    Access::Later(work) => return Some(work),
+                }
+            }
+            Kind::Flush => self.acknowledge(source, number),
+            Kind::LockShared => self.want(source, Hold::Shared, number),
+            Kind::LockExclusive => self.want(source, Hold::Exclusive, number),
+            Kind::Unlock => {
+                if let Err(error) = self.locks.leave(source) {
+                    self.refuse(source, error);
+                }
+                self.acknowledge(source, number);
+                self.admit();
+            }
+            Kind::Post => self.count(|channel| {
+                // PAIRS: window.post
+                channel.posts[source as usize].fetch_add(1, Ordering::Release);
+            }),
+            Kind::Complete => self.count(|channel| {
+                layout::settle();
+                // PAIRS: window.complete
+                channel.completes.fetch_add(1, Ordering::Release);
+            }),
+            Kind::Stop if source == self.window.comm.rank() as u32 => self.is_stopping = true,
+            Kind::Stop => {
+                let text = format!("rank {source} wants to end the service of another rank");
+                self.refuse(source, Error::new(ErrorClass::ERR_INTERN, text));
+            }
+        }
+        None
+    }
+
+    /// Answers that all earlier requests of the origin are done.
+    fn acknowledge(&mut self, source: u32, number: Number) {
+        layout::settle();
+        let refusal = self
+            .channel()
+            .and_then(|channel| channel.take_refusal(source));
+        self.answer(source, number, encode_answer(refusal));
+    }
+
+    fn want(&mut self, source: u32, hold: Hold, number: Number) {
+        self.locks.want(Wanting {
+            source,
+            hold,
+            number,
+        });
+        self.admit();
+    }
+
+    /// Tells all that get the lock now.
+    fn admit(&mut self) {
+        while let Some(Wanting { source, number, .. }) = self.locks.admit() {
+            self.acknowledge(source, number);
+        }
+    }
+
+    /// Counts something for which a call of this process may wait.
+    fn count(&self, add: impl Fn(&Channel)) {
+        if let Some(channel) = self.channel() {
+            add(channel);
+        }
+        let vci = self.window.comm.vci();
+        vci.enter().events += 1;
+        if vci.is_threaded() {
+            vci.ring_own_doorbell();
+        }
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a service does with its member's memory. Requests are validated against the member's own window: an origin that is wrong about
+//! it, or a message that is damaged, is refused.
+#![expect(unsafe_code, reason = "memory of windows is addresses")]
+
+use std::sync::Arc;
+
+use super::channel::{Pending, Then, send_owned};
+use super::cut::MOST_BYTES;
+use super::elements;
+use super::service::Work;
+use super::wire::{Kind, Number, Request, Span};
+use crate::datatype::Memory;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::p2p::{self, Mode};
+use crate::request::RequestId;
+use crate::rma::transfer::copy_run;
+use crate::rma::window::{Flavor, Window};
+use crate::task::Completion;
+
+/// How a request ended.
+pub(super) enum Handled {
+    /// There is nothing to tell.
+    Done,
+    /// It was refused, which the next answer tells.
+    Refused(Error),
+    /// The answer is on its way.
+    Sending(Pending),
+    /// The same of one that was to be answered: the answer is empty.
+    RefusedAnswer(Number, Error),
+}
+
+/// Whether a request is handled or waits for its data.
+pub(super) enum Access {
+    Now(Handled),
+    Later(Work),
+}
+
+/// The address of a run's bytes in this process, of which `span` are accessed.
+pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8> {
+    let end = run.offset.checked_add(span);
+    if window.flavor() == Flavor::Dynamic {
+        return window.attached_bytes(run.offset, span);
+    }
+    if end.is_some_and(|end| end <= window.bytes()) {
+        return Ok(window.base().wrapping_add(run.offset as usize));
+    }
+    let text = format!(
+        "bytes {}..{} are outside its window of {} bytes",
+        run.offset,
+        run.offset.saturating_add(span),
+        window.bytes()
+    );
+    Err(Error::new(ErrorClass::ERR_RMA_RANGE, text))
+}
+
+/// The addresses of all runs of a request, which fit into a buffer.
+fn addresses(window: &Window, request: &Request) -> Result<Vec<(*mut u8, usize)>> {
+    let total = request.bytes().filter(|&bytes| bytes <= MOST_BYTES);
+    if total.is_none() && request.runs.len() != 1 {
+        let text = "a request about more bytes than one may be";
+        return Err(Error::new(ErrorClass::ERR_INTERN, text));
+    }
+    let find = |run: &Span| Ok((address(window, run, run.bytes)?, run.bytes as usize));
+    request.runs.iter().map(find).collect()
+}
+
+/// Stores packed bytes in runs.
+fn store(runs: &[(*mut u8, usize)], mut data: &[u8]) -> Result<()> {
+    let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
+    if total != data.len() {
+        let text = format!("a request of {} bytes with {} of data", total, data.len());
+        return Err(Error::new(ErrorClass::ERR_INTERN, text));
+    }
+    for &(there, bytes) in runs {
+        // SAFETY: the run lies inside the window (`address`), which is memory of this process, and the data are as long as all runs.
+        unsafe { copy_run(data.as_ptr(), there, bytes) };
+        data = &data[bytes..];
+    }
+    Ok(())
+}
+
+/// Packs the bytes of runs.
+fn load(runs: &[(*mut u8, usize)]) -> Vec<u8> {
+    let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
+    let mut packed = vec![0; total];
+    let mut rest = packed.as_mut_slice();
+    for &(there, bytes) in runs {
+        // SAFETY: the run lies inside the window (`address`), which is memory of this process; the rest is longer than it.
+        unsafe { copy_run(there, rest.as_mut_ptr(), bytes) };
+        rest = &mut rest[bytes..];
+    }
+    packed
+}
+
+/// Receives data that follow a request, into memory that lives until they have come.
+///
+/// # Safety
+/// The memory is writable until the future ends, which is polled to its end.
+pub(super) async unsafe fn receive(
+    window: Arc<Window>,
+    source: u32,
+    number: Number,
+    memory: (*mut u8, usize),
+) -> Result<()> {
+    let comm = window.comm();
+    let into = Memory::contiguous(memory.0, memory.1);
+    // SAFETY: the caller's promise.
+    let request = unsafe { p2p::irecv(comm, into, source as i32, number.data_tag()) }?;
+    let status = Completion::new(comm.vci(), request).await?;
+    if status.bytes != memory.1 as u64 {
+        let text = format!("{} bytes of data instead of {}", status.bytes, memory.1);
+        return Err(Error::new(ErrorClass::ERR_INTERN, text));
+    }
+    Ok(())
+}
+
+/// Takes data of a refused request out of the way.
+pub(super) async fn discard(
+    window: Arc<Window>,
+    source: u32,
+    number: Number,
+    why: Handled,
+) -> Handled {
+    // SAFETY: no byte is received; that the message is longer is expected.
+    let _ = unsafe { receive(window, source, number, (std::ptr::dangling_mut(), 0)) }.await;
+    why
+}
+
+fn handled(outcome: Result<()>) -> Handled {
+    outcome.map_or_else(Handled::Refused, |()| Handled::Done)
+}
+
+fn put(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+    let runs = addresses(window, request);
+    if !request.header.follows {
+        return Access::Now(handled(runs.and_then(|runs| store(&runs, &request.data))));
+    }
+    let (window, number) = (window.clone(), request.header.number);
+    let runs = match runs {
+        Ok(runs) => runs,
+        Err(error) => {
+            let why = Handled::Refused(error);
+            return Access::Later(Box::pin(discard(window, source, number, why)));
+        }
+    };
+    if let [run] = runs[..] {
+        // SAFETY: the run lies inside the window, which lives until its service ends, after this.
+        let data = unsafe { receive(window, source, number, run) };
+        return Access::Later(Box::pin(async { handled(data.await) }));
+    }
+    Access::Later(Box::pin(async move {
+        let mut data = vec![0; runs.iter().map(|(_, bytes)| bytes).sum()];
+        // SAFETY: the buffer outlives the future, which is polled to its end.
+        let received = unsafe { receive(window, source, number, (data.as_mut_ptr(), data.len())) };
+        handled(received.await.and_then(|()| store(&runs, &data)))
+    }))
+}
+
+fn get(window: &Window, source: u32, request: &Request) -> Handled {
+    let (comm, number) = (window.comm(), request.header.number);
+    let runs = match addresses(window, request) {
+        Ok(runs) => runs,
+        Err(error) => return Handled::RefusedAnswer(number, error),
+    };
+    let sent = match runs[..] {
+        [(there, bytes)] if bytes > MOST_COPIED => {
+            let memory = Memory::contiguous(there, bytes);
+            let (rank, tag) = (source as i32, number.answer_tag());
+            // SAFETY: the run lies inside the window, which lives until its service ends, after this send.
+            let sent = unsafe { p2p::isend(comm, memory, rank, tag, Mode::Standard) };
+            sent.map(|request| {
+                let then = Then::Sent { _kept: Vec::new() };
+                (request != RequestId::SENT).then_some(Pending { request, then })
+            })
+        }
+        _ => send_owned(comm, load(&runs), source, number.answer_tag()),
+    };
+    answered(sent, number)
+}
+
+/// What became of an answer.
+pub(super) fn answered(sent: Result<Option<Pending>>, number: Number) -> Handled {
+    match sent {
+        Ok(None) => Handled::Done,
+        Ok(Some(pending)) => Handled::Sending(pending),
+        Err(error) => Handled::RefusedAnswer(number, error),
+    }
+}
+
+/// Shorter runs are copied, by single loads where they are words.
+const MOST_COPIED: usize = 64;
+
+/// Handles a request that is about memory.
+pub(super) fn access(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+    match request.header.kind {
+        Kind::Put => put(window, source, request),
+        Kind::Get => Access::Now(get(window, source, request)),
+        Kind::Accumulate | Kind::Fetch => elements::accumulate(window, source, request),
+        Kind::Swap => Access::Now(elements::swap(window, source, request)),
+        kind => {
+            let text = format!("{kind:?} accesses no memory");
+            Access::Now(Handled::Refused(Error::new(ErrorClass::ERR_INTERN, text)))
+        }
+    }
+}

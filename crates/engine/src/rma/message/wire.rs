@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The format of requests: a header, the runs of bytes at the target that it is about, and data if they fit.
+//!
+//! Requests of all kinds have one tag, so each target receives those of an origin in the order in which they were sent. Data that follow
+//! a request, and the answer to it, have tags of the request's number.
+
+use crate::errors::{Error, ErrorClass, Result};
+
+/// The tag of requests.
+pub(super) const REQUEST_TAG: i32 = 0;
+/// Longest request in bytes.
+pub(super) const REQUEST_BYTES: usize = 8 << 10;
+/// Most runs in a request.
+pub(super) const MOST_RUNS: usize = 256;
+/// Longest text of an answer in bytes.
+const TEXT_BYTES: usize = 500;
+/// Longest answer that carries no data, in bytes.
+pub(super) const ANSWER_BYTES: usize = 4 + TEXT_BYTES;
+const HEADER_BYTES: usize = 24;
+const RUN_BYTES: usize = 16;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::rma) enum Kind {
+    /// To store data.
+    Put = 1,
+    /// To send data back.
+    Get = 2,
+    /// To combine data with those of the target.
+    Accumulate = 3,
+    /// The same, and to send back what was there before.
+    Fetch = 4,
+    /// To compare and swap one element; the data are the new and the compared value.
+    Swap = 5,
+    /// An answer.
+    Flush = 6,
+    /// The shared lock, and an answer when it is taken.
+    LockShared = 7,
+    /// The exclusive lock.
+    LockExclusive = 8,
+    /// To give back the lock, and an answer.
+    Unlock = 9,
+    /// To count an exposure epoch that the origin of this request has opened.
+    Post = 10,
+    /// To count an access epoch that the origin has closed.
+    Complete = 11,
+    /// To end the service, which only its own process may ask for.
+    Stop = 12,
+}
+
+impl Kind {
+    const ALL: [Self; 12] = [
+        Self::Put,
+        Self::Get,
+        Self::Accumulate,
+        Self::Fetch,
+        Self::Swap,
+        Self::Flush,
+        Self::LockShared,
+        Self::LockExclusive,
+        Self::Unlock,
+        Self::Post,
+        Self::Complete,
+        Self::Stop,
+    ];
+}
+
+/// The number of a request, from which its tags are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number(u32);
+
+impl Number {
+    /// Different from the numbers of all requests that can be under way at the same time.
+    pub(super) const fn of(count: u32) -> Self {
+        Self(1 + count % ((1 << 30) - 2))
+    }
+
+    /// The tag of data from the origin.
+    pub(super) const fn data_tag(self) -> i32 {
+        (self.0 << 1) as i32
+    }
+
+    /// The tag of what the target sends back.
+    pub(super) const fn answer_tag(self) -> i32 {
+        (self.0 << 1 | 1) as i32
+    }
+}
+
+/// Bytes of the target's window: offset from its start, and length. In a dynamic window the offset is the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// The fixed part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) kind: Kind,
+    /// Whether the data follow as a message of their own.
+    pub(super) follows: bool,
+    pub(super) number: Number,
+    /// Of accumulates: the value of the operation's handle, and that of the elements' type.
+    pub(super) operator: u16,
+    pub(super) datatype: u32,
+}
+
+impl Header {
+    pub(super) const fn new(kind: Kind, number: Number) -> Self {
+        Self {
+            kind,
+            follows: false,
+            number,
+            operator: 0,
+            datatype: 0,
+        }
+    }
+
+    /// A request with room for `data` bytes behind its runs.
+    pub(super) fn encode(&self, runs: &[Span], data: usize) -> Vec<u8> {
+        let mut message = Vec::with_capacity(HEADER_BYTES + RUN_BYTES * runs.len() + data);
+        message.extend_from_slice(&[self.kind as u8, u8::from(self.follows)]);
+        message.extend_from_slice(&self.operator.to_ne_bytes());
+        message.extend_from_slice(&self.datatype.to_ne_bytes());
+        message.extend_from_slice(&self.number.0.to_ne_bytes());
+        message.extend_from_slice(&(runs.len() as u32).to_ne_bytes());
+        message.extend_from_slice(&(data as u64).to_ne_bytes());
+        for run in runs {
+            message.extend_from_slice(&run.offset.to_ne_bytes());
+            message.extend_from_slice(&run.bytes.to_ne_bytes());
+        }
+        message
+    }
+
+    /// Whether data fit into a request with so many runs.
+    pub(super) const fn has_room(runs: usize, data: usize) -> bool {
+        HEADER_BYTES + RUN_BYTES * runs + data <= REQUEST_BYTES
+    }
+}
+
+/// A request as it arrived, of which only the form is checked.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) header: Header,
+    pub(super) runs: Vec<Span>,
+    /// The data that came with it.
+    pub(super) data: Vec<u8>,
+}
+
+fn malformed(text: impl Into<String>) -> Error {
+    Error::new(ErrorClass::ERR_INTERN, text)
+}
+
+/// Takes the first `N` bytes.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N]> {
+    let (first, rest) = bytes
+        .split_first_chunk::<N>()
+        .ok_or_else(|| malformed("a request that is too short"))?;
+    *bytes = rest;
+    Ok(*first)
+}
+
+impl Request {
+    /// Reads a request.
+    pub(super) fn decode(mut bytes: &[u8]) -> Result<Self> {
+        let bytes = &mut bytes;
+        let [kind, follows] = take::<2>(bytes)?;
+        let found = Kind::ALL.into_iter().find(|known| *known as u8 == kind);
+        let kind =
+            found.ok_or_else(|| malformed(format!("a request of the unknown kind {kind}")))?;
+        let operator = u16::from_ne_bytes(take(bytes)?);
+        let datatype = u32::from_ne_bytes(take(bytes)?);
+        let number = Number(u32::from_ne_bytes(take(bytes)?));
+        let runs = u32::from_ne_bytes(take(bytes)?) as usize;
+        let data = u64::from_ne_bytes(take(bytes)?);
+        if runs > MOST_RUNS || number.0 >= 1 << 30 {
+            return Err(malformed(format!("a request of {runs} runs")));
+        }
+        let mut found = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let offset = u64::from_ne_bytes(take(bytes)?);
+            let bytes = u64::from_ne_bytes(take(bytes)?);
+            found.push(Span { offset, bytes });
+        }
+        if bytes.len() as u64 != data {
+            return Err(malformed(format!(
+                "a request with {} bytes of data instead of {data}",
+                bytes.len()
+            )));
+        }
+        Ok(Self {
+            header: Header {
+                kind,
+                follows: follows != 0,
+                number,
+                operator,
+                datatype,
+            },
+            runs: found,
+            data: bytes.to_vec(),
+        })
+    }
+
+    /// Bytes at the target; `None` if there cannot be so many.
+    pub(super) fn bytes(&self) -> Option<usize> {
+        let sum = self
+            .runs
+            .iter()
+            .try_fold(0u64, |sum, run| sum.checked_add(run.bytes))?;
+        isize::try_from(sum).ok().map(|sum| sum as usize)
+    }
+}
+
+/// An answer without data: whether something sent before was refused.
+pub(super) fn encode_answer(failure: Option<Error>) -> Vec<u8> {
+    let Some(failure) = failure else {
+        return 0i32.to_ne_bytes().to_vec();
+    };
+    let mut answer = failure.class().0.to_ne_bytes().to_vec();
+    let text = failure.to_string();
+    let end = text.floor_char_boundary(TEXT_BYTES);
+    answer.extend_from_slice(&text.as_bytes()[..end]);
+    answer
+}
+
+/// Reads an answer of a rank.
+pub(super) fn decode_answer(answer: &[u8], rank: u32) -> Result<()> {
+    let mut rest = answer;
+    let class = i32::from_ne_bytes(take(&mut rest)?);
+    if class == 0 {
+        return Ok(());
+    }
+    let text = format!("rank {rank} refused: {}", String::from_utf8_lossy(rest));
+    Err(Error::new(ErrorClass(class), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_survive_the_wire() {
+        let header = Header {
+            follows: true,
+            operator: 0x21,
+            datatype: 0x245,
+            ..Header::new(Kind::Fetch, Number::of(u32::MAX))
+        };
+        let runs = [(3, 4), (u64::MAX, 0)].map(|(offset, bytes)| Span { offset, bytes });
+        let mut message = header.encode(&runs, 3);
+        message.extend_from_slice(&[7, 8, 9]);
+        let request = Request::decode(&message).unwrap();
+        assert_eq!(request.header, header);
+        assert_eq!(request.runs, runs);
+        assert_eq!(request.data, [7, 8, 9]);
+        assert_eq!(request.bytes(), Some(4));
+    }
+
+    #[test]
+    fn requests_of_another_form_are_refused() {
+        let whole = Header::new(Kind::Put, Number::of(1)).encode(
+            &[Span {
+                offset: 0,
+                bytes: 1,
+            }],
+            0,
+        );
+        for length in 0..whole.len() {
+            assert!(Request::decode(&whole[..length]).is_err());
+        }
+        for (at, value) in [(0, 0), (0, 13), (11, 0xff), (13, 2), (16, 1)] {
+            let mut wrong = whole.clone();
+            wrong[at] = value;
+            assert!(Request::decode(&wrong).is_err(), "byte {at} is {value}");
+        }
+    }
+
+    #[test]
+    fn an_answer_tells_what_was_refused() {
+        decode_answer(&encode_answer(None), 3).unwrap();
+        let long = "ä".repeat(TEXT_BYTES);
+        let answer = encode_answer(Some(Error::new(ErrorClass::ERR_RMA_RANGE, long)));
+        assert!(answer.len() <= ANSWER_BYTES);
+        let told = decode_answer(&answer, 3).unwrap_err();
+        assert_eq!(told.class(), ErrorClass::ERR_RMA_RANGE);
+        assert!(told.to_string().contains("rank 3 refused"));
+    }
+}

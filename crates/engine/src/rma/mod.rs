@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One-sided communication (MPI-5.0, chapter 12).
+//!
+//! A [`Window`] knows for each target how its memory is reached ([`target::Path`]): by loads and stores in node-shared memory, by
+//! cross-memory attach, or by messages that a service of the target handles. The first two need no call by the target, and their
+//! synchronisation works on the boards of the members in the node segment ([`fabric::window`]). Where members share no memory, or the
+//! setting `RANKPOINT_RMA` demands it, operations and synchronisation are messages ([`message`]).
+//!
+//! [`mod@create`] makes windows; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
+//! [`mod@accumulate`] is what combines, `combine` how; `attach` is all of them on private memory, and [`mod@dynamic`] what memory a dynamic window has; [`mod@fence`], [`active`] and [`passive`] are the three kinds of synchronisation;
+//! [`epoch`] is what a member may do at a time.
+
+pub mod accumulate;
+#[cfg(test)]
+mod accumulate_tests;
+pub mod active;
+mod attach;
+#[cfg(test)]
+mod attach_tests;
+mod combine;
+pub mod create;
+mod dynamic;
+pub mod epoch;
+mod fast;
+pub mod fence;
+mod heap;
+pub mod hints;
+mod message;
+pub mod passive;
+mod requests;
+mod target;
+#[cfg(test)]
+mod tests;
+pub mod transfer;
+pub mod window;
+
+pub use accumulate::{
+    Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate,
+    rget_accumulate,
+};
+pub use create::{allocate, allocate_shared, create, create_dynamic};
+pub use epoch::LockKind;
+pub use fast::open_target;
+pub use hints::WindowHints;
+pub use requests::{rget, rput};
+pub use target::{Remote, Target};
+pub use transfer::{get, put};
+pub use window::{Flavor, Window};

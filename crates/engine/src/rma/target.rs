@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The members of a window as targets, and the part of a target's memory that an operation names.
+
+use layout::Layout;
+use sys::sync::{AtomicU8, AtomicU32, Ordering};
+
+use fabric::window::WindowView;
+
+use super::window::{Flavor, Window};
+use crate::datatype::Datatype;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::p2p::PROC_NULL;
+
+/// How the memory of a target is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// It is node-shared memory, which this process maps: loads and stores.
+    Direct,
+    /// It is private memory of a process of this node: cross-memory attach.
+    Attach,
+    /// Messages to the target's service.
+    Message,
+}
+
+/// A member of a window as a target.
+pub struct Target {
+    /// What this member may do there now: see [`super::epoch`].
+    pub(super) access: AtomicU8,
+    pub(super) path: Path,
+    /// The ticket of the lock that this member holds there.
+    pub(super) ticket: AtomicU32,
+    /// Displacement unit in bytes.
+    pub(super) unit: u64,
+    /// Size of the window there in bytes.
+    pub(super) bytes: u64,
+    /// The same for [`Path::Direct`], else 0.
+    pub(super) direct_bytes: u64,
+    /// First byte of the window: in this process ([`Path::Direct`]), or in the target's. Null for a dynamic window.
+    pub(super) base: *mut u8,
+    /// The same in this process, whatever the path; null if this process does not map it.
+    pub(super) mapped: *mut u8,
+    /// Process id, for [`Path::Attach`].
+    pub(super) pid: u32,
+    /// Peer of the window's communicator: world rank and VCI.
+    pub(super) peer: u32,
+    /// Its board, unless members share no memory.
+    pub(super) view: Option<WindowView>,
+    /// Exposure epochs of the target that this member has used up.
+    pub(super) posts_seen: AtomicU32,
+}
+
+/// The elements that an operation names at a target.
+#[derive(Clone, Copy)]
+pub struct Remote<'a> {
+    /// Rank of the target, or MPI_PROC_NULL.
+    pub rank: i32,
+    /// Displacement, in displacement units of the target.
+    pub disp: i64,
+    /// Number of elements.
+    pub count: usize,
+    /// Their type.
+    pub datatype: &'a Datatype,
+}
+
+/// A [`Remote`] that lies inside the window of its target.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) rank: u32,
+    pub(super) target: &'a Target,
+    /// How the elements are reached: that of the target, or of the memory attached to a dynamic window.
+    pub(super) path: Path,
+    /// Base address of the elements: as [`Target::base`]. Their lower bound need not be 0.
+    pub(super) base: *mut u8,
+    pub(super) count: usize,
+    pub(super) layout: &'a Layout,
+    /// Packed length in bytes.
+    pub(super) bytes: usize,
+}
+
+impl<'a> Place<'a> {
+    /// The address of the data if they are one run of bytes.
+    #[inline(always)]
+    pub(super) fn run(&self) -> Option<*mut u8> {
+        let start = self.layout.contiguous_start(self.count)?;
+        Some(self.base.wrapping_offset(start as isize))
+    }
+}
+
+impl Window {
+    /// The place that an operation names; `None` for MPI_PROC_NULL.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK, MPI_ERR_DISP, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_SYNC.
+    #[inline(always)]
+    pub(super) fn place<'a>(&'a self, remote: &Remote<'a>) -> Result<Option<Place<'a>>> {
+        let Some(target) = self.targets.get(remote.rank as usize) else {
+            return self.no_target(remote.rank).map(|()| None);
+        };
+        if target.access.load(Ordering::Relaxed) | self.epochs.open_to_all() == 0 {
+            self.open(remote.rank as u32)?;
+        }
+        let layout = remote.datatype.layout();
+        let bytes = layout.size().wrapping_mul(remote.count);
+        let start = (remote.disp as u64).wrapping_mul(target.unit);
+        let is_simple = layout.is_contiguous() && layout.lower_bound() == 0;
+        // Beyond this, products may not fit.
+        let is_small = (remote.count as u64 | remote.disp as u64 | layout.size() as u64) < 1 << 31;
+        let fits = start.wrapping_add(bytes as u64) <= target.bytes;
+        let place = Place {
+            rank: remote.rank as u32,
+            target,
+            path: target.path,
+            base: target.base.wrapping_add(start as usize),
+            count: remote.count,
+            layout,
+            bytes,
+        };
+        if !(is_simple && is_small && fits) {
+            return self.check_range(remote, place).map(Some);
+        }
+        Ok(Some(place))
+    }
+
+    /// Refuses a rank that is no member.
+    #[cold]
+    #[inline(never)]
+    fn no_target(&self, rank: i32) -> Result<()> {
+        if rank == PROC_NULL {
+            return Ok(());
+        }
+        let expected = format!("0..{} or MPI_PROC_NULL", self.targets.len() - 1);
+        let error = Error::argument(ErrorClass::ERR_RANK, "target_rank", rank, expected);
+        Err(self.annotate(error))
+    }
+
+    /// The place, if its elements lie inside the window.
+    #[cold]
+    #[inline(never)]
+    fn check_range<'a>(&'a self, remote: &Remote<'a>, place: Place<'a>) -> Result<Place<'a>> {
+        let target = place.target;
+        let refuse = |class, argument, value: String, expected: String| {
+            Err(self.annotate(Error::argument(class, argument, value, expected)))
+        };
+        if remote.disp < 0 && self.flavor() != Flavor::Dynamic {
+            let (value, expected) = (remote.disp.to_string(), "0 or more".to_owned());
+            return refuse(ErrorClass::ERR_DISP, "target_disp", value, expected);
+        }
+        let Some((first, bytes)) = remote.datatype.layout().span(remote.count) else {
+            let expected = "elements that fit into the address space".to_owned();
+            let value = remote.count.to_string();
+            return refuse(ErrorClass::ERR_COUNT, "target_count", value, expected);
+        };
+        if bytes == 0 {
+            return Ok(place);
+        }
+        if self.flavor() == Flavor::Dynamic {
+            return self.place_attached(place, first, bytes);
+        }
+        let start = i128::from(remote.disp) * i128::from(target.unit) + i128::from(first);
+        let end = start + bytes as i128;
+        if start < 0 || end > i128::from(target.bytes) {
+            let value = format!("{} (displacement unit {})", remote.disp, target.unit);
+            let expected = format!(
+                "the {} elements of {} lie in bytes {start}..{end}; the window of rank {} has {} bytes",
+                remote.count,
+                remote.datatype.describe(),
+                remote.rank,
+                target.bytes
+            );
+            return refuse(ErrorClass::ERR_RMA_RANGE, "target_disp", value, expected);
+        }
+        Ok(place)
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of windows on several ranks.
+#![expect(unsafe_code, reason = "memory of windows is addresses")]
+
+use crate::comm::Process;
+use crate::datatype::{Datatype, Memory, Predefined, predefined};
+use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
+use crate::testing::on_ranks;
+
+use std::sync::Arc;
+
+fn bytes_type() -> &'static Datatype {
+    Predefined::find(predefined::BYTE).unwrap().datatype()
+}
+
+fn allocate(process: &'static Process, bytes: u64) -> Arc<Window> {
+    rma::allocate(process.world(), bytes, 1, WindowHints::default(), "test").unwrap()
+}
+
+fn put_word(window: &Window, word: u64, rank: i32, disp: i64) -> crate::Result<()> {
+    let datatype = bytes_type();
+    let origin = Memory::contiguous((&raw const word).cast_mut().cast(), 8);
+    let remote = Remote {
+        rank,
+        disp,
+        count: 8,
+        datatype,
+    };
+    // SAFETY: the word lives through the call, which completes or copies it.
+    unsafe { rma::put(window, &origin, &remote) }
+}
+
+fn own_word(window: &Window, index: usize) -> u64 {
+    // SAFETY: inside the window's memory, which no operation writes now.
+    unsafe { window.base().cast::<u64>().add(index).read_volatile() }
+}
+
+#[test]
+fn a_fence_shows_what_the_other_ranks_put() {
+    for ranks in [1, 2, 3, 4, 7] {
+        on_ranks(ranks, |process| {
+            let window = allocate(process, 8 * u64::from(ranks));
+            for round in 0..20 {
+                fence::fence(&window, 0, "test").unwrap();
+                for rank in 0..ranks {
+                    let word = u64::from(1000 * round + process.rank());
+                    put_word(&window, word, rank as i32, 8 * i64::from(process.rank())).unwrap();
+                }
+                fence::fence(&window, 0, "test").unwrap();
+                for rank in 0..ranks {
+                    assert_eq!(
+                        own_word(&window, rank as usize),
+                        u64::from(1000 * round + rank)
+                    );
+                }
+            }
+            window.free("test").unwrap();
+        });
+    }
+}
+
+#[test]
+fn reports_name_the_call_that_made_a_window() {
+    for ranks in [1, 2, 3] {
+        on_ranks(ranks, |process| {
+            const CALL: &str = "MPI_Win_allocate";
+            let hints = WindowHints::default();
+            let window = rma::allocate(process.world(), 8, 1, hints, CALL).unwrap();
+            let told = window.comm.describe();
+            let expected = format!("{CALL} of MPI_COMM_WORLD, {ranks} rank");
+            assert!(told.contains(&expected), "{told}");
+            window.free("test").unwrap();
+        });
+    }
+}
+
+#[test]
+fn exclusive_locks_are_served_one_after_the_other() {
+    for ranks in [1, 2, 3, 4, 7] {
+        on_ranks(ranks, |process| {
+            let window = allocate(process, 8);
+            fence::fence(&window, 0, "test").unwrap();
+            for _ in 0..100 {
+                passive::lock(&window, LockKind::Exclusive, 0, 0, "test").unwrap();
+                let datatype = bytes_type();
+                let mut word = 0u64;
+                let origin = Memory::contiguous((&raw mut word).cast(), 8);
+                let remote = Remote {
+                    rank: 0,
+                    disp: 0,
+                    count: 8,
+                    datatype,
+                };
+                // SAFETY: the word lives through the call.
+                unsafe { rma::get(&window, &origin, &remote) }.unwrap();
+                passive::flush(&window, 0).unwrap();
+                put_word(&window, word + 1, 0, 0).unwrap();
+                passive::unlock(&window, 0).unwrap();
+            }
+            fence::fence(&window, 0, "test").unwrap();
+            if process.rank() == 0 {
+                assert_eq!(own_word(&window, 0), 100 * u64::from(ranks));
+            }
+            window.free("test").unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_target_waits_for_the_origins_to_which_it_posted() {
+    for ranks in [2, 3, 4, 7] {
+        on_ranks(ranks, |process| {
+            let window = allocate(process, 8 * u64::from(ranks));
+            let me = process.rank();
+            let one = |rank: u32| window.group().include(&[rank as i32]).unwrap();
+            let (to, from) = (one((me + 1) % ranks), one((me + ranks - 1) % ranks));
+            for round in 0..50 {
+                active::post(&window, &from, 0).unwrap();
+                active::start(&window, &to, 0, "test").unwrap();
+                put_word(&window, round, ((me + 1) % ranks) as i32, 0).unwrap();
+                active::complete(&window).unwrap();
+                active::wait(&window, "test").unwrap();
+                assert_eq!(own_word(&window, 0), round);
+            }
+            window.free("test").unwrap();
+        });
+    }
+}
+
+#[test]
+fn operations_outside_an_epoch_or_a_window_are_refused() {
+    on_ranks(2, |process| {
+        let window = allocate(process, 16);
+        let class = |outcome: crate::Result<()>| outcome.unwrap_err().class();
+        assert_eq!(
+            class(put_word(&window, 1, 1, 0)),
+            crate::ErrorClass::ERR_RMA_SYNC
+        );
+        fence::fence(&window, 0, "test").unwrap();
+        assert_eq!(
+            class(put_word(&window, 1, 1, 9)),
+            crate::ErrorClass::ERR_RMA_RANGE
+        );
+        assert_eq!(
+            class(put_word(&window, 1, 1, -1)),
+            crate::ErrorClass::ERR_DISP
+        );
+        assert_eq!(
+            class(put_word(&window, 1, 2, 0)),
+            crate::ErrorClass::ERR_RANK
+        );
+        assert_eq!(
+            class(passive::unlock(&window, 1)),
+            crate::ErrorClass::ERR_RMA_SYNC
+        );
+        assert_eq!(
+            class(active::complete(&window)),
+            crate::ErrorClass::ERR_RMA_SYNC
+        );
+        fence::fence(&window, 0, "test").unwrap();
+        window.free("test").unwrap();
+    });
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The board of a window: what the other members of a window on one node see of one member.
+//!
+//! Each member allocates its own board in the node segment, and tells the others its offset. All words are atomics that any rank may have
+//! overwritten: names of processes are validated where they are used.
+
+use std::ptr::NonNull;
+use std::slice;
+
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
+
+use crate::lock::{Hold, Next, VciLock, WindowLock};
+use crate::segment::Segment;
+
+/// The fixed part of a board; zeros are its first state.
+#[repr(C, align(64))]
+pub struct WindowBoard {
+    /// The lock of MPI_Win_lock on this member.
+    pub lock: WindowLock,
+    _lock_line: [u32; 13],
+    /// Held while accumulates that no processor instruction does combine into this member's memory.
+    pub accumulate: VciLock,
+    _accumulate_line: [u32; 14],
+    /// Calls of MPI_Win_complete towards this member.
+    pub completed: AtomicU32,
+    _pad: u32,
+    /// Of a dynamic window: the offset of the table of attached memory, and its version, odd while it changes.
+    pub regions: AtomicU64,
+    /// See [`Self::regions`].
+    pub regions_version: AtomicU64,
+}
+
+/// A process's doorbell: its number and a VCI, as a word; 0 names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bell(u32);
+
+impl Bell {
+    const VCI_SHIFT: u32 = 24;
+
+    /// The doorbell of a VCI of a process.
+    pub const fn new(process: u32, vci: u8) -> Self {
+        Self((process + 1) | (vci as u32) << Self::VCI_SHIFT)
+    }
+
+    /// Wakes who sleeps there; a word that names nobody wakes nobody.
+    pub fn ring(self, segment: &Segment) {
+        let process = (self.0 & ((1 << Self::VCI_SHIFT) - 1)).wrapping_sub(1);
+        let vci = (self.0 >> Self::VCI_SHIFT) as u8;
+        if process < segment.job().local_ranks && usize::from(vci) < crate::board::MOST_VCIS {
+            segment.board(process).ring(vci, true);
+        }
+    }
+}
+
+/// A member's board and the words behind it, one of each kind for each member.
+#[derive(Clone, Copy)]
+pub struct WindowView {
+    board: NonNull<WindowBoard>,
+    members: u32,
+}
+
+// SAFETY: all atomics, in a mapping that the segment keeps.
+unsafe impl Send for WindowView {}
+// SAFETY: as for Send.
+unsafe impl Sync for WindowView {}
+
+impl WindowView {
+    /// Bytes of a board for windows of so many members.
+    pub const fn bytes(members: u32) -> u64 {
+        size_of::<WindowBoard>() as u64 + 2 * 4 * members as u64
+    }
+
+    /// The board at an offset, if it can be one.
+    ///
+    /// The result is used only while the segment is mapped.
+    pub fn at(segment: &Segment, offset: u64, members: u32) -> Option<Self> {
+        let is_aligned = offset.is_multiple_of(align_of::<WindowBoard>() as u64);
+        let base = segment.address(offset, Self::bytes(members))?;
+        is_aligned.then_some(Self {
+            board: base.cast(),
+            members,
+        })
+    }
+
+    /// The fixed part.
+    #[inline(always)]
+    pub const fn board(&self) -> &WindowBoard {
+        // SAFETY: `at` found memory of the segment that is long enough and aligned; all atomics.
+        unsafe { self.board.as_ref() }
+    }
+
+    fn words(&self) -> &[AtomicU32] {
+        // SAFETY: as above; the words lie behind the fixed part.
+        unsafe {
+            slice::from_raw_parts(self.board.add(1).cast().as_ptr(), 2 * self.members as usize)
+        }
+    }
+
+    /// The doorbells of the members that hold or want the lock, by their tickets modulo the number of members: each has one ticket at most.
+    fn queue(&self, ticket: u32) -> &AtomicU32 {
+        &self.words()[(ticket % self.members) as usize]
+    }
+
+    /// How often a member has posted an exposure epoch towards this one.
+    pub fn posted(&self, by: u32) -> &AtomicU32 {
+        &self.words()[(self.members + by) as usize]
+    }
+
+    /// Draws a ticket of the lock, whose owner sleeps on this doorbell.
+    pub fn draw(&self, bell: Bell) -> u32 {
+        let ticket = self.board().lock.draw();
+        // PAIRS: window.bell. SeqCst before the owner looks at the lock again.
+        self.queue(ticket).store(bell.0, Ordering::SeqCst);
+        ticket
+    }
+
+    /// Enters the lock with a ticket that is next.
+    pub fn enter(&self, ticket: u32, hold: Hold, segment: &Segment) {
+        self.wake(self.board().lock.enter(ticket, hold), segment);
+    }
+
+    /// Leaves the lock.
+    pub fn leave(&self, ticket: u32, hold: Hold, segment: &Segment) {
+        self.wake(self.board().lock.leave(ticket, hold), segment);
+    }
+
+    fn wake(&self, next: Next, segment: &Segment) {
+        if let Next(Some(ticket)) = next {
+            // PAIRS: window.bell
+            Bell(self.queue(ticket).load(Ordering::SeqCst)).ring(segment);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that the compiler must refuse: buffers that are touched, shared or gone while an operation uses them, also when requests are
+//! leaked, communicators where they may not be, and what belongs to one thread in the hands of two.
+//!
+//! Each program is compiled twice: without the lines marked `//~`, which must work, and with them, which must be the
+//! error named there and no other. So none of them fails for a reason that nobody meant.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod compiler;
+mod one_thread;
+mod threads;
+
+use compiler::{Compiler, program};
+
+/// Compiles each program with and without its misuse.
+fn check(init: &str, bodies: &[(&str, &str)]) {
+    let compiler = Compiler::find(init);
+    for (what, body) in bodies {
+        let (right, codes) = program(init, body, false);
+        assert!(!codes.is_empty(), "{what} has no marked line");
+        let said = compiler.compile(&right);
+        assert_eq!(said, "", "{what}: the program without it does not compile");
+        let said = compiler.compile(&program(init, body, true).0);
+        assert_ne!(said, "", "{what} compiles");
+        let found: Vec<&str> = said
+            .split("error[")
+            .skip(1)
+            .filter_map(|text| text.split(']').next())
+            .collect();
+        let expected = found.iter().all(|code| codes.contains(code));
+        assert!(!found.is_empty() && expected, "{what}: {found:?}\n{said}");
+    }
+}
+
+#[test]
+fn misuse_does_not_compile_and_all_else_does() {
+    check("init", one_thread::BODIES);
+}
+
+#[test]
+fn misuse_of_threads_does_not_compile_and_all_else_does() {
+    check("init_threaded", threads::BODIES);
+}

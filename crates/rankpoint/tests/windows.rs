@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Windows and shared memory of the Rust API.
+#![expect(
+    clippy::disallowed_types,
+    reason = "programs share the standard library's atomics"
+)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rankpoint::{Communicator, ErrorClass, Lock, Op, Plain, Result, Universe};
+
+#[derive(Clone, Copy, Debug, PartialEq, Plain)]
+#[repr(C)]
+struct Cell {
+    place: u64,
+    value: f64,
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn a_fence_shows_what_others_put_and_get(world: Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let window = world.window::<Cell>(size)?;
+    let mut epoch = window.fence()?;
+    for round in 0..10 {
+        for target in 0..size {
+            let place = (round * size + rank) as u64;
+            epoch.put(&[Cell { place, value: 0.5 }], target, rank)?;
+        }
+        epoch = epoch.next()?;
+        for source in 0..size {
+            let place = (round * size + source) as u64;
+            assert_eq!(window.local().load(source), Cell { place, value: 0.5 });
+        }
+        let mut all = vec![
+            Cell {
+                place: 0,
+                value: 0.0
+            };
+            size
+        ];
+        epoch.get(&mut all, (rank + 1) % size, 0)?;
+        assert_eq!(all, window.local().to_vec());
+        epoch = epoch.next()?;
+    }
+    epoch.end()?;
+    window.free()
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn locks_exclude_and_atomics_count(world: Communicator<'_>) -> Result<()> {
+    const TIMES: u64 = 200;
+    let window = world.window::<u64>(2)?;
+    world.barrier()?;
+    for _ in 0..TIMES {
+        let target = window.lock(0, Lock::Exclusive)?;
+        let mut count = [0];
+        target.get(&mut count, 0)?;
+        target.put(&[count[0] + 1], 0)?;
+    }
+    let all = window.lock_all()?;
+    let mut last = None;
+    for _ in 0..TIMES {
+        let number = all.fetch_and_op(1, Op::SUM, 0, 1)?;
+        assert!(last.is_none_or(|last| last < number));
+        last = Some(number);
+    }
+    drop(all);
+    world.barrier()?;
+    let target = window.lock(0, Lock::Shared)?;
+    let mut counts = [0; 2];
+    target.get(&mut counts, 0)?;
+    assert_eq!(counts, [TIMES * world.size() as u64; 2]);
+    let old = target.fetch_and_op(0, Op::KEEP, 1)?;
+    assert_eq!(old, counts[1]);
+    drop(target);
+    window.free()
+}
+
+#[rankpoint::test(ranks = [2])]
+fn wrong_operations_are_refused(world: Communicator<'_>) -> Result<()> {
+    let window = world.window::<u32>(4)?;
+    let class = |outcome: Result<()>| outcome.unwrap_err().class();
+    let target = window.lock(1, Lock::Shared)?;
+    assert_eq!(class(target.put(&[1; 5], 0)), ErrorClass::ERR_RMA_RANGE);
+    let own = Op::commutative(|a: &u32, b: &u32| a | b);
+    assert_eq!(class(target.accumulate(&[1], own, 0)), ErrorClass::ERR_OP);
+    assert_eq!(class(window.fence().map(drop)), ErrorClass::ERR_RMA_SYNC);
+    assert_eq!(
+        class(window.lock(1, Lock::Shared).map(drop)),
+        ErrorClass::ERR_RMA_SYNC
+    );
+    drop(target);
+    assert_eq!(
+        class(window.lock(2, Lock::Shared).map(drop)),
+        ErrorClass::ERR_RANK
+    );
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn windows_that_are_dropped_at_different_times_go(world: Communicator<'_>) -> Result<()> {
+    for round in 0..50 {
+        let window = world.window::<u64>(100)?;
+        let shared = world.shared_atomics::<AtomicU32>(round % 3)?;
+        if round % world.size() == world.rank() {
+            drop(window);
+            drop(shared);
+        }
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn slices_and_atomics_are_shared_in_place(world: Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let slices = world.shared_slices::<u16>(10 + rank, |own| own.fill(rank as u16))?;
+    let counters = world.shared_atomics::<AtomicU32>(1)?;
+    for other in 0..size {
+        assert_eq!(slices.of(other), vec![other as u16; 10 + other]);
+        counters.of(other)[0].fetch_add(1, Ordering::Relaxed);
+    }
+    world.barrier()?;
+    assert_eq!(counters.of(rank)[0].load(Ordering::Relaxed), size as u32);
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [2])]
+fn threads_use_a_window_at_once() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let world = universe.world();
+    let window = world.window::<u64>(1)?;
+    let epoch = window.lock_all()?;
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                for _ in 0..1000 {
+                    epoch.accumulate(&[1], Op::SUM, 0, 0).unwrap();
+                }
+            });
+        }
+    });
+    drop(epoch);
+    world.barrier()?;
+    if world.rank() == 0 {
+        assert_eq!(window.local().load(0), 8000);
+    }
+    world.barrier()?;
+    Ok(())
+}
