@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! 0                 JobHeader                      one page
-//! BOARDS_OFFSET     RankBoard x local_ranks        three pages each
+//! BOARDS_OFFSET     RankBoard x job_ranks          three pages each; those of other nodes' ranks stay untouched
+//!                   RankLocation x job_ranks          only in a job of several nodes
 //! heap_offset       everything else                bump-allocated: rings, request records, `MPI_Alloc_mem`
 //! ```
 //!
@@ -19,7 +20,7 @@ use sys::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::doorbell;
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0005;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0006;
 /// Bytes of a page: header and boards are whole pages so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Bytes of a board.
@@ -34,6 +35,10 @@ pub const CALL_NAME_BYTES: usize = 48;
 pub const CONTEXT_NAMES: usize = 32;
 /// Longest text about a communicator on a board, in bytes.
 pub const CONTEXT_TEXT_BYTES: usize = 80;
+/// Longest card of a rank, in bytes.
+pub const CARD_BYTES: usize = 128;
+/// Longest host name in a report, in bytes.
+pub const HOST_BYTES: usize = 56;
 /// Peer of an operation that takes messages from anyone.
 pub const ANY_PEER: u32 = u32::MAX;
 /// Tag half of a match word of an operation that takes any tag (MPI_ANY_TAG as unsigned).
@@ -44,6 +49,11 @@ pub const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 /// Environment variable through which the launcher tells ranks that are bound which processors none of them is bound to: numbers with
 /// commas between them. Threads that work beside a rank run there.
 pub const SPARE_VARIABLE: &str = "RANKPOINT_LAUNCH_SPARE";
+
+/// Where the locations of ranks begin in the segment of a job of several nodes: behind the boards.
+pub(crate) const fn locations_of(job_ranks: u32) -> u64 {
+    BOARDS_OFFSET + job_ranks as u64 * BOARD_BYTES as u64
+}
 
 /// Life of a rank as the launcher sees it, in [`RankBoard::phase`].
 pub mod phase {
@@ -141,7 +151,29 @@ pub struct JobHeader {
     pub clock_ms: AtomicU64,
     /// 0, or 1 + the rank whose death ends the job.
     pub death: AtomicU32,
-    _tail: [u32; 13],
+    /// Ranks of this node that have published their cards.
+    pub cards_published: AtomicU32,
+    /// 1 when the cards of all ranks of the job are here.
+    pub cards_ready: AtomicU32,
+    /// Index of this node in the job.
+    pub(crate) node: u32,
+    /// What proves to other nodes that a process belongs to the job: random, the same on all nodes.
+    pub(crate) secret: [u64; 2],
+    _tail: [u32; 6],
+}
+
+/// One rank of a job of several nodes. The launcher writes `node` and `host` before it starts ranks; the card is written by the
+/// rank itself on its own node, and by the launcher on the others.
+#[repr(C)]
+pub struct RankLocation {
+    /// Index of the rank's node.
+    pub node: AtomicU32,
+    /// Bytes of the card; 0 until it is there.
+    pub card_len: AtomicU32,
+    /// How the rank is reached over the network, as its transport describes it.
+    pub card: [AtomicU64; CARD_BYTES / 8],
+    /// In the location of rank `n`: the host name of node `n`, padded with zeros.
+    pub host: [AtomicU64; HOST_BYTES / 8],
 }
 
 /// One VCI of a rank as others see it: two cache lines, because senders read the first one and the rank polls the second.
@@ -328,6 +360,7 @@ const _: () = {
     assert!(size_of::<JobHeader>() == PAGE_BYTES);
     assert!(offset_of!(JobHeader, heap_top) == 128);
     assert!(offset_of!(JobHeader, clock_ms) == 192);
+    assert!(size_of::<RankLocation>() == 192);
     assert!(size_of::<RankBoard>() == BOARD_BYTES);
     assert!(offset_of!(RankBoard, vcis) == PAGE_BYTES);
     assert!(offset_of!(RankBoard, counters) == 128);

@@ -17,6 +17,7 @@ pub mod doorbell;
 #[cfg(not(loom))]
 pub mod link;
 pub mod lock;
+pub mod nodes;
 pub mod observe;
 pub mod peers;
 pub mod regions;

@@ -177,11 +177,19 @@ impl NodeFile {
         self.file.write_all_at(&word.to_ne_bytes(), offset)
     }
 
+    pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    pub(crate) fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
     fn board_offset(&self, rank: u32) -> io::Result<u64> {
-        if rank < self.local_ranks {
+        if rank < self.job_ranks {
             return Ok(BOARDS_OFFSET + u64::from(rank) * BOARD_BYTES as u64);
         }
-        let text = format!("board {rank} of a node with {} ranks", self.local_ranks);
+        let text = format!("board {rank} of a job of {} ranks", self.job_ranks);
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
@@ -190,7 +198,7 @@ impl NodeFile {
         self.file.as_raw_fd()
     }
 
-    /// Ranks that have a board.
+    /// Ranks on this node.
     pub const fn local_ranks(&self) -> u32 {
         self.local_ranks
     }
@@ -243,11 +251,8 @@ impl NodeFile {
     /// # Errors
     /// When there is no such rank or the file cannot be read.
     pub fn contexts(&self, rank: u32) -> io::Result<Vec<(u32, String)>> {
-        if rank >= self.local_ranks {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
+        let board = self.board_offset(rank)?;
         let mut bytes = [0u8; CONTEXT_NAMES * size_of::<ContextText>()];
-        let board = BOARDS_OFFSET + u64::from(rank) * BOARD_BYTES as u64;
         let offset = board + offset_of!(RankBoard, contexts) as u64;
         self.file.read_exact_at(&mut bytes, offset)?;
         let entries = bytes.chunks_exact(size_of::<ContextText>());

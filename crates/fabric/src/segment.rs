@@ -23,7 +23,8 @@ use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use crate::board::{
-    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, MOST_VCIS, PAGE_BYTES, RankBoard, VciBoard,
+    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, MOST_VCIS, PAGE_BYTES, RankBoard, RankLocation,
+    VciBoard, locations_of,
 };
 use crate::directory::{self, Entry, RingKey};
 use crate::ring::RingView;
@@ -98,52 +99,48 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let mut header = vec![0u8; PAGE_BYTES];
     let mut put =
         |offset: usize, bytes: &[u8]| header[offset..offset + bytes.len()].copy_from_slice(bytes);
-    put(offset_of!(JobHeader, magic), &MAGIC.to_ne_bytes());
-    put(
-        offset_of!(JobHeader, local_ranks),
-        &plan.local_ranks.to_ne_bytes(),
-    );
-    put(
-        offset_of!(JobHeader, job_ranks),
-        &plan.job_ranks.to_ne_bytes(),
-    );
-    put(
-        offset_of!(JobHeader, launcher_pid),
-        &plan.launcher_pid.to_ne_bytes(),
-    );
-    put(offset_of!(JobHeader, cores), &plan.cores.to_ne_bytes());
-    put(
-        offset_of!(JobHeader, segment_bytes),
-        &segment_bytes.to_ne_bytes(),
-    );
-    put(
-        offset_of!(JobHeader, heap_offset),
-        &heap_offset.to_ne_bytes(),
-    );
-    put(
-        offset_of!(JobHeader, job_id),
-        &random::random_word()?.to_ne_bytes(),
-    );
-    put(offset_of!(JobHeader, ring_cells), &ring_cells.to_ne_bytes());
-    put(
-        offset_of!(JobHeader, ring_payload_bytes),
-        &ring_payload_bytes.to_ne_bytes(),
-    );
-    put(offset_of!(JobHeader, heap_top), &heap_offset.to_ne_bytes());
+    let words = [
+        (offset_of!(JobHeader, local_ranks), plan.local_ranks),
+        (offset_of!(JobHeader, job_ranks), plan.job_ranks),
+        (offset_of!(JobHeader, launcher_pid), plan.launcher_pid),
+        (offset_of!(JobHeader, cores), plan.cores),
+        (offset_of!(JobHeader, ring_cells), ring_cells),
+        (
+            offset_of!(JobHeader, ring_payload_bytes),
+            ring_payload_bytes,
+        ),
+    ];
+    for (offset, word) in words {
+        put(offset, &word.to_ne_bytes());
+    }
+    let long_words = [
+        (offset_of!(JobHeader, magic), MAGIC),
+        (offset_of!(JobHeader, segment_bytes), segment_bytes),
+        (offset_of!(JobHeader, heap_offset), heap_offset),
+        (offset_of!(JobHeader, job_id), random::random_word()?),
+        (offset_of!(JobHeader, heap_top), heap_offset),
+    ];
+    for (offset, word) in long_words {
+        put(offset, &word.to_ne_bytes());
+    }
     file.write_all_at(&header, 0)?;
     Ok(file.into())
 }
 
-/// Where the heap of a segment begins: behind the boards.
+/// Where the heap of a segment begins: behind the boards, and the locations of a job of several nodes.
 fn heap_of(plan: &SegmentPlan) -> u64 {
-    BOARDS_OFFSET + u64::from(plan.local_ranks) * BOARD_BYTES as u64
+    let locations = match plan.job_ranks > plan.local_ranks {
+        true => u64::from(plan.job_ranks) * size_of::<RankLocation>() as u64,
+        false => 0,
+    };
+    (locations_of(plan.job_ranks) + locations).next_multiple_of(PAGE_BYTES as u64)
 }
 
 /// What the creator of a segment wrote into its header, checked and copied when the segment was
 /// attached: the header itself is writable for every rank of the node.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// Ranks on this node, and so boards.
+    /// Ranks on this node.
     pub local_ranks: u32,
     /// Ranks in the job.
     pub job_ranks: u32,
@@ -159,6 +156,10 @@ pub struct Job {
     pub ring_payload_bytes: u32,
     /// Offset of the first heap byte.
     pub heap_offset: u64,
+    /// Index of this node in the job.
+    pub node: u32,
+    /// What proves to other nodes that a process belongs to the job.
+    pub secret: [u64; 2],
 }
 
 impl Job {
@@ -185,6 +186,8 @@ impl Job {
             ring_cells: word32(offset_of!(JobHeader, ring_cells)),
             ring_payload_bytes: word32(offset_of!(JobHeader, ring_payload_bytes)),
             heap_offset: word64(offset_of!(JobHeader, heap_offset)),
+            node: word32(offset_of!(JobHeader, node)),
+            secret: [0, 8].map(|part| word64(offset_of!(JobHeader, secret) + part)),
         };
         let plan = SegmentPlan {
             local_ranks: job.local_ranks,
@@ -257,6 +260,11 @@ impl Segment {
         &self.job
     }
 
+    /// Where the segment begins.
+    pub(crate) const fn base(&self) -> NonNull<u8> {
+        self.memory.base()
+    }
+
     /// The words of the header that change while the job runs. Any rank may have written anything
     /// there.
     pub fn header(&self) -> &JobHeader {
@@ -265,15 +273,15 @@ impl Segment {
         unsafe { self.header.as_ref() }
     }
 
-    /// The board of local rank `rank`.
+    /// The board of world rank `rank`. That of a rank on another node is all zero.
     ///
     /// # Panics
-    /// When `rank` is not below the number of local ranks.
+    /// When `rank` is not below the number of ranks of the job.
     pub fn board(&self, rank: u32) -> &RankBoard {
         assert!(
-            rank < self.job.local_ranks,
+            rank < self.job.job_ranks,
             "board {rank} of {}",
-            self.job.local_ranks
+            self.job.job_ranks
         );
         let offset = BOARDS_OFFSET as usize + rank as usize * BOARD_BYTES;
         // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
@@ -293,7 +301,7 @@ impl Segment {
         Ok((ring, view))
     }
 
-    /// The part of a VCI of local rank `rank` that other ranks see.
+    /// The part of a VCI of world rank `rank` that other ranks see.
     ///
     /// # Panics
     /// When there is no such rank or VCI.
@@ -301,7 +309,7 @@ impl Segment {
         &self.board(rank).vcis[usize::from(vci)]
     }
 
-    /// Enters a ring of [`Self::make_ring`] into the list of the VCI of local rank `target` that the key names.
+    /// Enters a ring of [`Self::make_ring`] into the list of the VCI of rank `target`, which is on this node, that the key names.
     ///
     /// # Panics
     /// When there is no such rank or VCI.
@@ -312,14 +320,14 @@ impl Segment {
         }
     }
 
-    /// The rings towards a VCI of local rank `target` that were published since `known` was the newest one
+    /// The rings towards a VCI of rank `target` that were published since `known` was the newest one
     /// (0: all), the oldest first, and which is the newest one now.
     ///
     /// # Errors
     /// When a rank has damaged the list.
     ///
     /// # Panics
-    /// When `target` is not below the number of local ranks.
+    /// When `target` is not below the number of ranks of the job.
     pub fn rings_since(
         &self,
         target: u32,
@@ -331,7 +339,7 @@ impl Segment {
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
         let rings = found.and_then(|(newest, found)| {
             let is_here = |key: &RingKey| {
-                key.source < self.job.local_ranks
+                key.source < self.job.job_ranks
                     && usize::from(key.source_vci) < MOST_VCIS
                     && key.target_vci == vci
             };
@@ -584,7 +592,7 @@ mod tests {
         let end = AtomicU64::new(rings[1]);
         oldest.publish(&end, rings[0], key(0));
         assert!(is_refused());
-        oldest.publish(&AtomicU64::new(0), rings[0], key(3));
+        oldest.publish(&AtomicU64::new(0), rings[0], key(5));
         assert!(is_refused());
         oldest.publish(&AtomicU64::new(0), rings[0], key(0));
         assert!(!is_refused());
