@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::plan::Input;
 
 /// Bytes that are read at once.
-const PIECE_BYTES: usize = 64 << 10;
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// Copies this process's standard input to ranks.
 pub(crate) struct InputPump {
@@ -49,6 +49,14 @@ impl InputPump {
             open: true,
             piece: Vec::new(),
             readers: Vec::new(),
+        }
+    }
+
+    /// For ranks whose input is put in by [`Self::put`].
+    pub(crate) fn fed(plan: Input) -> Self {
+        Self {
+            pumps: true,
+            ..Self::new(plan, 1, false)
         }
     }
 
@@ -90,7 +98,8 @@ impl InputPump {
             .map(|(at, reader)| (at, reader.pipe.as_fd()))
     }
 
-    fn is_taken(&self) -> bool {
+    /// Whether all readers have taken all of the piece.
+    pub(crate) fn is_taken(&self) -> bool {
         self.waiting_readers().next().is_none()
     }
 
@@ -111,6 +120,13 @@ impl InputPump {
         }
     }
 
+    /// The next piece, from elsewhere; the readers must have taken the one before it.
+    pub(crate) fn put(&mut self, bytes: Vec<u8>) {
+        self.piece = bytes;
+        self.readers.iter_mut().for_each(|reader| reader.taken = 0);
+        self.give();
+    }
+
     /// Gives the piece to the readers that take it now.
     pub(crate) fn give(&mut self) {
         let piece = &self.piece;
@@ -128,14 +144,15 @@ impl InputPump {
         });
     }
 
-    fn close(&mut self) {
+    /// Nothing more comes.
+    pub(crate) fn close(&mut self) {
         self.open = false;
         self.piece.clear();
         self.readers.clear();
     }
 }
 
-fn in_foreground() -> bool {
+pub(crate) fn in_foreground() -> bool {
     let stdin = io::stdin();
     rustix::termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp())
 }
@@ -159,7 +176,7 @@ fn empty_input() -> io::Result<Stdio> {
 }
 
 /// Whether an input plan lets this rank read anything.
-fn reads_input(input: &Input, rank: u32) -> bool {
+pub(crate) fn reads_input(input: &Input, rank: u32) -> bool {
     match input {
         Input::Rank(reader) => *reader == rank,
         Input::Ranks(readers) => readers.contains(&rank),

@@ -23,8 +23,10 @@
 mod arguments;
 mod binding;
 mod claim;
+mod cluster;
 mod error;
 mod failure;
+mod host_names;
 mod input;
 mod kill;
 mod load;
@@ -36,12 +38,14 @@ mod pattern;
 pub mod plan;
 mod processes;
 mod program;
+mod ranks;
 mod report;
 pub mod settings;
 mod start;
 mod supervise;
 mod topology;
 mod variables;
+mod words;
 
 pub use arguments::run_command_line;
 pub use error::LaunchError;

@@ -2,6 +2,7 @@
 //! How a job ended, as data.
 
 use fabric::counters::COUNTERS;
+use serde::{Deserialize, Serialize};
 use sys::signals;
 
 /// How a whole job ended.
@@ -26,6 +27,11 @@ pub enum End {
     RankFailed {
         /// The rank.
         rank: u32,
+    },
+    /// The launcher lost the agent of a host.
+    HostLost {
+        /// The host.
+        host: String,
     },
     /// The time was up; a report is among the messages.
     TimedOut,
@@ -62,7 +68,7 @@ impl RankOutcome {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Exit {
     /// By itself, with this status.
     Status(i32),

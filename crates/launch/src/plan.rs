@@ -5,7 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::pattern::Pattern;
+use crate::{LaunchError, settings};
 
 /// A whole job.
 #[derive(Clone, Debug)]
@@ -24,6 +27,59 @@ pub struct JobPlan {
     pub grace: Duration,
     /// Notices about the job.
     pub talk: Talk,
+    /// The hosts, where ranks run on others than this one.
+    pub hosts: Option<Hosts>,
+}
+
+/// The hosts of a job of several nodes.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// The name of each node that has ranks, as the command that reaches it takes it.
+    pub names: Vec<String>,
+    /// For each rank the index of its node's name.
+    pub node_of: Vec<u32>,
+    /// The words of a command that runs another command on a host: `ssh`, `srun`, or any that is called as
+    /// `WORDS HOST COMMAND...`.
+    pub launcher: Vec<OsString>,
+    /// The network interface or address that ssh and the ranks use.
+    pub interface: Option<String>,
+    /// The words of the command that becomes the agent of a node: this launcher in that mode.
+    pub agent: Vec<OsString>,
+    /// How long the agent of a host may take to answer after the launcher command was started.
+    pub connect: Duration,
+    /// After how long a silent agent counts as lost; `None` is never.
+    pub heartbeat: Option<Duration>,
+}
+
+impl Hosts {
+    /// Whether each node has ranks, and each rank a node.
+    pub(crate) fn have_ranks(&self) -> bool {
+        let mut used = vec![false; self.names.len()];
+        let mut known = true;
+        for &node in &self.node_of {
+            match used.get_mut(node as usize) {
+                Some(used) => *used = true,
+                None => known = false,
+            }
+        }
+        known && used.iter().all(|&used| used)
+    }
+
+    /// These nodes, with the launcher command and the times that the environment gives.
+    ///
+    /// # Errors
+    /// When a setting of the environment has no meaning, or this program's own file is not known.
+    pub fn new(names: Vec<String>, node_of: Vec<u32>) -> Result<Self, LaunchError> {
+        Ok(Self {
+            names,
+            node_of,
+            launcher: settings::launcher()?.unwrap_or_else(|| vec!["ssh".into()]),
+            interface: None,
+            agent: settings::agent_command()?,
+            connect: settings::connect()?,
+            heartbeat: settings::heartbeat()?,
+        })
+    }
 }
 
 /// Notices about the job, beside errors.
@@ -123,7 +179,7 @@ pub struct Routes {
 }
 
 /// The readers of the launcher's standard input.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Input {
     /// One rank; the others read an empty file.
     Rank(u32),
@@ -136,7 +192,7 @@ pub enum Input {
 }
 
 /// Which processors the ranks get.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Binding {
     /// Cores of their own while cores suffice; else the ranks go round the cores, until the load becomes uneven.
     Automatic {
@@ -152,6 +208,12 @@ pub enum Binding {
     None,
     /// Rank `i` gets entry `i` modulo the length: a set of processor numbers.
     User(Vec<Vec<u32>>),
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Self::Rank(0)
+    }
 }
 
 impl Default for Binding {

@@ -3,8 +3,29 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 /// Ancestors of a process that are looked at.
 const MOST_ANCESTORS: usize = 64;
+
+/// Why a process does not run though it could.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) enum Halt {
+    /// A signal stopped it.
+    Signal,
+    /// A debugger did.
+    Debugger,
+}
+
+impl Halt {
+    /// The state of such a process.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Signal => "stopped",
+            Self::Debugger => "stopped by a debugger",
+        }
+    }
+}
 
 /// State and relations of a process, or of one thread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,10 +38,10 @@ pub(crate) struct Status {
 
 impl Status {
     /// Why it does not run though it could; `None` while nothing keeps it.
-    pub(crate) const fn stopped(self) -> Option<&'static str> {
+    pub(crate) const fn stopped(self) -> Option<Halt> {
         match self.state {
-            b'T' => Some("stopped"),
-            b't' => Some("stopped by a debugger"),
+            b'T' => Some(Halt::Signal),
+            b't' => Some(Halt::Debugger),
             _ => None,
         }
     }
@@ -122,7 +143,7 @@ mod tests {
     fn status_is_read_behind_any_name() {
         let status = Status::parse("7 (a) R (b) t 5 6 6 0 -1").unwrap();
         assert_eq!((status.parent, status.group), (5, 6));
-        assert_eq!(status.stopped(), Some("stopped by a debugger"));
+        assert_eq!(status.stopped(), Some(Halt::Debugger));
         assert_eq!(Status::parse("7 (a)"), None);
     }
 }

@@ -14,27 +14,35 @@ use crate::{LaunchError, settings};
 ///
 /// # Errors
 /// When there are none, or more than can be counted.
-pub(crate) fn total_ranks(programs: &[Program]) -> Result<u32, LaunchError> {
+pub(crate) fn count_ranks(programs: &[Program]) -> Result<u32, LaunchError> {
     let total = programs
         .iter()
         .try_fold(0u32, |sum, program| sum.checked_add(program.ranks));
-    match total {
-        Some(0) | None => Err(LaunchError::usage(
-            "a job has between 1 and 4294967295 ranks",
-        )),
-        Some(total) if total > settings::most_processes() => Err(LaunchError::usage(format!(
-            "a job of {total} ranks is too large for this node, which runs at most {} processes (kernel.pid_max)",
-            settings::most_processes()
-        ))),
-        Some(total) => Ok(total),
-    }
+    total
+        .filter(|&total| total > 0)
+        .ok_or_else(|| LaunchError::usage("a job has between 1 and 4294967295 ranks"))
 }
 
-/// The file that `program` names, looked up once for all of its ranks.
+/// The same for ranks that all run on this node.
+///
+/// # Errors
+/// As for [`count_ranks`], or when there are more than this node can run.
+pub(crate) fn total_ranks(programs: &[Program]) -> Result<u32, LaunchError> {
+    let total = count_ranks(programs)?;
+    let most = settings::most_processes();
+    if total > most {
+        return Err(LaunchError::usage(format!(
+            "a job of {total} ranks is too large for this node, which runs at most {most} processes (kernel.pid_max)"
+        )));
+    }
+    Ok(total)
+}
+
+/// The file that `program` names, looked up once for all of these ranks.
 ///
 /// # Errors
 /// 127 when there is none, 126 when it is not executable, each with the sentence for the user.
-pub(crate) fn locate(program: &Program, first_rank: u32) -> Result<PathBuf, LaunchError> {
+pub(crate) fn locate(program: &Program, ranks: &[u32]) -> Result<PathBuf, LaunchError> {
     let directory = match &program.directory {
         Some(directory) if !directory.is_dir() => {
             let text = format!(
@@ -70,7 +78,7 @@ pub(crate) fn locate(program: &Program, first_rank: u32) -> Result<PathBuf, Laun
             Some(Path::new(".").join(name)).filter(|file| directory.join(file).exists())
         })
     };
-    let ranks = ranks_text(first_rank, program.ranks);
+    let ranks = ranks_text(ranks);
     let failure = |why: &str, exit_code| LaunchError {
         text: format!(
             "cannot start {} on {ranks}: {why}",
@@ -93,12 +101,16 @@ pub(crate) fn locate(program: &Program, first_rank: u32) -> Result<PathBuf, Laun
     }
 }
 
-/// `rank 3` or `ranks 3-5`.
-pub(crate) fn ranks_text(first: u32, count: u32) -> String {
-    if count == 1 {
-        format!("rank {first}")
-    } else {
-        format!("ranks {first}-{}", first + count - 1)
+/// `rank 3`, `ranks 3-5`, or `ranks 3, 5 and more`.
+fn ranks_text(ranks: &[u32]) -> String {
+    match ranks {
+        [rank] => format!("rank {rank}"),
+        [first, .., last] if (last - first) as usize + 1 == ranks.len() => {
+            format!("ranks {first}-{last}")
+        }
+        [first, second] => format!("ranks {first} and {second}"),
+        [first, second, ..] => format!("ranks {first}, {second} and more"),
+        [] => "no rank".to_owned(),
     }
 }
 

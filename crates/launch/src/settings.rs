@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::LaunchError;
+use crate::{LaunchError, words};
 
 /// Set for each rank: its rank in MPI_COMM_WORLD, for scripts.
 pub const RANK_VARIABLE: &str = "RANKPOINT_LAUNCH_RANK";
@@ -20,6 +20,16 @@ pub const INITIAL_ERRHANDLER_VARIABLE: &str = "RANKPOINT_INITIAL_ERRHANDLER";
 pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
 /// Read: seconds after which the job is ended, as for `--timeout`; the name that other launchers use.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
+/// Read: the command that runs another one on a host, called as `COMMAND HOST PROGRAM...`; `--launcher` overrides it.
+pub const LAUNCHER_VARIABLE: &str = "RANKPOINT_LAUNCH_EXEC";
+/// Read: seconds that a host may take to answer at the start of a job.
+pub const CONNECT_VARIABLE: &str = "RANKPOINT_LAUNCH_CONNECT";
+/// Read: seconds after which a host counts as lost that does not answer while a job runs; 0 is never.
+pub const HEARTBEAT_VARIABLE: &str = "RANKPOINT_LAUNCH_HEARTBEAT";
+/// Set for ranks where `--interface` is given; the library reads it.
+pub const INTERFACE_VARIABLE: &str = "RANKPOINT_INTERFACE";
+/// The only argument of an agent.
+pub(crate) const AGENT_FLAG: &str = "--agent";
 /// How variables begin that are the launcher's.
 const PREFIX: &str = "RANKPOINT_LAUNCH_";
 /// All of these: read, set for ranks, which may start jobs themselves, and read by the compiler wrappers.
@@ -27,12 +37,21 @@ const NAMES: &[&str] = &[
     RANK_VARIABLE,
     SIZE_VARIABLE,
     GRACE_VARIABLE,
+    LAUNCHER_VARIABLE,
+    CONNECT_VARIABLE,
+    HEARTBEAT_VARIABLE,
     fabric::board::SPARE_VARIABLE,
     "RANKPOINT_LAUNCH_CC",
     "RANKPOINT_LAUNCH_CXX",
 ];
 /// Grace when the environment does not say.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
+/// As [`CONNECT_VARIABLE`] when the environment does not say.
+pub const DEFAULT_CONNECT: Duration = Duration::from_secs(8);
+/// As [`HEARTBEAT_VARIABLE`] when the environment does not say.
+pub const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(5);
+/// Programs that have the launcher's command line as a command of their own, and that command.
+const COMMANDS_WITHIN: [(&str, &str); 1] = [("rankpoint", "run")];
 
 /// The time between asking the ranks to end and killing them.
 ///
@@ -61,6 +80,55 @@ pub(crate) fn timeout() -> Result<Option<Duration>, LaunchError> {
     seconds(TIMEOUT_VARIABLE, &text.to_string_lossy()).map(Some)
 }
 
+/// The words of the command that runs another one on a host, if the environment says.
+///
+/// # Errors
+/// When a quote in it has no end.
+pub(crate) fn launcher() -> Result<Option<Vec<OsString>>, LaunchError> {
+    let text = read_non_empty(LAUNCHER_VARIABLE);
+    text.map(|text| words::of_command(LAUNCHER_VARIABLE, &text.to_string_lossy()))
+        .transpose()
+}
+
+/// How long a host may take to answer at the start of a job.
+///
+/// # Errors
+/// When the environment holds something that is no number of seconds above 0.
+pub(crate) fn connect() -> Result<Duration, LaunchError> {
+    let text = read_non_empty(CONNECT_VARIABLE);
+    let time = text.map(|text| seconds(CONNECT_VARIABLE, &text.to_string_lossy()));
+    time.unwrap_or(Ok(DEFAULT_CONNECT))
+}
+
+/// After how long a silent host counts as lost; `None` is never.
+///
+/// # Errors
+/// When the environment holds something that is no number of seconds.
+pub(crate) fn heartbeat() -> Result<Option<Duration>, LaunchError> {
+    match read_non_empty(HEARTBEAT_VARIABLE) {
+        None => Ok(Some(DEFAULT_HEARTBEAT)),
+        Some(text) if text == "0" => Ok(None),
+        Some(text) => seconds(HEARTBEAT_VARIABLE, &text.to_string_lossy()).map(Some),
+    }
+}
+
+/// The command that becomes the agent of a node: this program, which every host has in the same place.
+///
+/// # Errors
+/// When the system does not say which file this program is.
+pub(crate) fn agent_command() -> Result<Vec<OsString>, LaunchError> {
+    let file = std::env::current_exe()
+        .map_err(|error| LaunchError::system("find the file of this program", &error))?;
+    let within = COMMANDS_WITHIN
+        .iter()
+        .find(|(name, _)| file.file_name().is_some_and(|own| own == *name));
+    let command = within.map(|(_, command)| command.into());
+    Ok(std::iter::once(file.clone().into_os_string())
+        .chain(command)
+        .chain([AGENT_FLAG.into()])
+        .collect())
+}
+
 /// A time in seconds, from a flag or a variable of this name.
 pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, LaunchError> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
@@ -77,6 +145,11 @@ pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, LaunchError> {
 /// Directories in which programs are looked up.
 pub(crate) fn search_path() -> OsString {
     read("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+/// The name that Slurm gives this node.
+pub(crate) fn slurm_node() -> Option<String> {
+    read("SLURMD_NODENAME")?.into_string().ok()
 }
 
 /// Threads that each rank is going to run, as far as the environment tells.
@@ -107,7 +180,8 @@ fn unknown_name(name: &str) -> Option<String> {
     let is_known = !name.starts_with(PREFIX) || NAMES.contains(&name);
     (!is_known).then(|| {
         format!(
-            "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE} and {TIMEOUT_VARIABLE}"
+            "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE}, {LAUNCHER_VARIABLE}, {CONNECT_VARIABLE}, \
+             {HEARTBEAT_VARIABLE} and {TIMEOUT_VARIABLE}"
         )
     })
 }

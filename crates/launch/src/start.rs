@@ -6,82 +6,81 @@ use std::io::{self, IsTerminal, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use fabric::board::{JOB_VARIABLE, SPARE_VARIABLE};
-use fabric::observe::{BoardSnapshot, NodeFile};
+use fabric::nodes::{self, NodePlan};
+use fabric::observe::NodeFile;
 use fabric::segment::{self, SegmentPlan};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 use sys::spawn::{self, Guard, RankStart};
 
 use crate::LaunchError;
 use crate::binding::Places;
+use crate::host_names::HostNames;
 use crate::input::{InputPump, set_nonblocking};
-use crate::outcome::Exit;
 use crate::output::{Files, Streams, WholeLines, Wires};
 use crate::plan::{Environment, Inherit, JobPlan, Output, Program, Routes};
-use crate::{processes, program, settings, topology, variables};
+use crate::ranks::{RankProcess, Started};
+use crate::{program, settings, topology, variables};
 
 /// Files that are open beside those of ranks.
 const OWN_FILES: u64 = 11;
 
-/// A job whose ranks all run.
-pub(crate) struct Started {
-    pub(crate) node: NodeFile,
-    pub(crate) ranks: Vec<RankProcess>,
-    pub(crate) input: Option<InputPump>,
-    /// Last, for dropping it kills the group.
-    pub(crate) guard: Guard,
-}
-
-/// One rank's process.
-pub(crate) struct RankProcess {
-    pub(crate) pid: u32,
-    /// Readable when the process has ended. Kernels before 5.3 and some sandboxes have no such descriptor.
-    pub(crate) life: Option<OwnedFd>,
-    pub(crate) child: Child,
-    pub(crate) exit: Option<Exit>,
-}
-
-impl RankProcess {
-    /// The process that calls MPI, if its board names this rank's process or one that descends from it: ranks may be started
-    /// by scripts. A board is the rank's to write, so a process that it names is not believed to be the rank's.
-    pub(crate) fn mpi_process(&self, board: &BoardSnapshot) -> Option<u32> {
-        let is_own = self.exit.is_none() && processes::descends(board.pid, self.pid);
-        is_own.then_some(board.pid)
-    }
+/// The ranks of a job that run on this node.
+pub(crate) struct Share<'a> {
+    /// Their world ranks, in the order of the plan's programs.
+    pub(crate) world: Vec<u32>,
+    /// Ranks of the whole job.
+    pub(crate) job_ranks: u32,
+    /// In an agent, the nodes of the job; the agent gives the ranks their input and passes all their output on.
+    pub(crate) nodes: Option<NodePlan<'a>>,
 }
 
 /// Starts all ranks.
 ///
 /// # Errors
 /// When a program cannot be started, or the system refuses what a job needs. No process is left behind.
-pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires), LaunchError> {
+pub(crate) fn start(
+    plan: &JobPlan,
+    share: &Share<'_>,
+    places: &Places,
+) -> Result<(Started, Wires), LaunchError> {
     let size = program::total_ranks(&plan.programs)?;
     let mut programs = Vec::new();
-    let mut first = 0;
+    let mut rest = &share.world[..];
     for program in &plan.programs {
-        programs.push(program::locate(program, first)?);
-        first += program.ranks;
+        let (own, others) = rest.split_at(program.ranks as usize);
+        programs.push(program::locate(program, own)?);
+        rest = others;
     }
     let (whole_lines, open_files) = files_for_output(&plan.output, size)?;
     let files = match &plan.output {
-        Output::Routed(routes) => Files::open(routes, size)?,
+        Output::Routed(routes) => Files::open(routes, size, &HostNames::here())?,
         Output::Capture => Files::default(),
     };
     let segment_plan = SegmentPlan {
         local_ranks: size,
-        job_ranks: size,
+        job_ranks: share.job_ranks,
         cores: places.cores,
         launcher_pid: std::process::id(),
     };
-    let node = segment::create(&segment_plan)
+    let file = match &share.nodes {
+        Some(nodes) if nodes.hosts.len() > 1 => nodes::create_on_node(&segment_plan, nodes),
+        _ => segment::create(&segment_plan),
+    };
+    let node = file
         .and_then(NodeFile::new)
         .map_err(|error| LaunchError::system("create the node segment", &error))?;
     let guard =
         Guard::start().map_err(|error| LaunchError::system("start the job's guard", &error))?;
+    let pump = match &share.nodes {
+        Some(_) => InputPump::fed(plan.input.clone()),
+        None => InputPump::new(plan.input.clone(), size, std::io::stdin().is_terminal()),
+    };
     let mut starter = Starter {
         plan,
+        share,
         places,
         size,
         open_files,
@@ -92,10 +91,12 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
             input: None,
             guard,
         },
-        pump: InputPump::new(plan.input.clone(), size, std::io::stdin().is_terminal()),
+        pump,
         wires: Wires {
             streams: Vec::new(),
             files,
+            hosts: HostNames::here(),
+            by_agents: false,
         },
     };
     for (program, file) in plan.programs.iter().zip(&programs) {
@@ -110,20 +111,11 @@ pub(crate) fn start(plan: &JobPlan, places: &Places) -> Result<(Started, Wires),
     Ok((starter.job, starter.wires))
 }
 
-impl Started {
-    /// Ends and reaps what was started of a job that cannot be started whole.
-    fn abandon(mut self) {
-        drop(self.guard);
-        for rank in &mut self.ranks {
-            // Killed with the guard's group; nothing is known about it that anybody wants.
-            let _ = rank.child.wait();
-        }
-    }
-}
-
 struct Starter<'a> {
     plan: &'a JobPlan,
+    share: &'a Share<'a>,
     places: &'a Places,
+    /// Ranks on this node.
     size: u32,
     open_files: Option<(u64, u64)>,
     whole_lines: WholeLines,
@@ -134,7 +126,9 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start_rank(&mut self, program: &Program, file: &Path) -> Result<(), LaunchError> {
-        let rank = u32::try_from(self.job.ranks.len()).unwrap_or(u32::MAX);
+        let index = self.job.ranks.len();
+        let local = u32::try_from(index).unwrap_or(u32::MAX);
+        let rank = self.share.world[index];
         let system = |error: io::Error| LaunchError::system(&format!("start rank {rank}"), &error);
         let mut command = Command::new(file);
         command.arg0(&program.program).args(&program.arguments);
@@ -145,11 +139,15 @@ impl Starter<'_> {
         command
             .env(
                 JOB_VARIABLE,
-                format!("1:{}:{rank}:{}", self.job.node.descriptor(), self.size),
+                format!(
+                    "1:{}:{rank}:{}",
+                    self.job.node.descriptor(),
+                    self.share.job_ranks
+                ),
             )
             .env(settings::RANK_VARIABLE, rank.to_string())
-            .env(settings::SIZE_VARIABLE, self.size.to_string())
-            .env(settings::LOCAL_RANK_VARIABLE, rank.to_string())
+            .env(settings::SIZE_VARIABLE, self.share.job_ranks.to_string())
+            .env(settings::LOCAL_RANK_VARIABLE, local.to_string())
             .env(settings::LOCAL_SIZE_VARIABLE, self.size.to_string());
         let spare = self.places.spare(&topology::usable_processors());
         if spare.is_empty() {
@@ -159,13 +157,11 @@ impl Starter<'_> {
             command.env(SPARE_VARIABLE, numbers.join(","));
         }
         command.stdin(self.pump.reader_for(rank).map_err(system)?);
-        let streams = self
-            .make_streams(rank as usize, &mut command)
-            .map_err(system)?;
+        let streams = self.make_streams(index, &mut command).map_err(system)?;
         let start = RankStart {
             segment: self.job.node.descriptor(),
             group: self.job.guard.group(),
-            processors: self.places.mask(rank),
+            processors: self.places.mask(local),
             open_files: self.open_files,
         };
         spawn::prepare(&mut command, start);
@@ -181,6 +177,7 @@ impl Starter<'_> {
         let life = life.map(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
         self.wires.streams.push((pid, streams));
         self.job.ranks.push(RankProcess {
+            rank,
             pid,
             life: life.and_then(Result::ok),
             child,

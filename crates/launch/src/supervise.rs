@@ -5,33 +5,31 @@
 //! itself only to advance the job's clock, four times a second.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use fabric::board::phase;
-use fabric::observe::BoardSnapshot;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use sys::signals::{self, SignalInbox};
 
 use crate::binding::{self, Places};
-use crate::failure::{Verdict, Weight, judge};
+use crate::failure::{self, Ends, MpiState, Verdict};
+use crate::host_names::HostNames;
 use crate::load::Load;
 use crate::orphans::Orphans;
 use crate::outcome::{End, Exit, JobOutcome, RankOutcome, narrow};
 use crate::output::{Outputs, Role};
 use crate::plan::JobPlan;
-use crate::start::{self, Started};
-use crate::{LaunchError, kill, notices, program, report};
+use crate::ranks::Started;
+use crate::start::{self, Share};
+use crate::{LaunchError, cluster, notices, program, report};
 
 /// How often the job's clock advances.
-const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// Polling interval for the end of ranks that have no process descriptor.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Exit status when the time is up.
-const TIMED_OUT: u8 = 124;
+pub(crate) const TIMED_OUT: u8 = 124;
 
 /// Runs a job to its end. The calling thread supervises it, and the ranks are killed if that thread ends.
 ///
@@ -42,28 +40,24 @@ pub fn run(plan: &JobPlan) -> Result<JobOutcome, LaunchError> {
 }
 
 pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
+    if let Some(hosts) = &plan.hosts {
+        return cluster::run(plan, hosts, role);
+    }
     let ranks = program::total_ranks(&plan.programs)?;
     let places = binding::choose(&plan.binding, ranks)?;
     let mut inbox = None;
     let mut orphans = None;
     if role == Role::CommandLine {
-        let watched = [
-            signals::SIGINT,
-            signals::SIGTERM,
-            signals::SIGHUP,
-            signals::SIGQUIT,
-            signals::SIGUSR1,
-            signals::SIGUSR2,
-            signals::SIGTSTP,
-            signals::SIGCONT,
-        ];
-        signals::restore_default(&[signals::SIGCHLD, signals::SIGSEGV, signals::SIGBUS]);
-        let open = SignalInbox::open(&watched);
-        inbox = Some(open.map_err(|error| LaunchError::system("receive signals", &error))?);
+        inbox = Some(take_signals()?);
         orphans = Orphans::adopt();
     }
     let begin = Instant::now();
-    let (job, wires) = start::start(plan, &places)?;
+    let share = Share {
+        world: (0..ranks).collect(),
+        job_ranks: ranks,
+        nodes: None,
+    };
+    let (job, wires) = start::start(plan, &share, &places)?;
     let mut supervisor = Supervisor {
         plan,
         load: Load::new(&places, ranks),
@@ -74,8 +68,7 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         exit_code: None,
         alive: job.ranks.len(),
         outputs: Outputs::new(plan.output.clone(), role, wires),
-        absent: Vec::new(),
-        first_failure: None,
+        ends: Ends::default(),
         inbox,
         job,
     };
@@ -86,6 +79,25 @@ pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchErr
         orphans.end();
     }
     watched.map(|()| outcome)
+}
+
+/// Takes signals as data, and gives those back their default action that a parent or Rust's runtime changed.
+///
+/// # Errors
+/// When the system refuses a descriptor for signals.
+pub(crate) fn take_signals() -> Result<SignalInbox, LaunchError> {
+    let watched = [
+        signals::SIGINT,
+        signals::SIGTERM,
+        signals::SIGHUP,
+        signals::SIGQUIT,
+        signals::SIGUSR1,
+        signals::SIGUSR2,
+        signals::SIGTSTP,
+        signals::SIGCONT,
+    ];
+    signals::restore_default(&[signals::SIGCHLD, signals::SIGSEGV, signals::SIGBUS]);
+    SignalInbox::open(&watched).map_err(|error| LaunchError::system("receive signals", &error))
 }
 
 /// How far the end of a job has come.
@@ -119,10 +131,7 @@ struct Supervisor<'a> {
     end: End,
     exit_code: Option<u8>,
     alive: usize,
-    /// Ranks that ended without having called MPI_Init.
-    absent: Vec<usize>,
-    /// First rank that failed without ending the job.
-    first_failure: Option<(usize, Verdict)>,
+    ends: Ends,
     outputs: Outputs,
     inbox: Option<SignalInbox>,
     job: Started,
@@ -133,13 +142,7 @@ impl Supervisor<'_> {
     fn watch(&mut self) -> Result<(), LaunchError> {
         let watched = self.watch_ranks();
         // Processes that ranks left behind end with the job; they also hold its output open.
-        if self.signal_all(signals::SIGKILL).is_ok() {
-            for rank in &mut self.job.ranks {
-                if rank.exit.is_none() {
-                    let _ = rank.child.wait();
-                }
-            }
-        }
+        self.job.end();
         for rank in 0..self.job.ranks.len() {
             self.outputs.close(rank);
         }
@@ -246,13 +249,9 @@ impl Supervisor<'_> {
     }
 
     fn reap(&mut self, rank: usize) -> bool {
-        let exit = match self.job.ranks[rank].child.try_wait() {
-            Ok(None) => return false,
-            Ok(Some(status)) => exit_of(status),
-            // Somebody else has reaped it. It must not be asked for again and again.
-            Err(_) => Exit::Unknown,
+        let Some(exit) = self.job.reap(rank) else {
+            return false;
         };
-        self.job.ranks[rank].exit = Some(exit);
         self.alive -= 1;
         if self.plan.talk.verbose || self.plan.talk.exits {
             self.outputs.say(&format!(
@@ -264,52 +263,19 @@ impl Supervisor<'_> {
         true
     }
 
-    fn board(&self, rank: usize) -> Option<BoardSnapshot> {
-        self.job.node.board(u32::try_from(rank).ok()?).ok()
-    }
-
-    /// Whether any rank that still runs is between MPI_Init and MPI_Finalize.
-    fn anyone_in_mpi(&self) -> bool {
-        let alive = self
-            .job
-            .ranks
-            .iter()
-            .enumerate()
-            .filter(|(_, rank)| rank.exit.is_none());
-        alive
-            .map(|(index, _)| self.board(index))
-            .any(|board| board.is_some_and(|board| board.phase == phase::INITIALIZED))
-    }
-
     /// Judges the ends of ranks that ended together, and ends the job if one of them is its end.
     fn judge_ended(&mut self, ended: &[usize]) {
         if !matches!(self.stage, Stage::Running) || ended.is_empty() {
             return;
         }
-        let in_mpi = self.anyone_in_mpi();
-        let mut worst: Option<(usize, Verdict)> = None;
-        for &rank in ended {
-            let Some(exit) = self.job.ranks[rank].exit else {
-                continue;
-            };
-            let board = self.board(rank);
-            let verdict = judge(exit, board.as_ref(), in_mpi);
-            if board.is_none_or(|board| board.phase == phase::STARTED)
-                && !self.absent.contains(&rank)
-            {
-                self.absent.push(rank);
-            }
-            if verdict.weight == Weight::Status && self.first_failure.is_none() {
-                self.first_failure = Some((rank, verdict.clone()));
-            }
-            if worst
-                .as_ref()
-                .is_none_or(|(_, worst)| verdict.weight > worst.weight)
-            {
-                worst = Some((rank, verdict));
-            }
-        }
-        if let Some((rank, verdict)) = worst.filter(|(_, verdict)| verdict.weight.ends_job()) {
+        let in_mpi = self.job.is_any_in_mpi();
+        let ended = ended.iter().filter_map(|&rank| {
+            let state = self.job.board(rank).as_ref().map(MpiState::from);
+            let exit = self.job.ranks[rank].exit?;
+            Some((rank, exit, state.unwrap_or(MpiState::STARTED)))
+        });
+        let ended: Vec<_> = ended.collect();
+        if let Some((rank, verdict)) = self.ends.judge(&ended, in_mpi) {
             self.fail(rank, &verdict);
         }
     }
@@ -319,11 +285,7 @@ impl Supervisor<'_> {
         // Ranks that wait poll this word; all others are signalled below.
         let _ = self.job.node.set_death(number);
         self.outputs.drain(rank);
-        let ending = match self.alive {
-            0 => String::new(),
-            1 => "; ending the other rank".to_owned(),
-            others => format!("; ending the other {others} ranks"),
-        };
+        let ending = failure::ending(self.alive);
         let words = self.outputs.last_words(rank).unwrap_or_default();
         self.outputs.say(&format!(
             "{} {}{ending}{words}",
@@ -342,21 +304,15 @@ impl Supervisor<'_> {
     }
 
     fn kill(&mut self) {
-        self.stage = match self.signal_all(signals::SIGKILL) {
+        self.stage = match self.job.signal(signals::SIGKILL) {
             Ok(()) => Stage::Killed,
             Err(error) => Stage::Unkillable(error),
         };
     }
 
-    fn signal_all(&self, signal: i32) -> io::Result<()> {
-        let alive = self.job.ranks.iter().filter(|rank| rank.exit.is_none());
-        let alive = alive.map(|rank| rank.life.as_ref().map(AsFd::as_fd));
-        kill::signal_job(&self.job.guard, alive, signal)
-    }
-
     /// Signals the ranks; those that do not get it are killed in the end, or that fails with an error.
     fn tell_all(&self, signal: i32) {
-        let _ = self.signal_all(signal);
+        let _ = self.job.signal(signal);
     }
 
     fn take_signals(&mut self) {
@@ -410,9 +366,10 @@ impl Supervisor<'_> {
         self.keep_load();
         match self.stage {
             Stage::Running if self.alive > 0 => {
-                if !self.absent.is_empty() && self.anyone_in_mpi() {
-                    let absent = self.absent.clone();
-                    self.judge_ended(&absent);
+                if self.ends.has_absent() && self.job.is_any_in_mpi() {
+                    if let Some((rank, verdict)) = self.ends.judge_absent() {
+                        self.fail(rank, &verdict);
+                    }
                 } else if self.plan.timeout.is_some_and(|timeout| elapsed >= timeout) {
                     self.outputs.say(&self.report());
                     self.outputs.say(&format!(
@@ -439,12 +396,8 @@ impl Supervisor<'_> {
     }
 
     fn report(&self) -> String {
-        report::state_table(
-            &self.job.node,
-            &self.job.ranks,
-            self.begin.elapsed(),
-            &self.host,
-        )
+        let states = report::states_of(&self.job);
+        report::state_table(&states, self.begin.elapsed(), &HostNames::here())
     }
 
     fn name(&self, rank: usize) -> String {
@@ -474,7 +427,7 @@ impl Supervisor<'_> {
 
     fn finish(mut self) -> JobOutcome {
         if self.exit_code.is_none()
-            && let Some((rank, verdict)) = self.first_failure.take()
+            && let Some((rank, verdict)) = self.ends.first_failure.take()
         {
             self.exit_code = Some(verdict.exit_code);
             let words = self.outputs.last_words(rank).unwrap_or_default();
@@ -482,7 +435,13 @@ impl Supervisor<'_> {
                 .say(&format!("{} {}{words}", self.name(rank), verdict.text));
         }
         if self.plan.talk.stats {
-            self.outputs.say(&report::counter_table(&self.job.node));
+            let ranks = 0..self.job.ranks.len();
+            let counters = ranks.map(|rank| {
+                let board = self.job.board(rank);
+                board.map_or([0; 64], |board| board.counters)
+            });
+            let table = report::counter_table(&counters.collect::<Vec<_>>());
+            self.outputs.say(&table);
         }
         while self.outputs.waiting().next().is_some() {
             let Ok(ready) = self.wait_for_events(None) else {
@@ -495,9 +454,11 @@ impl Supervisor<'_> {
         }
         let boards: Vec<_> = (0..self.job.ranks.len())
             .map(|rank| {
-                self.board(rank).map_or((phase::STARTED, [0; 64]), |board| {
-                    (board.phase, board.counters)
-                })
+                self.job
+                    .board(rank)
+                    .map_or((phase::STARTED, [0; 64]), |board| {
+                        (board.phase, board.counters)
+                    })
             })
             .collect();
         let ranks = self
@@ -526,16 +487,6 @@ impl Supervisor<'_> {
     }
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
-    match status.signal() {
-        Some(number) => Exit::Signal {
-            number,
-            core_dumped: status.core_dumped(),
-        },
-        None => Exit::Status(status.code().unwrap_or(0)),
-    }
-}
-
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

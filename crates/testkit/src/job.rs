@@ -112,6 +112,7 @@ fn plan(test: &RankTest, ranks: u32) -> Result<JobPlan, String> {
         timeout: Some(settings::timeout()?.unwrap_or(test.timeout)),
         grace: GRACE,
         talk: Talk::default(),
+        hosts: None,
     })
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The allocation of a resource manager for the job, as far as the environment tells: Slurm's `salloc` and `sbatch`.
 
+use super::hosts::{self, Host};
 use crate::settings;
 
 /// The size of an allocation.
@@ -10,6 +11,8 @@ pub(crate) struct Allocation {
     pub(crate) tasks: Option<u32>,
     /// Nodes.
     pub(crate) nodes: u32,
+    /// Their names, and as many slots as tasks; none where the environment does not tell.
+    pub(crate) hosts: Vec<Host>,
 }
 
 impl Allocation {
@@ -27,7 +30,11 @@ impl Allocation {
             return None;
         }
         let nodes = number("SLURM_STEP_NUM_NODES").or_else(|| number("SLURM_JOB_NUM_NODES"));
+        let names = read("SLURM_STEP_NODELIST").or_else(|| read("SLURM_JOB_NODELIST"));
+        let slots = read("SLURM_STEP_TASKS_PER_NODE").or_else(|| read("SLURM_TASKS_PER_NODE"));
+        let hosts = names.and_then(|names| hosts::of_slurm(&names, slots.as_deref()));
         Some(Self {
+            hosts: hosts.unwrap_or_default(),
             tasks: number("SLURM_NTASKS").filter(|&tasks| tasks > 0),
             nodes: nodes.unwrap_or(1),
         })
@@ -35,9 +42,9 @@ impl Allocation {
 
     /// The notice about nodes that stay idle.
     pub(crate) fn notice(&self) -> Option<String> {
-        (self.nodes > 1).then(|| {
+        (self.nodes > 1 && self.hosts.is_empty()).then(|| {
             format!(
-                "{} nodes are allocated, but this version runs jobs on one node only: all ranks run on this one",
+                "{} nodes are allocated, but SLURM_JOB_NODELIST does not name them: all ranks run on this one",
                 self.nodes
             )
         })
@@ -70,6 +77,18 @@ mod tests {
         assert_eq!((found.tasks, found.nodes), (None, 1));
         assert_eq!(found.notice(), None);
         assert_eq!(read(&job[1..]), None);
+        let names = [
+            ("SLURM_JOB_NODELIST", "q[1-2]"),
+            ("SLURM_TASKS_PER_NODE", "2(x2)"),
+        ];
+        let found = read(&[&job[..], &names].concat()).unwrap();
+        let slots: Vec<_> = found
+            .hosts
+            .iter()
+            .map(|host| (&*host.name, host.slots))
+            .collect();
+        assert_eq!(slots, [("q1", 2), ("q2", 2)]);
+        assert_eq!(found.notice(), None);
         let step = [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_STEP_NUM_NODES", "1")];
         let found = read(&[&job[..], &step].concat()).unwrap();
         assert_eq!((found.tasks, found.nodes), (Some(4), 1));

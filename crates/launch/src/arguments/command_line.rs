@@ -7,8 +7,10 @@ use std::process::ExitCode;
 
 use super::allocation::Allocation;
 use super::flags::{self, Effect, FlagRow};
+use super::host_flags::HostFlags;
 use super::output_flags::OutputFlags;
 use super::{config_file, placement};
+use crate::cluster;
 use crate::notices;
 use crate::output::Role;
 use crate::plan::{Binding, Environment, Inherit, Input, JobPlan, Output, Program, Talk};
@@ -22,7 +24,11 @@ use crate::{LaunchError, binding, program, settings};
 /// rank that failed, the code of MPI_Abort, 124 after `--timeout`, 128 and the signal's number when a signal ended the
 /// launcher, 126 or 127 when a program cannot be started, and 2 for flags that are not understood.
 pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let code = match parse(arguments.into_iter().collect()) {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    if arguments == [settings::AGENT_FLAG] {
+        return cluster::run_agent();
+    }
+    let code = match parse(arguments) {
         Ok(Request::Text(text)) => notices::print(&text).map(|()| 0),
         Ok(Request::Job(plan, before)) => {
             for notice in before.notices {
@@ -66,25 +72,15 @@ struct Reading {
     job_environment: Environment,
     section: Section,
     output: OutputFlags,
-    counts: Counts,
+    hosts: HostFlags,
+    /// Cores of each rank.
+    cores_each: Option<u32>,
     pid_to: Option<OsString>,
     /// While lines of a file are read.
     in_file: bool,
     ignored: Vec<String>,
     quiet: bool,
     text: Option<String>,
-}
-
-/// Numbers that other flags than `-n` give.
-#[derive(Default)]
-struct Counts {
-    /// Slots of the hosts.
-    slots: Option<u32>,
-    /// Ranks for each node, and the flag that says so.
-    per_node: Option<(u32, String)>,
-    cores_each: Option<u32>,
-    /// Whether `-n` was given at all.
-    given: bool,
 }
 
 /// One program's part of the command line: what stands between two colons.
@@ -106,11 +102,13 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
             timeout: settings::timeout()?,
             grace: settings::grace()?,
             talk: Talk::default(),
+            hosts: None,
         },
         job_environment: Environment::default(),
         section: Section::default(),
         output: OutputFlags::default(),
-        counts: Counts::default(),
+        hosts: HostFlags::default(),
+        cores_each: None,
         pid_to: None,
         in_file: false,
         ignored: Vec::new(),
@@ -164,6 +162,7 @@ impl Reading {
             directory: section.directory.map(Into::into),
             search: section.search,
         });
+        self.hosts.end_program();
         Ok(())
     }
 
@@ -231,7 +230,7 @@ impl Reading {
         match row.effect {
             Effect::Ranks => {
                 self.section.ranks = Some(placement::positive(flag, &text)?);
-                self.counts.given = true;
+                self.hosts.counted = true;
             }
             Effect::Env => self.section.environment.set.push((value, second)),
             Effect::JobEnv => self.job_environment.set.push((value, second)),
@@ -325,24 +324,20 @@ impl Reading {
     ) -> Result<(), LaunchError> {
         let text = value.to_string_lossy();
         match effect {
-            Effect::Hosts => {
-                self.counts.slots = Some(notices::require_this_host(text.split(','))?);
-            }
-            Effect::HostFile => self.counts.slots = Some(notices::require_this_host_in(value)?),
-            Effect::PerNode => {
-                self.counts.per_node = Some((placement::positive(flag, &text)?, shown));
-            }
-            Effect::OnePerNode => self.counts.per_node = Some((1, shown)),
-            Effect::CoresEach => {
-                self.counts.cores_each = Some(placement::positive(flag, &text)?);
-            }
+            Effect::Hosts => self.hosts.list(flag, &text)?,
+            Effect::HostFile => self.hosts.file(value)?,
+            Effect::Launcher => self.hosts.launcher(flag, &text)?,
+            Effect::Interface => self.hosts.interface(&text),
+            Effect::PerNode => self
+                .hosts
+                .per_host(placement::positive(flag, &text)?, shown),
+            Effect::OnePerNode => self.hosts.per_host(1, shown),
+            Effect::ByNode => self.hosts.by_node(flag),
+            Effect::CoresEach => self.cores_each = Some(placement::positive(flag, &text)?),
             Effect::MapBy => {
                 let mapping = placement::mapping(flag, &text)?;
-                self.counts.cores_each = mapping.cores_each.or(self.counts.cores_each);
-                if let Some(ranks) = mapping.per_node {
-                    self.counts.per_node = Some((ranks, shown));
-                }
-                self.ignore_of(flag, mapping.rest);
+                self.cores_each = mapping.cores_each.or(self.cores_each);
+                self.hosts.map(flag, mapping, shown);
             }
             Effect::BindTo => match placement::binding(&text)? {
                 Some(binding) => self.plan.binding = binding,
@@ -371,9 +366,13 @@ impl Reading {
 
     fn finish(mut self) -> Result<Request, LaunchError> {
         self.plan.output = Output::Routed(std::mem::take(&mut self.output).finish());
-        let allocation = self.counts.slots.is_none().then(Allocation::find).flatten();
-        let tasks = allocation.as_ref().and_then(|found| found.tasks);
-        self.finish_counts(tasks);
+        let named = self.hosts.names_hosts();
+        let allocation = Allocation::find();
+        let flags = std::mem::take(&mut self.hosts);
+        let found = flags.finish(&mut self.plan.programs, allocation.as_ref())?;
+        self.plan.hosts = found.hosts;
+        self.ignored.extend(found.ignored);
+        self.finish_cores();
         for program in &mut self.plan.programs {
             let own = std::mem::take(&mut program.environment);
             let inherit = match own.inherit {
@@ -395,7 +394,10 @@ impl Reading {
                 set,
             };
         }
-        let ranks = program::total_ranks(&self.plan.programs)?;
+        let ranks = match self.plan.hosts {
+            Some(_) => program::count_ranks(&self.plan.programs)?,
+            None => program::total_ranks(&self.plan.programs)?,
+        };
         let readers = match &self.plan.input {
             Input::Rank(rank) => std::slice::from_ref(rank),
             Input::Ranks(ranks) => ranks,
@@ -410,7 +412,8 @@ impl Reading {
             .then(|| format!("ignored, without meaning here: {}", self.ignored.join(", ")));
         let mut notices = settings::unknown();
         notices.extend(ignored);
-        let idle = allocation.and_then(|found| found.notice());
+        let idle = allocation.filter(|_| !named);
+        let idle = idle.and_then(|found| found.notice());
         notices.extend(idle.filter(|_| !self.quiet));
         let before = Before {
             notices,
@@ -419,18 +422,9 @@ impl Reading {
         Ok(Request::Job(Box::new(self.plan), before))
     }
 
-    /// Applies other flags than `-n` and `--bind-to` about ranks and cores, and an allocation's number of ranks.
-    fn finish_counts(&mut self, tasks: Option<u32>) {
-        let counts = std::mem::take(&mut self.counts);
-        if let ([program], false) = (&mut self.plan.programs[..], counts.given) {
-            let per_node = counts.per_node.as_ref().map(|&(ranks, _)| ranks);
-            let ranks = per_node.or(counts.slots).or(tasks);
-            let ranks = ranks.filter(|&ranks| ranks > 0);
-            program.ranks = ranks.unwrap_or(program.ranks);
-        } else {
-            self.ignored.extend(counts.per_node.map(|(_, shown)| shown));
-        }
-        if let Some(cores) = counts.cores_each {
+    /// Applies other flags than `--bind-to` about cores.
+    fn finish_cores(&mut self) {
+        if let Some(cores) = self.cores_each {
             match &mut self.plan.binding {
                 Binding::Automatic { cores_each } => *cores_each = Some(cores),
                 Binding::Core { cores_each } => *cores_each = cores,
@@ -525,7 +519,7 @@ mod tests {
     fn flags_of_other_launchers_make_one_notice() {
         let (plan, notice) = job(
             "--allow-run-as-root --oversubscribe --mca btl self,sm -ppn 4 --map-by core --bind-to socket -np 2 -genvall \
-             -hosts localhost -iface lo a.out",
+             -hosts localhost -usize 9 a.out",
         );
         assert_eq!(plan.programs[0].ranks, 2);
         let notice = notice.unwrap();
@@ -534,7 +528,7 @@ mod tests {
             "-ppn 4",
             "--map-by core",
             "--bind-to socket",
-            "-iface lo",
+            "-usize 9",
         ] {
             assert!(notice.contains(part), "{part}: {notice}");
         }
@@ -543,6 +537,36 @@ mod tests {
             "{notice}"
         );
         assert!(job("-q -ppn 4 a.out").1.is_none());
+    }
+
+    #[test]
+    fn hosts_get_ranks_in_the_order_of_the_programs() {
+        let hosts = |line| job(line).0.hosts.unwrap();
+        let found = hosts("-hosts qa:2,qb -n 4 --launcher in a.out");
+        assert_eq!(
+            (found.names.join(","), found.node_of),
+            ("qa,qb".into(), vec![0, 0, 1, 0])
+        );
+        let found = hosts("-n 1 -host qa a.out : -n 2 -host qb,qc b.out");
+        assert_eq!(found.node_of, [0, 1, 2]);
+        let (plan, notice) = job("-hosts qa,qb -ppn 2 --map-by node --interface eth7 a.out");
+        let found = plan.hosts.unwrap();
+        assert_eq!(
+            (plan.programs[0].ranks, found.node_of),
+            (4, vec![0, 1, 0, 1])
+        );
+        assert_eq!(found.interface.as_deref(), Some("eth7"));
+        assert_eq!((notice, found.launcher), (None, vec!["ssh".into()]));
+        assert_eq!(hosts("-hosts qa --launcher slurm a.out").launcher, ["srun"]);
+        assert!(error("-hosts qa --launcher fork a.out").contains("expected ssh, srun"));
+        // Hosts that get no rank are no part of the job.
+        assert_eq!(
+            job("-hosts localhost,qa -n 1 a.out")
+                .0
+                .hosts
+                .map(|hosts| hosts.names),
+            None
+        );
     }
 
     #[test]
@@ -555,7 +579,6 @@ mod tests {
         assert!(error("--timeout -1 a.out").contains("--timeout wants"));
         assert!(error("--initial-errhandler x a.out").contains("wants mpi_errors_are_fatal,"));
         assert!(error("-n 2 a.out :").contains("no program"));
-        assert!(error("-hosts localhost,faraway.example a.out").contains("faraway.example"));
         assert!(error("--label=yes a.out").contains("takes no value"));
     }
 

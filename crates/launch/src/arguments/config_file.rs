@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::LaunchError;
+use crate::words::words;
 
 /// The words of each line of a file that has any. `#` begins a comment, a backslash at the end of a line joins the next one
 /// to it, and quotes keep spaces in a word.
@@ -31,43 +32,4 @@ pub(crate) fn read(file: &OsStr) -> Result<Vec<Vec<OsString>>, LaunchError> {
         return Err(LaunchError::usage(text));
     }
     Ok(lines)
-}
-
-/// `None` when a quote has no end.
-fn words(line: &str) -> Option<Vec<OsString>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for letter in line.chars() {
-        match (quote, letter) {
-            (Some(open), _) if open == letter => quote = None,
-            (Some(_), _) => word.get_or_insert_default().push(letter),
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, '#') if word.is_none() => break,
-            (None, _) if letter.is_whitespace() => words.extend(word.take().map(OsString::from)),
-            (None, _) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word.map(OsString::from));
-    quote.is_none().then_some(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_those_of_a_shell() {
-        let cut = |line| words(line).unwrap();
-        assert_eq!(cut("-n 2  ./a b#c # rest"), ["-n", "2", "./a", "b#c"]);
-        assert_eq!(
-            cut("sh -c 'echo \"x\" y' \"\""),
-            ["sh", "-c", "echo \"x\" y", ""]
-        );
-        assert_eq!(cut("  # all"), Vec::<OsString>::new());
-        assert_eq!(words("a 'b"), None);
-    }
 }

@@ -28,6 +28,12 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "output", ["LIST"], OutputList, "dir=DIR or file=NAME: write output to files in or beside it; copy: to the terminal too; merge, tag, rank, timestamp";
     "merge-stderr-to-stdout", [], Merge, "let standard error go where standard output goes";
     "stdin" | "s", ["WHO"], Stdin, "who reads standard input: a rank, ranks such as 0,2-4, all or none (default 0)";
+    "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts to run on, with their slots: a,b:4 or node[01-16]:2; without -n, the sum of the slots is the number of ranks";
+    "hostfile" | "f" | "machinefile" | "machine" | "default-hostfile" | "add-hostfile", ["FILE"], HostFile, "the same in a file: a, a:4 or a slots=4 in each line";
+    "ppn" | "perhost" | "npernode" | "N" | "grr", ["N"], PerNode, "ranks of each host, in place of its slots";
+    "map-by", ["POLICY"], MapBy, "node: ranks go round the hosts; slot or core: they fill one after the other; `:PE=N` gives each rank N cores while there are enough; `ppr:N:node` is `-ppn N`";
+    "launcher" | "bootstrap" | "launcher-exec" | "bootstrap-exec", ["COMMAND"], Launcher, "how to run a command on a host: ssh, srun, or anything that is called as COMMAND HOST PROGRAM... (default: srun inside an allocation of Slurm, else ssh; or RANKPOINT_LAUNCH_EXEC)";
+    "interface" | "iface", ["NAME"], Interface, "network interface or address that ssh and the ranks use between hosts";
     "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores round robin, until other programs load them)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
     "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
@@ -51,11 +57,8 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
     "envlist", ["NAMES"], EnvList, "the same for one program";
     "genvnone", [], JobEnvNone, "pass on PATH alone";
     "envnone", [], EnvNone, "the same for one program";
-    "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts must be this node; without `-n`, the sum of their slots (`localhost:4`) is the number of ranks";
-    "f" | "hostfile" | "machinefile" | "machine" | "default-hostfile" | "add-hostfile", ["FILE"], HostFile, "the same for the hosts in a file (`localhost:4`, `localhost slots=4`)";
-    "ppn" | "perhost" | "npernode" | "N" | "grr", ["N"], PerNode, "without `-n` the number of ranks; else ignored, for there is one node";
-    "pernode" | "rr", [], OnePerNode, "the same with 1";
-    "map-by", ["POLICY"], MapBy, "`:PE=N` gives each rank N cores while there are enough, `ppr:N:node` is `-ppn N`; the rest is ignored";
+    "pernode" | "rr", [], OnePerNode, "`-ppn 1`";
+    "bynode", [], ByNode, "`--map-by node`";
     "cpus-per-proc" | "cpus-per-rank", ["N"], CoresEach, "cores of each rank, while there are enough";
     "bind-to-none", [], BindNone, "`--bind-to none`";
     "bind-to-core", [], BindCore, "`--bind-to core`";
@@ -82,9 +85,9 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
     "disable-auto-cleanup" | "cleanup", [], Ignored, "a rank that fails inside MPI ends the job here";
     "rank-by" | "membind" | "topolib" | "cpu-set" | "cpu-list" | "slot-list" | "npersocket" | "cpu-bind" | "binding" | "rankfile" | "rf"
         | "rankmap" | "gpus-per-proc" | "use-app-topology", ["VALUE"], Ignored, "placement inside the node by other means than `--bind-to`";
-    "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bynode" | "bysocket" | "no-overload"
+    "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bysocket" | "no-overload"
         | "bind-to-socket" | "bind-to-board" | "display-allocation" | "display-topo" | "display-devel-allocation" | "novm", [], Ignored, "placement inside the node by other means than `--bind-to`";
-    "iface" | "rmk" | "launcher" | "bootstrap" | "launcher-exec" | "bootstrap-exec" | "bootstrap-exec-args" | "order-nodes"
+    "rmk" | "bootstrap-exec-args" | "order-nodes"
         | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "launch-agent" | "preload-files"
         | "localhost" | "nameserver" | "hosts-group" | "tmpdir" | "max-vm-size" | "dvm" | "report-uri" | "pmix-prefix"
         | "app-pmix-prefix" | "keepalive" | "singleton" | "spawn-timeout" | "ompi-server" | "server-wait-time" | "max-restarts"

@@ -30,6 +30,10 @@ pub(crate) enum Effect {
     Path,
     Hosts,
     HostFile,
+    Launcher,
+    Interface,
+    /// `--map-by node`.
+    ByNode,
     Bindings,
     Tag,
     LabelPattern,
@@ -143,7 +147,7 @@ pub(crate) fn dashed(name: &str) -> String {
 /// The text of `--help`.
 pub(crate) fn help() -> String {
     let mut text = String::from(
-        "Start the ranks of an MPI job on this node.\n\n\
+        "Start the ranks of an MPI job on this node or others.\n\n\
          mpiexec [flags] program [arguments] [: [flags] program [arguments]]...\n\n",
     );
     for row in OURS {
@@ -153,7 +157,7 @@ pub(crate) fn help() -> String {
         text.push_str(&format!("  {:<25} {}\n", left.trim_end(), row.text));
     }
     text.push_str(
-        "\nSIGUSR1 prints the state of the job. Flags of other launchers (-genv, --mca, --map-by, -hosts localhost, ...) are\n\
+        "\nSIGUSR1 prints the state of the job. Flags of other launchers (-genv, --mca, --map-by, -ppn, ...) are\n\
          taken: those that mean nothing here are named in one notice.\n",
     );
     text

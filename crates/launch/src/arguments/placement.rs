@@ -3,17 +3,20 @@
 
 use std::ffi::OsStr;
 
+use super::assign::Order;
 use crate::LaunchError;
 use crate::plan::Binding;
 
-/// The meaning of `--map-by` on one node.
+/// The meaning of `--map-by`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Mapping {
     /// `PE=N`.
     pub(crate) cores_each: Option<u32>,
     /// `ppr:N:node`.
     pub(crate) per_node: Option<u32>,
-    /// Words without a meaning here.
+    /// The order of hosts.
+    pub(crate) order: Order,
+    /// Words without a meaning on one node.
     pub(crate) rest: Option<String>,
 }
 
@@ -40,6 +43,9 @@ pub(crate) fn mapping(flag: &OsStr, text: &str) -> Result<Mapping, LaunchError> 
             None if lower == "oversubscribe" => {}
             None => rest.push(word),
         }
+    }
+    if rest.contains(&"node") {
+        mapping.order = Order::Cyclic;
     }
     // Cores in a row are what ranks with several cores get.
     let plain = ["slot", "core", "node"];
@@ -100,6 +106,7 @@ mod tests {
             cores_each,
             per_node,
             rest: rest.map(str::to_owned),
+            order: Order::Filled,
         };
         assert_eq!(map("socket:PE=4"), of(Some(4), None, Some("socket")));
         assert_eq!(map("slot:pe=2,OVERSUBSCRIBE"), of(Some(2), None, None));
@@ -107,6 +114,7 @@ mod tests {
         assert_eq!(map("ppr:3:node:PE=2"), of(Some(2), Some(3), None));
         assert_eq!(map("ppr:2:socket"), of(None, None, Some("ppr:2:socket")));
         assert_eq!(map("core"), of(None, None, Some("core")));
+        assert_eq!(map("node:PE=2").order, Order::Cyclic);
         assert!(mapping("--map-by".as_ref(), "core:PE=x").is_err());
         assert!(mapping("--map-by".as_ref(), "ppr:0:node").is_err());
     }

@@ -9,7 +9,7 @@ use super::balance::Balance;
 use super::external::ExternalLoad;
 use crate::binding::Places;
 use crate::processes::{family, threads};
-use crate::start::RankProcess;
+use crate::ranks::RankProcess;
 use crate::topology;
 
 /// Watches the cores of a job.
@@ -54,12 +54,12 @@ impl Load {
             .is_some_and(|balance| balance.poll(&pids));
         let spent = |rank: u32| {
             let process = processes.get(rank as usize)?;
-            sys::cores::processor_time(process.mpi_process(&node.board(rank).ok()?)?)
+            sys::cores::processor_time(process.mpi_process(&node.board(process.rank).ok()?)?)
         };
         for (rank, is_here) in external.poll(spent) {
-            if self.oversubscribed {
+            if let Some(process) = processes.get(rank as usize).filter(|_| self.oversubscribed) {
                 // A rank that does not learn it waits as it did.
-                let _ = node.set_external_load(rank, is_here);
+                let _ = node.set_external_load(process.rank, is_here);
             }
         }
         let why = match (uneven, external.persists()) {

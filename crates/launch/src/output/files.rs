@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 
+use crate::LaunchError;
+use crate::host_names::HostNames;
 use crate::pattern::PatternValues;
 use crate::plan::Routes;
-use crate::{LaunchError, notices};
 
 /// Bytes at the end of a file that are looked at for last words.
 pub(crate) const LAST_BYTES: u64 = 4096;
@@ -45,12 +46,15 @@ impl Files {
     ///
     /// # Errors
     /// When one of them cannot be written.
-    pub(crate) fn open(routes: &Routes, ranks: u32) -> Result<Self, LaunchError> {
+    pub(crate) fn open(
+        routes: &Routes,
+        ranks: u32,
+        hosts: &HostNames,
+    ) -> Result<Self, LaunchError> {
         let mut files = Self::default();
         if routes.files.iter().all(Option::is_none) {
             return Ok(files);
         }
-        let host = notices::host_name();
         let mut known: HashMap<PathBuf, usize> = HashMap::new();
         for rank in 0..ranks as usize {
             let mut of = [None, None];
@@ -63,7 +67,7 @@ impl Files {
                     rank,
                     ranks: ranks as usize,
                     pid: 0,
-                    host: &host,
+                    host: hosts.get(rank),
                     which,
                     elapsed: Duration::ZERO,
                 });

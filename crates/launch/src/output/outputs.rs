@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::files::{self, Files, OutputFile};
 use super::lines::{LineBuffer, Sink, Target};
+use crate::host_names::HostNames;
 use crate::notices;
 use crate::pattern::PatternValues;
 use crate::plan::{Output, Routes};
@@ -36,6 +37,9 @@ pub(crate) struct Wires {
     /// Process id and streams of each rank.
     pub(crate) streams: Vec<(u32, Streams)>,
     pub(crate) files: Files,
+    pub(crate) hosts: HostNames,
+    /// Whether agents bring all output, so that no rank has a stream here.
+    pub(crate) by_agents: bool,
 }
 
 /// The output of a job.
@@ -43,7 +47,7 @@ pub(crate) struct Outputs {
     output: Output,
     role: Role,
     begin: Instant,
-    host: String,
+    hosts: HostNames,
     sources: Vec<[Source; 2]>,
     pids: Vec<u32>,
     /// Standard output and error of the launcher, then files that come through it.
@@ -71,7 +75,12 @@ struct Source {
 
 impl Outputs {
     pub(crate) fn new(output: Output, role: Role, wires: Wires) -> Self {
-        let Wires { streams, mut files } = wires;
+        let Wires {
+            streams,
+            mut files,
+            hosts,
+            by_agents,
+        } = wires;
         let mut sinks = vec![Sink::new(Target::Out), Sink::new(Target::Error)];
         let mut sink_of_file = vec![None; files.all.len()];
         let mut sources = Vec::new();
@@ -82,7 +91,7 @@ impl Outputs {
             sources.push(streams.map(|stream| {
                 let file = files.of.get(rank).and_then(|of| of[which]);
                 let mut targets = Vec::new();
-                if let (Some(index), true) = (file, stream.is_some()) {
+                if let (Some(index), true) = (file, stream.is_some() || by_agents) {
                     targets.push(*sink_of_file[index].get_or_insert_with(|| {
                         let OutputFile { file, path, .. } = &mut files.all[index];
                         let target = file.take().map(|file| Target::File(file, path.clone()));
@@ -107,7 +116,7 @@ impl Outputs {
             output,
             role,
             begin: Instant::now(),
-            host: notices::host_name(),
+            hosts,
             piece: Vec::new(),
             captured: vec![Vec::new(); sources.len()],
             sources,
@@ -225,7 +234,18 @@ impl Outputs {
         })
     }
 
-    fn take(&mut self, rank: usize, which: usize, bytes: &[u8]) {
+    /// The process id of a rank, for labels.
+    pub(crate) fn set_pid(&mut self, rank: usize, pid: u32) {
+        self.pids[rank] = pid;
+    }
+
+    /// Whether so much waits to be written that no more should come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sinks.iter().any(Sink::is_full)
+    }
+
+    /// Takes bytes that a rank has written to standard output (0) or error (1).
+    pub(crate) fn take(&mut self, rank: usize, which: usize, bytes: &[u8]) {
         if self.output == Output::Capture {
             let captured = &mut self.captured[rank];
             captured.extend_from_slice(bytes);
@@ -253,7 +273,7 @@ impl Outputs {
                 rank,
                 ranks: self.sources.len(),
                 pid: self.pids[rank],
-                host: &self.host,
+                host: self.hosts.get(rank),
                 which,
                 elapsed: self.begin.elapsed(),
             })

@@ -7,5 +7,5 @@ mod state;
 mod stats;
 mod waits;
 
-pub(crate) use state::table as state_table;
+pub(crate) use state::{RankState, of_node as states_of, table as state_table};
 pub(crate) use stats::table as counter_table;

@@ -7,25 +7,27 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fabric::board::{ANY_PEER, ANY_TAG, PARTITIONED, RequestRecord, activity, kind, phase};
-use fabric::observe::{BoardSnapshot, NodeFile};
+use fabric::observe::BoardSnapshot;
+use serde::{Deserialize, Serialize};
 
 use super::waits;
-use crate::processes;
-use crate::start::RankProcess;
+use crate::host_names::HostNames;
+use crate::processes::{self, Halt};
+use crate::ranks::Started;
 
 /// Operations of one rank that are listed one by one.
 const MAX_LISTED: usize = 12;
 
 /// The state of one rank at one moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct RankState {
     pub(crate) pid: u32,
     pub(crate) alive: bool,
     /// How it is kept from running.
-    pub(crate) stopped: Option<&'static str>,
-    pub(crate) board: Option<BoardSnapshot>,
+    pub(crate) stopped: Option<Halt>,
+    pub(crate) board: Option<BoardState>,
     /// Sends and receives that are not complete, oldest first.
-    pub(crate) pending: Vec<RequestRecord>,
+    pub(crate) pending: Vec<Operation>,
     /// Messages without a receive, by sender.
     pub(crate) unexpected: BTreeMap<u32, Unexpected>,
     /// The texts of its communicators, by context.
@@ -35,8 +37,58 @@ pub(crate) struct RankState {
     unreadable: Option<String>,
 }
 
+/// What the board of a rank says about it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct BoardState {
+    /// One of [`phase`].
+    pub(crate) phase: u32,
+    /// One of [`activity`].
+    pub(crate) activity: u32,
+    /// Job time in milliseconds when the present wait began.
+    pub(crate) wait_since_ms: u64,
+    /// Name of the MPI call that waits; empty when there is none.
+    pub(crate) call: String,
+}
+
+impl From<&BoardSnapshot> for BoardState {
+    fn from(board: &BoardSnapshot) -> Self {
+        Self {
+            phase: board.phase,
+            activity: board.activity,
+            wait_since_ms: board.wait_since_ms,
+            call: board.call.clone(),
+        }
+    }
+}
+
+/// A request of a rank, as its record says.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Operation {
+    /// One of [`kind`].
+    pub(crate) kind: u8,
+    /// World rank of the other side, or [`ANY_PEER`].
+    pub(crate) peer: u32,
+    /// Context id in the high half, tag (or [`ANY_TAG`]) in the low half.
+    pub(crate) match_word: u64,
+    pub(crate) bytes: u64,
+    /// Low half of the job's clock when it was recorded.
+    pub(crate) stamp_ms: u32,
+}
+
+impl From<RequestRecord> for Operation {
+    fn from(record: RequestRecord) -> Self {
+        Self {
+            kind: record.kind,
+            peer: record.peer,
+            match_word: record.match_word,
+            bytes: record.bytes,
+            stamp_ms: record.stamp_ms,
+        }
+    }
+}
+
 /// Messages of one sender that wait for a receive.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Unexpected {
     pub(crate) messages: u64,
     bytes: u64,
@@ -70,7 +122,7 @@ impl RankState {
         let board = self.board.as_ref()?;
         match (self.alive, board.phase) {
             (false, _) => Some("has ended"),
-            _ if self.stopped == Some("stopped") => Some("is stopped"),
+            _ if self.stopped == Some(Halt::Signal) => Some("is stopped"),
             _ if self.stopped.is_some() => Some("is stopped by a debugger"),
             _ if self.finalizes() => Some("waits in MPI_Finalize"),
             (_, phase::STARTED) => Some("has not called MPI_Init yet"),
@@ -79,7 +131,7 @@ impl RankState {
         }
     }
 
-    fn take(&mut self, record: RequestRecord) {
+    fn take(&mut self, record: Operation) {
         if record.match_word & PARTITIONED != 0 {
             // The record of the request tells it.
             return;
@@ -120,7 +172,7 @@ impl RankState {
         match (self.alive, board.phase, board.activity) {
             (false, phase::FINALIZED, _) => "ended, finalized",
             (false, ..) => "ended",
-            _ if self.stopped.is_some() => self.stopped.unwrap_or_default(),
+            _ if self.stopped.is_some() => self.stopped.map_or("", Halt::text),
             (_, phase::STARTED, _) => "before MPI_Init",
             (_, phase::FINALIZED, _) => "after MPI_Finalize",
             (_, phase::ABORTED, _) => "in MPI_Abort",
@@ -131,28 +183,19 @@ impl RankState {
     }
 }
 
-/// The whole report, without a line end.
-pub(crate) fn table(
-    node: &NodeFile,
-    ranks: &[RankProcess],
-    elapsed: Duration,
-    host: &str,
-) -> String {
-    let states: Vec<_> = ranks
-        .iter()
-        .enumerate()
-        .map(|(index, rank)| read(node, index, rank))
-        .collect();
-    render(&states, elapsed, host)
+/// The states of the ranks on this node.
+pub(crate) fn of_node(job: &Started) -> Vec<RankState> {
+    (0..job.ranks.len()).map(|index| read(job, index)).collect()
 }
 
-fn read(node: &NodeFile, index: usize, process: &RankProcess) -> RankState {
+fn read(job: &Started, index: usize) -> RankState {
+    let process = &job.ranks[index];
     let mut state = RankState {
         pid: process.pid,
         alive: process.exit.is_none(),
         ..RankState::default()
     };
-    let Ok(board) = node.board(u32::try_from(index).unwrap_or(u32::MAX)) else {
+    let Some(board) = job.board(index) else {
         return state;
     };
     if state.alive {
@@ -162,26 +205,29 @@ fn read(node: &NodeFile, index: usize, process: &RankProcess) -> RankState {
     // Records of a rank that has ended or finalized mean nothing any more.
     if board.phase == phase::INITIALIZED {
         let pid = process.mpi_process(&board);
-        let read = node.for_each_operation(&board, pid, |record| state.take(record));
+        let read = job
+            .node
+            .for_each_operation(&board, pid, |record| state.take(record.into()));
         state.unreadable = read.err().map(|error| error.to_string());
-        let rank = u32::try_from(index).unwrap_or(u32::MAX);
-        state.contexts = node
-            .contexts(rank)
+        state.contexts = job
+            .node
+            .contexts(process.rank)
             .unwrap_or_default()
             .into_iter()
             .collect();
         state.pending.sort_by_key(|record| record.stamp_ms);
     }
-    state.board = Some(board);
+    state.board = Some(BoardState::from(&board));
     state
 }
 
-/// The table and what follows from it.
-fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
+/// The whole report about the ranks of a job, without a line end: the table, and what follows from it.
+pub(crate) fn table(states: &[RankState], elapsed: Duration, hosts: &HostNames) -> String {
     let now_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let mut rows = vec![
         [
             "rank",
+            if hosts.count() > 1 { "host" } else { "" },
             "pid",
             "state",
             "in call",
@@ -201,8 +247,14 @@ fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
         let waiting = state.board.as_ref().filter(|_| state.waits());
         let since = waiting.map(|board| seconds(now_ms.saturating_sub(board.wait_since_ms)));
         let [a, b, c, d, e, f] = first;
+        let host = if hosts.count() > 1 {
+            hosts.get(rank)
+        } else {
+            ""
+        };
         rows.push([
             rank.to_string(),
+            host.to_owned(),
             state.pid.to_string(),
             state.state().to_owned(),
             waiting.map(|board| board.call.clone()).unwrap_or_default(),
@@ -216,12 +268,26 @@ fn render(states: &[RankState], elapsed: Duration, host: &str) -> String {
         ]);
         for [a, b, c, d, e, f] in lines {
             let none = String::new;
-            rows.push([none(), none(), none(), none(), none(), a, b, c, d, e, f]);
+            rows.push([
+                none(),
+                none(),
+                none(),
+                none(),
+                none(),
+                none(),
+                a,
+                b,
+                c,
+                d,
+                e,
+                f,
+            ]);
         }
     }
     let seconds = elapsed.as_secs_f64();
     let mut text = format!(
-        "state of the job on {host} after {seconds:.1} s, {}\n",
+        "state of the job {} after {seconds:.1} s, {}\n",
+        hosts.text(),
         match states.len() {
             1 => "1 rank".to_owned(),
             count => format!("{count} ranks"),
@@ -403,10 +469,10 @@ mod tests {
     #[test]
     fn messages_of_partitioned_requests_are_told_by_the_request() {
         let mut state = RankState::default();
-        let record = |kind, match_word| RequestRecord {
+        let record = |kind, match_word| Operation {
             kind,
             match_word,
-            ..RequestRecord::default()
+            ..Operation::default()
         };
         state.take(record(kind::PARTITIONED_RECEIVE, 5));
         state.take(record(kind::RECEIVE_POSTED, PARTITIONED | 1));
@@ -419,13 +485,12 @@ mod tests {
     #[test]
     fn operations_are_named_for_people() {
         let mut state = RankState::default();
-        let record = |kind, peer, context: u64, tag: u32, bytes| RequestRecord {
+        let record = |kind, peer, context: u64, tag: u32, bytes| Operation {
             match_word: context << 32 | u64::from(tag),
             bytes,
             peer,
             kind,
             stamp_ms: 500,
-            ..RequestRecord::default()
         };
         state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
         state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));

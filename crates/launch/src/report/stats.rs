@@ -2,19 +2,12 @@
 //! The counters of all ranks as a table.
 
 use fabric::counters::COUNTERS;
-use fabric::observe::NodeFile;
 
 /// Ranks beside each other in one block of the table.
 const COLUMNS: usize = 8;
 
 /// The counters of all ranks, without a line end. Counters that are zero everywhere are left out.
-pub(crate) fn table(node: &NodeFile) -> String {
-    let boards = (0..node.local_ranks())
-        .map(|rank| node.board(rank).map_or([0; 64], |board| board.counters));
-    render(&boards.collect::<Vec<_>>())
-}
-
-fn render(ranks: &[[u64; 64]]) -> String {
+pub(crate) fn table(ranks: &[[u64; 64]]) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (block, counters) in ranks.chunks(COLUMNS).enumerate() {
         let mut head = vec![
@@ -88,7 +81,7 @@ mod tests {
         for (rank, counters) in ranks.iter_mut().enumerate() {
             counters[0] = rank as u64;
         }
-        let text = render(&ranks);
+        let text = table(&ranks);
         let rows: Vec<Vec<_>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -110,6 +103,6 @@ mod tests {
         );
         assert_eq!(rows[4], ["sends_inject", "messages", "8", "9", "45"]);
         assert_eq!(rows.len(), 5);
-        assert_eq!(render(&[[0; 64]]), "counters: all are zero");
+        assert_eq!(table(&[[0; 64]]), "counters: all are zero");
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use fabric::board::{ANY_PEER, ANY_TAG, RequestRecord, kind, phase};
+use fabric::board::{ANY_PEER, ANY_TAG, kind, phase};
 
-use super::state::{RankState, belongs_to_collective, communicator_text, tag_text};
+use super::state::{Operation, RankState, belongs_to_collective, communicator_text, tag_text};
 
 /// Sentences of each kind that are told.
 const MAX_TOLD: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
 }
 
 /// The operation of `state` that waits for `peer`, if it waits in a call.
-fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &RequestRecord)> {
+fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &Operation)> {
     // A receive from anyone may be satisfied by any rank, so it proves nothing.
     let pending = state
         .pending

@@ -169,6 +169,7 @@ fn library_use_leaves_no_descriptor_and_no_child() {
             timeout: None,
             grace: Duration::from_millis(100),
             talk: Talk::default(),
+            hosts: None,
         }
     };
     let mut ranks = Vec::new();

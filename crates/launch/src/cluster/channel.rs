@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two streams that carry messages, neither of which makes this process wait.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::frame::{self, Malformed, Received};
+use crate::input::set_nonblocking;
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A pair of streams to an agent, or to the conductor.
+#[derive(Debug)]
+pub(super) struct Channel {
+    reader: File,
+    /// Closed, the other side sees the end of its input.
+    writer: Option<File>,
+    received: Received,
+    queue: Vec<u8>,
+    written: usize,
+    piece: Vec<u8>,
+}
+
+/// Why a channel cannot be used any more.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Broken {
+    /// The other side has closed its end.
+    Closed,
+    /// It sends what no agent and no conductor sends.
+    Malformed(String),
+}
+
+impl From<Malformed> for Broken {
+    fn from(fault: Malformed) -> Self {
+        Self::Malformed(fault.0)
+    }
+}
+
+impl Channel {
+    /// # Errors
+    /// The kernel's error.
+    pub(super) fn new(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
+        set_nonblocking(&reader)?;
+        set_nonblocking(&writer)?;
+        Ok(Self {
+            reader: reader.into(),
+            writer: Some(writer.into()),
+            received: Received::default(),
+            queue: Vec::new(),
+            written: 0,
+            piece: Vec::new(),
+        })
+    }
+
+    pub(super) fn reader(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+
+    /// The writer, while anything waits to be written.
+    pub(super) fn waiting_writer(&self) -> Option<BorrowedFd<'_>> {
+        let writer = self.writer.as_ref().filter(|_| self.queued() > 0);
+        writer.map(AsFd::as_fd)
+    }
+
+    /// Bytes that wait to be written.
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len() - self.written
+    }
+
+    /// Reads what has arrived, at most a few pieces, so that one side cannot keep the other from its work.
+    ///
+    /// # Errors
+    /// When the stream has ended.
+    pub(super) fn read(&mut self) -> Result<(), Broken> {
+        self.piece.resize(PIECE_BYTES, 0);
+        for _ in 0..4 {
+            match rustix::io::read(&self.reader, &mut self.piece[..]) {
+                Ok(0) => return Err(Broken::Closed),
+                Ok(bytes) => self.received.push(&self.piece[..bytes]),
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(_) => return Err(Broken::Closed),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message that has been read.
+    ///
+    /// # Errors
+    /// When the bytes are none.
+    pub(super) fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, Broken> {
+        Ok(self.received.message()?)
+    }
+
+    /// The next line that has been read, before messages begin.
+    pub(super) fn next_line(&mut self) -> Option<Vec<u8>> {
+        self.received.line()
+    }
+
+    /// Bytes that have been read and not taken.
+    pub(super) fn unread(&self) -> usize {
+        self.received.rest().len()
+    }
+
+    /// Queues a message, and writes what the stream takes.
+    pub(super) fn send(&mut self, message: &impl Serialize) {
+        if self.writer.is_none() {
+            return;
+        }
+        // Only a share or a set of cards could be too long: the other side then misses it, and says so.
+        if frame::encode(message, &mut self.queue).is_ok() {
+            self.write();
+        }
+    }
+
+    /// Queues bytes as they are.
+    pub(super) fn send_line(&mut self, line: &str) {
+        self.queue.extend_from_slice(line.as_bytes());
+        self.queue.push(b'\n');
+        self.write();
+    }
+
+    /// Writes what the stream takes. What a closed stream does not take is dropped: the reader learns of the end.
+    pub(super) fn write(&mut self) {
+        while let Some(writer) = self.writer.as_ref().filter(|_| self.queued() > 0) {
+            match rustix::io::write(writer, &self.queue[self.written..]) {
+                Ok(bytes) => self.written += bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.writer = None;
+                    self.written = self.queue.len();
+                }
+            }
+        }
+        if self.queued() == 0 {
+            self.queue.clear();
+            self.written = 0;
+        }
+    }
+
+    /// Closes the stream to the other side.
+    pub(super) fn close(&mut self) {
+        self.writer = None;
+        self.written = self.queue.len();
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The start of a job of several nodes, and its state.
+
+use std::time::{Duration, Instant};
+
+use sys::signals::SignalInbox;
+
+use super::ending::Ending;
+use super::streams::Report;
+use crate::cluster::message::ToAgent;
+use crate::cluster::node::Node;
+use crate::cluster::share;
+use crate::failure::MpiState;
+use crate::host_names::HostNames;
+use crate::outcome::{Exit, JobOutcome};
+use crate::output::{Files, Outputs, Role, WholeLines, Wires};
+use crate::plan::{Hosts, JobPlan, Output};
+use crate::supervise::take_signals;
+use crate::{LaunchError, notices, program};
+
+/// How long agents may take to end what is left of a job.
+pub(super) const FINISH_TIME: Duration = Duration::from_secs(4);
+
+/// Runs a job of several nodes to its end.
+///
+/// # Errors
+/// When a node cannot be reached or its ranks cannot be started. A rank's failure is no error but an outcome.
+pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcome, LaunchError> {
+    let ranks = program::count_ranks(&plan.programs)?;
+    let is_consistent = hosts.node_of.len() == ranks as usize && hosts.have_ranks();
+    if !is_consistent {
+        let text = "the plan of the job's hosts contradicts itself";
+        return Err(LaunchError::usage(text));
+    }
+    let inbox = match role {
+        Role::CommandLine => Some(take_signals()?),
+        Role::Library => None,
+    };
+    let begin = Instant::now();
+    let names = HostNames::of(hosts);
+    let (files, merge) = match &plan.output {
+        Output::Routed(routes) => {
+            let together = WholeLines::of(routes, 2).together;
+            (
+                Files::open(routes, ranks, &names)?,
+                routes.merge || together,
+            )
+        }
+        Output::Capture => (Files::default(), true),
+    };
+    let random =
+        || sys::random::random_word().map_err(|error| LaunchError::system("make a secret", &error));
+    let secret = [random()?, random()?];
+    let shares = share::of_nodes(plan, hosts, secret, merge, begin.elapsed())?;
+    let mut nodes = Vec::new();
+    for share in shares {
+        let is_here = hosts.names[share.node as usize] == notices::host_name();
+        match Node::launch(hosts, share, is_here, &plan.input) {
+            Ok(node) => nodes.push(node),
+            Err(error) => {
+                nodes.iter_mut().for_each(Node::lose);
+                return Err(error);
+            }
+        }
+    }
+    let wires = Wires {
+        streams: (0..ranks).map(|_| (0, [None, None])).collect(),
+        files,
+        hosts: names.clone(),
+        by_agents: true,
+    };
+    let conductor = Conductor {
+        plan,
+        hosts,
+        names,
+        begin,
+        ending: Ending::default(),
+        ranks: vec![RankView::default(); ranks as usize],
+        alive: ranks as usize,
+        outputs: Outputs::new(plan.output.clone(), role, wires),
+        inbox,
+        input_open: true,
+        nodes,
+        cards_sent: false,
+        report: None,
+        polled: begin,
+        said: begin,
+    };
+    conductor.conduct()
+}
+
+/// What the conductor knows about a rank.
+#[derive(Clone, Debug)]
+pub(super) struct RankView {
+    pub(super) pid: u32,
+    pub(super) exit: Option<Exit>,
+    pub(super) state: MpiState,
+    pub(super) counters: [u64; 64],
+}
+
+impl Default for RankView {
+    fn default() -> Self {
+        Self {
+            pid: 0,
+            exit: None,
+            state: MpiState::STARTED,
+            counters: [0; 64],
+        }
+    }
+}
+
+/// A job of several nodes.
+pub(super) struct Conductor<'a> {
+    pub(super) plan: &'a JobPlan,
+    pub(super) hosts: &'a Hosts,
+    pub(super) names: HostNames,
+    pub(super) begin: Instant,
+    pub(super) ending: Ending,
+    pub(super) ranks: Vec<RankView>,
+    /// Ranks that have not ended.
+    pub(super) alive: usize,
+    pub(super) outputs: Outputs,
+    pub(super) inbox: Option<SignalInbox>,
+    /// Whether more standard input can come.
+    pub(super) input_open: bool,
+    pub(super) nodes: Vec<Node>,
+    /// Whether the nodes have the cards of each other.
+    pub(super) cards_sent: bool,
+    pub(super) report: Option<Report>,
+    /// When this loop last ran.
+    pub(super) polled: Instant,
+    /// When the agents were last told that the conductor lives.
+    pub(super) said: Instant,
+}
+
+impl Conductor<'_> {
+    fn conduct(mut self) -> Result<JobOutcome, LaunchError> {
+        while !self.nodes.iter().all(Node::is_over) {
+            let ready = self
+                .wait_for_events()
+                .map_err(|error| LaunchError::system("wait for the hosts (poll)", &error));
+            match ready {
+                Ok(ready) => ready.into_iter().for_each(|event| self.handle(event)),
+                Err(error) => {
+                    self.nodes.iter_mut().for_each(Node::lose);
+                    return Err(error);
+                }
+            }
+            self.keep_time();
+        }
+        let until = Instant::now() + FINISH_TIME;
+        for node in &mut self.nodes {
+            node.reap(until);
+        }
+        self.finish()
+    }
+
+    pub(super) fn tell_all(&mut self, message: &ToAgent) {
+        for node in &mut self.nodes {
+            node.tell(message);
+        }
+    }
+
+    /// A rank as sentences call it.
+    pub(super) fn name(&self, rank: usize) -> String {
+        let (pid, host) = (self.ranks[rank].pid, self.names.get(rank));
+        format!("rank {rank} (pid {pid} on {host})")
+    }
+}
