@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts the ranks of a job on this node, wires them up, and watches them until the last one has ended.
+//! Starts the ranks of a job on this node and others, wires them up, and watches them until the last one has ended.
 //!
 //! A job passes through these modules in this order:
 //!
@@ -13,6 +13,8 @@
 //!              failure, kill        which end of a rank ends the job; signals to all its processes
 //!              report               the state of the job as one table (SIGUSR1, --timeout), counters
 //!           -> outcome::JobOutcome  exit status, counters
+//!
+//! cluster                           the same with agents on several nodes, each of which starts and watches its ranks
 //! ```
 //!
 //! [`run_command_line`] is the whole of `mpiexec`; [`run`] is the same for programs that start jobs themselves, as the
@@ -40,6 +42,7 @@ mod processes;
 mod program;
 mod ranks;
 mod report;
+mod run;
 pub mod settings;
 mod start;
 mod supervise;
@@ -52,5 +55,5 @@ pub use error::LaunchError;
 pub use fabric::counters::{COUNTERS, CounterRow};
 pub use outcome::JobOutcome;
 pub use plan::JobPlan;
-pub use supervise::run;
+pub use run::run;
 pub use sys::spawn::end_with_thread;

@@ -22,7 +22,7 @@ use crate::output::{Outputs, Role};
 use crate::plan::JobPlan;
 use crate::ranks::Started;
 use crate::start::{self, Share};
-use crate::{LaunchError, cluster, notices, program, report};
+use crate::{LaunchError, notices, program, report};
 
 /// How often the job's clock advances.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -31,18 +31,11 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Exit status when the time is up.
 pub(crate) const TIMED_OUT: u8 = 124;
 
-/// Runs a job to its end. The calling thread supervises it, and the ranks are killed if that thread ends.
+/// Runs a job of this node to its end.
 ///
 /// # Errors
-/// When a program cannot be started, or the system refuses what a job needs. A rank's failure is no error but an outcome.
-pub fn run(plan: &JobPlan) -> Result<JobOutcome, LaunchError> {
-    run_as(plan, Role::Library)
-}
-
-pub(crate) fn run_as(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
-    if let Some(hosts) = &plan.hosts {
-        return cluster::run(plan, hosts, role);
-    }
+/// As for [`crate::run`].
+pub(crate) fn run(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
     let ranks = program::total_ranks(&plan.programs)?;
     let places = binding::choose(&plan.binding, ranks)?;
     let mut inbox = None;

@@ -14,7 +14,7 @@ use crate::cluster;
 use crate::notices;
 use crate::output::Role;
 use crate::plan::{Binding, Environment, Inherit, Input, JobPlan, Output, Program, Talk};
-use crate::supervise::run_as;
+use crate::run::run_as;
 use crate::variables::{exported, join, names};
 use crate::{LaunchError, binding, program, settings};
 

@@ -12,7 +12,9 @@ use rustix::io::Errno;
 use sys::signals::{self, SignalInbox};
 
 use super::channel::{Broken, Channel};
-use super::message::{Ended, FromAgent, NodeStart, Payload, ToAgent, WINDOW_BYTES, greeting};
+use super::message::{
+    Ended, FromAgent, NodeStart, Payload, ToAgent, WINDOW_BYTES, alive_period, greeting,
+};
 use crate::failure::MpiState;
 use crate::load::Load;
 use crate::orphans::Orphans;
@@ -26,8 +28,6 @@ use crate::{LaunchError, binding, notices, report};
 const SHARE_TIME: Duration = Duration::from_secs(60);
 /// How long the conductor may take to read the last messages.
 const FAREWELL_TIME: Duration = Duration::from_secs(5);
-/// Time between two signs of life.
-const ALIVE_PERIOD: Duration = Duration::from_secs(1);
 /// Output in bytes that is sent at once.
 const PIECE_BYTES: usize = 32 << 10;
 /// Polling interval for cards at the start of a job, and when ranks take their time to call MPI_Init.
@@ -288,6 +288,7 @@ impl Agent {
         } else {
             TICK
         };
+        let tick = tick.min(alive_period(self.heartbeat));
         let interval = if unwatched.is_empty() {
             tick
         } else {
@@ -520,7 +521,7 @@ impl Agent {
             self.ticked = now;
             self.tick();
         }
-        if now.duration_since(self.said) >= ALIVE_PERIOD {
+        if now.duration_since(self.said) >= alive_period(self.heartbeat) {
             self.say(&FromAgent::Alive);
         }
         if let Some(limit) = self.heartbeat.filter(|_| !self.held) {

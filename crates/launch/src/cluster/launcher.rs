@@ -61,8 +61,8 @@ pub(super) fn command(hosts: &Hosts, host: &str, is_here: bool) -> (Command, Str
 
 /// A word that a shell reads as it is.
 fn quoted(word: &OsStr) -> OsString {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:@%,".contains(byte);
-    if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+    let is_literal = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:@%,".contains(byte);
+    if !word.is_empty() && word.as_bytes().iter().all(is_literal) {
         return word.to_owned();
     }
     let mut text = OsString::from("'");

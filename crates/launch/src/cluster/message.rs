@@ -2,6 +2,7 @@
 //! The messages between the conductor and the agents of a job.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -17,6 +18,12 @@ pub(super) const GREETING: &str = "rankpoint-agent";
 pub(super) const PROTOCOL: u32 = 1;
 /// Output in bytes that an agent may have sent before the conductor has passed it on.
 pub(super) const WINDOW_BYTES: usize = 1 << 20;
+
+/// Time between two signs of life, where a side that is silent for `heartbeat` counts as lost.
+pub(super) fn alive_period(heartbeat: Option<Duration>) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(1);
+    heartbeat.map_or(LONGEST, |heartbeat| LONGEST.min(heartbeat / 4))
+}
 
 /// The greeting of an agent of this version, without a line end.
 pub(super) fn greeting() -> String {

@@ -90,11 +90,9 @@ impl Node {
         // Signals from the terminal are for the conductor.
         command.process_group(0);
         sys::spawn::end_with_thread(&mut command);
+        let program = command.get_program().display().to_string();
         let failed = |error: io::Error| LaunchError {
-            text: format!(
-                "cannot start an agent on host {name}: {} cannot be run: {error}",
-                command_name(&called, is_here)
-            ),
+            text: format!("cannot start an agent on host {name}: {program} cannot be run: {error}"),
             exit_code: 1,
         };
         let mut child = command.spawn().map_err(failed)?;
@@ -339,12 +337,5 @@ impl Node {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-    }
-}
-
-fn command_name(called: &str, is_here: bool) -> String {
-    match is_here {
-        true => "this program".to_owned(),
-        false => called.to_owned(),
     }
 }

@@ -224,34 +224,15 @@ fn read(job: &Started, index: usize) -> RankState {
 /// The whole report about the ranks of a job, without a line end: the table, and what follows from it.
 pub(crate) fn table(states: &[RankState], elapsed: Duration, hosts: &HostNames) -> String {
     let now_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    let mut rows = vec![
-        [
-            "rank",
-            if hosts.count() > 1 { "host" } else { "" },
-            "pid",
-            "state",
-            "in call",
-            "for",
-            "pending",
-            "peer",
-            "tag",
-            "communicator",
-            "bytes",
-            "age",
-        ]
-        .map(str::to_owned),
-    ];
+    let with_hosts = hosts.count() > 1;
+    let mut rows = vec![heads(with_hosts)];
     for (rank, state) in states.iter().enumerate() {
         let mut lines = operation_rows(state, now_ms).into_iter();
         let first = lines.next().unwrap_or_default();
         let waiting = state.board.as_ref().filter(|_| state.waits());
         let since = waiting.map(|board| seconds(now_ms.saturating_sub(board.wait_since_ms)));
         let [a, b, c, d, e, f] = first;
-        let host = if hosts.count() > 1 {
-            hosts.get(rank)
-        } else {
-            ""
-        };
+        let host = if with_hosts { hosts.get(rank) } else { "" };
         rows.push([
             rank.to_string(),
             host.to_owned(),
@@ -301,6 +282,25 @@ pub(crate) fn table(states: &[RankState], elapsed: Duration, hosts: &HostNames) 
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// The first row; the name of the host stands there where the job has several.
+fn heads(with_hosts: bool) -> [String; 12] {
+    [
+        "rank",
+        if with_hosts { "host" } else { "" },
+        "pid",
+        "state",
+        "in call",
+        "for",
+        "pending",
+        "peer",
+        "tag",
+        "communicator",
+        "bytes",
+        "age",
+    ]
+    .map(str::to_owned)
 }
 
 /// Pending operations and unexpected messages of a rank: kind, peer, tag, communicator, bytes, age.

@@ -116,17 +116,20 @@ fn settings_that_nothing_reads_are_named() {
 }
 
 #[test]
-fn host_files_may_name_this_node_only() {
+fn host_files_name_hosts_and_slots() {
     let folder = Folder::new("hosts");
     let good = folder.file("good", "# mine\nlocalhost slots=4\n\n127.0.0.1:2\n");
-    let bad = folder.file("bad", "localhost\nfaraway.example\n");
+    let bad = folder.file("bad", "localhost\nfaraway slots=x\n");
+    let empty = folder.file("empty", "# none\n");
     assert_eq!(mpiexec(&["-f", &good, "true"]).code(), 0);
     let done = mpiexec(&["-f", &bad, "true"]);
     assert_eq!(done.code(), 2);
     assert!(
-        done.sentence().contains("faraway.example is not this node"),
+        done.sentence().contains("line 2: expected a host"),
         "{done:?}"
     );
+    let done = mpiexec(&["-f", &empty, "true"]);
+    assert!(done.sentence().contains("names no host"), "{done:?}");
 }
 
 /// Two ranks want one core while the others sleep: they get all cores as soon as other programs leave one idle, and mpiexec

@@ -24,7 +24,7 @@ fn all_processes() -> impl Iterator<Item = i32> {
 }
 
 /// All processes of the job that `rank` belongs to, the guard among them.
-fn group_of(rank: i32) -> Vec<i32> {
+pub(crate) fn group_of(rank: i32) -> Vec<i32> {
     let group = stat(rank).unwrap().1;
     all_processes()
         .filter(|&pid| stat(pid).is_some_and(|(_, of)| of == group))
@@ -32,12 +32,12 @@ fn group_of(rank: i32) -> Vec<i32> {
 }
 
 /// Handles that tell when these processes have ended.
-fn watch(pids: &[i32]) -> Vec<std::os::fd::OwnedFd> {
+pub(crate) fn watch(pids: &[i32]) -> Vec<std::os::fd::OwnedFd> {
     let open = |&pid: &i32| pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
     pids.iter().map(open).collect()
 }
 
-fn assert_all_end(lives: &[std::os::fd::OwnedFd]) {
+pub(crate) fn assert_all_end(lives: &[std::os::fd::OwnedFd]) {
     let limit = Timespec::try_from(Duration::from_secs(20)).unwrap();
     for life in lives {
         let mut fds = [PollFd::new(life, PollFlags::IN)];

@@ -18,6 +18,8 @@ mod documentation;
 mod failures;
 mod files;
 mod flags;
+mod host_faults;
+mod hosts;
 mod job;
 mod leftovers;
 mod load;

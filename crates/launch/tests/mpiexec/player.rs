@@ -103,25 +103,7 @@ impl Player {
             "count" => {
                 board.counters[number(0) as usize].store(number(1) as u64, Ordering::Relaxed)
             }
-            "call" => {
-                for (word, bytes) in board.call.iter().zip(arguments[0].as_bytes().chunks(8)) {
-                    let mut padded = [0u8; 8];
-                    padded[..bytes.len()].copy_from_slice(bytes);
-                    word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-                }
-                board.call_len.store(
-                    u32::try_from(arguments[0].len()).unwrap(),
-                    Ordering::Relaxed,
-                );
-                let now = self.segment.header().clock_ms.load(Ordering::Relaxed);
-                board.wait_since_ms.store(now, Ordering::Relaxed);
-                let how = if arguments[1] == "poll" {
-                    activity::POLLING
-                } else {
-                    activity::SLEEPING
-                };
-                board.activity.store(how, Ordering::Relaxed);
-            }
+            "call" => self.call(arguments[0], arguments[1]),
             "receive" | "send" | "unexpected" => {
                 let kind = match verb {
                     "receive" => kind::RECEIVE_POSTED,
@@ -144,6 +126,11 @@ impl Player {
                 rustix::process::kill_process(me, rustix::process::Signal::STOP).unwrap();
             }
             "name" => board.describe_context(number(0) as u32, arguments[1], true),
+            "card" => self
+                .segment
+                .publish_card(self.rank, arguments[0].as_bytes())
+                .unwrap(),
+            "cards" => self.print_cards(),
             "say" => println!("{}", arguments[0]),
             "park" => loop {
                 std::thread::park();
@@ -153,6 +140,40 @@ impl Player {
             "exit" => std::process::exit(i32::try_from(number(0)).unwrap()),
             _ => panic!("unknown step {verb}"),
         }
+    }
+
+    /// Waits in a call, as the board says.
+    fn call(&self, name: &str, how: &str) {
+        let board = self.segment.board(self.rank);
+        for (word, bytes) in board.call.iter().zip(name.as_bytes().chunks(8)) {
+            let mut padded = [0u8; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+        let length = u32::try_from(name.len()).unwrap();
+        board.call_len.store(length, Ordering::Relaxed);
+        let now = self.segment.header().clock_ms.load(Ordering::Relaxed);
+        board.wait_since_ms.store(now, Ordering::Relaxed);
+        let how = if how == "poll" {
+            activity::POLLING
+        } else {
+            activity::SLEEPING
+        };
+        board.activity.store(how, Ordering::Relaxed);
+    }
+
+    /// Waits for the cards of all ranks, and prints them with their hosts.
+    fn print_cards(&self) {
+        while !self.segment.cards_are_ready() {
+            std::thread::yield_now();
+        }
+        let ranks = 0..self.segment.job().job_ranks;
+        let cards = ranks.map(|rank| {
+            let card = String::from_utf8(self.segment.card(rank)).unwrap();
+            let host = self.segment.host(self.segment.node_of(rank));
+            format!("{card}@{host}")
+        });
+        println!("{}", cards.collect::<Vec<_>>().join(" "));
     }
 
     fn record(&mut self, kind: u8, peer: u32, match_word: u64, bytes: u64) {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end of a job of several nodes: which of its causes, and how all nodes come to theirs.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sys::signals::{self, SignalInbox};
 
 use super::job::{Conductor, FINISH_TIME};
 use crate::LaunchError;
-use crate::cluster::message::ToAgent;
+use crate::cluster::message::{ToAgent, alive_period};
 use crate::cluster::node::{Node, Progress};
 use crate::failure::{self, Ends, Verdict};
 use crate::outcome::{End, Exit, narrow};
 use crate::supervise::TICK;
-
-/// Time between two signs of life.
-const ALIVE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How far the end of a job has come.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +177,7 @@ impl Conductor<'_> {
         if paused > 4 * TICK {
             self.nodes.iter_mut().for_each(Node::forgive);
         }
-        if now.duration_since(self.said) >= ALIVE_PERIOD {
+        if now.duration_since(self.said) >= alive_period(self.hosts.heartbeat) {
             self.said = now;
             self.tell_all(&ToAgent::Alive);
         }

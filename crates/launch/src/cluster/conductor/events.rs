@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::ending::Stage;
 use super::job::Conductor;
 use crate::LaunchError;
-use crate::cluster::message::{Ended, FromAgent, ToAgent};
+use crate::cluster::message::{Ended, FromAgent, ToAgent, alive_period};
 use crate::cluster::node::{Node, Progress};
 use crate::supervise::TICK;
 
@@ -89,7 +89,7 @@ impl Conductor<'_> {
             .chain(self.report.map(|report| report.until));
         times
             .map(|time| time.saturating_duration_since(now))
-            .fold(TICK, Duration::min)
+            .fold(TICK.min(alive_period(self.hosts.heartbeat)), Duration::min)
     }
 
     pub(super) fn handle(&mut self, event: Event) {
