@@ -30,8 +30,8 @@ pub enum End {
     },
     /// The launcher lost the agent of a host.
     HostLost {
-        /// The host.
-        host: String,
+        /// The index of its node among the hosts of the plan.
+        node: u32,
     },
     /// The time was up; a report is among the messages.
     TimedOut,

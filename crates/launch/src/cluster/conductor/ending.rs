@@ -116,7 +116,7 @@ impl Conductor<'_> {
                 self.outputs.say(&text);
                 self.ending.exit_code = Some(1);
                 self.ending.end = End::HostLost {
-                    host: self.nodes[index].name.clone(),
+                    node: u32::try_from(index).unwrap_or(u32::MAX),
                 };
                 self.ask_to_end(signals::SIGTERM);
             }
