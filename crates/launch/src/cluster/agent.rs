@@ -24,7 +24,7 @@ use crate::start::{self, Share};
 use crate::supervise::{POLL_INTERVAL, TICK, millis, take_signals};
 use crate::{LaunchError, binding, notices, report};
 
-/// How long the conductor may take to send the share after the greeting.
+/// How long the conductor may be silent before it sends the share.
 const SHARE_TIME: Duration = Duration::from_secs(60);
 /// How long the conductor may take to read the last messages.
 const FAREWELL_TIME: Duration = Duration::from_secs(5);
@@ -85,6 +85,9 @@ fn serve() -> Result<(), LaunchError> {
                 text: error.text,
                 exit_code: error.exit_code,
             });
+            if let Some(orphans) = orphans {
+                orphans.end();
+            }
             channel.send(&FromAgent::Done);
             flush(&mut channel);
         }
@@ -98,10 +101,12 @@ fn wait_for_share(channel: &mut Channel) -> Result<NodeStart, LaunchError> {
         text: text.to_owned(),
         exit_code: 1,
     };
-    let until = Instant::now() + SHARE_TIME;
+    let mut until = Instant::now() + SHARE_TIME;
     loop {
         match channel.next() {
             Ok(Some(ToAgent::Start(share))) => return Ok(*share),
+            // Other hosts are still awaited.
+            Ok(Some(ToAgent::Alive)) => until = Instant::now() + SHARE_TIME,
             Ok(Some(_)) => return Err(fault("mpiexec began with another message than the job")),
             Ok(None) => {}
             Err(_) => return Err(fault("mpiexec sent something that is no message")),

@@ -8,7 +8,7 @@
 //! ```text
 //! conductor                      agent of each node
 //!     ---- launcher command ---->  greeting: version
-//!     Start: share of the job --->  node segment, ranks
+//!     Start: share of the job --->  node segment, ranks; once all agents have greeted
 //!     <--- Started, Output, Ended, Cards, State, Alive
 //!     ---> Input, Signal, Cards, Death, Report, Alive
 //!     ---> Finish                   kills what is left

@@ -29,6 +29,8 @@ const END_TIME: Duration = Duration::from_millis(500);
 pub(super) enum Progress {
     /// The launcher command runs; the agent has not greeted.
     Launching,
+    /// The agent waits for its share, which it gets when all agents have greeted: no rank starts before.
+    Greeted,
     /// The agent has its share.
     Starting,
     /// The ranks run, or have ended.
@@ -154,6 +156,23 @@ impl Node {
         }
     }
 
+    /// Tells the agent that the conductor lives.
+    pub(super) fn tell_alive(&mut self) {
+        if self.progress == Progress::Greeted || self.is_reached() {
+            self.channel.send(&ToAgent::Alive);
+        }
+    }
+
+    /// Sends the agent its share of the job, which began so many milliseconds ago.
+    pub(super) fn start(&mut self, elapsed_ms: u64) {
+        if let Some(mut share) = self.share.take() {
+            share.elapsed_ms = elapsed_ms;
+            self.progress = Progress::Starting;
+            self.forgive();
+            self.channel.send(&ToAgent::Start(share));
+        }
+    }
+
     pub(super) fn write(&mut self) {
         self.channel.write();
     }
@@ -205,7 +224,7 @@ impl Node {
         )
     }
 
-    /// Compares versions once the greeting has arrived, and sends the share.
+    /// Compares versions once the greeting has arrived.
     fn await_greeting(&mut self) -> Result<(), String> {
         while let Some(line) = self.channel.next_line() {
             let line = String::from_utf8_lossy(&line).into_owned();
@@ -222,10 +241,7 @@ impl Node {
                     greeting()
                 ));
             }
-            if let Some(share) = self.share.take() {
-                self.progress = Progress::Starting;
-                self.channel.send(&ToAgent::Start(share));
-            }
+            self.progress = Progress::Greeted;
             return Ok(());
         }
         if self.channel.unread() > MAX_NOISE_BYTES {
@@ -286,7 +302,9 @@ impl Node {
             |status| format!("ended ({status})"),
         );
         let what = match self.progress {
-            Progress::Launching => format!("cannot start an agent on host {}", self.name),
+            Progress::Launching | Progress::Greeted => {
+                format!("cannot start an agent on host {}", self.name)
+            }
             _ => format!("lost the agent on host {}", self.name),
         };
         format!("{what}: {} {how}{}", self.command, self.told())

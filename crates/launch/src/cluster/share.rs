@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use super::message::{NodeStart, ProgramStart};
 use crate::pattern::Pattern;
 use crate::plan::{Binding, Environment, Hosts, Inherit, JobPlan, Output, Program, Routes, Talk};
+use crate::supervise::millis;
 use crate::{LaunchError, settings, variables};
 
 /// Variables that describe a node or a login on it: ranks see those of their own node.
@@ -48,7 +49,6 @@ pub(super) fn of_nodes(
     hosts: &Hosts,
     secret: [u64; 2],
     merge: bool,
-    elapsed: Duration,
 ) -> Result<Vec<NodeStart>, LaunchError> {
     let directory = std::env::current_dir()
         .map_err(|error| LaunchError::system("find the working directory", &error))?;
@@ -59,7 +59,6 @@ pub(super) fn of_nodes(
         .collect();
     let mask = umask(Mode::empty());
     umask(mask);
-    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let limits = (0..).zip(LIMITS).map(|(number, &resource)| {
         // By its place in the table: numbers of limits differ between processors.
         (number, getrlimit(resource).current)
@@ -96,7 +95,7 @@ pub(super) fn of_nodes(
             binding: told_binding(&plan.binding),
             input: plan.input.clone(),
             merge,
-            elapsed_ms: millis(elapsed),
+            elapsed_ms: 0,
             heartbeat_ms: hosts.heartbeat.map(millis),
         }
     });
@@ -236,7 +235,7 @@ mod tests {
         plan.programs = vec![Program::new(3, "a"), Program::new(2, "b")];
         plan.programs[0].environment.set = vec![("X".into(), "1".into())];
         let hosts = hosts(&[0, 1, 0, 1, 1]);
-        let shares = of_nodes(&plan, &hosts, [1, 2], false, Duration::ZERO).unwrap();
+        let shares = of_nodes(&plan, &hosts, [1, 2], false).unwrap();
         let ranks = |node: usize| -> Vec<_> {
             let programs = shares[node].programs.iter();
             programs
@@ -261,8 +260,7 @@ mod tests {
                 programs: vec![Program::new(ranks, "a")],
                 ..NodeStart::default().plan()
             };
-            let mut shares =
-                of_nodes(&plan, &hosts(&[0; 3]), [1, 2], false, Duration::ZERO).unwrap();
+            let mut shares = of_nodes(&plan, &hosts(&[0; 3]), [1, 2], false).unwrap();
             shares[0].node_of = node_of.to_vec();
             shares.swap_remove(0).world()
         };

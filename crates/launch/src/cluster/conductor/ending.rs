@@ -69,10 +69,13 @@ impl Conductor<'_> {
         self.leave_unreached();
     }
 
-    /// Gives up nodes whose agents have not answered yet.
+    /// Gives up nodes whose agents have no share yet.
     pub(super) fn leave_unreached(&mut self) {
         for index in 0..self.nodes.len() {
-            if self.nodes[index].progress == Progress::Launching {
+            if matches!(
+                self.nodes[index].progress,
+                Progress::Launching | Progress::Greeted
+            ) {
                 self.nodes[index].lose();
                 self.settle(index);
             }
@@ -179,7 +182,7 @@ impl Conductor<'_> {
         }
         if now.duration_since(self.said) >= alive_period(self.hosts.heartbeat) {
             self.said = now;
-            self.tell_all(&ToAgent::Alive);
+            self.nodes.iter_mut().for_each(Node::tell_alive);
         }
         for index in 0..self.nodes.len() {
             if let Some(why) = self.nodes[index].silence(self.hosts) {

@@ -12,7 +12,7 @@ use super::job::Conductor;
 use crate::LaunchError;
 use crate::cluster::message::{Ended, FromAgent, ToAgent, alive_period};
 use crate::cluster::node::{Node, Progress};
-use crate::supervise::TICK;
+use crate::supervise::{TICK, millis};
 
 /// An event that `poll` can report.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +106,13 @@ impl Conductor<'_> {
 
     pub(super) fn read_agent(&mut self, index: usize) {
         let (messages, end) = self.nodes[index].read();
+        let are_ready = |node: &Node| node.progress == Progress::Greeted;
+        if self.nodes.iter().all(are_ready) && end.is_none() {
+            let elapsed_ms = millis(self.begin.elapsed());
+            self.nodes
+                .iter_mut()
+                .for_each(|node| node.start(elapsed_ms));
+        }
         for message in messages {
             if self.nodes[index].is_over() {
                 return;

@@ -51,7 +51,7 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
     let random =
         || sys::random::random_word().map_err(|error| LaunchError::system("make a secret", &error));
     let secret = [random()?, random()?];
-    let shares = share::of_nodes(plan, hosts, secret, merge, begin.elapsed())?;
+    let shares = share::of_nodes(plan, hosts, secret, merge)?;
     let mut nodes = Vec::new();
     for share in shares {
         let is_here = hosts.names[share.node as usize] == notices::host_name();
