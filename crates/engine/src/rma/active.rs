@@ -8,7 +8,7 @@ use fabric::board::kind;
 use sys::sync::Ordering;
 
 use super::epoch::{Stage, access, assertion};
-use super::message::Kind;
+use super::message::{Ending, Kind};
 use super::window::Window;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -54,6 +54,9 @@ pub fn post(window: &Window, group: &Group, assertion: i32) -> Result<()> {
     window.epochs.set_open_to_all(false);
     let me = window.comm.rank() as u32;
     layout::settle();
+    if let Some(channel) = &window.channel {
+        channel.begin_exposure(assertion);
+    }
     if assertion & assertion::NOCHECK == 0 {
         for &rank in &ranks {
             if let Some(channel) = window.own_channel() {
@@ -117,23 +120,22 @@ pub fn start(window: &Window, group: &Group, assertion: i32, call: &'static str)
 /// Ends the access epoch of [`start`]: all operations are complete here (MPI_Win_complete).
 ///
 /// # Errors
-/// MPI_ERR_RMA_SYNC without an epoch.
+/// MPI_ERR_RMA_SYNC without an epoch; what the targets refused; those of the messages.
 pub fn complete(window: &Window) -> Result<()> {
     const CALL: &str = "MPI_Win_complete";
     if window.epochs.stage() != Stage::Started {
         return Err(window.out_of_step("MPI_Win_start was not called"));
     }
     layout::settle();
-    let mut outcome = Ok(());
+    let mut by_message = Vec::new();
     for (rank, target) in window.targets.iter().enumerate() {
         let rank = rank as u32;
         if target.access.load(Ordering::Relaxed) != access::STARTED {
             continue;
         }
         target.access.store(access::NONE, Ordering::Relaxed);
-        if let Some(channel) = window.channel_to(rank) {
-            let sent = channel.send(window, rank, Kind::Complete);
-            outcome = outcome.and(sent).and(channel.settle(window, rank, CALL));
+        if window.channel_to(rank).is_some() {
+            by_message.push((rank, Ending::Complete));
         } else if let Some(view) = &target.view {
             // PAIRS: window.complete. The target sees what this member wrote there.
             view.board().completed.fetch_add(1, Ordering::Release);
@@ -141,7 +143,10 @@ pub fn complete(window: &Window) -> Result<()> {
         }
     }
     window.epochs.set_stage(Stage::None);
-    outcome
+    match &window.channel {
+        Some(channel) => channel.conclude(window, &by_message, CALL),
+        None => Ok(()),
+    }
 }
 
 impl Window {
@@ -166,6 +171,14 @@ impl Window {
         true
     }
 
+    /// What the checks found in the exposure epoch that is over.
+    fn after_exposure(&self) -> Result<()> {
+        match &self.channel {
+            Some(channel) => channel.end_exposure(self),
+            None => Ok(()),
+        }
+    }
+
     fn check_exposed(&self) -> Result<()> {
         if self.epochs.is_exposed.load(Ordering::Relaxed) == 0 {
             return Err(self.out_of_step("MPI_Win_post was not called"));
@@ -180,13 +193,11 @@ impl Window {
 /// MPI_ERR_RMA_SYNC without an epoch.
 pub fn wait(window: &Window, call: &'static str) -> Result<()> {
     window.check_exposed()?;
-    if window.ends_exposure() {
-        return Ok(());
+    if !window.ends_exposure() {
+        let vci = window.comm.vci();
+        vci.wait_until(call, |_| window.ends_exposure())?;
     }
-    window
-        .comm
-        .vci()
-        .wait_until(call, |_| window.ends_exposure())
+    window.after_exposure()
 }
 
 /// As [`wait`] without waiting: whether the epoch is over (MPI_Win_test).
@@ -195,9 +206,11 @@ pub fn wait(window: &Window, call: &'static str) -> Result<()> {
 /// MPI_ERR_RMA_SYNC without an epoch.
 pub fn test(window: &Window) -> Result<bool> {
     window.check_exposed()?;
-    if window.ends_exposure() {
-        return Ok(true);
+    if !window.ends_exposure() {
+        window.comm.vci().poll();
+        if !window.ends_exposure() {
+            return Ok(false);
+        }
     }
-    window.comm.vci().poll();
-    Ok(window.ends_exposure())
+    window.after_exposure().map(|()| true)
 }

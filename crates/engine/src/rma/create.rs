@@ -256,22 +256,23 @@ fn make_on(
         (Ok(targets), Ok(())) => targets,
         (Err(error), _) | (_, Err(error)) => return undo(brought.owned, error),
     };
+    let (flavor, hints) = (wanted.flavor, wanted.hints);
     let has_messages = targets.iter().any(|target| target.path == Path::Message);
     let window = Arc::new(Window {
         epochs: Epochs::default(),
-        channel: has_messages.then(|| Channel::new(targets.len())),
+        channel: has_messages.then(|| Channel::new(comm, flavor, &hints)),
         targets,
         comm: comm.clone(),
-        flavor: wanted.flavor,
+        flavor,
         base: brought.base,
         owned: Mutex::new(brought.owned),
         attached: Mutex::default(),
         is_freed: false.into(),
-        hints: wanted.hints,
+        hints,
         name: Mutex::default(),
         handle: AtomicU64::new(0),
         error_handler: AtomicU64::new(0),
-        values: Values::new(wanted.flavor, wanted.bytes, wanted.unit),
+        values: Values::new(flavor, wanted.bytes, wanted.unit),
         attributes: Attributes::default(),
     });
     Channel::start(&window)?;
@@ -351,6 +352,8 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
     let forced = process.settings().rma_path;
     let choose = |told: &Told| match forced {
         _ if !process.vcis().share_memory() => Path::Message,
+        // The check sees messages only.
+        _ if process.settings().check.rma => Path::Message,
         RmaPath::Message => Path::Message,
         RmaPath::Best | RmaPath::Direct if told.shared != 0 => Path::Direct,
         RmaPath::Direct if told.bytes > 0 => Path::Message,

@@ -19,7 +19,7 @@ pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> 
     layout::settle();
     // What a target refuses must not keep this member from the others.
     let flushed = match &window.channel {
-        Some(channel) => channel.flush_all(window, call),
+        Some(channel) => channel.end_before_fence(window, assertion, call),
         None => Ok(()),
     };
     let comm = &window.comm;
@@ -30,11 +30,19 @@ pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> 
     window
         .epochs
         .set_open_to_all(assertion & assertion::NOSUCCEED == 0);
-    flushed
+    let checked = match &window.channel {
+        Some(channel) => channel.tell_after_fence(window, call),
+        None => Ok(()),
+    };
+    flushed.and(checked)
 }
 
-/// Orders the loads and stores of this process in the window's memory with operations of others (MPI_Win_sync).
-pub fn sync(_window: &Window) {
+/// Orders the loads and stores of this process in the window's memory with operations of others (MPI_Win_sync). A program that calls
+/// it while it polls its memory sees operations that come by messages.
+pub fn sync(window: &Window) {
+    if window.channel.is_some() {
+        window.comm.vci().poll();
+    }
     layout::settle();
     // PAIRS: window.sync. With itself: between two calls lie loads and stores of shared memory by programs, which no ordering of ours names.
     memory_fence(Ordering::SeqCst);

@@ -223,7 +223,7 @@ pub fn flush_local(window: &Window, rank: i32) -> Result<()> {
     window.check_passive(Some(rank))?;
     match window.channel_to(rank) {
         None => Ok(()),
-        Some(channel) => channel.settle(window, rank, "MPI_Win_flush_local"),
+        Some(channel) => channel.flush_locally(window, rank, "MPI_Win_flush_local"),
     }
 }
 
@@ -236,6 +236,6 @@ pub fn flush_local_all(window: &Window) -> Result<()> {
     let Some(channel) = &window.channel else {
         return Ok(());
     };
-    let settle = |rank| channel.settle(window, rank, "MPI_Win_flush_local_all");
+    let settle = |rank| channel.flush_locally(window, rank, "MPI_Win_flush_local_all");
     (0..window.targets.len() as u32).try_for_each(settle)
 }

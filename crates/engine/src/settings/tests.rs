@@ -75,6 +75,8 @@ fn checks_are_a_list_of_words() {
     assert!(!settings.check.threads && !settings.check.hints);
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "hints, threads")]);
     assert!(settings.check.threads && settings.check.hints && warnings.is_empty());
+    let (settings, warnings) = read(&[("RANKPOINT_CHECK", "rma")]);
+    assert!(settings.check.rma && warnings.is_empty());
     assert_eq!(Settings::default().check, Checks::default());
 }
 

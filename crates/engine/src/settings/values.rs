@@ -154,6 +154,8 @@ pub struct Checks {
     pub threads: bool,
     /// Messages are compared with what hints promise of them.
     pub hints: bool,
+    /// Accesses of one-sided operations that conflict are found.
+    pub rma: bool,
 }
 
 impl Checks {
@@ -167,6 +169,7 @@ impl Checks {
                 "types" => checks.types = true,
                 "threads" => checks.threads = true,
                 "hints" => checks.hints = true,
+                "rma" => checks.rma = true,
                 _ => unknown.push(word),
             }
         }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use layout::SharedLayout;
 use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 
+use super::accesses::Accesses;
 use super::service;
 use super::wire::{ANSWER_BYTES, Header, Kind, Number, REQUEST_TAG, decode_answer};
 use crate::coll::RawMut;
@@ -18,7 +19,8 @@ use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{self, Mode};
 use crate::request::{RequestId, Status};
-use crate::rma::window::Window;
+use crate::rma::hints::WindowHints;
+use crate::rma::window::{Flavor, Window};
 use crate::task::{self, Completion, block_on};
 
 /// Messages of a target that are kept before complete ones are looked for.
@@ -93,7 +95,7 @@ pub(super) fn poll_request(comm: &Comm, request: RequestId) -> Poll<Result<Statu
     completion.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -126,6 +128,12 @@ pub(in crate::rma) enum Ending {
     Flush,
     /// The same, and the lock is given back.
     Unlock,
+    /// The same, and the access epoch of MPI_Win_start is over.
+    Complete,
+    /// The same before a fence (for checks).
+    Fence,
+    /// It is complete here (for checks).
+    Settle,
 }
 
 /// A request that is to be answered.
@@ -146,19 +154,23 @@ pub(in crate::rma) struct Channel {
     pub(in crate::rma) completes: AtomicU32,
     /// What this member refused, by the rank of the origin.
     refused: Mutex<Vec<(u32, Error)>>,
+    /// Accesses to this member's memory, if they are checked.
+    pub(super) accesses: Option<Mutex<Accesses>>,
     /// The request that the service completes.
     service: Mutex<RequestId>,
 }
 
 impl Channel {
-    /// The channel of a window of so many members.
-    pub(in crate::rma) fn new(members: usize) -> Self {
+    /// The channel of a window on a communicator.
+    pub(in crate::rma) fn new(comm: &Comm, flavor: Flavor, hints: &WindowHints) -> Self {
+        let members = comm.size() as usize;
         Self {
             count: AtomicU32::new(0),
             to: (0..members).map(|_| Outgoing::default()).collect(),
             posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             completes: AtomicU32::new(0),
             refused: Mutex::default(),
+            accesses: Self::accesses_of(comm, flavor, hints).map(Mutex::new),
             service: Mutex::new(RequestId::SENT),
         }
     }
@@ -226,6 +238,18 @@ impl Channel {
             .store(true, Ordering::Release);
     }
 
+    /// Whether a target was sent something that nothing has completed there.
+    pub(super) fn is_dirty(&self, rank: u32) -> bool {
+        // PAIRS: rma.dirty
+        self.to[rank as usize].is_dirty.load(Ordering::Acquire)
+    }
+
+    /// Notes an error for the call that completes the operations on a target.
+    pub(super) fn fail(&self, rank: u32, error: Error) {
+        let mut kept = locked(&self.to[rank as usize].kept);
+        kept.failure.get_or_insert(error);
+    }
+
     /// Counts the operations with requests of a target.
     pub(super) fn requests(&self, rank: u32) -> &Arc<AtomicU32> {
         &self.to[rank as usize].requests
@@ -250,7 +274,11 @@ impl Channel {
         let memory = Memory::contiguous(answer.as_mut_ptr(), ANSWER_BYTES);
         // SAFETY: the memory is the box's, which is kept with the request.
         let request = unsafe { p2p::irecv(comm, memory, rank as i32, number.answer_tag()) }?;
-        let message = Header::new(kind, number).encode(&[], 0);
+        let header = Header {
+            is_answered: true,
+            ..Header::new(kind, number)
+        };
+        let message = header.encode(&[], 0);
         match send_owned(comm, message, rank, REQUEST_TAG) {
             Ok(pending) => self.keep(comm, rank, pending.into_iter().collect()),
             Err(error) => {
@@ -330,12 +358,22 @@ impl Channel {
         let mut asked = Vec::new();
         for &(rank, ending) in targets {
             let outgoing = &self.to[rank as usize];
-            // PAIRS: rma.dirty
-            let was_dirty = outgoing.is_dirty.swap(false, Ordering::Acquire);
+            let was_dirty = match ending {
+                Ending::Settle => self.is_dirty(rank),
+                // PAIRS: rma.dirty
+                _ => outgoing.is_dirty.swap(false, Ordering::Acquire),
+            };
             let kind = match ending {
                 Ending::Unlock => Kind::Unlock,
+                Ending::Fence => Kind::Fence,
+                Ending::Complete if was_dirty => Kind::Complete,
                 Ending::Flush if was_dirty => Kind::Flush,
-                Ending::Flush => continue,
+                Ending::Settle if was_dirty => Kind::Settle,
+                Ending::Complete => {
+                    outcome = outcome.and(self.send(window, rank, Kind::Complete));
+                    continue;
+                }
+                Ending::Flush | Ending::Settle => continue,
             };
             match self.ask(window, rank, kind) {
                 Ok(one) => asked.push(one),
@@ -360,6 +398,9 @@ impl Channel {
             }
             outcome
         });
+        for &(rank, _) in targets {
+            self.note_settled(rank);
+        }
         let outcome = outcome.and(answers).and(settled);
         outcome.map_err(|error| window.annotate(error))
     }

@@ -10,8 +10,16 @@
 //! The origin's side is the [`channel`], which keeps what it has started; [`operations`] are its puts, gets and accumulates, cut into
 //! requests by [`cut`]. An operation returns when its messages are under way. They are awaited where synchronisation demands it: here by
 //! [`channel::Channel::settle`], at the target by [`channel::Channel::conclude`]. What the target refuses is told in its next answer.
+//!
+//! `RANKPOINT_CHECK=rma` sends everything by messages: [`accesses`] finds the conflicts among what a service sees, [`check`] tells it.
 
+mod accesses;
+#[cfg(test)]
+mod accesses_tests;
 pub(super) mod channel;
+mod check;
+#[cfg(test)]
+mod check_tests;
 mod cut;
 mod elements;
 mod locks;

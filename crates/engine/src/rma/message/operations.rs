@@ -11,7 +11,7 @@ use sys::sync::Ordering;
 
 use super::channel::{Channel, Pending, Then, finish_all, send_owned, withdraw};
 use super::cut::{cut, cut_elements};
-use super::wire::{Header, Kind, REQUEST_TAG, Span};
+use super::wire::{During, Header, Kind, REQUEST_TAG, Span};
 use crate::coll::RawMut;
 use crate::comm::Comm;
 use crate::datatype::{Memory, Predefined};
@@ -28,6 +28,8 @@ struct Operation<'a> {
     channel: &'a Channel,
     comm: &'a Comm,
     rank: u32,
+    during: During,
+    has_request: bool,
     pending: Vec<Pending>,
 }
 
@@ -50,6 +52,15 @@ unsafe fn append(message: &mut Vec<u8>, memory: &Memory<'_>, range: Range<usize>
 }
 
 impl Operation<'_> {
+    /// The header of the next request.
+    fn header(&self, kind: Kind) -> Header {
+        Header {
+            during: self.during,
+            has_request: self.has_request,
+            ..Header::new(kind, self.channel.number())
+        }
+    }
+
     fn keep(&mut self, pending: Option<Pending>) {
         self.pending.extend(pending);
     }
@@ -178,15 +189,14 @@ unsafe fn start(
     place: &Place<'_>,
     action: Action<'_>,
 ) -> Result<()> {
-    let channel = operation.channel;
     match action {
         Action::Put(origin) => cut(place, |runs, range| {
-            let header = Header::new(Kind::Put, channel.number());
+            let header = operation.header(Kind::Put);
             // SAFETY: the caller's promise.
             unsafe { operation.send(header, runs, origin, range) }
         }),
         Action::Get(origin) => cut(place, |runs, range| {
-            let header = Header::new(Kind::Get, channel.number());
+            let header = operation.header(Kind::Get);
             // SAFETY: the caller's promise.
             let receive = unsafe { operation.receive(&header, origin, range) }?;
             let sent = operation.request(header.encode(runs, 0));
@@ -205,7 +215,7 @@ unsafe fn start(
             let header = Header {
                 operator: operator as u16,
                 datatype: basic.code,
-                ..Header::new(kind, channel.number())
+                ..operation.header(kind)
             };
             // SAFETY: the caller's promise.
             unsafe { operation.combine(header, runs, origin, result, range) }
@@ -218,7 +228,7 @@ unsafe fn start(
         } => cut_elements(place, basic.shape, |runs, range| {
             let header = Header {
                 datatype: basic.code,
-                ..Header::new(Kind::Swap, channel.number())
+                ..operation.header(Kind::Swap)
             };
             let bytes = range.len();
             let mut message = header.encode(runs, 2 * bytes);
@@ -282,8 +292,11 @@ pub(in crate::rma) unsafe fn operate(
         channel,
         comm,
         rank,
+        during: window.during(rank),
+        has_request: false,
         pending: Vec::new(),
     };
+    channel.note_own(window, rank, &action, true);
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
     channel.keep(comm, rank, operation.pending);
@@ -309,8 +322,11 @@ pub(in crate::rma) unsafe fn operate_with_request(
         channel,
         comm,
         rank,
+        during: window.during(rank),
+        has_request: true,
         pending: Vec::new(),
     };
+    channel.note_own(window, rank, &action, false);
     let own = task::new_request(comm, crate::call::CallName::UNKNOWN)?;
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };

@@ -178,3 +178,28 @@ fn a_refusal_is_told_by_the_next_call_that_asks_the_target() {
         window.free("test").unwrap();
     });
 }
+
+#[test]
+fn a_refusal_between_start_and_complete_is_told_by_complete() {
+    on_ranks_with(&settings(RmaPath::Message), 2, |process| {
+        let hints = WindowHints::default();
+        let window = rma::create_dynamic(process.world(), hints, "test").unwrap();
+        let other = 1 - process.rank();
+        let group = window.group().include(&[other as i32]).unwrap();
+        let data = [4i64; 2];
+        for round in 0..4 {
+            active::post(&window, &group, 0).unwrap();
+            active::start(&window, &group, 0, "test").unwrap();
+            if round % 2 == 0 {
+                // SAFETY: the data live until the epoch is over; nothing is attached there.
+                unsafe { rma::put(&window, &memory(&data), &at(other, 4096, 2)) }.unwrap();
+                let error = active::complete(&window).unwrap_err();
+                assert_eq!(error.class(), ErrorClass::ERR_RMA_RANGE, "{error}");
+            } else {
+                active::complete(&window).unwrap();
+            }
+            active::wait(&window, "test").unwrap();
+        }
+        window.free("test").unwrap();
+    });
+}

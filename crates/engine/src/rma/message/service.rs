@@ -197,14 +197,20 @@ impl Service {
     /// Handles a request; the result is what is left to do when its data have come.
     fn handle(&mut self, source: u32, request: &Request) -> Option<Work> {
         let number = request.header.number;
+        if let Some(channel) = self.channel() {
+            channel.note_end(source, request.header.kind);
+        }
         match request.header.kind {
             Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap => {
+                if let Some(channel) = self.channel() {
+                    channel.note_request(source, request);
+                }
                 match target::access(&self.window, source, request) {
                     Access::Now(handled) => self.conclude(source, handled),
                     Access::Later(work) => return Some(work),
                 }
             }
-            Kind::Flush => self.acknowledge(source, number),
+            Kind::Flush | Kind::Fence | Kind::Settle => self.acknowledge(source, number),
             Kind::LockShared => self.want(source, Hold::Shared, number),
             Kind::LockExclusive => self.want(source, Hold::Exclusive, number),
             Kind::Unlock => {
@@ -218,11 +224,17 @@ impl Service {
                 // PAIRS: window.post
                 channel.posts[source as usize].fetch_add(1, Ordering::Release);
             }),
-            Kind::Complete => self.count(|channel| {
-                layout::settle();
-                // PAIRS: window.complete
-                channel.completes.fetch_add(1, Ordering::Release);
-            }),
+            Kind::Complete => {
+                // The answer comes first: it needs no progress of a target that stops waiting.
+                if request.header.is_answered {
+                    self.acknowledge(source, number);
+                }
+                self.count(|channel| {
+                    layout::settle();
+                    // PAIRS: window.complete
+                    channel.completes.fetch_add(1, Ordering::Release);
+                });
+            }
             Kind::Stop if source == self.window.comm.rank() as u32 => self.is_stopping = true,
             Kind::Stop => {
                 let text = format!("rank {source} wants to end the service of another rank");

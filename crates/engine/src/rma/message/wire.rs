@@ -18,6 +18,8 @@ const TEXT_BYTES: usize = 500;
 pub(super) const ANSWER_BYTES: usize = 4 + TEXT_BYTES;
 const HEADER_BYTES: usize = 24;
 const RUN_BYTES: usize = 16;
+/// Where the flags of a request name the kind of epoch.
+const DURING_SHIFT: u32 = 3;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +45,18 @@ pub(in crate::rma) enum Kind {
     Unlock = 9,
     /// To count an exposure epoch that the origin of this request has opened.
     Post = 10,
-    /// To count an access epoch that the origin has closed.
+    /// To count an access epoch that the origin has closed, and an answer if the header says so.
     Complete = 11,
     /// To end the service, which only its own process may ask for.
     Stop = 12,
+    /// An answer, as for a flush; with it the origin ends what it did between two fences (for checks).
+    Fence = 13,
+    /// An answer; what the origin fetched has arrived there (for checks).
+    Settle = 14,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Put,
         Self::Get,
         Self::Accumulate,
@@ -63,7 +69,22 @@ impl Kind {
         Self::Post,
         Self::Complete,
         Self::Stop,
+        Self::Fence,
+        Self::Settle,
     ];
+}
+
+/// The kind of epoch in which an operation was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::rma) enum During {
+    /// Between two fences.
+    #[default]
+    Fences = 0,
+    /// Between MPI_Win_start and MPI_Win_complete.
+    Start = 1,
+    /// While the origin holds a lock.
+    Lock = 2,
 }
 
 /// The number of a request, from which its tags are made.
@@ -100,6 +121,11 @@ pub(super) struct Header {
     pub(super) kind: Kind,
     /// Whether the data follow as a message of their own.
     pub(super) follows: bool,
+    /// Of [`Kind::Complete`]: whether the origin waits for an answer.
+    pub(super) is_answered: bool,
+    /// Whether the origin awaits this operation by a request of its own.
+    pub(super) has_request: bool,
+    pub(super) during: During,
     pub(super) number: Number,
     /// Of accumulates: the value of the operation's handle, and that of the elements' type.
     pub(super) operator: u16,
@@ -111,16 +137,26 @@ impl Header {
         Self {
             kind,
             follows: false,
+            is_answered: false,
+            has_request: false,
+            during: During::Fences,
             number,
             operator: 0,
             datatype: 0,
         }
     }
 
+    /// What is true of the request, as bits.
+    const fn flags(&self) -> u8 {
+        let bits =
+            self.follows as u8 | (self.is_answered as u8) << 1 | (self.has_request as u8) << 2;
+        bits | (self.during as u8) << DURING_SHIFT
+    }
+
     /// A request with room for `data` bytes behind its runs.
     pub(super) fn encode(&self, runs: &[Span], data: usize) -> Vec<u8> {
         let mut message = Vec::with_capacity(HEADER_BYTES + RUN_BYTES * runs.len() + data);
-        message.extend_from_slice(&[self.kind as u8, u8::from(self.follows)]);
+        message.extend_from_slice(&[self.kind as u8, self.flags()]);
         message.extend_from_slice(&self.operator.to_ne_bytes());
         message.extend_from_slice(&self.datatype.to_ne_bytes());
         message.extend_from_slice(&self.number.0.to_ne_bytes());
@@ -165,10 +201,16 @@ impl Request {
     /// Reads a request.
     pub(super) fn decode(mut bytes: &[u8]) -> Result<Self> {
         let bytes = &mut bytes;
-        let [kind, follows] = take::<2>(bytes)?;
+        let [kind, flags] = take::<2>(bytes)?;
         let found = Kind::ALL.into_iter().find(|known| *known as u8 == kind);
         let kind =
             found.ok_or_else(|| malformed(format!("a request of the unknown kind {kind}")))?;
+        let during = match flags >> DURING_SHIFT {
+            0 => During::Fences,
+            1 => During::Start,
+            2 => During::Lock,
+            _ => return Err(malformed(format!("a request with the flags {flags:#x}"))),
+        };
         let operator = u16::from_ne_bytes(take(bytes)?);
         let datatype = u32::from_ne_bytes(take(bytes)?);
         let number = Number(u32::from_ne_bytes(take(bytes)?));
@@ -192,7 +234,10 @@ impl Request {
         Ok(Self {
             header: Header {
                 kind,
-                follows: follows != 0,
+                follows: flags & 1 != 0,
+                is_answered: flags & 2 != 0,
+                has_request: flags & 4 != 0,
+                during,
                 number,
                 operator,
                 datatype,
@@ -231,8 +276,12 @@ pub(super) fn decode_answer(answer: &[u8], rank: u32) -> Result<()> {
     if class == 0 {
         return Ok(());
     }
-    let text = format!("rank {rank} refused: {}", String::from_utf8_lossy(rest));
-    Err(Error::new(ErrorClass(class), text))
+    let (class, text) = (ErrorClass(class), String::from_utf8_lossy(rest));
+    if class == ErrorClass::ERR_RMA_CONFLICT {
+        // The operation was done; its text names the ranks.
+        return Err(Error::new(class, text));
+    }
+    Err(Error::new(class, format!("rank {rank} refused: {text}")))
 }
 
 #[cfg(test)]
@@ -243,6 +292,8 @@ mod tests {
     fn requests_survive_the_wire() {
         let header = Header {
             follows: true,
+            has_request: true,
+            during: During::Lock,
             operator: 0x21,
             datatype: 0x245,
             ..Header::new(Kind::Fetch, Number::of(u32::MAX))
@@ -269,7 +320,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Request::decode(&whole[..length]).is_err());
         }
-        for (at, value) in [(0, 0), (0, 13), (11, 0xff), (13, 2), (16, 1)] {
+        for (at, value) in [(0, 0), (0, 15), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
             let mut wrong = whole.clone();
             wrong[at] = value;
             assert!(Request::decode(&wrong).is_err(), "byte {at} is {value}");

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * RANKS: 1 2 3 4
+ * ENV: RANKPOINT_CHECK=rma
+ * ENV: RANKPOINT_CHECK=rma,collectives
+ * Operations that nothing orders are named; those that a flush, a lock or a fence orders are not. */
+#include "check.h"
+
+static int rank, size, last;
+
+/* The call fails with this class, and its text names the window and all of these. */
+#define TELLS(call, expected, ...)                                                                      \
+    do {                                                                                                \
+        int code_ = (call), class_ = -1, length_;                                                       \
+        char text_[MPI_MAX_ERROR_STRING];                                                               \
+        MPI_Error_class(code_, &class_);                                                                \
+        MPI_Error_string(code_, text_, &length_);                                                       \
+        const char *words_[] = {"of tiles", __VA_ARGS__};                                               \
+        for (size_t word_ = 0; word_ < sizeof words_ / sizeof *words_; ++word_)                         \
+            if (class_ != (expected) || !strstr(text_, words_[word_])) {                                \
+                fprintf(stderr, "class %d, without '%s': %s\n", class_, words_[word_], text_);          \
+                CHECK(!"the error names all");                                                          \
+            }                                                                                           \
+    } while (0)
+
+static void between_fences(MPI_Win win)
+{
+    int numbers[4] = {rank, rank, rank, rank};
+    MPI_Win_fence(0, win);
+    MPI_Put(numbers, 1, MPI_INT, last, rank, 1, MPI_INT, win);
+    CHECK(MPI_Win_fence(0, win) == MPI_SUCCESS);
+    if (rank == 0) {
+        MPI_Put(numbers, 2, MPI_INT, last, 4, 2, MPI_INT, win);
+        MPI_Accumulate(numbers, 2, MPI_INT, last, 5, 2, MPI_INT, MPI_SUM, win);
+    }
+    TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "MPI_Win_fence: ", "a put of rank 0",
+          "an accumulate (MPI_SUM of MPI_INT) of rank 0", "bytes 20..24");
+    MPI_Accumulate(numbers, 4, MPI_INT, last, 0, 4, MPI_INT, MPI_SUM, win);
+    CHECK(MPI_Win_fence(0, win) == MPI_SUCCESS);
+    MPI_Put(numbers, 1, MPI_INT, last, rank, 1, MPI_INT, win);
+    if (size > 1) {
+        int got;
+        if (rank == 1)
+            MPI_Get(&got, 1, MPI_INT, last, 0, 1, MPI_INT, win);
+        TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "a put of rank 0", "a get of rank 1", "bytes 0..4");
+    }
+    CHECK(MPI_Win_fence(MPI_MODE_NOPUT, win) == MPI_SUCCESS);
+    if (rank == 0)
+        MPI_Put(numbers, 1, MPI_INT, last, 9, 1, MPI_INT, win);
+    TELLS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), MPI_ERR_RMA_CONFLICT, "a put of rank 0", "bytes 36..40", "MPI_MODE_NOPUT");
+}
+
+static void with_locks(MPI_Win win)
+{
+    int number = rank, got = -1;
+    MPI_Request request;
+    for (int round = 0; round < 20; ++round) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win);
+        MPI_Get(&got, 1, MPI_INT, last, 0, 1, MPI_INT, win);
+        CHECK(MPI_Win_flush(last, win) == MPI_SUCCESS);
+        MPI_Put(&number, 1, MPI_INT, last, 0, 1, MPI_INT, win);
+        CHECK(MPI_Win_unlock(last, win) == MPI_SUCCESS);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int round = 0; round < 20; ++round) {
+        int one = 1;
+        MPI_Fetch_and_op(&one, &got, MPI_INT, last, 0, MPI_SUM, win);
+        MPI_Win_flush_local(last, win);
+        MPI_Rget(&got, 1, MPI_INT, last, 1, 1, MPI_INT, win, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Compare_and_swap(&one, &number, &got, MPI_INT, last, 0, win);
+        CHECK(MPI_Win_flush(last, win) == MPI_SUCCESS);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* One after the other. */
+    for (int next = 0; next < size; ++next) {
+        if (next == rank) {
+            MPI_Put(&number, 1, MPI_INT, last, 0, 1, MPI_INT, win);
+            CHECK(MPI_Win_flush(last, win) == MPI_SUCCESS);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    CHECK(MPI_Win_unlock_all(win) == MPI_SUCCESS);
+    MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);
+    if (rank == 0) {
+        MPI_Put(&number, 1, MPI_INT, last, 3, 1, MPI_INT, win);
+        MPI_Get(&got, 1, MPI_INT, last, 3, 1, MPI_INT, win);
+        TELLS(MPI_Win_unlock(last, win), MPI_ERR_RMA_CONFLICT, "MPI_Win_unlock: ", "a put of rank 0 and a get of rank 0",
+              "bytes 12..16");
+    } else
+        CHECK(MPI_Win_unlock(last, win) == MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void exposed(MPI_Win win)
+{
+    MPI_Group all, first, target;
+    int number = rank, zero = 0;
+    MPI_Win_get_group(win, &all);
+    MPI_Group_incl(all, 1, &zero, &first);
+    MPI_Group_incl(all, 1, &last, &target);
+    if (rank == last)
+        MPI_Win_post(first, 0, win);
+    if (rank == 0) {
+        MPI_Win_start(target, 0, win);
+        MPI_Put(&number, 1, MPI_INT, last, 6, 1, MPI_INT, win);
+        MPI_Put(&number, 1, MPI_INT, last, 6, 1, MPI_INT, win);
+        TELLS(MPI_Win_complete(win), MPI_ERR_RMA_CONFLICT, "MPI_Win_complete: ", "two operations, each a put of rank 0", "bytes 24..28");
+    }
+    if (rank == last)
+        TELLS(MPI_Win_wait(win), MPI_ERR_RMA_CONFLICT, "MPI_Win_wait: ", "two operations, each a put of rank 0", "bytes 24..28");
+    MPI_Group_free(&all);
+    MPI_Group_free(&first);
+    MPI_Group_free(&target);
+}
+
+int main(int argc, char **argv)
+{
+    int *base;
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    last = size - 1;
+    MPI_Win_allocate(64, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "of tiles");
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    between_fences(win);
+    with_locks(win);
+    exposed(win);
+    MPI_Win_free(&win);
+    return finish(rank);
+}
