@@ -18,6 +18,8 @@ static double cell(int from, int step, int index)
 int main(int argc, char **argv)
 {
     int provided, rank, size, wrong = 0, threads = omp_get_max_threads();
+    char vcis[8];
+    MPI_Info info;
     MPI_Request requests[2];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     if (provided != MPI_THREAD_MULTIPLE)
@@ -27,8 +29,12 @@ int main(int argc, char **argv)
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
     double *out = malloc(threads * PART * sizeof *out), *in = malloc(threads * PART * sizeof *in);
 
+    snprintf(vcis, sizeof vcis, "%d", threads > 64 ? 64 : threads);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "rankpoint_num_vcis", vcis);
     MPI_Precv_init(in, threads, PART, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-    MPI_Psend_init(out, threads, PART, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Psend_init(out, threads, PART, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, info, &requests[1]);
+    MPI_Info_free(&info);
     for (int step = 0; step < STEPS; step++) {
         MPI_Startall(2, requests);
 

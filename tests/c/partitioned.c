@@ -2,7 +2,7 @@
  * RANKS: 1 2 3
  * NEEDS: checked arguments
  * Partitioned communication (MPI-5.0, chapter 4): rings of ranks with different divisions on both sides, threads that make their
- * partitions ready, derived types and large counts, statuses, and the errors of wrong calls. */
+ * partitions ready, derived types and large counts, statuses, and the errors of wrong calls; all on one VCI and spread over several. */
 #include "check.h"
 #include <pthread.h>
 
@@ -10,6 +10,8 @@ enum { DIVISIONS = 5, ELEMENTS = 12, THREADS = 4, ROUNDS = 3, TAG = 6 };
 
 static const int divisions[DIVISIONS] = {1, 2, 3, 4, 12};
 static int rank, size, right, left;
+/* MPI_INFO_NULL, or one that spreads the partitions of a send over several VCIs of libraries that know its key. */
+static MPI_Info info = MPI_INFO_NULL;
 
 static int given(int of, int i, int round)
 {
@@ -30,7 +32,7 @@ static void ring(int sent, int received, int scale)
     int count = ELEMENTS * scale;
     int *out = malloc(count * sizeof(int)), *in = malloc(count * sizeof(int));
     MPI_Request requests[2];
-    MPI_Psend_init(out, sent, count / sent, MPI_INT, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Psend_init(out, sent, count / sent, MPI_INT, right, TAG, MPI_COMM_WORLD, info, &requests[0]);
     MPI_Precv_init(in, received, count / received, MPI_INT, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
     CHECK(arrived(requests[1], 0));
     for (int round = 0; round < ROUNDS; ++round) {
@@ -82,7 +84,7 @@ static void types(void)
     MPI_Type_commit(&sparse);
     for (int i = 0; i < 2 * COUNT; ++i)
         out[i] = given(rank, i, 0);
-    MPI_Psend_init(out, 4, 1, sparse, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Psend_init(out, 4, 1, sparse, right, TAG, MPI_COMM_WORLD, info, &requests[0]);
     MPI_Precv_init(in, 3, COUNT / 3, MPI_INT, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
     MPI_Type_free(&sparse);
     MPI_Startall(2, requests);
@@ -111,7 +113,7 @@ static void threads(void)
 {
     int *in = malloc(sizeof shared);
     MPI_Request receiving;
-    MPI_Psend_init(shared, THREADS, PART, MPI_INT, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &sending);
+    MPI_Psend_init(shared, THREADS, PART, MPI_INT, right, TAG, MPI_COMM_WORLD, info, &sending);
     MPI_Precv_init(in, 1, THREADS * PART, MPI_INT, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &receiving);
     for (int round = 0; round < ROUNDS; ++round) {
         pthread_t threads[THREADS];
@@ -149,6 +151,10 @@ static void errors(void)
     int out[4] = {1, 2, 3, 4}, in[4], flag, twice[] = {1, 1}, some[] = {3, 0};
     MPI_Request send, receive, null = MPI_REQUEST_NULL, plain;
     MPI_Comm self = MPI_COMM_SELF;
+    MPI_Info_set(info, "rankpoint_num_vcis", "65");
+    SAYS(MPI_Psend_init(out, 2, 1, MPI_INT, 0, 0, self, info, &send), MPI_ERR_INFO_VALUE,
+         "MPI_Psend_init: argument 'info' is 65 for the key rankpoint_num_vcis, expected 1..64");
+    SAYS(MPI_Precv_init(out, 2, 1, MPI_INT, 0, 0, self, info, &send), MPI_ERR_INFO_VALUE, "'info' is 65 for");
     SAYS(MPI_Psend_init(out, -1, 1, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_ARG,
          "MPI_Psend_init: argument 'partitions' is -1, expected 0..2147483647");
     SAYS(MPI_Psend_init(out, 2, -1, MPI_INT, 0, 0, self, MPI_INFO_NULL, &send), MPI_ERR_COUNT, "'count' is -1");
@@ -224,14 +230,21 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;
-    for (int s = 0; s < DIVISIONS; ++s)
-        for (int r = 0; r < DIVISIONS; ++r)
-            for (int scale = 1; scale <= 10000; scale *= 100)
-                ring(divisions[s], divisions[r], scale);
-    types();
-    threads();
+    for (int spread = 0; spread < 2; ++spread) {
+        for (int s = 0; s < DIVISIONS; ++s)
+            for (int r = 0; r < DIVISIONS; ++r)
+                for (int scale = 1; scale <= 10000; scale *= 100)
+                    ring(divisions[s], divisions[r], scale);
+        types();
+        threads();
+        if (!spread) {
+            MPI_Info_create(&info);
+            MPI_Info_set(info, "rankpoint_num_vcis", "3");
+        }
+    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     errors();
+    MPI_Info_free(&info);
     return finish(rank);
 }

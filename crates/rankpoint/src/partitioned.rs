@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
 
-use engine::comm::Comm;
+use engine::comm::{Comm, read_partition_vcis};
 use engine::completion;
 use engine::p2p::{partitioned, persistent};
 use engine::request::RequestId;
@@ -139,13 +139,59 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         dest: usize,
         tag: i32,
     ) -> Result<PartitionedSend<'scope, E, T>> {
+        self.init_send(data, partitions, dest, tag, 1)
+    }
+
+    /// As [`Self::partitioned_send_init`], with the partitions spread over `vcis` VCIs, or fewer if there are fewer partitions. Threads
+    /// that make partitions of different VCIs ready share no lock. Each VCI has a block of neighbouring partitions; as many VCIs as
+    /// threads serve best when each thread has such a block. Has no effect without `MPI_THREAD_MULTIPLE`, and on endpoints.
+    ///
+    /// ```
+    /// let universe = rankpoint::Universe::init_threaded()?;
+    /// let world = universe.world();
+    /// let (mut out, mut into) = (vec![0u64; 4000], vec![0u64; 4000]);
+    /// world.scope(|scope| {
+    ///     let mut send = scope.partitioned_send_init_spread(&mut out, 4, world.rank(), 0, 4)?;
+    ///     let mut receive = scope.partitioned_recv_init(&mut into, 2, world.rank(), 0)?;
+    ///     let arrival = receive.start()?;
+    ///     send.buffer()?.fill(7);
+    ///     send.start()?.wait()?;
+    ///     arrival.wait()
+    /// })?;
+    /// assert_eq!(into, [7; 4000]);
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there, and when `vcis` is not 1 to 64.
+    pub fn partitioned_send_init_spread<E: Datatype>(
+        &'scope self,
+        data: &'scope mut [E],
+        partitions: usize,
+        dest: usize,
+        tag: i32,
+        vcis: usize,
+    ) -> Result<PartitionedSend<'scope, E, T>> {
+        self.init_send(data, partitions, dest, tag, vcis)
+    }
+
+    fn init_send<E: Datatype>(
+        &'scope self,
+        data: &'scope mut [E],
+        partitions: usize,
+        dest: usize,
+        tag: i32,
+        vcis: usize,
+    ) -> Result<PartitionedSend<'scope, E, T>> {
         const CALL: &str = "Scope::partitioned_send_init";
         let parts = Parts::of(data, partitions);
         let planned = parts.and_then(|(parts, count)| {
+            let vcis = check_partition_vcis(vcis)?;
             let region = parts.region()?;
             let (comm, dest) = (self.comm.comm(), rank_code(dest));
             // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the request, and lent as the file's head says.
-            let id = unsafe { partitioned::send_init(comm, region.memory(), count, dest, tag) }?;
+            let id =
+                unsafe { partitioned::send_init(comm, region.memory(), count, dest, tag, vcis) }?;
             Ok((id, parts))
         });
         Ok(PartitionedSend(self.keep_partitioned(CALL, planned)?))
@@ -206,6 +252,10 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
             scope: PhantomData,
         })
     }
+}
+
+fn check_partition_vcis(vcis: usize) -> Result<u32> {
+    read_partition_vcis(|_| Some(vcis.to_string())).map_err(|error| error.renamed(|_| "vcis"))
 }
 
 /// The memory of a request: so many values at an address, in partitions of one length.
@@ -348,7 +398,7 @@ impl<E, T: Threads> SendRound<'_, '_, E, T> {
         let planned = &self.request.0;
         let (comm, id) = (planned.comm, planned.id());
         let numbers = partitioned::not_ready(comm.vci(), id);
-        let partition = |number: i32| {
+        let partition = |(id, number): (RequestId, i32)| {
             let first = planned.parts.first(number as usize)?;
             // SAFETY: the values are borrowed exclusively (file head). Those of this partition are lent to nobody else: each number
             // occurs once, `self` is borrowed as long as the partitions are, and MPI reads the values of ready ones only.
@@ -376,6 +426,7 @@ impl<E, T: Threads> SendRound<'_, '_, E, T> {
 /// A partition of a send that is not ready yet: its values, to be written.
 pub struct Partition<'g, E, T: Threads> {
     comm: &'g Comm,
+    /// The send, or its lane on the VCI of this partition.
     id: RequestId,
     number: i32,
     data: &'g mut [E],

@@ -440,6 +440,9 @@ pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -
 pub(crate) fn make_rest_ready(comm: &Comm, id: RequestId) -> Result<()> {
     match partitioned::not_ready(comm.vci(), id) {
         rest if rest.is_empty() => Ok(()),
-        rest => partitioned::ready_list(comm.vci(), id, &rest),
+        rest => {
+            let rest: Vec<i32> = rest.into_iter().map(|(_, number)| number).collect();
+            partitioned::ready_list(comm.vci(), id, &rest)
+        }
     }
 }

@@ -3,15 +3,17 @@
 
 use core::ffi::c_void;
 
+use engine::comm::read_partition_vcis;
 use engine::p2p::partitioned;
 use engine::progress::Vci;
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::MPI_INFO_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
 
 use super::message::{decode, decode_target};
 use crate::error::{inactive, raise, run};
-use crate::info;
+use crate::handle::INFOS;
 use crate::request::comm_handle;
 use crate::state::{is_active, require_process};
 
@@ -29,6 +31,15 @@ fn elements(partitions: i32, count: i64) -> Result<i64> {
     })
 }
 
+/// Over how many VCIs an info object asks to spread the partitions of a send.
+fn vcis_of(info: MPI_Info) -> Result<u32> {
+    if info == MPI_INFO_NULL {
+        return Ok(1);
+    }
+    let info = INFOS.find(info, "info")?;
+    read_partition_vcis(|key| info.get(key))
+}
+
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Psend_init(
     buf: *const c_void,
@@ -44,9 +55,9 @@ pub(crate) unsafe fn MPI_Psend_init(
     run("MPI_Psend_init", comm, || {
         let (comm, memory) = decode(buf, elements(partitions, count)?, datatype, comm)?;
         let _entered = comm.enter_endpoint("MPI_Psend_init")?;
-        info::check(info)?;
+        let vcis = vcis_of(info)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
-        let id = unsafe { partitioned::send_init(comm, memory, partitions, dest, tag) }?;
+        let id = unsafe { partitioned::send_init(comm, memory, partitions, dest, tag, vcis) }?;
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())
@@ -68,7 +79,8 @@ pub(crate) unsafe fn MPI_Precv_init(
     run("MPI_Precv_init", comm, || {
         let (comm, memory) = decode_target(buf, elements(partitions, count)?, datatype, comm)?;
         let _entered = comm.enter_endpoint("MPI_Precv_init")?;
-        info::check(info)?;
+        // The sender says over how many VCIs the partitions are spread.
+        vcis_of(info)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { partitioned::recv_init(comm, memory, partitions, source, tag) }?;
         // SAFETY: the result is writable (crate head).

@@ -9,6 +9,10 @@ use mpi_abi_sys::types::MPI_Request;
 use super::Mpi;
 use super::call::{call, int};
 use super::message::WINDOW_TAG;
+use super::stream::{VCIS, text};
+
+/// VCIs over which a send can be spread.
+const MOST_VCIS: usize = 64;
 
 /// A partitioned send or receive of equal partitions, with its memory.
 pub(crate) struct Partitions<'a> {
@@ -23,22 +27,27 @@ pub(crate) struct Partitions<'a> {
 unsafe impl Sync for Partitions<'_> {}
 
 impl<'a> Partitions<'a> {
-    /// Plans the send of `count` partitions with these bytes, or says why the library cannot.
+    /// Plans the send of `count` partitions with these bytes by so many threads, or says why the library cannot.
     pub(crate) fn send(
         mpi: &'a Mpi,
         memory: Vec<u8>,
         count: usize,
         to: i32,
+        threads: usize,
     ) -> Result<Self, String> {
         Self::can(mpi)?;
         let (mut request, size) = (MPI_REQUEST_NULL, memory.len() / count);
         let (start, count, size) = (memory.as_ptr().cast::<c_void>(), int(count), size as i64);
-        let (tag, comm, info) = (WINDOW_TAG, MPI_COMM_WORLD, MPI_INFO_NULL);
+        let (tag, comm, mut info) = (WINDOW_TAG, MPI_COMM_WORLD, MPI_INFO_NULL);
+        call!(mpi, MPI_Info_create(&raw mut info));
+        let (key, value) = (text(VCIS), text(&threads.min(MOST_VCIS).to_string()));
+        call!(mpi, MPI_Info_set(info, key.as_ptr(), value.as_ptr()));
         let new = &raw mut request;
         call!(
             mpi,
             MPI_Psend_init(start, count, size, MPI_BYTE, to, tag, comm, info, new)
         );
+        call!(mpi, MPI_Info_free(&raw mut info));
         Ok(Self {
             mpi,
             memory,

@@ -42,7 +42,7 @@ const HINTS: [(&str, &str); 6] = [
     ("rankpoint_tag_vci_hash", "one-to-one"),
 ];
 /// The hint that a library keeps if it spreads a communicator over several VCIs.
-const VCIS: &str = "rankpoint_num_vcis";
+pub(super) const VCIS: &str = "rankpoint_num_vcis";
 
 /// One direction of messages between a thread of this process and one of another.
 pub(crate) struct Stream<'a> {
@@ -194,6 +194,6 @@ impl Stream<'_> {
 }
 
 /// A text without NUL as C has it.
-fn text(text: &str) -> CString {
+pub(super) fn text(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }

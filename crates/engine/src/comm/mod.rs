@@ -31,14 +31,14 @@ use crate::progress::Vci;
 use crate::request::{Owner, RankMap};
 use crate::vci::link::Link;
 use node_map::NodeMap;
-use spread::Lanes;
+use spread::{Lanes, PartitionLanes};
 use topology::Topology;
 
 pub(crate) use area_slot::{AreaSlot, AttachedArea, Drawn, SpareAreas};
 pub use attached::AttachedBuffer;
 pub use hints::Hints;
 pub use process::{Process, ThreadLevel};
-pub use spread::Spread;
+pub use spread::{Spread, read_partition_vcis};
 
 /// Distance between the match words of a communicator's point-to-point and collective contexts.
 pub(crate) const COLLECTIVE: u64 = 1 << 32;
@@ -132,6 +132,8 @@ pub struct Comm {
     pub error_handler: AtomicU64,
     /// The communicators of its pairs of VCIs, if its messages are spread over several.
     lanes: OnceLock<Box<Lanes>>,
+    /// The communicators of partitioned requests that are spread over several VCIs, by distance from the VCI of this one, from 1 on.
+    partition_lanes: OnceLock<PartitionLanes>,
     /// Hints: what the program promises not to do on it.
     pub hints: Hints,
     /// Cached attributes.
@@ -232,6 +234,7 @@ impl Comm {
             handle: AtomicU64::new(0),
             error_handler: AtomicU64::new(0),
             lanes: OnceLock::new(),
+            partition_lanes: OnceLock::new(),
             hints: Hints::default(),
             attributes: Attributes::default(),
             buffer: AttachedBuffer::default(),
@@ -563,8 +566,7 @@ impl Comm {
         // SAFETY: under the guard.
         let is_idle = unsafe { self.owner.is_idle() };
         drop(guard);
-        let mut lanes = self.lanes.get().into_iter().flat_map(|lanes| lanes.iter());
-        is_idle && lanes.all(|lane| lane.is_idle())
+        is_idle && self.all_lanes().all(|lane| lane.is_idle())
     }
 
     /// Marks the communicator freed (MPI_Comm_free); its memory goes when its pending operations are complete.

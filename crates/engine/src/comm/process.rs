@@ -66,6 +66,8 @@ pub struct Process {
     pub(crate) spare_areas: super::SpareAreas,
     buffer: AttachedBuffer,
     next_added_code: AtomicU32,
+    /// Partitioned sends made so far, which tell their messages apart.
+    channels: AtomicU32,
     /// What `RANKPOINT_VCI_REPORT` asks for; `None` when it is not set.
     vci_report: Option<VciReport>,
     /// Of the node segment, given back by [`Self::release_shared`].
@@ -163,6 +165,7 @@ impl Process {
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
+            channels: AtomicU32::new(0),
             vci_report,
             free_pages: Mutex::default(),
         }));
@@ -408,6 +411,11 @@ impl Process {
     /// Numbers for user-defined error classes, codes and attribute keys.
     pub fn next_number(&self) -> u32 {
         self.next_added_code.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of a new partitioned send, below `count`, a power of two.
+    pub(crate) fn next_channel(&self, count: u32) -> u32 {
+        self.channels.fetch_add(1, Ordering::Relaxed) & (count - 1)
     }
 
     /// Memory that every rank of the node can read directly; `None` when the segment is full.

@@ -14,6 +14,7 @@ use fabric::board::MOST_VCIS;
 use super::{Comm, endpoint};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
+use crate::settings::LockModel;
 
 /// Number of VCIs.
 const NUM_VCIS: &str = "rankpoint_num_vcis";
@@ -38,19 +39,36 @@ pub struct Spread {
     is_hash: bool,
 }
 
+/// The number of VCIs that the info object of a partitioned send asks for.
+///
+/// # Errors
+/// MPI_ERR_INFO_VALUE for a value that is none.
+pub fn read_partition_vcis(value_of: impl Fn(&str) -> Option<String>) -> Result<u32> {
+    read_number(&value_of, NUM_VCIS, MOST_VCIS as u32).map(|number| number.unwrap_or(1))
+}
+
+/// The number that a key has, from 1 to `most`.
+fn read_number(
+    value_of: impl Fn(&str) -> Option<String>,
+    key: &str,
+    most: u32,
+) -> Result<Option<u32>> {
+    let Some(text) = value_of(key) else {
+        return Ok(None);
+    };
+    match text.trim().parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+        _ => Err(wrong(key, &text, format!("1..{most}"))),
+    }
+}
+
 impl Spread {
     /// What hints ask for; `None` when they ask for one VCI.
     ///
     /// # Errors
     /// MPI_ERR_INFO_VALUE for a value that is none, or for hints that contradict each other.
     pub fn read(value_of: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
-        let number = |key: &str, most: u32| match value_of(key) {
-            None => Ok(None),
-            Some(text) => match text.trim().parse() {
-                Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
-                _ => Err(wrong(key, &text, format!("1..{most}"))),
-            },
-        };
+        let number = |key: &str, most: u32| read_number(&value_of, key, most);
         let choice = |key: &str, usual: &str, other: &str| match value_of(key).as_deref() {
             None => Ok(false),
             Some(text) if text == usual => Ok(false),
@@ -162,6 +180,9 @@ fn wrong(key: &str, value: impl Display, expected: String) -> Error {
     Error::argument(ErrorClass::ERR_INFO_VALUE, "info", value, expected)
 }
 
+/// The lanes that partitioned requests use: both ends of each have the same VCI.
+pub(super) type PartitionLanes = Box<[OnceLock<Arc<Comm>>]>;
+
 /// The lanes of a communicator.
 pub(crate) struct Lanes {
     spread: Spread,
@@ -181,7 +202,7 @@ impl Lanes {
         Ok(self.spread.ends(tag as u32))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
+    fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
         self.lanes.iter().filter_map(OnceLock::get)
     }
 }
@@ -239,6 +260,48 @@ impl Comm {
         let (sender, receiver) = lanes.ends(tag)?;
         let sender = Some(sender).filter(|_| !is_any_source);
         self.lane(lanes, receiver, sender).map(Some)
+    }
+
+    /// Over how many VCIs, of `wanted`, a partitioned request is spread. One VCI serves calls that do
+    /// not overlap, and endpoints, each of which one thread uses.
+    pub(crate) fn partition_vcis(&self, wanted: u32) -> u32 {
+        let is_one = self.has_endpoints()
+            || !self.vci().is_threaded()
+            || !self.process.vcis().can_be_several()
+            || self.process.settings().locks == LockModel::Global;
+        if is_one {
+            1
+        } else {
+            wanted.clamp(1, MOST_VCIS as u32)
+        }
+    }
+
+    /// The communicator of partitioned messages between the VCIs at a distance from that of this communicator.
+    ///
+    /// # Errors
+    /// When the system refuses memory for a VCI.
+    pub(crate) fn partition_lane(&self, distance: u32) -> Result<&Self> {
+        let make = || (1..MOST_VCIS).map(|_| OnceLock::new()).collect();
+        let lanes = self.partition_lanes.get_or_init(make);
+        let cell = distance.checked_sub(1);
+        let Some(cell) = cell.and_then(|index| lanes.get(index as usize)) else {
+            return Ok(self);
+        };
+        if let Some(lane) = cell.get() {
+            return Ok(lane);
+        }
+        let index = VciIndex::of_bits(u32::from(self.vci().index().get()) + distance);
+        let vci = self.process.vcis().obtain(index)?;
+        let lane = self.new_lane(vci, endpoint::lane_map(self, vci, Some(index)));
+        Ok(cell.get_or_init(|| lane))
+    }
+
+    /// The communicators with the same context on other VCIs.
+    pub(super) fn all_lanes(&self) -> impl Iterator<Item = &Arc<Self>> {
+        let of_partitions = self.partition_lanes.get().into_iter().flatten();
+        let of_partitions = of_partitions.filter_map(OnceLock::get);
+        let of_tags = self.lanes.get().into_iter();
+        of_tags.flat_map(|lanes| lanes.iter()).chain(of_partitions)
     }
 
     fn lane<'a>(&'a self, lanes: &'a Lanes, own: u32, other: Option<u32>) -> Result<&'a Self> {

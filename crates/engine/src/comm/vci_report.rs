@@ -128,7 +128,7 @@ impl Noted {
         let context = comm.context();
         let name = comm.name();
         let origin = || self.origins.get(&context).cloned();
-        let lanes = comm.lanes.get().into_iter().flat_map(|lanes| lanes.iter());
+        let lanes = comm.all_lanes();
         let own = comm.vci().index().get();
         Entry {
             text: if name.is_empty() {

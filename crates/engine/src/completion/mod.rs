@@ -4,6 +4,7 @@
 //! The calls work on [`RequestId`](crate::request::RequestId)s in place; an MPI_Request in C is a `RequestId`. A request names its VCI, so
 //! the calls accept requests of every VCI of the process.
 
+mod lanes;
 mod one;
 mod overlap;
 mod several;

@@ -3,6 +3,7 @@
 
 use fabric::board::kind as record_kind;
 
+use super::lanes::{Awaited, free_lanes, lanes_of, poll_lanes};
 use super::overlap::enter_one;
 use crate::call::CallName;
 use crate::comm::Comm;
@@ -160,7 +161,8 @@ fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Stat
     let mut result = Ok(Status::EMPTY);
     let wanted = *id;
     vci.expect_kept(wanted);
-    vci.wait_until(call, |state| {
+    let mut awaited = Awaited::default();
+    while awaited.wait(vci, call, |state, awaited| {
         let Some(index) = state.slab.find(wanted) else {
             if wanted != RequestId::NULL {
                 result = Err(stale(wanted));
@@ -174,9 +176,9 @@ fn wait_active(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Stat
                 result = outcome(status, text);
                 true
             }
-            _ => false,
+            _ => awaited.find(state, index),
         }
-    })?;
+    })? {}
     result
 }
 
@@ -200,6 +202,11 @@ pub fn test(vci: &Vci, id: &mut RequestId) -> Result<Option<Status>> {
         match standing(state, *id) {
             Standing::Idle if !is_live(state, *id) => return Err(stale(*id)),
             Standing::Idle => return Ok(Some(Status::EMPTY)),
+            Standing::Pending if attempt == 0 => {
+                let lanes = lanes_of(state, *id);
+                drop(guard);
+                poll_lanes(vci, lanes);
+            }
             Standing::Pending => {}
             Standing::Ended => {
                 *id = RequestId::NULL;
@@ -234,6 +241,11 @@ pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
         if let Some(index) = guard.slab.find(id).filter(|_| guard.is_complete(id)) {
             return Ok(Some(status_of(&guard, index)));
         }
+        if attempt == 0 {
+            let lanes = lanes_of(&guard, id);
+            drop(guard);
+            poll_lanes(vci, lanes);
+        }
     }
     Ok(None)
 }
@@ -253,7 +265,10 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
         guard.slab.record(index).kind,
         record_kind::COMPLETE | record_kind::INACTIVE
     ) {
+        let lanes = guard.partitioned(index).and_then(|it| it.lanes.take());
         guard.let_go(index);
+        drop(guard);
+        free_lanes(vci, lanes);
     } else {
         let record = guard.slab.record_mut(index);
         record.flags = (record.flags | flag::FREED) & !flag::PERSISTENT;

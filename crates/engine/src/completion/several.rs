@@ -4,11 +4,14 @@
 //! Most arrays are of one VCI. Of those that are not, a wait for all takes the VCIs in the order of the array; other calls stay on the first
 //! VCI and inspect into the others by [`Vci::try_enter`], which no two threads can wait for each other in.
 
+use std::sync::Arc;
+
+use super::lanes::{Awaited, advance_lanes, lanes_of, poll_lanes};
 use super::one::{failed, in_array, is_live, outcome};
 use super::overlap::enter_all;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::progress::Vci;
-use crate::request::{RequestId, Status, stale};
+use crate::request::{RequestId, RequestLanes, Status, stale};
 use crate::vci::{Standing, VciState, finish, finish_at, standing};
 
 /// Whether a request belongs to no VCI in particular.
@@ -127,11 +130,15 @@ fn wait_all_at(
     for &id in &*ids {
         vci.expect_kept(id);
     }
-    vci.wait_until(call, |state| {
+    let mut awaited = Awaited::default();
+    while awaited.wait(vci, call, |state, awaited| {
         while let Some(id) = ids.get_mut(next) {
             let status = match standing(state, *id) {
                 Standing::Idle => Status::EMPTY,
-                Standing::Pending => return false,
+                Standing::Pending => {
+                    let index = state.slab.find(*id);
+                    return index.is_some_and(|index| awaited.find(state, index));
+                }
                 Standing::Ended => {
                     *id = RequestId::NULL;
                     Status::EMPTY
@@ -148,7 +155,8 @@ fn wait_all_at(
             next += 1;
         }
         true
-    })
+    })? {}
+    Ok(())
 }
 
 /// Completes all requests if all can be (MPI_Testall).
@@ -162,24 +170,28 @@ pub fn test_all(
 ) -> Result<bool> {
     let _entered = enter_all(vci, ids, "MPI_Testall")?;
     check_live(vci, ids)?;
-    if !are_ready(vci, ids) {
+    let mut lanes = None;
+    if !are_ready(vci, ids, &mut lanes) {
+        poll_lanes(vci, lanes.take());
         for vci in vcis_of(vci, ids) {
             vci.poll();
         }
-        if !are_ready(vci, ids) {
+        if !are_ready(vci, ids, &mut lanes) {
             return Ok(false);
         }
     }
     wait_all(vci, ids, "MPI_Testall", each).map(|()| true)
 }
 
-fn are_ready(vci: &Vci, ids: &[RequestId]) -> bool {
+/// Whether all requests are complete; `lanes` gets those of the first one that is not.
+fn are_ready(vci: &Vci, ids: &[RequestId], lanes: &mut Option<Arc<RequestLanes>>) -> bool {
     let mut rest = ids;
     while !rest.is_empty() {
         let (length, vci) = at_one_vci(vci, rest);
         let state = vci.enter();
         let is_pending = |&id: &RequestId| matches!(standing(&state, id), Standing::Pending);
-        if rest[..length].iter().any(is_pending) {
+        if let Some(&pending) = rest[..length].iter().find(|id| is_pending(id)) {
+            *lanes = lanes_of(&state, pending);
             return false;
         }
         drop(state);
@@ -227,7 +239,10 @@ fn any_now(vci: &Vci, state: &mut VciState, ids: &mut [RequestId]) -> Any {
     for (index, id) in ids.iter_mut().enumerate() {
         let found = at(vci, state, *id, |state| match standing(state, *id) {
             Standing::Idle => None,
-            Standing::Pending => Some(None),
+            Standing::Pending => {
+                advance_lanes(vci, state, *id);
+                Some(None)
+            }
             Standing::Ended | Standing::Complete(_) => Some(Some(finish(state, id))),
         });
         match found {
@@ -289,7 +304,10 @@ fn some_now(
     for (index, id) in ids.iter_mut().enumerate() {
         let found = at(vci, state, *id, |state| match standing(state, *id) {
             Standing::Idle => None,
-            Standing::Pending => Some(None),
+            Standing::Pending => {
+                advance_lanes(vci, state, *id);
+                Some(None)
+            }
             Standing::Ended | Standing::Complete(_) => Some(Some(finish(state, id).0)),
         });
         match found {

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use crate::comm::{Comm, Process, Spread, ThreadLevel};
-use crate::completion::{Any, complete_some, test_all, test_any, wait, wait_all, wait_any};
+use crate::completion::{Any, complete_some, test, test_all, test_any, wait, wait_all, wait_any};
 use crate::errors::ErrorClass;
 use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, irecv, isend, probe};
 use crate::request::{RequestId, Status};
@@ -325,6 +325,30 @@ fn a_wait_that_advances_its_own_vci_only_hangs() {
             let patience = Duration::from_millis(300);
             assert!(!ends_by_itself(ProgressModel::Vci, is_long, patience));
         }
+    }
+}
+
+/// A rank that only tests the answer has to send a long message on another VCI meanwhile.
+#[test]
+fn a_thread_that_tests_on_one_vci_advances_the_others() {
+    for progress in [ProgressModel::Hybrid, ProgressModel::Global] {
+        let settings = Settings {
+            progress,
+            cma: 0,
+            ..settings(3)
+        };
+        on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
+            let comms = [dup(process.world()), dup(process.world())];
+            let (mut word, mut long) = ([0; 8], vec![7; 1 << 22]);
+            if process.rank() == 1 {
+                receive(&comms[0], &mut long, 0);
+                return send(&comms[1], &word, 0);
+            }
+            let mut sent = start_send(&comms[0], &long, 1, Mode::Standard);
+            let mut answer = start_receive(&comms[1], &mut word, 1);
+            while test(comms[1].vci(), &mut answer).unwrap().is_none() {}
+            wait(comms[0].vci(), &mut sent, "test").unwrap();
+        });
     }
 }
 

@@ -457,36 +457,34 @@ impl Vci {
         Ok(())
     }
 
-    /// Progress for the calls that test. On an oversubscribed node a program that tests in a loop keeps the ranks that are to answer
-    /// off its core: there a fruitless test yields the core.
+    /// Progress for the calls that test. A program that tests in a loop may depend on the other VCIs as one that waits does. On an
+    /// oversubscribed node it keeps the ranks that are to answer off its core: there a fruitless test yields the core.
     pub(crate) fn poll(&self) {
-        if self.poll_once() != 0 || !self.waiting.is_oversubscribed {
-            return;
-        }
-        let mut guard = self.enter();
-        guard.polled_in_vain = guard.polled_in_vain.saturating_add(1);
-        let is_impatient = u64::from(guard.polled_in_vain) > self.waiting.oversubscribed.polls;
-        drop(guard);
-        if is_impatient {
+        let fruitless = self.poll_once();
+        if self.waiting.is_oversubscribed && fruitless > self.waiting.oversubscribed.polls {
             self.yield_core();
         }
     }
 
-    /// One round of progress; returns the number of events.
-    fn poll_once(&self) -> usize {
-        let events = {
+    /// One round of progress; returns how many of them have had no event since the last one that had.
+    fn poll_once(&self) -> u64 {
+        let fruitless = {
             let mut guard = self.enter();
-            let events = guard.progress();
-            if events != 0 {
-                guard.polled_in_vain = 0;
-            }
-            events
+            guard.polled_in_vain = match guard.progress() {
+                0 => guard.polled_in_vain.wrapping_add(1),
+                _ => 0,
+            };
+            u64::from(guard.polled_in_vain)
         };
         self.poll_tasks();
-        if events != 0 && self.is_threaded() {
-            self.ring_own_doorbell();
+        if fruitless == 0 {
+            if self.is_threaded() {
+                self.ring_own_doorbell();
+            }
+        } else if self.waiting.rounds.follows(fruitless) {
+            self.progress_others();
         }
-        events
+        fruitless
     }
 }
 

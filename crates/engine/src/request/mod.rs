@@ -3,15 +3,17 @@
 //!
 //! [`slab`] holds every pending operation and every unexpected message of a VCI; [`owner`] is the part of a
 //! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
-//! the messages of partitioned requests. [`crate::completion`] waits for requests.
+//! the messages of partitioned requests, which [`lanes`] spreads over VCIs. [`crate::completion`] waits for requests.
 
 mod exact;
+mod lanes;
 mod owner;
 mod partitioned;
 mod plan;
 mod slab;
 mod status;
 
+pub(crate) use lanes::{Block, RequestLanes};
 pub(crate) use owner::{NO_PEER, Owner, RankMap};
 pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};

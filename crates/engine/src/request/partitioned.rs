@@ -5,9 +5,11 @@
 //! several of its partitions, and one partition may need several messages.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use layout::SharedLayout;
 
+use super::lanes::{Block, RequestLanes};
 use super::slab::{RequestId, RequestIndex};
 
 /// A partitioned request.
@@ -18,10 +20,15 @@ pub(crate) struct Partitioned {
     pub(crate) messages: Vec<RequestIndex>,
     /// Messages of this round that are not complete.
     pub(crate) outstanding: usize,
-    /// For each partition what it waits for: of a send 1 until the partition is ready, of a receive the messages that it needs.
+    /// For each partition what it waits for: of a send 1 until the partition is ready, of a receive the messages that it needs. A lane
+    /// of a send has its own partitions only.
     pub(crate) waiting: Vec<u32>,
     /// The fields of a receive.
     pub(crate) receiving: Option<Receiving>,
+    /// The lanes, if the partitions are spread over several VCIs. Of a receive known when the sender is.
+    pub(crate) lanes: Option<Arc<RequestLanes>>,
+    /// The messages of this request, if it is a lane of another one; else it has all.
+    pub(crate) block: Option<Block>,
 }
 
 /// The fields of a partitioned receive.
@@ -46,16 +53,45 @@ pub(crate) struct Geometry {
     pub(crate) partitions: u32,
     /// Bytes of a partition.
     pub(crate) bytes: usize,
+    /// Over how many VCIs they are spread.
+    pub(crate) vcis: u32,
 }
 
-/// The packed data of a receive whose elements are not contiguous, and are divided between messages.
+/// The packed data of a receive, or of a lane of it, whose elements are not contiguous, and are divided between messages.
 pub(crate) struct Packed {
     pub(crate) data: Vec<u8>,
+    /// Where in the packed data of all elements these begin.
+    pub(crate) start: usize,
     pub(crate) layout: SharedLayout,
     pub(crate) base: *mut u8,
 }
 
 impl Partitioned {
+    /// The number of the first message.
+    pub(crate) fn first(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.numbers.start)
+    }
+
+    /// The entry of the message with a number.
+    pub(crate) fn message(&self, number: usize) -> Option<RequestIndex> {
+        let index = number.checked_sub(self.first())?;
+        self.messages.get(index).copied()
+    }
+
+    /// The word of a send's partition that tells whether it is ready.
+    pub(crate) fn waiting_mut(&mut self, partition: i32) -> Option<&mut u32> {
+        let index = usize::try_from(partition).ok()?.checked_sub(self.first())?;
+        self.waiting.get_mut(index)
+    }
+
+    /// The messages of a receive.
+    pub(crate) fn numbers(&self, sender: Geometry) -> Range<usize> {
+        match &self.block {
+            Some(block) => block.numbers.clone(),
+            None => 0..sender.partitions as usize,
+        }
+    }
+
     /// Notes that a message is complete; true when all are.
     pub(crate) fn note_complete(&mut self, number: usize) -> bool {
         self.outstanding -= 1;
@@ -78,7 +114,7 @@ impl Partitioned {
             return;
         };
         self.waiting.fill(0);
-        for number in 0..sender.partitions as usize {
+        for number in self.numbers(sender) {
             if let Some((receiving, _)) = self.with_sender() {
                 let partitions = receiving.partitions_of(sender, self.partitions, number);
                 self.waiting[partitions]
@@ -95,6 +131,18 @@ impl Partitioned {
 }
 
 impl Receiving {
+    /// The same for a lane.
+    pub(crate) fn of_lane(&self) -> Self {
+        Self {
+            opening: None,
+            sender: self.sender,
+            bytes: self.bytes,
+            base: self.base,
+            layout: self.layout.clone(),
+            packed: None,
+        }
+    }
+
     /// The packed bytes that a message brings, as far as they fit.
     pub(crate) fn bytes_of(&self, sender: Geometry, number: usize) -> Range<usize> {
         let end = |number: usize| number.saturating_mul(sender.bytes).min(self.bytes);
@@ -103,7 +151,12 @@ impl Receiving {
 
     /// The partitions, of `partitions`, that need a message. If both sides have the same number of bytes, even 0, a message belongs to
     /// the partitions in the same part of the whole. Else the partitions behind the end of the data need the last message.
-    fn partitions_of(&self, sender: Geometry, partitions: u32, number: usize) -> Range<usize> {
+    pub(crate) fn partitions_of(
+        &self,
+        sender: Geometry,
+        partitions: u32,
+        number: usize,
+    ) -> Range<usize> {
         let (sent, all) = (u128::from(sender.partitions), u128::from(partitions));
         let (number, length) = (number as u128, sender.bytes as u128);
         let (step, part) = if sent * length == self.bytes as u128 {
@@ -126,9 +179,10 @@ impl Receiving {
 impl Packed {
     /// Puts a part of the packed data where the elements are.
     fn unpack(&mut self, bytes: Range<usize>) {
-        let bytes = bytes.start.min(self.data.len())..bytes.end.min(self.data.len());
-        let source = self.data[bytes.clone()].as_ptr();
-        // SAFETY: the memory of an active receive is writable (contract of the request), and `data` has as many bytes as its elements.
+        let end = self.start + self.data.len();
+        let bytes = bytes.start.min(end)..bytes.end.min(end);
+        let source = self.data[bytes.start - self.start..bytes.end - self.start].as_ptr();
+        // SAFETY: the memory of an active receive is writable (contract of the request), and `data` has these bytes of its elements.
         unsafe { self.layout.unpack(self.base, bytes, source) };
     }
 }
@@ -151,6 +205,8 @@ mod tests {
                 layout: None,
                 packed: None,
             }),
+            lanes: None,
+            block: None,
         }
     }
 
@@ -160,6 +216,7 @@ mod tests {
             channel: 0,
             partitions: sent.0,
             bytes: sent.1,
+            vcis: 1,
         };
         let receiving = request.receiving.as_mut().unwrap();
         receiving.sender = Some(sender);

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completing partitioned requests: a request is complete when all of its messages are.
 
+use std::sync::Arc;
+
 use super::VciState;
-use crate::request::{Partitioned, RequestIndex};
+use crate::request::{Partitioned, RequestId, RequestIndex, RequestLanes};
 use fabric::board::kind;
 
 impl VciState {
+    /// The lanes of an active partitioned request that has some, and waits for them.
+    pub(crate) fn awaited_lanes(&self, index: RequestIndex) -> Option<Arc<RequestLanes>> {
+        let entry = self.slab.entry(index);
+        let is_active = matches!(
+            entry.record.kind,
+            kind::PARTITIONED_SEND | kind::PARTITIONED_RECEIVE
+        );
+        let partitioned = entry.extra.as_ref()?.partitioned.as_ref();
+        partitioned.filter(|_| is_active)?.lanes.clone()
+    }
+
     /// The partitions of an entry, if it is a partitioned request.
     pub(crate) fn partitioned(&mut self, index: RequestIndex) -> Option<&mut Partitioned> {
         let extra = self.slab.entry_mut(index).extra.as_mut()?;
@@ -39,7 +52,29 @@ impl VciState {
             .is_some_and(|partitioned| partitioned.note_complete(number));
         if is_last {
             self.events += 1;
+            self.complete_lane(request);
             self.complete(request);
+        }
+    }
+
+    /// Tells the request that a complete one is a lane of, if it is one; wakes a thread that waits for all lanes.
+    fn complete_lane(&mut self, index: RequestIndex) {
+        let entry = self.slab.entry_mut(index);
+        let extra = entry.extra.as_mut();
+        let Some(extra) = extra else { return };
+        let block = extra.partitioned.as_ref().and_then(|it| it.block.as_ref());
+        let Some(lanes) = block.map(|block| block.lanes.clone()) else {
+            return;
+        };
+        let failure = match std::mem::take(&mut entry.error) {
+            0 => None,
+            class => Some((class, std::mem::take(&mut extra.error_text))),
+        };
+        if let Some(home) = lanes.note_complete(failure)
+            && home != RequestId::vci_of_index(index.0)
+        {
+            let board = self.node.segment.board(self.node.me);
+            board.ring(home.get(), false);
         }
     }
 

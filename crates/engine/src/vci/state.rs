@@ -38,8 +38,6 @@ pub(crate) struct VciState {
     pub(crate) offered: u32,
     /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
     pub(crate) taken_in: usize,
-    /// Partitioned sends that were made here, which tell their messages apart.
-    pub(crate) channels: u32,
     /// Number of events so far.
     pub(crate) events: u64,
     /// Memory for messages that arrive before their receives.
@@ -116,7 +114,6 @@ impl VciState {
             streaming: Vec::new(),
             offered: 0,
             taken_in: 0,
-            channels: 0,
             events: 0,
             spare: Spare::default(),
             copy_modes: CopyModes::new(),

@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
         let count = self.plan.threads * self.plan.window;
         let memory = vec![0; count * self.plan.size_bytes];
         let partitions = if self.sends {
-            Partitions::send(self.mpi, memory, count, self.peer)
+            Partitions::send(self.mpi, memory, count, self.peer, self.plan.threads)
         } else {
             Partitions::receive(self.mpi, memory, count, self.peer)
         };

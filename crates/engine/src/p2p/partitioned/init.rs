@@ -3,22 +3,27 @@
 
 use fabric::board::kind as record_kind;
 
+use super::lanes;
 use super::messages::{
     CHANNELS, OPENING_BYTES, OPENING_WORDS, data_word, note_part, opening_word, part_of, receiving,
 };
 use crate::allocate;
 use crate::comm::Comm;
+use crate::completion;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{
     ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive,
     new_send, post_operation, send_at_once,
 };
 use crate::protocol;
-use crate::request::{NO_PEER, Partitioned, Receiving, RequestId, RequestIndex, Role, flag};
+use crate::request::{
+    Block, Geometry, NO_PEER, Partitioned, Receiving, RequestId, RequestIndex, Role, flag,
+};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 
-/// Makes a partitioned send to rank `dest` (MPI_Psend_init). `memory` is that of all partitions, which have the same length.
+/// Makes a partitioned send to rank `dest` (MPI_Psend_init). `memory` is that of all partitions, which have the same length. They are
+/// spread over `vcis` VCIs, or over as many as there are partitions or the communicator can use.
 ///
 /// # Errors
 /// MPI_ERR_ARG, MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM.
@@ -32,25 +37,40 @@ pub unsafe fn send_init(
     partitions: i32,
     dest: i32,
     tag: i32,
+    vcis: u32,
 ) -> Result<RequestId> {
     let partitions = check_partitions(partitions)?;
     let dest = check_envelope(comm, "dest", dest, tag)?;
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
-    let index = new_request(state, comm, partitions, None)?;
+    let index = new_request(state, comm, partitions as usize, None, None)?;
     describe(state, comm, index, (dest, tag), memory.bytes);
+    let id = state.slab.id(index);
     let Some(dest) = dest else {
-        return Ok(state.slab.id(index));
+        return Ok(id);
     };
-    let made = open(state, comm, (dest, tag), partitions, memory)
-        .and_then(|channel| make_sends(state, comm, index, dest, channel, memory));
-    match made {
-        Ok(()) => Ok(state.slab.id(index)),
-        Err(error) => {
-            state.let_go(index);
-            Err(error)
-        }
+    let geometry = Geometry {
+        channel: comm.process().next_channel(CHANNELS),
+        partitions,
+        bytes: memory.bytes.checked_div(partitions as usize).unwrap_or(0),
+        vcis: comm.partition_vcis(vcis.min(partitions)),
+    };
+    let mut made = open(state, comm, (dest, tag), geometry);
+    if made.is_ok() && geometry.vcis == 1 {
+        made = make_sends(state, comm, index, dest, geometry, memory);
     }
+    if let Err(error) = made {
+        state.let_go(index);
+        return Err(error);
+    }
+    drop(guard);
+    if geometry.vcis > 1
+        && let Err(error) = lanes::make_send_lanes(comm, id, (dest, tag), geometry, memory)
+    {
+        completion::let_go(comm.vci(), &mut { id })?;
+        return Err(error);
+    }
+    Ok(id)
 }
 
 /// Makes a partitioned receive from rank `source` (MPI_Precv_init). `memory` is that of all partitions, which have the same length.
@@ -79,7 +99,7 @@ pub unsafe fn recv_init(
     };
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
-    let index = new_request(state, comm, partitions, Some(receiving))?;
+    let index = new_request(state, comm, partitions as usize, Some(receiving), None)?;
     describe(state, comm, index, (source, tag), memory.bytes);
     if let Some(source) = source
         && let Err(error) = expect_opening(state, comm, index, (source, tag))
@@ -115,15 +135,16 @@ fn check_envelope(comm: &Comm, argument: &'static str, rank: i32, tag: i32) -> R
     check_rank(comm, argument, rank).map(Some)
 }
 
-/// An inactive request without messages.
-fn new_request(
+/// An inactive request without messages, a lane if it has a block.
+pub(super) fn new_request(
     state: &mut VciState,
     comm: &Comm,
-    partitions: u32,
+    partitions: usize,
     receiving: Option<Receiving>,
+    block: Option<Block>,
 ) -> Result<RequestIndex> {
-    let mut waiting = allocate::list(partitions as usize)?;
-    waiting.resize(partitions as usize, 0);
+    let mut waiting = allocate::list(partitions)?;
+    waiting.resize(partitions, 0);
     let index = state.slab.take(Role::Partitioned, record_kind::INACTIVE)?;
     // SAFETY: the caller holds the guard of the communicator's VCI (it has its state).
     let owner = unsafe { comm.hold_operation() };
@@ -131,17 +152,19 @@ fn new_request(
     entry.owner = owner;
     entry.record.flags |= flag::PERSISTENT;
     entry.extra.get_or_insert_default().partitioned = Some(Box::new(Partitioned {
-        partitions,
+        partitions: partitions as u32,
         messages: Vec::new(),
         outstanding: 0,
         waiting,
         receiving,
+        lanes: None,
+        block,
     }));
     Ok(index)
 }
 
 /// Notes what reports tell of a request.
-fn describe(
+pub(super) fn describe(
     state: &mut VciState,
     comm: &Comm,
     index: RequestIndex,
@@ -155,17 +178,19 @@ fn describe(
     record.match_word = comm.match_base() | tag as u64;
 }
 
-/// Tells the receiver the geometry of a new send; gives its channel.
+/// Tells the receiver the geometry of a new send.
 fn open(
     state: &mut VciState,
     comm: &Comm,
     (dest, tag): (u32, i32),
-    partitions: u32,
-    memory: Memory<'_>,
-) -> Result<u32> {
-    let channel = state.channels;
-    let part = memory.bytes.checked_div(partitions as usize).unwrap_or(0);
-    let words: [u64; OPENING_WORDS] = [channel.into(), partitions.into(), part as u64];
+    geometry: Geometry,
+) -> Result<()> {
+    let words: [u64; OPENING_WORDS] = [
+        geometry.channel.into(),
+        geometry.partitions.into(),
+        geometry.bytes as u64,
+        geometry.vcis.into(),
+    ];
     let mut held: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let opening = Memory::contiguous(held.as_mut_ptr(), OPENING_BYTES);
     let word = opening_word(comm, tag);
@@ -180,25 +205,24 @@ fn open(
             return Err(error);
         }
     }
-    state.channels = (channel + 1) % CHANNELS;
-    Ok(channel)
+    Ok(())
 }
 
-/// Makes an entry for each message of a send, which is one partition.
-fn make_sends(
+/// Makes an entry for each message of a send, or of a lane of it, which is one partition. `memory` is that of all partitions.
+pub(super) fn make_sends(
     state: &mut VciState,
     comm: &Comm,
     index: RequestIndex,
     dest: u32,
-    channel: u32,
+    geometry: Geometry,
     memory: Memory<'_>,
 ) -> Result<()> {
-    let partitions = state.partitioned(index).map_or(0, |it| it.waiting.len());
-    let mut messages = allocate::list(partitions)?;
-    let part = memory.bytes.checked_div(partitions).unwrap_or(0);
-    for number in 0..partitions {
-        let word = data_word(channel, number);
-        let made = part_of(memory, number * part, part)
+    let numbers = state.partitioned(index).map(|it| it.numbers(geometry));
+    let numbers = numbers.unwrap_or_default();
+    let mut messages = allocate::list(numbers.len())?;
+    for number in numbers {
+        let word = data_word(geometry.channel, number);
+        let made = part_of(memory, number * geometry.bytes, geometry.bytes)
             .and_then(|memory| new_send(state, comm, memory, dest, word, Mode::Standard));
         note_part(state, index, number, made, &mut messages)?;
     }

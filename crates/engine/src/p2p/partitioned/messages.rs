@@ -14,8 +14,8 @@ use crate::vci::VciState;
 pub(super) const DATA: u32 = 1 << 31;
 /// Channels are told apart by this many numbers.
 pub(super) const CHANNELS: u32 = 1 << 31;
-/// Words of an opening: channel, partitions, bytes of a partition.
-pub(super) const OPENING_WORDS: usize = 3;
+/// Words of an opening: channel, partitions, bytes of a partition, VCIs.
+pub(super) const OPENING_WORDS: usize = 4;
 pub(super) const OPENING_BYTES: usize = OPENING_WORDS * size_of::<u64>();
 
 /// The match word of the data of a partition. Partitions are numbered by 31 bits, and their highest number is no partition.

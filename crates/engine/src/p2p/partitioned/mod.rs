@@ -12,8 +12,12 @@
 //! Openings are matched in the order of the calls that make the requests, as messages are in the order of theirs ([`init`]). The start of
 //! a receive posts a receive for each message, or leaves that to a task while the opening has not arrived ([`round`]). The messages
 //! have entries of their own ([`messages`]), which last as long as the request; [`crate::vci`] counts those that are complete.
+//!
+//! The partitions of a request can be spread over several VCIs, as the sender says in its opening. Then the request has a *lane* for each
+//! VCI, a partitioned request with a block of the partitions, on a communicator between these VCIs of both ranks ([`lanes`]).
 
 mod init;
+mod lanes;
 mod messages;
 mod partitions;
 mod round;

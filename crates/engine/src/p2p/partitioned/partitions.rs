@@ -3,9 +3,10 @@
 
 use fabric::board::kind as record_kind;
 
+use super::lanes;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{Memory, send_at_once};
-use crate::progress::Vci;
+use crate::progress::{Guard, Vci};
 use crate::protocol;
 use crate::request::{RequestId, RequestIndex, stale};
 use crate::vci::VciState;
@@ -16,6 +17,11 @@ use crate::vci::VciState;
 /// MPI_ERR_REQUEST, unless it is an active partitioned send; MPI_ERR_ARG when the partition is none, or ready already; those of the
 /// transport.
 pub fn ready(vci: &Vci, id: RequestId, partition: i32) -> Result<()> {
+    if vci.is_threaded()
+        && let Some(outcome) = lanes::ready_known(vci, id, partition)
+    {
+        return outcome;
+    }
     let partitions = partition..=partition;
     make_ready(vci, id, partitions, |_, error| {
         error.renamed(|_| "partition")
@@ -51,8 +57,9 @@ pub fn ready_list(vci: &Vci, id: RequestId, partitions: &[i32]) -> Result<()> {
     })
 }
 
-/// The partitions of a send that are not ready; none of a request that is not an active partitioned send.
-pub fn not_ready(vci: &Vci, id: RequestId) -> Vec<i32> {
+/// The partitions of a send that are not ready, each with the request to make it ready by: a lane of this one if it has some. None of a
+/// request that is not an active partitioned send.
+pub fn not_ready(vci: &Vci, id: RequestId) -> Vec<(RequestId, i32)> {
     let mut guard = vci.of(id).enter();
     let state = &mut *guard;
     let index = state.slab.find(id);
@@ -61,13 +68,18 @@ pub fn not_ready(vci: &Vci, id: RequestId) -> Vec<i32> {
     else {
         return Vec::new();
     };
-    let waiting = state
-        .partitioned(index)
-        .map_or(&[][..], |it| &it.waiting[..]);
-    let numbered = (0..).zip(waiting);
+    let Some(partitioned) = state.partitioned(index) else {
+        return Vec::new();
+    };
+    if let Some(lanes) = partitioned.lanes.clone() {
+        drop(guard);
+        let lanes = lanes.ids().iter();
+        return lanes.flat_map(|&lane| not_ready(vci, lane)).collect();
+    }
+    let numbered = (partitioned.first() as i32..).zip(&partitioned.waiting);
     numbered
         .filter(|(_, waiting)| **waiting == 1)
-        .map(|(number, _)| number)
+        .map(|(number, _)| (id, number))
         .collect()
 }
 
@@ -85,12 +97,27 @@ fn make_ready(
     if state.slab.record(index).kind == record_kind::INACTIVE {
         return Err(inactive(id));
     }
+    if let Some(lanes) = state.partitioned(index).and_then(|it| it.lanes.clone()) {
+        drop(guard);
+        let outcome = lanes::make_ready(vci, &lanes, partitions, explain);
+        lanes::remember(id, lanes);
+        return outcome;
+    }
+    mark(state, index, partitions.clone()).map_err(|(place, error)| explain(place, error))?;
+    send(vci, guard, index, partitions)
+}
+
+/// Marks partitions as ready, all or none: else the place of a wrong one among them, and its error.
+pub(super) fn mark(
+    state: &mut VciState,
+    index: RequestIndex,
+    partitions: impl Iterator<Item = i32> + Clone,
+) -> std::result::Result<(), (usize, Error)> {
     let Some(partitioned) = state.partitioned(index) else {
-        return Err(stale(id));
+        return Ok(());
     };
     for (place, partition) in partitions.clone().enumerate() {
-        let at = usize::try_from(partition).ok();
-        let waiting = at.and_then(|at| partitioned.waiting.get_mut(at));
+        let waiting = partitioned.waiting_mut(partition);
         if let Some(waiting @ 1) = waiting {
             *waiting = 0;
             continue;
@@ -99,11 +126,35 @@ fn make_ready(
             Some(_) => ready_already(partition),
             None => no_partition(partition, partitioned.partitions),
         };
-        for marked in partitions.take(place) {
-            partitioned.waiting[marked as usize] = 1;
-        }
-        return Err(explain(place, error));
+        unmark(state, index, partitions.take(place));
+        return Err((place, error));
     }
+    Ok(())
+}
+
+/// Takes back that partitions are ready, which are not sent yet.
+pub(super) fn unmark(
+    state: &mut VciState,
+    index: RequestIndex,
+    partitions: impl Iterator<Item = i32>,
+) {
+    if let Some(partitioned) = state.partitioned(index) {
+        for partition in partitions {
+            if let Some(waiting) = partitioned.waiting_mut(partition) {
+                *waiting = 1;
+            }
+        }
+    }
+}
+
+/// Sends partitions that are marked as ready, on the VCI of their request or lane.
+pub(super) fn send(
+    vci: &Vci,
+    mut guard: Guard<'_>,
+    index: RequestIndex,
+    partitions: impl Iterator<Item = i32>,
+) -> Result<()> {
+    let state = &mut *guard;
     let events = state.events;
     let mut outcome = Ok(());
     for partition in partitions {
@@ -124,7 +175,7 @@ fn send_partition(state: &mut VciState, index: RequestIndex, number: usize) -> R
     let Some(partitioned) = state.partitioned(index) else {
         return Ok(());
     };
-    let Some(&message) = partitioned.messages.get(number) else {
+    let Some(message) = partitioned.message(number) else {
         // For MPI_PROC_NULL.
         if partitioned.note_complete(number) {
             state.events += 1;
@@ -159,6 +210,11 @@ fn send_partition(state: &mut VciState, index: RequestIndex, number: usize) -> R
 /// # Errors
 /// MPI_ERR_REQUEST, unless it is a partitioned receive; MPI_ERR_ARG when the partition is none.
 pub fn arrived(vci: &Vci, id: RequestId, partition: i32) -> Result<bool> {
+    if vci.is_threaded()
+        && let Some(outcome) = lanes::arrived_known(vci, id, partition)
+    {
+        return outcome;
+    }
     let vci = vci.of(id);
     for attempt in 0..2 {
         if attempt == 1 {
@@ -171,6 +227,12 @@ pub fn arrived(vci: &Vci, id: RequestId, partition: i32) -> Result<bool> {
         let Some(partitioned) = state.partitioned(index) else {
             return Err(stale(id));
         };
+        if let Some(lanes) = partitioned.lanes.clone() {
+            drop(guard);
+            let outcome = lanes::arrived(vci, &lanes, partition);
+            lanes::remember(id, lanes);
+            return outcome;
+        }
         let waiting = usize::try_from(partition).ok();
         let Some(&waiting) = waiting.and_then(|at| partitioned.waiting.get(at)) else {
             return Err(no_partition(partition, partitioned.partitions));
@@ -183,7 +245,7 @@ pub fn arrived(vci: &Vci, id: RequestId, partition: i32) -> Result<bool> {
 }
 
 /// The entry of a partitioned receive, or send.
-fn find(state: &mut VciState, id: RequestId, receives: bool) -> Result<RequestIndex> {
+pub(super) fn find(state: &mut VciState, id: RequestId, receives: bool) -> Result<RequestIndex> {
     let index = state.slab.find(id).ok_or_else(|| stale(id))?;
     let is_receive = state.partitioned(index).map(|it| it.receiving.is_some());
     if is_receive == Some(receives) {
@@ -219,7 +281,7 @@ fn ready_already(partition: i32) -> Error {
 }
 
 #[cold]
-fn no_partition(partition: i32, count: u32) -> Error {
+pub(super) fn no_partition(partition: i32, count: u32) -> Error {
     let expected = match count.checked_sub(1) {
         Some(last) => format!("0..{last}"),
         None => "none: the request has no partitions".to_owned(),

@@ -15,9 +15,20 @@ pub(super) use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, PROC_NULL, p
 pub(super) use crate::request::{RequestId, Status};
 pub(super) use crate::settings::Settings;
 pub(super) use crate::task::block_on;
-pub(super) use crate::testing::{on_ranks, on_ranks_at_level};
+pub(super) use crate::testing::on_ranks_at_level;
+
+/// VCIs over which sends are spread where threads may be in MPI at once.
+const VCIS: u32 = 5;
 
 pub(super) const DIVISIONS: [usize; 7] = [1, 2, 3, 4, 7, 8, 16];
+
+/// Runs `body` on `size` ranks with one VCI, and with partitions spread over several.
+pub(super) fn on_ranks(size: u32, body: impl Fn(&'static Process) + Sync) {
+    let settings = Settings::from_environment().0;
+    for level in [ThreadLevel::Single, ThreadLevel::Multiple] {
+        on_ranks_at_level(&settings, level, size, &body);
+    }
+}
 
 pub(super) fn byte(at: usize, round: usize) -> u8 {
     (at * 7 + at / 251 + 1 + round * 13) as u8
@@ -37,7 +48,7 @@ pub(super) fn check(data: &[u8], round: usize, text: &str) {
 pub(super) fn sends(comm: &Comm, data: &[u8], partitions: usize, dest: i32, tag: i32) -> RequestId {
     let memory = Memory::contiguous(data.as_ptr().cast_mut(), data.len());
     // SAFETY: callers keep the data, and change them between rounds only.
-    unsafe { send_init(comm, memory, partitions as i32, dest, tag) }.unwrap()
+    unsafe { send_init(comm, memory, partitions as i32, dest, tag, VCIS) }.unwrap()
 }
 
 pub(super) fn receives(
@@ -396,7 +407,8 @@ fn elements_with_holes_arrive_however_they_are_divided() {
                     unsafe { pair.unpack(holes.as_mut_ptr(), 0..words * 8, data.as_ptr()) };
                     let memory = Memory::laid_out(holes.as_mut_ptr(), pairs, &pair).unwrap();
                     // SAFETY: the memory lives until the request is freed.
-                    let mut request = unsafe { send_init(comm, memory, received, 1, 0) }.unwrap();
+                    let mut request =
+                        unsafe { send_init(comm, memory, received, 1, 0, VCIS) }.unwrap();
                     start(comm.vci(), request).unwrap();
                     ready_range(comm.vci(), request, 0, received - 1).unwrap();
                     end(comm, &mut request).unwrap();

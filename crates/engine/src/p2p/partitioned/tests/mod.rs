@@ -3,4 +3,5 @@
 //! threads, and wrong calls.
 
 mod exchanges;
+mod lanes;
 mod wrong_calls;

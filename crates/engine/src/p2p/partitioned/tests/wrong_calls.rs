@@ -43,7 +43,7 @@ fn wrong_arguments_make_no_request() {
         assert_eq!(receive(2, 1, 0), (E::ERR_RANK, "source", "1".to_owned()));
         assert_eq!(receive(2, 0, -7), (E::ERR_TAG, "tag", "-7".to_owned()));
         // SAFETY: nothing is started.
-        let send = unsafe { send_init(comm, memory, 2, ANY_SOURCE_RANK, 0) };
+        let send = unsafe { send_init(comm, memory, 2, ANY_SOURCE_RANK, 0, 1) };
         assert_eq!(told(send), (E::ERR_RANK, "dest", "-1".to_owned()));
         assert!(comm.is_idle());
     });
