@@ -276,12 +276,21 @@ fn files_for_output(
     Ok((WholeLines::default(), limit))
 }
 
-/// Lets this process open as many files as the job needs, `each` for a rank; returns the ranks' limit where it was changed.
+fn raise_open_files(ranks: u32, each: u64) -> Result<Option<(u64, u64)>, LaunchError> {
+    raise_limit("rank", u64::from(ranks), each)
+}
+
+/// Lets this process open as many files as the job needs, `each` for a rank or a host; returns the ranks' limit where it was
+/// changed.
 ///
 /// # Errors
 /// When fewer than that may be open.
-fn raise_open_files(ranks: u32, each: u64) -> Result<Option<(u64, u64)>, LaunchError> {
-    let ranks_need = u64::from(ranks) * each;
+pub(crate) fn raise_limit(
+    what: &str,
+    count: u64,
+    each: u64,
+) -> Result<Option<(u64, u64)>, LaunchError> {
+    let ranks_need = count * each;
     let needed = ranks_need + 128;
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let Some(soft) = limit.current.filter(|&soft| soft < needed) else {
@@ -291,7 +300,7 @@ fn raise_open_files(ranks: u32, each: u64) -> Result<Option<(u64, u64)>, LaunchE
     if hard < ranks_need + OWN_FILES {
         return Err(LaunchError {
             text: format!(
-                "a job of {ranks} ranks needs {} open files here, {each} for each rank, but ulimit -n allows {hard}",
+                "a job of {count} {what}s needs {} open files here, {each} for each {what}, but ulimit -n allows {hard}",
                 ranks_need + OWN_FILES
             ),
             exit_code: 1,

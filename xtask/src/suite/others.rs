@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Others' test suites on Rankpoint: those of Python's MPI bindings, of MPICH and of a library of solvers, each built and run by a script of `tests`.
+//! Test suites that scripts of `tests` build and run: those of Python's MPI bindings, of MPICH, of a library of solvers, and ours on several
+//! hosts.
 
 use super::found::Found;
 use super::scope::Scope;
@@ -69,6 +70,18 @@ pub(super) fn applications(scope: Scope) -> Result<Found, String> {
         arguments: [&["--quick"], &[]],
         needs: &[tools::CC, tools::CXX, tools::MAKE, tools::PYTHON],
         limit_s: 1800,
+    };
+    suite.run(scope)
+}
+
+/// Ours of jobs on several hosts, which are namespaces of this machine.
+pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
+    let suite = Suite {
+        name: "hosts",
+        script: "tests/hosts/run.py",
+        arguments: [&["--quick"], &[]],
+        needs: &[tools::PYTHON],
+        limit_s: 600,
     };
     suite.run(scope)
 }

@@ -73,6 +73,7 @@ pub(super) const STEPS: &[Step] = &[
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
     ("reports", reports::all),
+    ("hosts", others::hosts),
     ("python", others::python),
     ("mpich", others::mpich),
     ("applications", others::applications),

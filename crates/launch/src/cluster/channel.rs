@@ -113,9 +113,10 @@ impl Channel {
         if self.writer.is_none() {
             return;
         }
-        // Only a share or a set of cards could be too long: the other side then misses it, and says so.
-        if frame::encode(message, &mut self.queue).is_ok() {
-            self.write();
+        match frame::encode(message, &mut self.queue) {
+            Ok(()) => self.write(),
+            // Without a message the other side would wait for ever; the end of the stream ends the job.
+            Err(_) => self.close(),
         }
     }
 

@@ -207,6 +207,22 @@ fn what_ranks_leave_running_ends_on_all_hosts() {
 }
 
 #[test]
+fn few_open_files_are_enough_or_named() {
+    let limited = |files: u32, hosts: &str| {
+        let inner = command(HERE, &format!("-hosts {hosts}"), "ulimit -n");
+        let mut outer = Command::new("sh");
+        outer.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]);
+        outer.arg(inner.get_program()).args(inner.get_args());
+        outer.env("RANKPOINT_LAUNCH_EXEC", HERE);
+        start(&mut outer).finish()
+    };
+    let done = limited(64, "qa,qb");
+    assert_eq!((done.code(), &*done.out), (0, "64\n64\n"), "{done:?}");
+    let done = limited(64, "q[1-30]");
+    told(&done, &["a job of 30 hosts", "ulimit -n allows 64"]);
+}
+
+#[test]
 fn agents_without_a_launcher_end_by_themselves() {
     let mut agent = Command::new(env!("CARGO_BIN_EXE_mpiexec"));
     let mut running = start(agent.arg("--agent"));

@@ -16,10 +16,13 @@ use crate::outcome::{Exit, JobOutcome};
 use crate::output::{Files, Outputs, Role, WholeLines, Wires};
 use crate::plan::{Hosts, JobPlan, Output};
 use crate::supervise::take_signals;
-use crate::{LaunchError, notices, program};
+use crate::{LaunchError, notices, program, start};
 
 /// How long agents may take to end what is left of a job.
 pub(super) const FINISH_TIME: Duration = Duration::from_secs(4);
+
+/// Files that are open for each host: three streams, and three more while the launcher command starts.
+const FILES_EACH: u64 = 6;
 
 /// Runs a job of several nodes to its end.
 ///
@@ -52,6 +55,8 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
         || sys::random::random_word().map_err(|error| LaunchError::system("make a secret", &error));
     let secret = [random()?, random()?];
     let shares = share::of_nodes(plan, hosts, secret, merge)?;
+    // Behind the shares, which tell the ranks' limits.
+    start::raise_limit("host", hosts.names.len() as u64, FILES_EACH)?;
     let mut nodes = Vec::new();
     for share in shares {
         let is_here = hosts.names[share.node as usize] == notices::host_name();

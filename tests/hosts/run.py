@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs jobs of mpiexec on several hosts, which are namespaces of this machine, and lets hosts fail.
+
+usage: run.py PREFIX FOLDER [--quick] [CASE...]
+
+PREFIX is where Rankpoint is installed, FOLDER a place to work in. mpiexec runs on the first host and reaches the others by ssh, or it
+runs outside of them and enters all by a command. After each case nothing may be left on any host. --quick leaves out the cases that wait
+for a silent host a second time. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY" and the exit status 77 where
+hosts cannot be made.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+from lab import UNAVAILABLE, Lab, Unavailable
+
+LAB = Path(__file__).resolve().parent / "lab.py"
+# Seconds within which a failure ends the job.
+FAILURE_S = 10
+# Seconds that any job may take, on a busy machine, too.
+LIMIT_S = 60
+# Prints where a rank is.
+PLACE = "echo $(hostname) $RANKPOINT_LAUNCH_RANK/$RANKPOINT_LAUNCH_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS"
+CASES = {}
+SLOW = {"cable_pulled_under_a_command", "host_without_power"}
+
+
+def case(body):
+    """A function is a case."""
+    CASES[body.__name__] = body
+    return body
+
+
+class Job:
+    """A job of mpiexec, started."""
+
+    def __init__(self, site, flags, *program, feed=b"", by="ssh"):
+        lab = site.lab
+        if by == "ssh":
+            launcher = lab.ssh
+            before = lab.enter("h1")
+        else:
+            launcher = ["python3", str(LAB), str(lab.folder), "exec"]
+            before = []
+        self.begin = time.monotonic()
+        words = [*before, str(site.mpiexec), "--launcher", " ".join(launcher), *flags.split(), *program]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.feed = feed
+        self.code = None
+        self.out = self.err = ""
+        self.seconds = 0.0
+
+    def end(self):
+        """Waits for the end of the job."""
+        try:
+            out, err = self.process.communicate(self.feed, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+            raise AssertionError(f"the job hangs: {out} {err}") from None
+        self.seconds = time.monotonic() - self.begin
+        self.code, self.out, self.err = self.process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+        return self
+
+    def expect(self, code, *lines):
+        """The job ended with this status and printed these lines, in any order."""
+        self.end()
+        assert self.code == code, f"status {self.code}, expected {code}: {self.out}{self.err}"
+        if lines:
+            assert sorted(self.out.splitlines()) == sorted(lines), f"{self.out!r}, expected {lines}; {self.err}"
+        return self
+
+    def fails(self, code, *parts, since=None):
+        """The job ended with this status, soon, and says so in one sentence with these parts."""
+        begin = since or self.begin
+        self.end()
+        late = time.monotonic() - begin
+        assert self.code == code, f"status {self.code}, expected {code}: {self.out}{self.err}"
+        told = [line for line in self.err.splitlines() if line.startswith("mpiexec: ")]
+        assert len(told) == 1, f"expected one sentence: {self.err!r}"
+        for part in parts:
+            assert part in told[0], f"'{part}' is not in '{told[0]}'"
+        assert late < FAILURE_S, f"that took {late:.1f} s: {told[0]}"
+        return self
+
+
+class Site:
+    """The hosts and the program under test."""
+
+    def __init__(self, prefix, folder):
+        self.mpiexec = Path(prefix).resolve() / "bin/mpiexec"
+        self.lab = Lab(Path(folder) / "lab")
+
+    def job(self, flags, *program, **more):
+        """Starts a job."""
+        return Job(self, flags, *program, **more)
+
+    def clean(self):
+        """Waits until nothing is left on any host."""
+        until = time.monotonic() + FAILURE_S
+        left = []
+        while time.monotonic() < until:
+            left = [f"{host}: {line}" for host in self.lab.hosts for line in self.lab.processes(host)]
+            if not left:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"left behind: {left}")
+
+    def later(self, seconds, *words):
+        """Runs a command of the lab after some time; the process, and when it begins."""
+        script = f"sleep {seconds}; exec python3 {LAB} {self.lab.folder} {' '.join(words)}"
+        return subprocess.Popen(["sh", "-c", script]), time.monotonic() + seconds
+
+
+@case
+def ranks_are_where_they_belong(site):
+    for by in ["ssh", "command"]:
+        site.job("-hosts h1,h2", "hostname", by=by).expect(0, "h1", "h2")
+        site.job("-hosts h3,h1,h2 -l", "hostname", by=by).expect(0, "[0] h3", "[1] h1", "[2] h2")
+        job = site.job("-hosts h1:3,h2:1 -n 5", "sh", "-c", PLACE, by=by)
+        job.expect(0, "h1 0/5 0/4", "h1 1/5 1/4", "h1 2/5 2/4", "h2 3/5 0/1", "h1 4/5 3/4")
+    job = site.job("-hosts h2,h3 -ppn 2 --map-by node", "sh", "-c", PLACE)
+    job.expect(0, "h2 0/4 0/2", "h3 1/4 0/2", "h2 2/4 1/2", "h3 3/4 1/2")
+
+
+@case
+def environment_and_directory_go_along(site):
+    words = ["sh", "-c", "echo $PWD $ONE $(hostname) $HOSTNAME"]
+    job = site.job("-hosts h2,h3 -wdir /usr -x ONE=1", *words)
+    job.end()
+    assert sorted(line.split()[:3] for line in job.out.splitlines()) == [["/usr", "1", "h2"], ["/usr", "1", "h3"]], job.out
+
+
+@case
+def input_and_output_arrive_whole(site):
+    data = bytes(at % 253 for at in range(2_000_000))
+    for by in ["ssh", "command"]:
+        job = site.job("-hosts h1,h2,h3 -stdin all", "sh", "-c", "cksum", feed=data, by=by).end()
+        sums = {line.split()[1] for line in job.out.splitlines()}
+        assert (job.code, len(job.out.splitlines()), sums) == (0, 3, {"2000000"}), f"{job.out} {job.err}"
+        job = site.job("-hosts h1,h2,h3", "seq", "1", "100000", by=by).end()
+        assert (job.code, len(job.out.splitlines())) == (0, 300_000), job.err
+    site.job("-hosts h2,h3", "cat", feed=b"for rank 0\n").expect(0, "for rank 0")
+
+
+@case
+def ends_of_ranks_decide_the_exit_status(site):
+    site.job("-hosts h1,h2", "sh", "-c", "exit $((RANKPOINT_LAUNCH_RANK * 7))").fails(7, "rank 1", "on h2", "status 7")
+    script = "[ $RANKPOINT_LAUNCH_RANK = 1 ] && kill -9 $$; sleep 1000"
+    site.job("-hosts h1,h2,h3", "sh", "-c", script).fails(137, "rank 1", "on h2", "SIGKILL", "the other 2 ranks")
+
+
+@case
+def signals_and_times_end_jobs(site):
+    job = site.job("-hosts h1,h2 --timeout 1", "sleep", "1000").end()
+    assert job.code == 124 and "on 2 hosts (h1, h2)" in job.err, job.err
+    job = site.job("-hosts h1,h2", "sh", "-c", "echo ready; sleep 1000", by="command")
+    for _ in range(2):
+        job.process.stdout.readline()
+    job.process.send_signal(signal.SIGTERM)
+    job.fails(143, "SIGTERM")
+
+
+@case
+def killed_mpiexec_leaves_nothing(site):
+    job = site.job("-hosts h1,h2,h3", "sh", "-c", "echo ready; sleep 1000 & sleep 1000", by="command")
+    for _ in range(3):
+        job.process.stdout.readline()
+    job.process.kill()
+    job.end()
+
+
+@case
+def killed_agent_is_told(site):
+    script = "[ $RANKPOINT_LAUNCH_RANK = 1 ] && kill -9 $PPID; sleep 1000"
+    for by in ["ssh", "command"]:
+        site.job("-hosts h1,h2", "sh", "-c", script, by=by).fails(1, "lost the agent on host h2")
+
+
+@case
+def program_or_directory_on_one_host_only(site):
+    for host in ["h1", "h3"]:
+        script = "mkdir /run/here && printf '#!/bin/sh\\necho started' >/run/here/program && chmod +x /run/here/program"
+        subprocess.run([*site.lab.enter(host), "sh", "-c", script], check=True)
+    site.job("-hosts h1,h3", "/run/here/program").expect(0, "started", "started")
+    site.job("-hosts h1,h2,h3", "/run/here/program").fails(127, "host h2: cannot start /run/here/program on rank 1")
+    site.job("-hosts h1,h2 -wdir /run/here", "pwd").fails(127, "host h2: the working directory /run/here does not exist")
+
+
+@case
+def other_version_on_one_host(site):
+    fake = site.lab.folder / "fake"
+    fake.write_text("#!/bin/sh\necho rankpoint-agent 0.0.1 1\nexec cat >/dev/null\n", encoding="ascii")
+    fake.chmod(0o755)
+    target = os.path.realpath(site.mpiexec)
+    subprocess.run([*site.lab.enter("h2"), "mount", "--bind", str(fake), target], check=True)
+    try:
+        site.job("-hosts h1,h2", "hostname").fails(1, "host h2 runs another version", "0.0.1")
+    finally:
+        subprocess.run([*site.lab.enter("h2"), "umount", "-l", target], check=True)
+
+
+@case
+def unreachable_host(site):
+    site.job("-hosts h1,h9", "hostname").fails(1, "cannot start an agent on host h9", "ssh")
+    site.lab.link("h3", "down")
+    try:
+        site.job("-hosts h1,h3", "hostname").fails(1, "cannot start an agent on host h3", "ssh")
+    finally:
+        site.lab.link("h3", "up")
+
+
+@case
+def cable_pulled_for_a_moment(site):
+    job = site.job("-hosts h1,h2", "sh", "-c", "sleep 5; echo done")
+    site.later(1, "link", "h2", "down")[0].wait()
+    site.later(2, "link", "h2", "up")[0].wait()
+    job.expect(0, "done", "done")
+
+
+@case
+def cable_pulled(site):
+    job = site.job("-hosts h1,h2,h3", "sleep", "1000")
+    puller, begin = site.later(2, "link", "h2", "down")
+    try:
+        job.fails(1, "host h2 has not answered for 5 s", "the other 2 ranks", since=begin)
+        # The host that was cut off ends its ranks as well.
+        site.clean()
+    finally:
+        puller.wait()
+        site.lab.link("h2", "up")
+
+
+@case
+def host_without_power(site):
+    job = site.job("-hosts h1,h3", "sleep", "1000")
+    killer, begin = site.later(2, "kill", "h3")
+    job.fails(1, "host h3 has not answered for 5 s", since=begin)
+    killer.wait()
+    site.lab.up(3)
+
+
+def main(words):
+    """Runs the cases."""
+    quick = "--quick" in words
+    prefix, folder, *names = [word for word in words if word != "--quick"]
+    site = Site(prefix, folder)
+    try:
+        site.lab.up(3)
+        if not site.lab.ssh:
+            raise Unavailable("no sshd (openssh-server)")
+    except (Unavailable, OSError) as why:
+        print(f"skipped: {why}")
+        return UNAVAILABLE
+    passed, failed, skipped = 0, 0, 0
+    try:
+        for name, body in CASES.items():
+            if (names and name not in names) or (quick and name in SLOW):
+                skipped += 1
+                continue
+            begin = time.monotonic()
+            try:
+                body(site)
+                site.clean()
+                passed += 1
+                print(f"passed {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+            except (AssertionError, subprocess.SubprocessError, Unavailable, OSError) as why:
+                failed += 1
+                print(f"FAILED {name}: {why}", flush=True)
+                site.lab = Lab(site.lab.folder)
+                site.lab.up(3)
+    finally:
+        Lab(site.lab.folder).down()
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
