@@ -3,7 +3,7 @@
 
 use crate::LaunchError;
 use crate::claim::{self, Claim};
-use crate::plan::Binding;
+use crate::plan::{Binding, CoreOrder};
 use crate::settings;
 use crate::topology;
 
@@ -68,7 +68,11 @@ impl Places {
 ///
 /// # Errors
 /// When cores were asked for that do not exist or that the launcher may not use.
-pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchError> {
+pub(crate) fn choose(
+    binding: &Binding,
+    order: CoreOrder,
+    ranks: u32,
+) -> Result<Places, LaunchError> {
     // Containers limit time as well as processors.
     let cores = sys::cores::usable_cores();
     let unbound = Places {
@@ -80,22 +84,28 @@ pub(crate) fn choose(binding: &Binding, ranks: u32) -> Result<Places, LaunchErro
     };
     match (binding, topology::may_bind()) {
         (Binding::None, _) | (Binding::Automatic { .. }, Err(_)) => Ok(unbound),
-        (_, Ok(())) => choose_among_all(binding, ranks, unbound),
+        (_, Ok(())) => choose_among_all(binding, order, ranks, unbound),
         (_, Err(error)) => Err(LaunchError::system("bind ranks to cores", &error.into())),
     }
 }
 
 /// Where ranks may be bound.
-fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Places, LaunchError> {
+fn choose_among_all(
+    binding: &Binding,
+    order: CoreOrder,
+    ranks: u32,
+    unbound: Places,
+) -> Result<Places, LaunchError> {
     let processors = topology::usable_processors();
+    let ordered = |each| ordered_cores(&processors, order, each);
     let cores = unbound.cores;
     match binding {
         Binding::None => Ok(unbound),
         // One rank has nobody to keep away from its core, and may have threads that want all of them.
         Binding::Automatic { .. } if ranks == 1 => Ok(unbound),
         Binding::Automatic { cores_each } if ranks > cores => {
-            let all = topology::usable_cores(&processors);
             let each = cores_each.or_else(settings::threads_per_rank).unwrap_or(1);
+            let all = ordered(each);
             // With processors that a container gives no time for, or threads beside the ranks, the kernel knows better.
             let loose = cores as usize >= all.len() && all.len() > 1 && each == 1;
             Ok(if loose {
@@ -110,11 +120,11 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
             })
         }
         Binding::Automatic { cores_each } => {
-            let all = topology::usable_cores(&processors);
             let each = cores_each
                 .or_else(settings::threads_per_rank)
                 .unwrap_or(1)
                 .max(1);
+            let all = ordered(each);
             // Two jobs that start at the same time must not end up on the same cores while others idle.
             let (free, claims) = claim::free_cores(all, each.saturating_mul(ranks));
             Ok(spread(&free, ranks, each).map_or(unbound, |sets| Places {
@@ -126,7 +136,7 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
             }))
         }
         Binding::Core { cores_each } => {
-            let all = topology::usable_cores(&processors);
+            let all = ordered(*cores_each);
             match spread(&all, ranks, *cores_each) {
                 Some(sets) => {
                     let wanted = ranks * cores_each;
@@ -155,6 +165,15 @@ fn choose_among_all(binding: &Binding, ranks: u32, unbound: Places) -> Result<Pl
             }
         }
         Binding::User(list) => user(list, ranks, &processors),
+    }
+}
+
+/// The usable cores in the order in which ranks with `each` of them get them.
+fn ordered_cores(processors: &[u32], order: CoreOrder, each: u32) -> Vec<Vec<u32>> {
+    let cores = topology::usable_cores(processors);
+    match order {
+        CoreOrder::Filled => cores,
+        CoreOrder::Sockets => topology::round_sockets(cores, each),
     }
 }
 
@@ -231,12 +250,12 @@ mod tests {
         assert_eq!(spread(&cores, 5, 1), None);
         assert_eq!(spread(&cores, 2, 3), None);
         assert!(
-            choose(&Binding::Core { cores_each: 1 }, 100_000)
+            choose(&Binding::Core { cores_each: 1 }, CoreOrder::Filled, 100_000)
                 .unwrap_err()
                 .text
                 .contains("100000 ranks")
         );
-        let places = choose(&Binding::default(), 100_000).unwrap();
+        let places = choose(&Binding::default(), CoreOrder::Filled, 100_000).unwrap();
         assert_eq!(places.loose, !places.sets.is_empty());
         if places.loose {
             assert_eq!(places.sets.len(), 100_000);
@@ -253,7 +272,7 @@ mod tests {
         assert_eq!(places.sets[3], [0]);
         assert_eq!(places.mask(1), Some(vec![0b1100]));
         assert_eq!(places.spare(&[0, 2, 3, 4, 5, 6, 7]), [5, 7]);
-        let unbound = choose(&Binding::None, 4).unwrap();
+        let unbound = choose(&Binding::None, CoreOrder::Filled, 4).unwrap();
         assert!(unbound.spare(&[0, 1]).is_empty());
         assert!(user(&list, 4, &[0, 2, 3, 4]).is_err());
         for bad in ["", "x", "3-1", "1,,2", "0-99999999"] {

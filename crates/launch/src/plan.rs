@@ -21,6 +21,8 @@ pub struct JobPlan {
     pub input: Input,
     /// Which processors the ranks get.
     pub binding: Binding,
+    /// In which order they get the cores of a node.
+    pub core_order: CoreOrder,
     /// How long the job may run before it is reported and ended.
     pub timeout: Option<Duration>,
     /// How long ranks that were asked to end may take before they are killed.
@@ -189,6 +191,16 @@ pub enum Input {
     All,
     /// Nobody.
     None,
+}
+
+/// In which order the ranks of a node get its cores.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum CoreOrder {
+    /// All cores of a socket, then those of the next one.
+    #[default]
+    Filled,
+    /// A core of each socket after the other.
+    Sockets,
 }
 
 /// Which processors the ranks get.

@@ -37,7 +37,7 @@ pub(crate) const TIMED_OUT: u8 = 124;
 /// As for [`crate::run`].
 pub(crate) fn run(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
     let ranks = program::total_ranks(&plan.programs)?;
-    let places = binding::choose(&plan.binding, ranks)?;
+    let places = binding::choose(&plan.binding, plan.core_order, ranks)?;
     let mut inbox = None;
     let mut orphans = None;
     if role == Role::CommandLine {

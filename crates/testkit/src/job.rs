@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use launch::JobOutcome;
 use launch::outcome::{Exit, RankOutcome};
-use launch::plan::{Binding, Input, JobPlan, Output, Program, Talk};
+use launch::plan::{Binding, CoreOrder, Input, JobPlan, Output, Program, Talk};
 
 use crate::rank::DONE_MARK;
 use crate::{RankTest, settings};
@@ -109,6 +109,7 @@ fn plan(test: &RankTest, ranks: u32) -> Result<JobPlan, String> {
         output: Output::Capture,
         input: Input::None,
         binding: Binding::None,
+        core_order: CoreOrder::Filled,
         timeout: Some(settings::timeout()?.unwrap_or(test.timeout)),
         grace: GRACE,
         talk: Talk::default(),

@@ -9,14 +9,17 @@ use super::allocation::Allocation;
 use super::flags::{self, Effect, FlagRow};
 use super::host_flags::HostFlags;
 use super::output_flags::OutputFlags;
+use super::values::{initial_handler, reader_of_input};
 use super::{config_file, placement};
 use crate::cluster;
 use crate::notices;
 use crate::output::Role;
-use crate::plan::{Binding, Environment, Inherit, Input, JobPlan, Output, Program, Talk};
+use crate::plan::{
+    Binding, CoreOrder, Environment, Inherit, Input, JobPlan, Output, Program, Talk,
+};
 use crate::run::run_as;
 use crate::variables::{exported, join, names};
-use crate::{LaunchError, binding, program, settings};
+use crate::{LaunchError, program, settings};
 
 /// Runs the job that `arguments` (without the program's own name) describe, as `mpiexec` does.
 ///
@@ -99,6 +102,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
             output: Output::default(),
             input: Input::Rank(0),
             binding: Binding::default(),
+            core_order: CoreOrder::default(),
             timeout: settings::timeout()?,
             grace: settings::grace()?,
             talk: Talk::default(),
@@ -337,6 +341,7 @@ impl Reading {
             Effect::MapBy => {
                 let mapping = placement::mapping(flag, &text)?;
                 self.cores_each = mapping.cores_each.or(self.cores_each);
+                self.plan.core_order = mapping.core_order;
                 self.hosts.map(flag, mapping, shown);
             }
             Effect::BindTo => match placement::binding(&text)? {
@@ -432,39 +437,6 @@ impl Reading {
             }
         }
     }
-}
-
-fn reader_of_input(text: &str) -> Result<Input, LaunchError> {
-    match text {
-        "all" => return Ok(Input::All),
-        "none" => return Ok(Input::None),
-        _ => {}
-    }
-    let list: Option<Vec<_>> = text.split(',').map(binding::entry).collect();
-    match list.map(|list| list.concat()).as_deref() {
-        Some([rank]) => Ok(Input::Rank(*rank)),
-        Some(ranks) => Ok(Input::Ranks(ranks.to_vec())),
-        None => Err(LaunchError::usage(format!(
-            "-stdin wants a rank, ranks such as 0,2-4, all or none, but got '{text}'"
-        ))),
-    }
-}
-
-/// The variable that gives the library an error handler.
-fn initial_handler(text: &str) -> Result<(OsString, OsString), LaunchError> {
-    let names = [
-        "mpi_errors_are_fatal",
-        "mpi_errors_abort",
-        "mpi_errors_return",
-    ];
-    let choice = names.iter().position(|&name| name == text).ok_or_else(|| {
-        LaunchError::usage(format!(
-            "--initial-errhandler wants {}, but got '{text}'",
-            names.join(", ")
-        ))
-    })?;
-    let name = settings::INITIAL_ERRHANDLER_VARIABLE.into();
-    Ok((name, choice.to_string().into()))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "hosts" | "host" | "H" | "add-host", ["HOSTS"], Hosts, "hosts to run on, with their slots: a,b:4 or node[01-16]:2; without -n, the sum of the slots is the number of ranks";
     "hostfile" | "f" | "machinefile" | "machine" | "default-hostfile" | "add-hostfile", ["FILE"], HostFile, "the same in a file: a, a:4 or a slots=4 in each line";
     "ppn" | "perhost" | "npernode" | "N" | "grr", ["N"], PerNode, "ranks of each host, in place of its slots";
-    "map-by", ["POLICY"], MapBy, "node: ranks go round the hosts; slot or core: they fill one after the other; `:PE=N` gives each rank N cores while there are enough; `ppr:N:node` is `-ppn N`";
+    "map-by", ["POLICY"], MapBy, "node: ranks go round the hosts; slot or core: they fill one after the other; socket: the same, and ranks of a host go round its sockets; `:PE=N` gives each rank N cores while there are enough; `ppr:N:node` is `-ppn N`";
     "launcher" | "bootstrap" | "launcher-exec" | "bootstrap-exec", ["COMMAND"], Launcher, "how to run a command on a host: ssh, srun, or anything that is called as COMMAND HOST PROGRAM... (default: srun inside an allocation of Slurm, else ssh; or RANKPOINT_LAUNCH_EXEC)";
     "interface" | "iface", ["NAME"], Interface, "network interface or address that ssh and the ranks use between hosts";
     "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores round robin, until other programs load them)";

@@ -3,7 +3,7 @@
 //!
 //! [`command_line`] reads the arguments by the rows of [`flag_table`], which hold every flag of ours and of other launchers
 //! and what becomes of it ([`flags`]). The values of some flags have files of their own: [`config_file`],
-//! [`output_flags`], [`placement`], [`host_flags`] with [`hosts`] and [`assign`]. [`allocation`] tells what a resource manager
+//! [`output_flags`], [`placement`], [`values`], [`host_flags`] with [`hosts`] and [`assign`]. [`allocation`] tells what a resource manager
 //! says where flags say nothing.
 
 mod allocation;
@@ -16,5 +16,6 @@ mod host_flags;
 mod hosts;
 mod output_flags;
 mod placement;
+mod values;
 
 pub use command_line::run_command_line;

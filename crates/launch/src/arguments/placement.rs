@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use super::assign::Order;
 use crate::LaunchError;
-use crate::plan::Binding;
+use crate::plan::{Binding, CoreOrder};
 
 /// The meaning of `--map-by`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -16,6 +16,8 @@ pub(crate) struct Mapping {
     pub(crate) per_node: Option<u32>,
     /// The order of hosts.
     pub(crate) order: Order,
+    /// The order of cores in a host.
+    pub(crate) core_order: CoreOrder,
     /// Words without a meaning on one node.
     pub(crate) rest: Option<String>,
 }
@@ -46,6 +48,10 @@ pub(crate) fn mapping(flag: &OsStr, text: &str) -> Result<Mapping, LaunchError> 
     }
     if rest.contains(&"node") {
         mapping.order = Order::Cyclic;
+    }
+    if let ["socket" | "package", others @ ..] = &rest[..] {
+        mapping.core_order = CoreOrder::Sockets;
+        rest = others.to_vec();
     }
     // Cores in a row are what ranks with several cores get.
     let plain = ["slot", "core", "node"];
@@ -106,9 +112,17 @@ mod tests {
             cores_each,
             per_node,
             rest: rest.map(str::to_owned),
-            order: Order::Filled,
+            ..Mapping::default()
         };
-        assert_eq!(map("socket:PE=4"), of(Some(4), None, Some("socket")));
+        let sockets = map("socket:PE=4");
+        assert_eq!(
+            (sockets.core_order, sockets.cores_each),
+            (CoreOrder::Sockets, Some(4))
+        );
+        assert_eq!(
+            (map("package").core_order, map("package").rest),
+            (CoreOrder::Sockets, None)
+        );
         assert_eq!(map("slot:pe=2,OVERSUBSCRIBE"), of(Some(2), None, None));
         assert_eq!(map("ppr:3:node"), of(None, Some(3), None));
         assert_eq!(map("ppr:3:node:PE=2"), of(Some(2), Some(3), None));

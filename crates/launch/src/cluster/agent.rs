@@ -138,7 +138,7 @@ fn start_share(share: &NodeStart) -> Result<Parts, LaunchError> {
     share.settle()?;
     let plan = share.plan();
     let ranks = u32::try_from(world.len()).unwrap_or(u32::MAX);
-    let places = binding::choose(&plan.binding, ranks)?;
+    let places = binding::choose(&plan.binding, plan.core_order, ranks)?;
     let nodes = NodePlan {
         node: share.node,
         node_of: &share.node_of,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::failure::MpiState;
 use crate::outcome::Exit;
-use crate::plan::{Binding, Input};
+use crate::plan::{Binding, CoreOrder, Input};
 use crate::report::RankState;
 
 /// The first line of an agent begins so; Rankpoint's version and [`PROTOCOL`] follow. Text that start-up files of a shell write
@@ -124,6 +124,7 @@ pub(super) struct NodeStart {
     /// The conductor's mask for the modes of new files.
     pub(super) umask: u32,
     pub(super) binding: Binding,
+    pub(super) core_order: CoreOrder,
     pub(super) input: Input,
     /// Whether standard error goes with standard output.
     pub(super) merge: bool,

@@ -129,6 +129,7 @@ fn ranks_get_several_cores() {
         "--bind-to core:2",
         "--bind-to core --map-by slot:PE=2",
         "--bind-to core --cpus-per-rank 2",
+        "--bind-to core --map-by socket:PE=2",
     ] {
         let done = shell(&format!("-n 1 {flags}"), "nproc");
         if cores >= 2 {
@@ -142,8 +143,8 @@ fn ranks_get_several_cores() {
         done.sentence().contains("wants 2 cores for each of"),
         "{done:?}"
     );
-    let done = shell("-n 2 --map-by socket:PE=1", "true");
-    assert!(done.sentence().ends_with("--map-by socket"), "{done:?}");
+    let done = shell("-n 2 --map-by numa:PE=1", "true");
+    assert!(done.sentence().ends_with("--map-by numa"), "{done:?}");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn names(folder: &str) -> Vec<String> {
 
 #[test]
 fn library_use_leaves_no_descriptor_and_no_child() {
-    use launch::plan::{Binding, Input, JobPlan, Output, Program, Talk};
+    use launch::plan::{Binding, CoreOrder, Input, JobPlan, Output, Program, Talk};
     let job = |program: &str, arguments: &[&str]| {
         let mut program = Program::new(3, program);
         program.arguments = arguments.iter().map(Into::into).collect();
@@ -166,6 +166,7 @@ fn library_use_leaves_no_descriptor_and_no_child() {
             output: Output::Capture,
             input: Input::None,
             binding: Binding::None,
+            core_order: CoreOrder::Filled,
             timeout: None,
             grace: Duration::from_millis(100),
             talk: Talk::default(),
