@@ -362,6 +362,11 @@ impl Agent {
                 }
                 self.job.input = None;
             }
+            // The ranks learn it as they would from a reader of their own.
+            ToAgent::Unread { error } => {
+                let which = usize::from(error);
+                self.streams.iter_mut().for_each(|both| both[which] = None);
+            }
             ToAgent::Credit(bytes) => {
                 self.window = WINDOW_BYTES.min(self.window.saturating_add(bytes as usize));
             }

@@ -41,6 +41,8 @@ pub(super) enum ToAgent {
     Input(Payload),
     /// The end of standard input.
     InputEnd,
+    /// Nobody reads the ranks' standard output, or error, any more.
+    Unread { error: bool },
     /// So many bytes of output have been passed on.
     Credit(u32),
     /// The cards of all ranks of the job.

@@ -239,6 +239,15 @@ impl Outputs {
         self.pids[rank] = pid;
     }
 
+    /// Whether standard output and error go nowhere any more, because their reader has gone.
+    pub(crate) fn unread(&self) -> [bool; 2] {
+        [0, 1].map(|which| {
+            let is_gone = self.sinks[which].broken() == Some(Errno::PIPE);
+            let mut sources = self.sources.iter().map(|sources| &sources[which]);
+            is_gone && sources.all(|source| source.targets == [which])
+        })
+    }
+
     /// Whether so much waits to be written that no more should come.
     pub(crate) fn is_full(&self) -> bool {
         self.sinks.iter().any(Sink::is_full)

@@ -139,6 +139,46 @@ fn output_arrives_whole_and_is_routed() {
     assert_eq!((&*text("qa.0"), &*text("qb.1")), ("0\n", "1\n"));
 }
 
+/// Runs a pipeline of a shell in which `$mpiexec` runs jobs on two hosts.
+fn pipeline(script: &str) -> Finished {
+    let mpiexec = format!("{} -hosts qa,qb", env!("CARGO_BIN_EXE_mpiexec"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]);
+    shell
+        .env("mpiexec", mpiexec)
+        .env("RANKPOINT_LAUNCH_EXEC", HERE);
+    start(shell.env("RANKPOINT_LAUNCH_HEARTBEAT", "1")).finish()
+}
+
+#[test]
+fn readers_may_be_slow_or_leave() {
+    // Nobody reads for longer than a silent host may be.
+    let done = pipeline("$mpiexec seq 1 600000 | (sleep 3; wc -l)");
+    assert_eq!((done.out.trim(), &*done.err), ("1200000", ""));
+    let done = pipeline("$mpiexec yes | head -n 1");
+    assert_eq!(done.out, "y\n");
+    assert!(done.sentence().contains("SIGPIPE"), "{done:?}");
+}
+
+#[test]
+fn stopped_jobs_go_on() {
+    let script =
+        "echo ready; n=0; while [ $n -lt 30 ]; do n=$((n + 1)); sleep 0.1; done; echo done";
+    let mut stopped = command(HERE, "-hosts qa,qb", script);
+    let mut running = start(stopped.env("RANKPOINT_LAUNCH_HEARTBEAT", "1"));
+    (0..2).for_each(|_| drop(running.wait_for("ready")));
+    running.signal(20);
+    // mpiexec is silent for longer than it may be, and its agents know why.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    running.signal(18);
+    let done = running.finish();
+    assert_eq!(
+        (done.code(), done.out.matches("done").count()),
+        (0, 2),
+        "{done:?}"
+    );
+}
+
 #[test]
 fn signals_reach_ranks_on_all_hosts() {
     let script = "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done";

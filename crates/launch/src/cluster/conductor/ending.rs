@@ -189,6 +189,7 @@ impl Conductor<'_> {
                 self.lose(index, &why);
             }
         }
+        self.pass_on_closing();
         self.give_credit();
         self.keep_report();
         self.keep_stage(now);

@@ -85,6 +85,7 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
         outputs: Outputs::new(plan.output.clone(), role, wires),
         inbox,
         input_open: true,
+        unread: [false; 2],
         nodes,
         cards_sent: false,
         report: None,
@@ -128,6 +129,8 @@ pub(super) struct Conductor<'a> {
     pub(super) inbox: Option<SignalInbox>,
     /// Whether more standard input can come.
     pub(super) input_open: bool,
+    /// Whether the agents know that nobody reads standard output or error any more.
+    pub(super) unread: [bool; 2],
     pub(super) nodes: Vec<Node>,
     /// Whether the nodes have the cards of each other.
     pub(super) cards_sent: bool,

@@ -30,6 +30,16 @@ pub(super) struct Report {
 }
 
 impl Conductor<'_> {
+    /// Tells the agents when nobody reads what ranks write.
+    pub(super) fn pass_on_closing(&mut self) {
+        let unread = self.outputs.unread();
+        for which in 0..2 {
+            if unread[which] && !std::mem::replace(&mut self.unread[which], true) {
+                self.tell_all(&ToAgent::Unread { error: which == 1 });
+            }
+        }
+    }
+
     /// Lets agents send more output where enough has been passed on.
     pub(super) fn give_credit(&mut self) {
         if self.outputs.is_full() {
