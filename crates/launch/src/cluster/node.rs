@@ -76,10 +76,26 @@ impl Node {
     /// Runs the launcher command for a node.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When it cannot be started; the share comes back.
     pub(super) fn launch(
         hosts: &Hosts,
         share: NodeStart,
+        is_here: bool,
+        input: &Input,
+    ) -> Result<Self, (Box<NodeStart>, LaunchError)> {
+        let share = Box::new(share);
+        match Self::try_launch(hosts, &share, is_here, input) {
+            Ok(node) => Ok(Self {
+                share: Some(share),
+                ..node
+            }),
+            Err(error) => Err((share, error)),
+        }
+    }
+
+    fn try_launch(
+        hosts: &Hosts,
+        share: &NodeStart,
         is_here: bool,
         input: &Input,
     ) -> Result<Self, LaunchError> {
@@ -117,7 +133,7 @@ impl Node {
             took_input: true,
             uncredited: 0,
             states: None,
-            share: Some(Box::new(share)),
+            share: None,
             command: called,
             child,
             channel,

@@ -71,6 +71,9 @@ impl Conductor<'_> {
 
     /// Gives up nodes whose agents have no share yet.
     pub(super) fn leave_unreached(&mut self) {
+        for share in std::mem::take(&mut self.waiting) {
+            self.count_ended(&share.world().unwrap_or_default());
+        }
         for index in 0..self.nodes.len() {
             if matches!(
                 self.nodes[index].progress,
@@ -135,16 +138,20 @@ impl Conductor<'_> {
 
     /// Counts the ranks of a node that is over as ended; how many had not.
     pub(super) fn settle(&mut self, index: usize) -> usize {
-        let mut count = 0;
-        for &rank in &self.nodes[index].ranks {
+        let ranks = self.nodes[index].ranks.clone();
+        self.count_ended(&ranks)
+    }
+
+    fn count_ended(&mut self, ranks: &[u32]) -> usize {
+        let before = self.alive;
+        for &rank in ranks {
             let exit = &mut self.ranks[rank as usize].exit;
             if exit.is_none() {
                 *exit = Some(Exit::Unknown);
                 self.alive -= 1;
-                count += 1;
             }
         }
-        count
+        before - self.alive
     }
 
     pub(super) fn take_signals(&mut self) {
@@ -189,6 +196,7 @@ impl Conductor<'_> {
                 self.lose(index, &why);
             }
         }
+        self.launch_more();
         self.pass_on_closing();
         self.give_credit();
         self.keep_report();

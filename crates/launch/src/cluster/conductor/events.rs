@@ -73,7 +73,7 @@ impl Conductor<'_> {
 
     /// The time until the loop acts without an event.
     pub(super) fn time_left(&self) -> Duration {
-        if self.nodes.iter().all(Node::is_over) {
+        if self.is_over() {
             return TICK;
         }
         let now = Instant::now();
@@ -107,7 +107,7 @@ impl Conductor<'_> {
     pub(super) fn read_agent(&mut self, index: usize) {
         let (messages, end) = self.nodes[index].read();
         let are_ready = |node: &Node| node.progress == Progress::Greeted;
-        if self.nodes.iter().all(are_ready) && end.is_none() {
+        if end.is_none() && self.waiting.is_empty() && self.nodes.iter().all(are_ready) {
             let elapsed_ms = millis(self.begin.elapsed());
             self.nodes
                 .iter_mut()

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The start of a job of several nodes, and its state.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use sys::signals::SignalInbox;
 
 use super::ending::Ending;
 use super::streams::Report;
-use crate::cluster::message::ToAgent;
-use crate::cluster::node::Node;
+use crate::cluster::message::{NodeStart, ToAgent};
+use crate::cluster::node::{Node, Progress};
 use crate::cluster::share;
 use crate::failure::MpiState;
 use crate::host_names::HostNames;
@@ -23,6 +24,9 @@ pub(super) const FINISH_TIME: Duration = Duration::from_secs(4);
 
 /// Files that are open for each host: three streams, and three more while the launcher command starts.
 const FILES_EACH: u64 = 6;
+
+/// Launcher commands that are on their way at once: more of them would keep each other from their processors.
+const MOST_LAUNCHING: usize = 16;
 
 /// Runs a job of several nodes to its end.
 ///
@@ -57,24 +61,13 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
     let shares = share::of_nodes(plan, hosts, secret, merge)?;
     // Behind the shares, which tell the ranks' limits.
     start::raise_limit("host", hosts.names.len() as u64, FILES_EACH)?;
-    let mut nodes = Vec::new();
-    for share in shares {
-        let is_here = hosts.names[share.node as usize] == notices::host_name();
-        match Node::launch(hosts, share, is_here, &plan.input) {
-            Ok(node) => nodes.push(node),
-            Err(error) => {
-                nodes.iter_mut().for_each(Node::lose);
-                return Err(error);
-            }
-        }
-    }
     let wires = Wires {
         streams: (0..ranks).map(|_| (0, [None, None])).collect(),
         files,
         hosts: names.clone(),
         by_agents: true,
     };
-    let conductor = Conductor {
+    let mut conductor = Conductor {
         plan,
         hosts,
         names,
@@ -86,12 +79,14 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
         inbox,
         input_open: true,
         unread: [false; 2],
-        nodes,
+        nodes: Vec::new(),
+        waiting: shares.into(),
         cards_sent: false,
         report: None,
         polled: begin,
         said: begin,
     };
+    conductor.launch_more();
     conductor.conduct()
 }
 
@@ -131,7 +126,10 @@ pub(super) struct Conductor<'a> {
     pub(super) input_open: bool,
     /// Whether the agents know that nobody reads standard output or error any more.
     pub(super) unread: [bool; 2],
+    /// In the order of the hosts, as far as they are launched.
     pub(super) nodes: Vec<Node>,
+    /// The shares of the others.
+    pub(super) waiting: VecDeque<NodeStart>,
     /// Whether the nodes have the cards of each other.
     pub(super) cards_sent: bool,
     pub(super) report: Option<Report>,
@@ -143,7 +141,7 @@ pub(super) struct Conductor<'a> {
 
 impl Conductor<'_> {
     fn conduct(mut self) -> Result<JobOutcome, LaunchError> {
-        while !self.nodes.iter().all(Node::is_over) {
+        while !self.is_over() {
             let ready = self
                 .wait_for_events()
                 .map_err(|error| LaunchError::system("wait for the hosts (poll)", &error));
@@ -161,6 +159,30 @@ impl Conductor<'_> {
             node.reap(until);
         }
         self.finish()
+    }
+
+    /// Whether nothing more is expected of any node.
+    pub(super) fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.nodes.iter().all(Node::is_over)
+    }
+
+    /// Runs launcher commands, of which only so many may be on their way at once.
+    pub(super) fn launch_more(&mut self) {
+        let is_launching = |node: &&Node| node.progress == Progress::Launching;
+        let mut launching = self.nodes.iter().filter(is_launching).count();
+        while launching < MOST_LAUNCHING
+            && let Some(share) = self.waiting.pop_front()
+        {
+            let is_here = self.hosts.names[share.node as usize] == notices::host_name();
+            match Node::launch(self.hosts, share, is_here, &self.plan.input) {
+                Ok(node) => self.nodes.push(node),
+                Err((share, error)) => {
+                    self.waiting.push_front(*share);
+                    return self.refuse(error);
+                }
+            }
+            launching += 1;
+        }
     }
 
     pub(super) fn tell_all(&mut self, message: &ToAgent) {

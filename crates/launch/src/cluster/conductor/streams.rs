@@ -33,9 +33,10 @@ impl Conductor<'_> {
     /// Tells the agents when nobody reads what ranks write.
     pub(super) fn pass_on_closing(&mut self) {
         let unread = self.outputs.unread();
-        for which in 0..2 {
-            if unread[which] && !std::mem::replace(&mut self.unread[which], true) {
-                self.tell_all(&ToAgent::Unread { error: which == 1 });
+        let known = std::mem::replace(&mut self.unread, unread);
+        for (error, (now, before)) in [false, true].into_iter().zip(unread.iter().zip(known)) {
+            if *now && !before {
+                self.tell_all(&ToAgent::Unread { error });
             }
         }
     }
