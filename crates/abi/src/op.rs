@@ -98,6 +98,7 @@ fn bind_other(
 
 /// Forgets all kept results, because types or the kernels of operations have changed.
 pub(crate) fn forget_known() {
+    crate::win::known::forget();
     for slot in &KNOWN {
         // The object stays: another thread may be using it.
         slot.store(std::ptr::null_mut(), Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::slice;
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::lock::{Hold, Next, VciLock, WindowLock};
+use crate::lock::{AccumulateGate, Announcement, Hold, Next, WindowLock};
 use crate::segment::Segment;
 
 /// The fixed part of a board; zeros are its first state.
@@ -18,9 +18,9 @@ pub struct WindowBoard {
     /// The lock of MPI_Win_lock on this member.
     pub lock: WindowLock,
     _lock_line: [u32; 13],
-    /// Held while accumulates that no processor instruction does combine into this member's memory.
-    pub accumulate: VciLock,
-    _accumulate_line: [u32; 14],
+    /// How accumulates into this member's memory exclude each other.
+    pub accumulate: AccumulateGate,
+    _accumulate_line: [u32; 13],
     /// Calls of MPI_Win_complete towards this member.
     pub completed: AtomicU32,
     _pad: u32,
@@ -28,7 +28,14 @@ pub struct WindowBoard {
     pub regions: AtomicU64,
     /// See [`Self::regions`].
     pub regions_version: AtomicU64,
+    _regions_line: [u64; 5],
+    /// Threads of this member that combine into the memory of some member now. The last word is that of all threads without one of their
+    /// own.
+    pub announced: [Announcement; ANNOUNCEMENTS],
 }
+
+/// Words on which the threads of a member announce accumulates.
+pub const ANNOUNCEMENTS: usize = 8;
 
 /// A process's doorbell: its number and a VCI, as a word; 0 names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::callgrind::{self, Costs, Library};
 use super::calls::{self, MODES, ROWS};
-use super::collectives;
+use super::{collectives, windows};
 use crate::install::{self, Profile};
 use crate::{shell, tools};
 
-const USAGE: &str = "instructions takes --fast, --peers, --collectives and --prefix DIR";
+const USAGE: &str = "instructions takes --fast, --peers, --collectives, --windows and --prefix DIR";
 
 /// A count: the call's name, instructions, how many are allowed, and whether more fail.
 pub(crate) struct Count {
@@ -21,15 +21,18 @@ pub(crate) struct Count {
 }
 
 /// Prints the counts of Rankpoint, with `--prefix` of one that is installed, with `--fast` also those of the library without
-/// checks, with `--peers` those of others, with `--collectives` those of collectives.
+/// checks, with `--peers` those of others, with `--collectives` those of collectives, with `--windows` those
+/// of one-sided operations.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let (mut fast, mut peers, mut collectives, mut prefix) = (false, false, false, None);
+    let (mut fast, mut peers, mut prefix) = (false, false, None);
+    let (mut collectives, mut windows) = (false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--fast" => fast = true,
             "--peers" => peers = true,
             "--collectives" => collectives = true,
+            "--windows" => windows = true,
             "--prefix" => prefix = Some(words.next().ok_or(USAGE)?),
             _ => return Err(format!("{word} is not understood: {USAGE}")),
         }
@@ -51,6 +54,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     if collectives {
         collectives::print()?;
+    }
+    if windows {
+        windows::print()?;
     }
     Ok(())
 }
@@ -119,5 +125,6 @@ pub(crate) fn count() -> Result<Vec<Count>, String> {
         counts.extend(calls::count(&library, profile)?);
     }
     counts.extend(collectives::count()?);
+    counts.extend(windows::count()?);
     Ok(counts)
 }

@@ -99,6 +99,13 @@ pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
     }
 }
 
+/// Whether a buffer can be one: neither null nor a constant such as MPI_IN_PLACE. Without checks it is.
+// TIER: short
+#[inline(always)]
+pub(crate) fn is_address(buf: *const c_void) -> bool {
+    !CHECKED || buf as usize > MPI_IN_PLACE
+}
+
 /// Bytes of `count` elements of a predefined type without holes; `None` for anything that needs a closer look.
 // TIER: short
 #[inline(always)]
@@ -111,7 +118,7 @@ pub(crate) fn contiguous_bytes(
         cold_path();
         return None;
     }
-    if CHECKED && buf as usize <= MPI_IN_PLACE {
+    if !is_address(buf) {
         cold_path();
         return None;
     }

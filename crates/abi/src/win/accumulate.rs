@@ -2,14 +2,18 @@
 //! Accumulates and atomic operations (MPI-5.0, section 12.3.4).
 
 use core::ffi::c_void;
+use std::hint::cold_path;
 
 use engine::datatype::{Datatype, Memory};
 use engine::op::Operator;
 use engine::rma::{self, Elements};
 use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::MPI_NO_OP;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 
-use super::transfer::{Target, blame_origin, called};
+use super::known;
+use super::transfer::{Target, blame_origin, called, locate};
+use crate::datatype::arguments::is_address;
 use crate::datatype::{Count, memory, target_memory};
 use crate::error::run_window;
 use crate::handle::{DATATYPES, OPS};
@@ -84,7 +88,80 @@ fn blame_result(error: Error) -> Error {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
 pub(crate) unsafe fn MPI_Accumulate<C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> i32 {
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if op != MPI_NO_OP
+        && origin_datatype == target_datatype
+        && origin_count.into() == target_count.into()
+        // SAFETY: the origin is readable (crate head).
+        && unsafe { combine(origin_addr, std::ptr::null_mut(), target, place, op, win) }
+    {
+        return 0;
+    }
+    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no more of a frame.
+    unsafe {
+        accumulate_any::<C>(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+        )
+    }
+}
+
+/// Combines elements of a predefined type with those of an open target in memory that this process maps; false, and nothing done, if that
+/// needs a closer look.
+///
+/// # Safety
+/// The origin is readable, and the result writable or null, for the elements.
+// TIER: short
+#[inline(always)]
+unsafe fn combine<C: Count>(
+    origin: *const c_void,
+    result: *mut c_void,
+    (count, datatype): (C, MPI_Datatype),
+    (rank, disp): (i32, MPI_Aint),
+    op: MPI_Op,
+    win: MPI_Win,
+) -> bool {
+    let Some(reduction) = known::reduction(op, datatype) else {
+        cold_path();
+        return false;
+    };
+    let Some((window, target, bytes, end)) = locate(origin, (count, datatype), (rank, disp), win)
+    else {
+        cold_path();
+        return false;
+    };
+    let sides = [
+        origin.cast_mut().cast(),
+        end.wrapping_sub(bytes),
+        result.cast(),
+    ];
+    // SAFETY: the caller's promise; the place lies inside the window of the target.
+    unsafe { window.combine(target, reduction, sides, count.into() as usize) };
+    true
+}
+
+#[inline(never)]
+unsafe extern "C" fn accumulate_any<C: Count>(
     origin_addr: *const c_void,
     origin_count: C,
     origin_datatype: MPI_Datatype,
@@ -158,7 +235,39 @@ pub(crate) unsafe fn MPI_Get_accumulate<C: Count>(
     })
 }
 
+#[inline(always)]
 pub(crate) unsafe fn MPI_Fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> i32 {
+    let (one, place) = ((1, datatype), (target_rank, target_disp));
+    if is_address(result_addr)
+        // SAFETY: the origin is readable and the result writable (crate head).
+        && unsafe { combine(origin_addr, result_addr, one, place, op, win) }
+    {
+        return 0;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        fetch_any(
+            origin_addr,
+            result_addr,
+            datatype,
+            target_rank,
+            target_disp,
+            op,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn fetch_any(
     origin_addr: *const c_void,
     result_addr: *mut c_void,
     datatype: MPI_Datatype,
@@ -191,7 +300,44 @@ fn one(blame: fn(Error) -> Error) -> impl Fn(Error) -> Error {
     }
 }
 
+#[inline(always)]
 pub(crate) unsafe fn MPI_Compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    win: MPI_Win,
+) -> i32 {
+    if is_address(compare_addr)
+        && is_address(result_addr)
+        && known::is_swapped(datatype)
+        && let Some((window, target, bytes, end)) =
+            locate(origin_addr, (1, datatype), (target_rank, target_disp), win)
+    {
+        let operands = [origin_addr.cast(), compare_addr.cast()];
+        let there = end.wrapping_sub(bytes);
+        // SAFETY: the operands are readable and the result writable (crate head); the element lies inside the window of the target.
+        unsafe { window.swap(target, operands, result_addr.cast(), there, bytes) };
+        return 0;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        swap_any(
+            origin_addr,
+            compare_addr,
+            result_addr,
+            datatype,
+            target_rank,
+            target_disp,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn swap_any(
     origin_addr: *const c_void,
     compare_addr: *const c_void,
     result_addr: *mut c_void,

@@ -6,6 +6,7 @@ use engine::{Error, ErrorClass};
 use mpi_abi_sys::types::MPI_Win;
 
 use crate::error::run_window;
+use crate::handle::WINS;
 
 pub(crate) fn MPI_Win_lock(lock_type: i32, rank: i32, assert: i32, win: MPI_Win) -> i32 {
     let call = "MPI_Win_lock";
@@ -33,7 +34,18 @@ pub(crate) fn MPI_Win_unlock_all(win: MPI_Win) -> i32 {
     run_window("MPI_Win_unlock_all", win, passive::unlock_all)
 }
 
+#[inline(always)]
 pub(crate) fn MPI_Win_flush(rank: i32, win: MPI_Win) -> i32 {
+    if let Some(window) = WINS.get_trusted(win)
+        && window.flush_now(rank)
+    {
+        return 0;
+    }
+    flush_any(rank, win)
+}
+
+#[inline(never)]
+extern "C" fn flush_any(rank: i32, win: MPI_Win) -> i32 {
     run_window("MPI_Win_flush", win, |window| passive::flush(window, rank))
 }
 

@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use std::hint::cold_path;
 
-use engine::rma::{self, Remote};
+use engine::rma::{self, Remote, Window};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Win};
 
@@ -70,15 +70,30 @@ pub(crate) const fn called<C: Count>(call: &'static str, large: &'static str) ->
     if C::WIDE { large } else { call }
 }
 
-/// Number of bytes, and the address behind them at the target, if both sides are the same elements of a predefined type,
-/// contiguous, in memory that this process maps. The target comes first: so the fewest values are alive at once.
+/// The window, the target, the number of bytes and the address behind them at the target, if these are elements of a predefined type in
+/// memory that this process maps, of a target that is open. The target comes first: so the fewest values are alive at once.
 // TIER: short
 #[inline(always)]
-fn locate<C: Count>(
+pub(super) fn locate<C: Count>(
+    origin: *const c_void,
+    (count, datatype): (C, MPI_Datatype),
+    (rank, disp): (i32, MPI_Aint),
+    win: MPI_Win,
+) -> Option<(&'static Window, &'static rma::Target, usize, *mut u8)> {
+    let window = WINS.get_trusted(win)?;
+    let target = rma::open_target(window, rank)?;
+    let bytes = contiguous_bytes(origin, count, datatype)?;
+    Some((window, target, bytes, target.end_of(bytes, disp as i64)?))
+}
+
+/// Number of bytes, and the address behind them at the target, if both sides are the same elements as [`locate`] wants them.
+// TIER: short
+#[inline(always)]
+fn locate_alike<C: Count>(
     origin: *const c_void,
     (origin_count, origin_datatype): (C, MPI_Datatype),
     (target_count, target_datatype): (C, MPI_Datatype),
-    (rank, disp): (i32, MPI_Aint),
+    place: (i32, MPI_Aint),
     win: MPI_Win,
 ) -> Option<(usize, *mut u8)> {
     if origin_datatype != target_datatype {
@@ -89,9 +104,9 @@ fn locate<C: Count>(
         cold_path();
         return None;
     }
-    let target = rma::open_target(WINS.get_trusted(win)?, rank)?;
-    let bytes = contiguous_bytes(origin, origin_count, origin_datatype)?;
-    Some((bytes, target.end_of(bytes, disp as i64)?))
+    let origin_elements = (origin_count, origin_datatype);
+    let (_, _, bytes, end) = locate(origin, origin_elements, place, win)?;
+    Some((bytes, end))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -109,11 +124,16 @@ pub(crate) unsafe fn MPI_Put<C: Count>(
     let origin = (origin_count, origin_datatype);
     let target = (target_count, target_datatype);
     let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win)
+    if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
+        let from = origin_addr.cast();
         // SAFETY: the origin is readable (crate head); the bytes lie inside a window of which this process maps the memory.
-        && unsafe { put_word(origin_addr.cast(), end, bytes) }
-    {
-        return 0;
+        return unsafe {
+            match bytes {
+                8 => copy_word::<u64>(from, end.sub(8)),
+                4 => copy_word::<u32>(from, end.sub(4)),
+                _ => return put_bytes(from, end, bytes),
+            }
+        };
     }
     // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
     unsafe {
@@ -141,15 +161,6 @@ unsafe extern "C" fn put_any<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let origin = (origin_count, origin_datatype);
-    let target = (target_count, target_datatype);
-    let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win) {
-        let there = end.wrapping_sub(bytes);
-        // SAFETY: as on the fast path, which copies words only.
-        unsafe { layout::copy_bytes(origin_addr.cast(), there, bytes) };
-        return 0;
-    }
     let target = Target {
         rank: target_rank,
         disp: target_disp,
@@ -179,11 +190,16 @@ pub(crate) unsafe fn MPI_Get<C: Count>(
     let origin = (origin_count, origin_datatype);
     let target = (target_count, target_datatype);
     let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win)
+    if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
+        let to = origin_addr.cast();
         // SAFETY: the origin is writable (crate head); the bytes lie inside a window of which this process maps the memory.
-        && unsafe { get_word(end, origin_addr.cast(), bytes) }
-    {
-        return 0;
+        return unsafe {
+            match bytes {
+                8 => copy_word::<u64>(end.sub(8), to),
+                4 => copy_word::<u32>(end.sub(4), to),
+                _ => return get_bytes(end, to, bytes),
+            }
+        };
     }
     // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
     unsafe {
@@ -211,15 +227,6 @@ unsafe extern "C" fn get_any<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let origin = (origin_count, origin_datatype);
-    let target = (target_count, target_datatype);
-    let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate(origin_addr, origin, target, place, win) {
-        let there = end.wrapping_sub(bytes);
-        // SAFETY: as on the fast path, which copies words only.
-        unsafe { layout::copy_bytes(there, origin_addr.cast(), bytes) };
-        return 0;
-    }
     let target = Target {
         rank: target_rank,
         disp: target_disp,
@@ -234,49 +241,73 @@ unsafe extern "C" fn get_any<C: Count>(
     })
 }
 
-/// Copies a word to the bytes before `end`; false for other lengths.
+/// Copies bytes to those before `end`; 0, so that the fast path ends with a jump.
 ///
 /// # Safety
 /// `from` is readable for `bytes` bytes, and so many before `end` are writable.
-// TIER: short
-#[inline(always)]
-unsafe fn put_word(from: *const u8, end: *mut u8, bytes: usize) -> bool {
+#[inline(never)]
+unsafe extern "C" fn put_bytes(from: *const u8, end: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        match bytes {
-            8 => copy_word::<u64>(from, end.sub(8)),
-            4 => copy_word::<u32>(from, end.sub(4)),
-            _ => return false,
-        }
-    }
-    true
+    unsafe { copy(from, end.sub(bytes), bytes) }
 }
 
-/// Copies a word from the bytes before `end`; false for other lengths.
+/// Copies the bytes before `end`; 0, so that the fast path ends with a jump.
 ///
 /// # Safety
 /// So many bytes before `end` are readable, and `to` is writable for them.
-// TIER: short
-#[inline(always)]
-unsafe fn get_word(end: *const u8, to: *mut u8, bytes: usize) -> bool {
+#[inline(never)]
+unsafe extern "C" fn get_bytes(end: *const u8, to: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the caller's promise.
+    unsafe { copy(end.sub(bytes), to, bytes) }
+}
+
+/// Copies bytes; up to 32 by two words that may overlap.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `bytes` bytes.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
+    // SAFETY: the caller's promise; both words lie inside the bytes.
     unsafe {
         match bytes {
-            8 => copy_word::<u64>(end.sub(8), to),
-            4 => copy_word::<u32>(end.sub(4), to),
-            _ => return false,
+            16..=32 => copy_ends::<u128>(from, to, bytes),
+            8..16 => copy_ends::<u64>(from, to, bytes),
+            1 => copy_word::<u8>(from, to),
+            2..4 => copy_ends::<u16>(from, to, bytes),
+            4..8 => copy_ends::<u32>(from, to, bytes),
+            _ => {
+                layout::copy_bytes(from, to, bytes);
+                0
+            }
         }
     }
-    true
+}
+
+/// Copies by a word at either end.
+///
+/// # Safety
+/// As for [`copy`]; there are between one and two words.
+#[inline(always)]
+unsafe fn copy_ends<W: Copy>(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
+    let last = bytes - size_of::<W>();
+    // SAFETY: the caller's promise. Both are read before one is written: the ranges may be the same.
+    unsafe {
+        let (head, tail) = (from.cast::<W>(), from.add(last).cast::<W>());
+        let (head, tail) = (head.read_unaligned(), tail.read_unaligned());
+        to.cast::<W>().write_unaligned(head);
+        to.add(last).cast::<W>().write_unaligned(tail);
+    }
+    0
 }
 
 /// # Safety
 /// `from` is readable and `to` writable for a word.
 #[inline(always)]
-unsafe fn copy_word<W: Copy>(from: *const u8, to: *mut u8) {
+unsafe fn copy_word<W: Copy>(from: *const u8, to: *mut u8) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         to.cast::<W>()
-            .write_unaligned(from.cast::<W>().read_unaligned())
-    };
+            .write_unaligned(from.cast::<W>().read_unaligned());
+    }
+    0
 }

@@ -114,6 +114,11 @@ impl AtomicReduction {
         self.misaligned != NEVER
     }
 
+    /// Whether the operation copies elements only, one way or the other.
+    pub(crate) const fn only_copies(&self) -> bool {
+        matches!(self.operator, Operator::Replace | Operator::NoOp)
+    }
+
     /// Whether elements lie in memory as they are packed.
     #[inline(always)]
     pub(crate) const fn is_dense(&self) -> bool {
@@ -223,11 +228,6 @@ unsafe fn copy_elements(shape: Shape, from: *const u8, to: *mut u8, count: usize
             _ => from.copy_to_nonoverlapping(to, count * extent),
         }
     }
-}
-
-#[inline(always)]
-fn is_aligned(address: *const u8, bytes: usize) -> bool {
-    (address as usize).is_multiple_of(bytes)
 }
 
 /// A number that the processor changes in one step.
@@ -484,20 +484,24 @@ fn word_kernel<W: Word>(operator: Operator, shape: Shape) -> WordKernel {
     }
 }
 
-/// Stores the element at `origin` at `target` if the one there is equal to that at `compare`, and what was there at `result`. False when
-/// the element is not a word, or its address not aligned: then the caller takes the lock of the target's memory, and calls
-/// [`compare_and_swap_locked`].
+/// Whether an element is a word at an aligned address, for [`compare_and_swap`].
+#[inline(always)]
+pub(crate) fn is_comparable_word(target: *const u8, bytes: usize) -> bool {
+    matches!(bytes, 1 | 2 | 4 | 8) && target as usize & (bytes - 1) == 0
+}
+
+/// Stores the element at `origin` at `target` if the one there is equal to that at `compare`, and what was there at `result`.
 ///
 /// # Safety
 /// `origin` and `compare` are readable, `target` is readable and writable, `result` writable for `bytes` bytes; `result` overlaps none of
-/// them.
+/// them. [`is_comparable_word`] holds for the target; for others, and under the lock, there is [`compare_and_swap_locked`].
 #[inline(always)]
 pub(crate) unsafe fn compare_and_swap(
     operands: [*const u8; 2],
     result: *mut u8,
     target: *mut u8,
     bytes: usize,
-) -> bool {
+) {
     /// # Safety
     /// As for [`compare_and_swap`]; the target is aligned.
     #[inline(always)]
@@ -514,20 +518,15 @@ pub(crate) unsafe fn compare_and_swap(
             result.cast::<W>().write_unaligned(old);
         }
     }
-    if !is_aligned(target, bytes) {
-        return false;
-    }
     // SAFETY: the caller's promise; the target is aligned.
     unsafe {
         match bytes {
             8 => of_word::<u64>(operands, result, target),
             4 => of_word::<u32>(operands, result, target),
             2 => of_word::<u16>(operands, result, target),
-            1 => of_word::<u8>(operands, result, target),
-            _ => return false,
+            _ => of_word::<u8>(operands, result, target),
         }
     }
-    true
 }
 
 /// As [`compare_and_swap`], for any element of at most 32 bytes.

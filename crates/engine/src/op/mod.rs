@@ -15,6 +15,8 @@ pub mod logical;
 mod quad;
 mod reduction;
 
-pub(crate) use atomic::{AtomicReduction, compare_and_swap, compare_and_swap_locked};
+pub(crate) use atomic::{
+    AtomicReduction, compare_and_swap, compare_and_swap_locked, is_comparable_word,
+};
 pub(crate) use reduction::undefined;
 pub use reduction::{OPERATORS, Op, Operator, OperatorRow, Reduction, UserFunction, reduce_local};

@@ -7,7 +7,7 @@
 )]
 
 use super::attach;
-use super::combine::{Operands, apply, combine, locked};
+use super::combine::{self, Operands, apply, combine};
 use super::message::operations::{self, Action};
 use super::target::{Path, Place, Remote};
 use super::window::Window;
@@ -166,7 +166,7 @@ unsafe fn perform(
 ) -> Result<()> {
     if place.path == Path::Direct {
         // SAFETY: passed on; memory of a window is mapped until it is freed.
-        unsafe { combine(operands, place) };
+        unsafe { combine(window, operands, place) };
         return Ok(());
     }
     // SAFETY: passed on.
@@ -400,10 +400,11 @@ pub unsafe fn fetch_and_op(
         // SAFETY: the caller's promise; the place is an element inside the window.
         unsafe {
             apply(
+                window,
+                place.target,
                 &reduction,
                 [origin.cast_mut(), place.base, result],
                 1,
-                &place,
             )
         };
         return Ok(());
@@ -430,6 +431,12 @@ const fn is_comparable(row: &Predefined) -> bool {
             | Category::Byte
             | Category::Char
     )
+}
+
+/// Whether MPI_Compare_and_swap exchanges elements of a type by an instruction where they are aligned; elements of MPI_BYTE it does not.
+pub fn is_swapped_by_word(datatype: &Datatype) -> bool {
+    let row = datatype.reduces_as().filter(|row| is_comparable(row));
+    row.is_some_and(|row| row.category != Category::Byte)
 }
 
 /// Stores the origin's element at the target if the target's is equal to `compare`, and in any case what the target's was at `result`
@@ -469,14 +476,17 @@ pub unsafe fn compare_and_swap(
         // SAFETY: passed on.
         return unsafe { swap_elsewhere(window, [origin, compare], result, &place, datatype) };
     }
-    let operands = [origin, compare];
-    // SAFETY: the caller's promise; the place is an element inside the window.
+    // SAFETY: the caller's promise.
     unsafe {
-        if is_locked || !op::compare_and_swap(operands, result, place.base, place.bytes) {
-            locked(&place, || {
-                op::compare_and_swap_locked(operands, result, place.base, place.bytes);
-            });
-        }
+        let there = (place.base, place.bytes);
+        combine::compare_and_swap(
+            window,
+            place.target,
+            [origin, compare],
+            result,
+            there,
+            is_locked,
+        );
     }
     Ok(())
 }

@@ -156,7 +156,7 @@ pub(super) unsafe fn combine(
             ..*operands
         };
         // SAFETY: passed on; the memory is this process's.
-        unsafe { combine::combine(&operands, place) };
+        unsafe { combine::combine(window, &operands, place) };
         return Ok(());
     }
     let shape = reduction.shape();
@@ -176,7 +176,7 @@ pub(super) unsafe fn combine(
             if let Some(origin) = operands.origin {
                 load(origin, range.clone(), shape, source);
             }
-            locked(place, || {
+            locked(place.target, |_| {
                 fetch(window, place, &spans, shape, target, range.len())?;
                 reduction.apply_locked(source, target, with_result, count);
                 if operands.origin.is_none() {
@@ -262,7 +262,7 @@ pub(super) unsafe fn compare_and_swap(
 ) -> Result<()> {
     let bytes = place.bytes;
     // SAFETY: the caller's promise; the place is an element inside the window, and the copy has room for it.
-    locked(place, || unsafe {
+    locked(place.target, |_| unsafe {
         if window.is_own(place) {
             op::compare_and_swap_locked(operands, result, place.base, bytes);
             return Ok(());

@@ -6,9 +6,13 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
 
-use super::target::Place;
+use fabric::lock::Manner;
+use sys::sync::Ordering;
+
+use super::target::{Place, Target};
+use super::window::Window;
 use crate::datatype::{Memory, Shape};
-use crate::op::AtomicReduction;
+use crate::op::{self, AtomicReduction};
 
 /// What is combined with the target, packed or laid out, and where its old elements go.
 #[derive(Clone, Copy)]
@@ -19,44 +23,155 @@ pub(super) struct Operands<'a> {
     pub(super) result: Option<&'a Memory<'a>>,
 }
 
-/// Calls `action` with the accumulate lock of a target held.
+/// Calls `action` with the accumulate lock of a target held, and with the manner in which words are combined there.
 #[inline(never)]
-pub(super) fn locked<R>(place: &Place<'_>, action: impl FnOnce() -> R) -> R {
-    let lock = place
-        .target
-        .view
-        .as_ref()
-        .map(|view| &view.board().accumulate);
-    if let Some(lock) = lock {
-        lock.lock();
-    }
-    let result = action();
-    if let Some(lock) = lock {
-        lock.unlock();
-    }
+pub(super) fn locked<R>(target: &Target, action: impl FnOnce(Manner) -> R) -> R {
+    // Without boards, all origins send messages, and the target combines them one after the other.
+    let Some(view) = &target.view else {
+        return action(Manner::Plain);
+    };
+    let gate = &view.board().accumulate;
+    let manner = gate.lock();
+    let result = action(manner);
+    gate.unlock();
     result
 }
 
-/// Combines elements that lie in memory as they do at the target: the source, the target, and null or where to store what the target's
-/// elements were.
+/// From so many elements on, an accumulate is long: then plain loads and stores are faster, even if it takes the lock.
+const LONG: usize = 16;
+
+/// Elements that a long accumulate combines before it lets others have the lock.
+const STEP: usize = 4096;
+
+/// Combines elements that lie in memory as they do at a target: those at the first address with those at the second, of which the old ones go
+/// to the third unless it is null.
 ///
 /// # Safety
-/// As for [`AtomicReduction::apply_words`], whatever the alignment of the target.
+/// As for [`AtomicReduction::apply_words`], whatever the alignment of the second address; the elements there are the target's.
 #[inline(always)]
 pub(super) unsafe fn apply(
+    window: &Window,
+    target: &Target,
     reduction: &AtomicReduction,
-    [source, target, old]: [*mut u8; 3],
+    sides: [*mut u8; 3],
     count: usize,
-    place: &Place<'_>,
 ) {
-    // SAFETY: the caller's promise; the lock is held where it is needed.
-    unsafe {
-        if reduction.needs_no_lock(target) {
-            reduction.apply_words(source, target, old, count);
-        } else {
-            locked(place, || reduction.apply_locked(source, target, old, count));
+    let [source, there, old] = sides;
+    if count < LONG
+        && reduction.needs_no_lock(there)
+        && let Some(view) = &target.view
+    {
+        // SAFETY: the caller's promise; the address is aligned.
+        let combine = || unsafe { reduction.apply_words(source, there, old, count) };
+        if window.combines_now(&view.board().accumulate, combine) {
+            return;
         }
     }
+    // SAFETY: passed on.
+    unsafe { apply_long(window, target, reduction, sides, count) };
+}
+
+/// As [`apply`], for many elements, and where they need the lock.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn apply_long(
+    window: &Window,
+    target: &Target,
+    reduction: &AtomicReduction,
+    [source, there, old]: [*mut u8; 3],
+    count: usize,
+) {
+    let are_words = reduction.needs_no_lock(there);
+    let extent = reduction.shape().extent();
+    let at = |base: *mut u8, start: usize| match base.is_null() {
+        true => base,
+        false => base.wrapping_add(start * extent),
+    };
+    for start in (0..count).step_by(STEP) {
+        let step = (count - start).min(STEP);
+        let (source, there, old) = (at(source, start), at(there, start), at(old, start));
+        let moves_on = are_words && target.moves_on(window, reduction, step);
+        // SAFETY: a part of the elements of the caller's promise; words are aligned.
+        unsafe {
+            let by_words = || reduction.apply_words(source, there, old, step);
+            if are_words
+                && !moves_on
+                && let Some(view) = &target.view
+                && window.combines_now(&view.board().accumulate, by_words)
+            {
+                continue;
+            }
+            locked(target, |mut manner| {
+                if moves_on
+                    && manner == Manner::Words
+                    && let Some(view) = &target.view
+                {
+                    manner = window.move_on(&view.board().accumulate);
+                }
+                if are_words && manner == Manner::Words {
+                    by_words();
+                } else {
+                    reduction.apply_locked(source, there, old, step);
+                }
+            });
+        }
+    }
+}
+
+impl Target {
+    /// Whether a part of a long accumulate should no longer be combined by atomic instructions.
+    fn moves_on(&self, window: &Window, reduction: &AtomicReduction, count: usize) -> bool {
+        let Some(most) = window.announcer.most_words else {
+            return false;
+        };
+        if count < LONG || reduction.only_copies() {
+            return false;
+        }
+        let combined = self.words_combined.load(Ordering::Relaxed);
+        if combined >= most {
+            // For the case that somebody is in the way.
+            self.words_combined.store(0, Ordering::Relaxed);
+            return true;
+        }
+        let combined = combined.saturating_add(count as u32);
+        self.words_combined.store(combined, Ordering::Relaxed);
+        false
+    }
+}
+
+/// Compares and swaps an element of `bytes` bytes at an address of a target that this process maps; `in_bytes` if accumulates of its type
+/// always hold the lock.
+///
+/// # Safety
+/// The operands are readable and `result` is writable for the bytes, at most 32; `result` overlaps none of them.
+#[inline(always)]
+pub(super) unsafe fn compare_and_swap(
+    window: &Window,
+    target: &Target,
+    operands: [*const u8; 2],
+    result: *mut u8,
+    (there, bytes): (*mut u8, usize),
+    in_bytes: bool,
+) {
+    let is_word = !in_bytes && op::is_comparable_word(there, bytes);
+    // SAFETY: the caller's promise; a word is aligned.
+    let by_word = || unsafe { op::compare_and_swap(operands, result, there, bytes) };
+    if is_word
+        && let Some(view) = &target.view
+        && window.combines_now(&view.board().accumulate, by_word)
+    {
+        return;
+    }
+    locked(target, |manner| {
+        if is_word && manner == Manner::Words {
+            by_word();
+        } else {
+            // SAFETY: the caller's promise; the lock is held.
+            unsafe { op::compare_and_swap_locked(operands, result, there, bytes) };
+        }
+    });
 }
 
 /// Combines the operands with a place.
@@ -65,7 +180,7 @@ pub(super) unsafe fn apply(
 /// The origin is readable, the result writable, and they are as long as the place, which this process maps; the origin does not overlap
 /// the result.
 #[inline(always)]
-pub(super) unsafe fn combine(operands: &Operands<'_>, place: &Place<'_>) {
+pub(super) unsafe fn combine(window: &Window, operands: &Operands<'_>, place: &Place<'_>) {
     let reduction = &operands.reduction;
     let run = |memory: Option<&Memory<'_>>| match memory {
         None => Some(ptr::null_mut()),
@@ -75,10 +190,18 @@ pub(super) unsafe fn combine(operands: &Operands<'_>, place: &Place<'_>) {
     if let (true, (Some(origin), Some(there), Some(result))) = (reduction.is_dense(), sides) {
         let count = reduction.elements_in(place.bytes);
         // SAFETY: dense elements one behind the other on all sides (caller); the place lies inside the window (`Window::place`).
-        unsafe { apply(reduction, [origin, there, result], count, place) };
+        unsafe {
+            apply(
+                window,
+                place.target,
+                reduction,
+                [origin, there, result],
+                count,
+            )
+        };
     } else {
         // SAFETY: passed on.
-        unsafe { combine_staged(operands, place) };
+        unsafe { combine_staged(window, operands, place) };
     }
 }
 
@@ -109,7 +232,7 @@ impl Stage {
 /// # Safety
 /// As for [`combine`].
 #[inline(never)]
-unsafe fn combine_staged(operands: &Operands<'_>, place: &Place<'_>) {
+unsafe fn combine_staged(window: &Window, operands: &Operands<'_>, place: &Place<'_>) {
     let reduction = &operands.reduction;
     let shape = reduction.shape();
     let (mut sources, mut olds) = (Stage::new(), Stage::new());
@@ -137,10 +260,16 @@ unsafe fn combine_staged(operands: &Operands<'_>, place: &Place<'_>) {
             };
             if reduction.has_words() {
                 for_each_batch(place, range.clone(), shape, |there, element, count| {
-                    apply(reduction, sides(there, element), count, place);
+                    apply(
+                        window,
+                        place.target,
+                        reduction,
+                        sides(there, element),
+                        count,
+                    );
                 });
             } else {
-                locked(place, || {
+                locked(place.target, |_| {
                     for_each_batch(place, range.clone(), shape, |there, element, count| {
                         let [from, there, old] = sides(there, element);
                         reduction.apply_locked(from, there, old, count);

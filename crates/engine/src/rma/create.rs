@@ -9,6 +9,7 @@ use fabric::window::WindowView;
 use sys::cma::{self, Remote as RemoteWord};
 use sys::sync::{AtomicU8, AtomicU32, AtomicU64, Mutex};
 
+use super::announce::Announcer;
 use super::epoch::Epochs;
 use super::heap;
 use super::hints::WindowHints;
@@ -258,8 +259,11 @@ fn make_on(
     };
     let (flavor, hints) = (wanted.flavor, wanted.hints);
     let has_messages = targets.iter().any(|target| target.path == Path::Message);
+    let own_view = targets[comm.rank() as usize].view;
+    let granularity = hints.number("mpi_accumulate_granularity");
     let window = Arc::new(Window {
         epochs: Epochs::default(),
+        announcer: Announcer::new(comm.process(), own_view, granularity),
         channel: has_messages.then(|| Channel::new(comm, flavor, &hints)),
         targets,
         comm: comm.clone(),
@@ -424,6 +428,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         peer: comm.peer(rank),
         view,
         posts_seen: AtomicU32::new(0),
+        words_combined: AtomicU32::new(0),
     })
 }
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fast path of put and get: contiguous bytes at both sides, in node-shared memory, of a target that is open already. What it
-//! refuses is decided by [`super::put`] and [`super::get`].
+//! The fast paths of operations on a target that is open already, in node-shared memory: put and get of contiguous bytes, accumulates of
+//! elements of a predefined type. What they refuse is decided by [`super::put`] and the others.
+#![expect(unsafe_code, reason = "operands are addresses that programs gave")]
 
 use std::hint::cold_path;
 
 use sys::sync::Ordering;
 
-use super::target::Target;
+use super::combine::{apply, compare_and_swap};
+use super::epoch::access;
+use super::target::{Path, Target};
 use super::window::Window;
+use crate::datatype::Datatype;
+use crate::op::{AtomicReduction, Operator};
 
 /// The target with a rank, if this process may access it now.
 // TIER: short
@@ -44,5 +49,71 @@ impl Target {
             return None;
         }
         Some(self.base.wrapping_add(end as usize))
+    }
+}
+
+/// An operation on elements of a predefined type, as the fast path of accumulates uses it.
+pub struct ElementReduction(AtomicReduction);
+
+impl ElementReduction {
+    /// Joins both; `None` when the operation is not defined for the type, or the type is not predefined.
+    pub fn find(operator: Operator, datatype: &Datatype) -> Option<Self> {
+        AtomicReduction::find(operator, datatype.reduces_as()?).map(Self)
+    }
+}
+
+impl Window {
+    /// Combines elements that lie in memory as they do at the target: those at the first address with those at the second, of which the
+    /// old ones go to the third unless it is null.
+    ///
+    /// # Safety
+    /// The addresses are those of `count` elements, the second ones in memory of the target that this process maps.
+    // TIER: short
+    #[inline(always)]
+    pub unsafe fn combine(
+        &self,
+        target: &Target,
+        reduction: &ElementReduction,
+        sides: [*mut u8; 3],
+        count: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { apply(self, target, &reduction.0, sides, count) };
+    }
+
+    /// Compares and swaps an element of `bytes` bytes, which is no MPI_BYTE, at an address of the target.
+    ///
+    /// # Safety
+    /// As for [`super::compare_and_swap`]; the element lies in memory of the target that this process maps.
+    // TIER: short
+    #[inline(always)]
+    pub unsafe fn swap(
+        &self,
+        target: &Target,
+        operands: [*const u8; 2],
+        result: *mut u8,
+        there: *mut u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { compare_and_swap(self, target, operands, result, (there, bytes), false) };
+    }
+
+    /// Completes all operations on a target if that needs no messages; false, and nothing done, outside a passive target epoch to it.
+    // TIER: short
+    #[inline(always)]
+    pub fn flush_now(&self, rank: i32) -> bool {
+        let Some(target) = self.targets.get(rank as u32 as usize) else {
+            cold_path();
+            return false;
+        };
+        let mark = target.access.load(Ordering::Relaxed);
+        let is_locked = matches!(mark, access::SHARED..=access::UNCHECKED);
+        if !is_locked || target.path == Path::Message {
+            cold_path();
+            return false;
+        }
+        layout::settle();
+        true
     }
 }

@@ -76,6 +76,12 @@ impl WindowHints {
         self.get(key).as_deref() == Some("true")
     }
 
+    /// The value of a key that is a number; 0 if it was not given.
+    pub fn number(&self, key: &str) -> u64 {
+        let value = self.get(key).and_then(|value| value.parse().ok());
+        value.unwrap_or(0)
+    }
+
     /// All keys with the values in force.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let default = |key: &str| match key {

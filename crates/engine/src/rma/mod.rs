@@ -14,6 +14,7 @@ pub mod accumulate;
 #[cfg(test)]
 mod accumulate_tests;
 pub mod active;
+mod announce;
 mod attach;
 #[cfg(test)]
 mod attach_tests;
@@ -23,6 +24,8 @@ mod dynamic;
 pub mod epoch;
 mod fast;
 pub mod fence;
+#[cfg(test)]
+mod gate_tests;
 mod heap;
 pub mod hints;
 mod message;
@@ -35,12 +38,12 @@ pub mod transfer;
 pub mod window;
 
 pub use accumulate::{
-    Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate,
-    rget_accumulate,
+    Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, is_swapped_by_word,
+    raccumulate, rget_accumulate,
 };
 pub use create::{allocate, allocate_shared, create, create_dynamic};
 pub use epoch::LockKind;
-pub use fast::open_target;
+pub use fast::{ElementReduction, open_target};
 pub use hints::WindowHints;
 pub use requests::{rget, rput};
 pub use target::{Remote, Target};

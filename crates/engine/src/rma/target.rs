@@ -47,6 +47,8 @@ pub struct Target {
     pub(super) view: Option<WindowView>,
     /// Exposure epochs of the target that this member has used up.
     pub(super) posts_seen: AtomicU32,
+    /// Elements of long accumulates that this member combined there by atomic instructions.
+    pub(super) words_combined: AtomicU32,
 }
 
 /// The elements that an operation names at a target.

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use fabric::window::Bell;
 use sys::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
+use super::announce::Announcer;
 use super::dynamic::Attached;
 use super::epoch::Epochs;
 use super::hints::WindowHints;
@@ -77,6 +78,7 @@ pub struct Window {
     pub(super) comm: Arc<Comm>,
     /// Where operations on some target are messages, or its synchronisation.
     pub(super) channel: Option<Channel>,
+    pub(super) announcer: Announcer,
     pub(super) flavor: Flavor,
     pub(super) base: *mut u8,
     /// The board and the memory of this member, given back by `free`.

@@ -12,7 +12,7 @@ use super::wire::{Kind, Request, Span};
 use crate::datatype::{Memory, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::{self, AtomicReduction, Operator};
-use crate::rma::combine::{Operands, combine, locked};
+use crate::rma::combine::{Operands, combine, compare_and_swap};
 use crate::rma::target::{Path, Place};
 use crate::rma::window::Window;
 
@@ -113,7 +113,7 @@ impl Combination {
             };
             // SAFETY: the batch lies inside the window (`Batch::of`), which is memory of this process; data and old elements are as long
             // as all batches.
-            unsafe { combine(&operands, &batch.place(window, self.row)) };
+            unsafe { combine(window, &operands, &batch.place(window, self.row)) };
             start += batch.bytes;
         }
         Ok(old)
@@ -185,11 +185,8 @@ fn swapped(window: &Window, request: &Request) -> Result<Vec<u8>> {
     let (operands, result) = ([origin.as_ptr(), compare.as_ptr()], old.as_mut_ptr());
     // SAFETY: an element inside the window (`Batch::of`); the data are two elements, and there is room for one.
     unsafe {
-        if !op::compare_and_swap(operands, result, batch.there, bytes) {
-            locked(&batch.place(window, row), || {
-                op::compare_and_swap_locked(operands, result, batch.there, bytes);
-            });
-        }
+        let there = (batch.there, bytes);
+        compare_and_swap(window, window.own(), operands, result, there, false);
     }
     Ok(old)
 }
