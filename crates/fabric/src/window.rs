@@ -9,7 +9,7 @@ use std::slice;
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::lock::{AccumulateGate, Announcement, Hold, Next, WindowLock};
+use crate::lock::{AccumulateGate, Announcement, Hold, Next, RequestCell, WindowLock};
 use crate::segment::Segment;
 
 /// The fixed part of a board; zeros are its first state.
@@ -32,7 +32,12 @@ pub struct WindowBoard {
     /// Threads of this member that combine into the memory of some member now. The last word is that of all threads without one of their
     /// own.
     pub announced: [Announcement; ANNOUNCEMENTS],
+    /// A put or get of this member's memory, where that is private.
+    pub cell: RequestCell,
 }
+
+/// Bytes of data behind a board that has a cell.
+pub const CELL_BYTES: usize = 8 << 10;
 
 /// Words on which the threads of a member announce accumulates.
 pub const ANNOUNCEMENTS: usize = 8;
@@ -64,28 +69,36 @@ impl Bell {
 pub struct WindowView {
     board: NonNull<WindowBoard>,
     members: u32,
+    has_cell: bool,
 }
 
-// SAFETY: all atomics, in a mapping that the segment keeps.
+// SAFETY: all atomics, and data that belong to the holder of the cell, in a mapping that the segment keeps.
 unsafe impl Send for WindowView {}
 // SAFETY: as for Send.
 unsafe impl Sync for WindowView {}
 
 impl WindowView {
-    /// Bytes of a board for windows of so many members.
-    pub const fn bytes(members: u32) -> u64 {
-        size_of::<WindowBoard>() as u64 + 2 * 4 * members as u64
+    /// Bytes of a board for windows of so many members; with a cell, its data lie behind the words.
+    pub const fn bytes(members: u32, has_cell: bool) -> u64 {
+        let data = if has_cell { CELL_BYTES as u64 } else { 0 };
+        Self::data_offset(members) + data
+    }
+
+    const fn data_offset(members: u32) -> u64 {
+        let words = 2 * 4 * members as u64;
+        (size_of::<WindowBoard>() as u64 + words).next_multiple_of(align_of::<WindowBoard>() as u64)
     }
 
     /// The board at an offset, if it can be one.
     ///
     /// The result is used only while the segment is mapped.
-    pub fn at(segment: &Segment, offset: u64, members: u32) -> Option<Self> {
+    pub fn at(segment: &Segment, offset: u64, members: u32, has_cell: bool) -> Option<Self> {
         let is_aligned = offset.is_multiple_of(align_of::<WindowBoard>() as u64);
-        let base = segment.address(offset, Self::bytes(members))?;
+        let base = segment.address(offset, Self::bytes(members, has_cell))?;
         is_aligned.then_some(Self {
             board: base.cast(),
             members,
+            has_cell,
         })
     }
 
@@ -94,6 +107,19 @@ impl WindowView {
     pub const fn board(&self) -> &WindowBoard {
         // SAFETY: `at` found memory of the segment that is long enough and aligned; all atomics.
         unsafe { self.board.as_ref() }
+    }
+
+    /// Whether the board has a cell, with data.
+    #[inline(always)]
+    pub const fn has_cell(&self) -> bool {
+        self.has_cell
+    }
+
+    /// The data of the cell, [`CELL_BYTES`], which belong to its holder; of a board that has one.
+    #[inline(always)]
+    pub const fn cell_data(&self) -> *mut u8 {
+        let start = self.board.as_ptr().cast::<u8>();
+        start.wrapping_add(Self::data_offset(self.members) as usize)
     }
 
     fn words(&self) -> &[AtomicU32] {

@@ -17,6 +17,7 @@ use sys::cma::{self, Span};
 use super::combine::{
     self, Operands, STAGE_BYTES, Stage, gather, is_dense, load, locked, spread, store,
 };
+use super::polled;
 use super::target::Place;
 use super::transfer::{Direction, copy_directly};
 use super::window::Window;
@@ -105,6 +106,9 @@ pub(super) unsafe fn transfer(
             return Ok(());
         }
         if let (None, Some(there)) = (origin.layout, place.run()) {
+            if polled::transfer(window, origin.base, (there, place), direction)? {
+                return Ok(());
+            }
             let (mut here, mut there) = (span(origin.base, origin.bytes), span(there, place.bytes));
             return copy(window, place, &mut here, &mut there, direction);
         }

@@ -14,6 +14,7 @@ use super::epoch::Epochs;
 use super::heap;
 use super::hints::WindowHints;
 use super::message::Channel;
+use super::polled::{Helper, Willingness};
 use super::target::{Path, Target};
 use super::window::{Flavor, Owned, Values, Window};
 use crate::attr::Attributes;
@@ -93,6 +94,12 @@ impl Wanted<'_> {
         self.flavor == Flavor::Shared && !self.hints.is_true("alloc_shared_noncontig")
     }
 
+    /// Whether boards have cells for requests to targets that poll; all members agree.
+    fn has_cells(&self, comm: &Comm) -> bool {
+        let is_best = comm.process().settings().rma_path == RmaPath::Best;
+        self.flavor == Flavor::Create && is_best
+    }
+
     /// Refuses wrong arguments.
     fn check(&self, parent: &Comm) -> Result<()> {
         if self.unit <= 0 && self.flavor != Flavor::Dynamic {
@@ -166,7 +173,7 @@ impl Brought {
             ..Told::default()
         };
         if shares {
-            let board = WindowView::bytes(comm.size() as u32) as usize;
+            let board = WindowView::bytes(comm.size() as u32, wanted.has_cells(comm)) as usize;
             let board = heap::take(process, board).inspect_err(|_| {
                 heap::give_back(process, std::mem::take(&mut owned));
             })?;
@@ -247,9 +254,10 @@ fn make_on(
         Ok(paths) => paths,
         Err(error) => return undo(brought.owned, error),
     };
+    let has_cells = wanted.has_cells(comm);
     let targets = all.iter().zip(paths).enumerate();
-    let targets =
-        targets.map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought));
+    let targets = targets
+        .map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought, has_cells));
     let targets: Result<Box<[_]>> = targets.collect();
     // Nobody uses the window before all members have it.
     let outcome = all_agree(comm, targets.is_ok(), call);
@@ -264,6 +272,7 @@ fn make_on(
     let window = Arc::new(Window {
         epochs: Epochs::default(),
         announcer: Announcer::new(comm.process(), own_view, granularity),
+        helper: Helper::new(own_view),
         channel: has_messages.then(|| Channel::new(comm, flavor, &hints)),
         targets,
         comm: comm.clone(),
@@ -280,6 +289,7 @@ fn make_on(
         attributes: Attributes::default(),
     });
     Channel::start(&window)?;
+    window.start_helping()?;
     Ok(window)
 }
 
@@ -389,7 +399,14 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
 }
 
 /// A member as a target of this one.
-fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Result<Target> {
+fn target(
+    comm: &Comm,
+    rank: u32,
+    told: &Told,
+    path: Path,
+    own: &Brought,
+    has_cells: bool,
+) -> Result<Target> {
     let segment = comm.process().segment();
     let unreachable = || {
         let text = format!("the memory of rank {rank} cannot be mapped");
@@ -408,10 +425,11 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         Path::Direct => mapped,
         Path::Attach | Path::Message => told.address as *mut u8,
     };
+    let has_cell = has_cells && path == Path::Attach && told.bytes > 0;
     let view = match told.board {
         0 => None,
         board => {
-            let found = WindowView::at(segment, board - 1, comm.size() as u32);
+            let found = WindowView::at(segment, board - 1, comm.size() as u32, has_cell);
             Some(found.ok_or_else(unreachable)?)
         }
     };
@@ -429,6 +447,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         view,
         posts_seen: AtomicU32::new(0),
         words_combined: AtomicU32::new(0),
+        willingness: Willingness::default(),
     })
 }
 

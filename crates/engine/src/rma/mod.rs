@@ -30,6 +30,9 @@ mod heap;
 pub mod hints;
 mod message;
 pub mod passive;
+mod polled;
+#[cfg(test)]
+mod polled_tests;
 mod requests;
 mod target;
 #[cfg(test)]

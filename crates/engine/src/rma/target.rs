@@ -6,6 +6,7 @@ use sys::sync::{AtomicU8, AtomicU32, Ordering};
 
 use fabric::window::WindowView;
 
+use super::polled::Willingness;
 use super::window::{Flavor, Window};
 use crate::datatype::Datatype;
 use crate::errors::{Error, ErrorClass, Result};
@@ -49,6 +50,8 @@ pub struct Target {
     pub(super) posts_seen: AtomicU32,
     /// Elements of long accumulates that this member combined there by atomic instructions.
     pub(super) words_combined: AtomicU32,
+    /// Whether it executes what others post to it.
+    pub(super) willingness: Willingness,
 }
 
 /// The elements that an operation names at a target.

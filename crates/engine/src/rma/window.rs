@@ -11,6 +11,7 @@ use super::dynamic::Attached;
 use super::epoch::Epochs;
 use super::hints::WindowHints;
 use super::message::Channel;
+use super::polled::Helper;
 use super::target::{Path, Target};
 use crate::attr::Attributes;
 use crate::coll;
@@ -79,6 +80,7 @@ pub struct Window {
     /// Where operations on some target are messages, or its synchronisation.
     pub(super) channel: Option<Channel>,
     pub(super) announcer: Announcer,
+    pub(super) helper: Helper,
     pub(super) flavor: Flavor,
     pub(super) base: *mut u8,
     /// The board and the memory of this member, given back by `free`.
@@ -249,6 +251,7 @@ impl Window {
     /// Waits until no member uses the window any more.
     async fn done_by_all(&self) -> Result<()> {
         coll::barrier(self.comm.clone()).await?;
+        self.stop_helping().await?;
         match &self.channel {
             Some(channel) => channel.stop(self).await,
             None => Ok(()),

@@ -16,6 +16,6 @@ mod window_lock;
 mod window_models;
 
 pub use accumulate_gate::{AccumulateGate, Announcement, Manner};
-pub use request_cell::{INLINE_WORDS, Outcome, RequestCell, Taken};
+pub use request_cell::{Outcome, RequestCell, Taken};
 pub use vci_lock::VciLock;
 pub use window_lock::{Hold, Next, WindowLock};

@@ -12,9 +12,6 @@
 
 use sys::sync::{AtomicU64, Ordering};
 
-/// Words of data that lie beside the request.
-pub const INLINE_WORDS: usize = 4;
-
 /// A cell; zeros are a free one.
 #[repr(C, align(64))]
 #[derive(Default)]
@@ -24,7 +21,7 @@ pub struct RequestCell {
     asked: [AtomicU64; 2],
     _unused: u64,
     /// Short data.
-    pub data: [AtomicU64; INLINE_WORDS],
+    data: [AtomicU64; Self::INLINE_WORDS],
 }
 
 /// The states of a cell, in the low bits of its word.
@@ -66,6 +63,29 @@ pub enum Outcome {
 }
 
 impl RequestCell {
+    /// Words of data that lie beside the request.
+    pub const INLINE_WORDS: usize = 4;
+    /// The same in bytes.
+    pub const INLINE_BYTES: usize = 8 * Self::INLINE_WORDS;
+
+    /// Stores short data of so many bytes in a cell that the caller holds.
+    #[inline(always)]
+    pub fn store_data(&self, words: [u64; Self::INLINE_WORDS], bytes: usize) {
+        for (place, word) in self.data.iter().zip(words).take(bytes.div_ceil(8)) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Short data of so many bytes of a cell that the caller holds.
+    #[inline(always)]
+    pub fn load_data(&self, bytes: usize) -> [u64; Self::INLINE_WORDS] {
+        let mut words = [0; Self::INLINE_WORDS];
+        for (word, place) in words.iter_mut().zip(&self.data).take(bytes.div_ceil(8)) {
+            *word = place.load(Ordering::Relaxed);
+        }
+        words
+    }
+
     /// Takes the cell, if it is free.
     #[inline]
     pub fn take(&self) -> Option<Taken> {
