@@ -19,6 +19,7 @@ mod coll;
 mod comm;
 mod convert;
 mod datatype;
+mod elements;
 mod entries;
 mod env;
 mod error;

@@ -12,6 +12,7 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{Callback, MPI_Datatype, MPI_Op};
 
 use crate::datatype::lend_handle;
+use crate::elements;
 use crate::error::run;
 use crate::handle::{DATATYPES, OPS, made_by_library};
 use crate::sync::AtomicPtr;
@@ -98,7 +99,7 @@ fn bind_other(
 
 /// Forgets all kept results, because types or the kernels of operations have changed.
 pub(crate) fn forget_known() {
-    crate::win::known::forget();
+    elements::forget();
     for slot in &KNOWN {
         // The object stays: another thread may be using it.
         slot.store(std::ptr::null_mut(), Ordering::Relaxed);

@@ -11,10 +11,10 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_NO_OP;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 
-use super::known;
 use super::transfer::{Target, blame_origin, called, locate};
 use crate::datatype::arguments::is_address;
 use crate::datatype::{Count, memory, target_memory};
+use crate::elements;
 use crate::error::run_window;
 use crate::handle::{DATATYPES, OPS};
 
@@ -141,7 +141,7 @@ unsafe fn combine<C: Count>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> bool {
-    let Some(reduction) = known::reduction(op, datatype) else {
+    let Some(reduction) = elements::reduction(op, datatype) else {
         cold_path();
         return false;
     };
@@ -312,7 +312,7 @@ pub(crate) unsafe fn MPI_Compare_and_swap(
 ) -> i32 {
     if is_address(compare_addr)
         && is_address(result_addr)
-        && known::is_swapped(datatype)
+        && elements::is_swapped(datatype)
         && let Some((window, target, bytes, end)) =
             locate(origin_addr, (1, datatype), (target_rank, target_disp), win)
     {

@@ -5,7 +5,6 @@
 pub(crate) mod accumulate;
 pub(crate) mod attributes;
 pub(crate) mod create;
-pub(crate) mod known;
 pub(crate) mod object;
 pub(crate) mod passive;
 pub(crate) mod requests;

@@ -28,7 +28,7 @@ pub(super) struct Operands<'a> {
 pub(super) fn locked<R>(target: &Target, action: impl FnOnce(Manner) -> R) -> R {
     // Without boards, all origins send messages, and the target combines them one after the other.
     let Some(view) = &target.view else {
-        return action(Manner::Plain);
+        return action(Manner::Kernels);
     };
     let gate = &view.board().accumulate;
     let manner = gate.lock();

@@ -5,12 +5,12 @@
 //! others may do so at the same time. Long accumulates are faster with plain loads and stores, which need the lock and nobody else at
 //! the target. So one of them moves the gate on: under the lock it stores the stage *leaving*, makes every thread of all ranks pass a
 //! memory barrier, and looks at all announcements. A thread whose announcement it does not see looks at the stage later than that
-//! barrier, and takes the lock. If none is announced, the stage is *plain* from then on, and all accumulates take the lock and need no
+//! barrier, and takes the lock. If none is announced, the stage is *kernels* from then on, and all accumulates take the lock and need no
 //! atomic instructions. If one is announced, the stage stays *leaving*: accumulates take the lock and use atomic instructions, and the
-//! next long one looks again. *Plain* is never left, and nobody waits for an announced thread.
+//! next long one looks again. *Kernels* is never left, and nobody waits for an announced thread.
 //!
 //! Writers: each announcement by its thread, or by addition where several share it; the stage by the holder of the lock. A process that
-//! dies while announced keeps the gate from *plain*; one that dies with the lock ends the job.
+//! dies while announced keeps the gate from *kernels*; one that dies with the lock ends the job.
 
 use sys::sync::{AtomicU32, Ordering};
 
@@ -20,7 +20,7 @@ use super::VciLock;
 mod stage {
     pub(super) const WORDS: u32 = 0;
     pub(super) const LEAVING: u32 = 1;
-    pub(super) const PLAIN: u32 = 2;
+    pub(super) const KERNELS: u32 = 2;
 }
 
 /// The gate of a target; zeros are its first state.
@@ -42,7 +42,7 @@ pub enum Manner {
     /// By atomic instructions: others may do so without the lock.
     Words,
     /// By plain loads and stores.
-    Plain,
+    Kernels,
 }
 
 impl Announcement {
@@ -93,7 +93,7 @@ impl AccumulateGate {
         self.lock.lock();
         // Written under the lock.
         match self.stage.load(Ordering::Relaxed) {
-            stage::PLAIN => Manner::Plain,
+            stage::KERNELS => Manner::Kernels,
             _ => Manner::Words,
         }
     }
@@ -121,17 +121,19 @@ impl AccumulateGate {
         if !is_quiet() {
             return Manner::Words;
         }
-        self.stage.store(stage::PLAIN, Ordering::Relaxed);
-        Manner::Plain
+        self.stage.store(stage::KERNELS, Ordering::Relaxed);
+        Manner::Kernels
     }
 }
 
-/// Keeps the announcement before the look at the stage: the compiler here, the processor by the barrier of who leaves the stage.
+/// Keeps the announcement before the load of the stage: the compiler here, the processor by the barrier of who leaves the stage.
 #[inline(always)]
 fn before_looking() {
+    // SeqCst: without it neither side may see the other.
+    // PAIRS: gate.stage
     #[cfg(not(loom))]
     sys::sync::compiler_fence(Ordering::SeqCst);
-    // A model has no barrier that reaches other threads. SeqCst: without it neither side may see the other.
+    // A model has no barrier that reaches other threads.
     // PAIRS: gate.stage
     #[cfg(loom)]
     sys::sync::fence(Ordering::SeqCst);

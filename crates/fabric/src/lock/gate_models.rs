@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models of the gate of accumulates: no update is lost between threads that add by atomic instructions and one that leaves that stage.
 //!
-//! Mutations that they catch: no fence in `is_open` or in `leave_words`, and `PLAIN` without a look at the announcements (an update is
+//! Mutations that they catch: no fence in `is_open` or in `leave_words`, and `KERNELS` whatever the announcements say (an update is
 //! lost); `Relaxed` in `withdraw` or `is_quiet` (the plain addition reads an old value).
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Target {
     fn add_in(&self, manner: Manner) {
         match manner {
             Manner::Words => drop(self.sum.fetch_add(1, Ordering::Relaxed)),
-            Manner::Plain => {
+            Manner::Kernels => {
                 let seen = self.sum.load(Ordering::Relaxed);
                 self.sum.store(seen + 1, Ordering::Relaxed);
             }
@@ -90,12 +90,12 @@ fn sums(origins: usize, adds: usize) {
 }
 
 #[test]
-fn model_no_short_update_is_lost_to_a_long_one() {
+fn model_no_single_update_is_lost_to_a_long_one() {
     loom::model(|| sums(1, 2));
 }
 
 #[test]
-fn model_two_short_origins_lose_nothing() {
+fn model_two_single_origins_lose_nothing() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| sums(2, 1));

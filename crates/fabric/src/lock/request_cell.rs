@@ -71,8 +71,8 @@ impl RequestCell {
     /// Stores short data of so many bytes in a cell that the caller holds.
     #[inline(always)]
     pub fn store_data(&self, words: [u64; Self::INLINE_WORDS], bytes: usize) {
-        for (place, word) in self.data.iter().zip(words).take(bytes.div_ceil(8)) {
-            place.store(word, Ordering::Relaxed);
+        for (slot, word) in self.data.iter().zip(words).take(bytes.div_ceil(8)) {
+            slot.store(word, Ordering::Relaxed);
         }
     }
 
@@ -80,8 +80,8 @@ impl RequestCell {
     #[inline(always)]
     pub fn load_data(&self, bytes: usize) -> [u64; Self::INLINE_WORDS] {
         let mut words = [0; Self::INLINE_WORDS];
-        for (word, place) in words.iter_mut().zip(&self.data).take(bytes.div_ceil(8)) {
-            *word = place.load(Ordering::Relaxed);
+        for (word, slot) in words.iter_mut().zip(&self.data).take(bytes.div_ceil(8)) {
+            *word = slot.load(Ordering::Relaxed);
         }
         words
     }

@@ -30,14 +30,14 @@ const OTHERWISE: u8 = 2;
 /// A predefined operation on a predefined type; `None` for others, and where it is not defined.
 // TIER: short
 #[inline(always)]
-pub(super) fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Option<&'static ElementReduction> {
+pub(crate) fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Option<&'static ElementReduction> {
     let (row, column) = (op.wrapping_sub(FIRST_OP), datatype.wrapping_sub(FIRST_TYPE));
     if row >= OP_HANDLES || column >= TYPE_HANDLES {
         cold_path();
         return None;
     }
     let slot = &KNOWN[row * TYPE_HANDLES + column];
-    // PAIRS: win.known
+    // PAIRS: op.elements
     let known = slot.load(Ordering::Acquire);
     // SAFETY: null, or the leaked object that `learn` stored.
     match unsafe { known.as_ref() } {
@@ -55,7 +55,7 @@ fn learn(
 ) -> Option<&'static ElementReduction> {
     let found = ElementReduction::find(OPS.get(op)?.operator()?, DATATYPES.get(datatype)?)?;
     let found = Box::leak(Box::new(found));
-    // PAIRS: win.known. If two threads learn the same, both are right.
+    // PAIRS: op.elements. If two threads learn the same, both are right.
     slot.store(found, Ordering::Release);
     Some(found)
 }
@@ -63,7 +63,7 @@ fn learn(
 /// Whether elements of a type may be compared and swapped by an instruction.
 // TIER: short
 #[inline(always)]
-pub(super) fn is_swapped(datatype: MPI_Datatype) -> bool {
+pub(crate) fn is_swapped(datatype: MPI_Datatype) -> bool {
     let Some(known) = SWAPPED.get(datatype.wrapping_sub(FIRST_TYPE)) else {
         cold_path();
         return false;
