@@ -31,6 +31,7 @@ pub(crate) enum Effect {
     Hosts,
     HostFile,
     Launcher,
+    LaunchAgent,
     Interface,
     /// `--map-by node`.
     ByNode,
