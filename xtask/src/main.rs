@@ -15,6 +15,7 @@ mod peers;
 mod settings;
 mod shell;
 mod suite;
+mod thread_sanitizer;
 mod tools;
 mod words;
 
@@ -76,6 +77,12 @@ const COMMANDS: &[Command] = &[
         "",
         "run tests of pure code under Miri, if it is installed",
         miri::run,
+    ),
+    (
+        "thread-sanitizer",
+        "",
+        "run tests of the engine and the fabric under ThreadSanitizer, if a nightly toolchain has the sources of std",
+        thread_sanitizer::run,
     ),
     (
         "layers",

@@ -7,7 +7,7 @@ use super::{
     abi, apps, cargo, examples, gpu, memory, others, profiling, programs, reports, sanitizers,
     tune, types, wrappers,
 };
-use crate::{checks, install, instructions, miri, shell, tools, words};
+use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
 
 /// A step's name and what it does; an error is one failed test.
 pub(super) type Step = (&'static str, fn(Scope) -> Result<Found, String>);
@@ -30,6 +30,21 @@ pub(super) const STEPS: &[Step] = &[
             "warnings",
         ];
         cargo::succeeds("the workspace", &arguments)
+    }),
+    ("ablations", |_| {
+        let arguments = [
+            "clippy",
+            "-p",
+            "rankpoint-engine",
+            "--all-targets",
+            "--features",
+            "ablate-requests,ablate-alignment",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ];
+        cargo::succeeds("the engine with ablations", &arguments)
     }),
     ("docs", cargo::documentation),
     ("layers", |_| {
@@ -84,7 +99,16 @@ pub(super) const STEPS: &[Step] = &[
 ];
 
 /// Steps that take so long that only those who name them run them.
-pub(super) const NAMED: &[Step] = &[("mpich-whole", others::mpich_whole)];
+pub(super) const NAMED: &[Step] = &[
+    ("mpich-whole", others::mpich_whole),
+    ("thread-sanitizer", |_| match thread_sanitizer::missing() {
+        Some(why) => Ok(Found::Skipped(why)),
+        None => {
+            let what = "tests under ThreadSanitizer".to_owned();
+            thread_sanitizer::all().map(|passed| Found::counted(passed, what))
+        }
+    }),
+];
 
 fn instruction_counts(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC, tools::VALGRIND]) {

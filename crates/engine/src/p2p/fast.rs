@@ -144,6 +144,8 @@ unsafe fn inject_inside(
     }
     // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
     unsafe { injection::write(link, comm.match_base() | tag as u64, base, bytes) };
+    #[cfg(feature = "ablate-requests")]
+    crate::request::ablation::use_complete_request();
     let must_ring = link.needs_doorbell();
     if guard.leave() | must_ring {
         cold_path();

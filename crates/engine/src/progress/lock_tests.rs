@@ -219,3 +219,69 @@ fn what_needs_no_lock_counts_none() {
         assert_eq!(taken, [0]);
     }
 }
+
+/// Where the locks of two VCIs lie: in cache lines of their own, or side by side where that is to be measured.
+#[test]
+fn locks_of_vcis_have_cache_lines_of_their_own_unless_that_is_measured() {
+    if !shares_memory() {
+        return;
+    }
+    let settings = Settings {
+        vcis: 3,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comms = [(); 2].map(|()| crate::create::dup(process.world(), "test").unwrap());
+        let [one, other] = [0, 1].map(|index: usize| comms[index].vci().lock_address());
+        if cfg!(feature = "ablate-alignment") {
+            assert_eq!(one.abs_diff(other), size_of::<fabric::lock::VciLock>());
+        } else {
+            assert!(one.abs_diff(other) >= 64);
+            assert_eq!(std::ptr::from_ref(comms[0].vci()).addr() % 64, 0);
+        }
+    });
+}
+
+/// Each request that is taken and released takes the lock of the process, and each send that is complete at once uses the common request.
+#[cfg(feature = "ablate-requests")]
+#[test]
+fn requests_of_the_process_take_its_lock_where_that_is_measured() {
+    use crate::request::ablation::counted;
+    let settings = Settings {
+        vcis: 2,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comm = crate::create::dup(process.world(), "test").unwrap();
+        let data = [1];
+        let injected = || {
+            // SAFETY: the data live while the call runs.
+            unsafe { p2p::send_now(&comm, data.as_ptr(), 1, 0, TAG) }
+        };
+        let receive = |into: &mut [u8]| {
+            // SAFETY: the request is waited for while the data live.
+            let request = unsafe { p2p::irecv(&comm, memory(into), 0, TAG) };
+            wait_for(&comm, request.unwrap());
+        };
+        // The first message connects the rank with itself.
+        // SAFETY: the data outlive the request.
+        let sent = unsafe { p2p::isend(&comm, memory(&mut [0]), 0, TAG, Mode::Standard) };
+        receive(&mut [0]);
+        wait_for(&comm, sent.unwrap());
+        let before = counted();
+        assert_eq!(injected(), Injected::Sent);
+        let sent = counted();
+        assert_eq!((sent.0 - before.0, sent.1 - before.1), (0, 1), "Isend");
+        let mut word = [0];
+        // SAFETY: the request is waited for while the data live.
+        let request = unsafe { p2p::irecv(&comm, memory(&mut word), 0, TAG + 1) }.unwrap();
+        assert_eq!(counted().0 - sent.0, 1, "Irecv");
+        // SAFETY: the data live while the call runs.
+        let answered = unsafe { p2p::send_now(&comm, data.as_ptr(), 1, 0, TAG + 1) };
+        assert_eq!(answered, Injected::Sent);
+        // The message that nobody receives takes an entry, too.
+        wait_for(&comm, request);
+        assert_eq!(counted().0 - sent.0, 3, "Wait");
+        receive(&mut word);
+    });
+}

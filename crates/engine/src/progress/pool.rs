@@ -31,6 +31,9 @@ pub(super) struct VciCommon {
     pub(super) background: Arc<Background>,
     /// The calls that must not overlap, where that is checked.
     pub(super) overlaps: Option<Arc<Overlaps>>,
+    /// For measuring only: the locks of all VCIs, eight in a cache line.
+    #[cfg(feature = "ablate-alignment")]
+    pub(super) locks: &'static [fabric::lock::VciLock],
 }
 
 /// The VCIs of a process.
@@ -70,6 +73,12 @@ impl Vcis {
             oversubscription: Arc::new(Oversubscription::new(job.cores, job.local_ranks)),
             background: Arc::new(Background::new(wants_thread, settings.spare.clone())),
             overlaps: (is_multiple && settings.check.threads).then(Arc::default),
+            #[cfg(feature = "ablate-alignment")]
+            locks: Box::leak(
+                (0..MOST_VCIS)
+                    .map(|_| fabric::lock::VciLock::new())
+                    .collect(),
+            ),
         };
         let first = transport(segment, me, VciIndex::FIRST);
         let can = first.capabilities();

@@ -33,7 +33,11 @@ use crate::vci::{VciState, link};
 /// One stream: a lock and the state behind it.
 #[repr(align(64))]
 pub struct Vci {
+    #[cfg(not(feature = "ablate-alignment"))]
     lock: VciLock,
+    /// For measuring only: the locks of the VCIs lie side by side.
+    #[cfg(feature = "ablate-alignment")]
+    lock: &'static VciLock,
     /// Whether the lock is taken.
     locks: bool,
     threaded: bool,
@@ -83,7 +87,10 @@ impl Vci {
         let state = VciState::new(segment, me, index, settings, transport)?;
         Ok(Self {
             first_link: state.links.first(),
+            #[cfg(not(feature = "ablate-alignment"))]
             lock: VciLock::new(),
+            #[cfg(feature = "ablate-alignment")]
+            lock: &shared.locks[usize::from(index.get())],
             owes_wake: AtomicBool::new(false),
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
@@ -198,6 +205,15 @@ impl Vci {
             self.locks_failed.fetch_add(1, Ordering::Relaxed);
             None
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn lock_address(&self) -> usize {
+        #[cfg(not(feature = "ablate-alignment"))]
+        let lock = &self.lock;
+        #[cfg(feature = "ablate-alignment")]
+        let lock = self.lock;
+        std::ptr::from_ref(lock).addr()
     }
 
     /// Whether another thread wants to enter.

@@ -5,6 +5,8 @@
 //! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
 //! the messages of partitioned requests, which [`lanes`] spreads over VCIs. [`crate::completion`] waits for requests.
 
+#[cfg(feature = "ablate-requests")]
+pub(crate) mod ablation;
 mod exact;
 mod lanes;
 mod owner;

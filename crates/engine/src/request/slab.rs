@@ -51,8 +51,7 @@ pub(crate) const FIRST_INDEX: u32 = 4096;
 
 /// Entries that a rank has at least.
 const LEAST_CAPACITY: u32 = 1024;
-/// The slab becomes accessible in parts of this size, the first of which also covers the entries that
-/// are never used.
+/// The slab becomes accessible in parts of this size, the first of which also covers the entries that are never used.
 const PART_BYTES: usize = 1 << 20;
 /// Top byte of a request id: tells requests from other handles.
 const REQUEST_TAG: u64 = 0x52 << 56;
@@ -426,6 +425,8 @@ impl RequestSlab {
     pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut RequestEntry> {
         // SAFETY: `free` is null or leads to an entry that was used; `&mut self` makes this the only reference.
         let entry = unsafe { self.free.as_mut() }?;
+        #[cfg(feature = "ablate-requests")]
+        super::ablation::take();
         self.free = entry.next_free;
         entry.record.kind = record_kind;
         entry.record.role = role as u8;
@@ -452,6 +453,8 @@ impl RequestSlab {
             let text = format!("the system gives no memory for operation {}", self.used);
             return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
         }
+        #[cfg(feature = "ablate-requests")]
+        super::ablation::take();
         self.used += 1;
         let entry = self.entry_mut(index);
         entry.id = RequestId::new(index, 0);
@@ -469,6 +472,8 @@ impl RequestSlab {
     // TIER: short
     #[inline(always)]
     pub(crate) fn release(&mut self, index: RequestIndex) {
+        #[cfg(feature = "ablate-requests")]
+        super::ablation::release();
         let next = self.free;
         let entry = self.entry_mut(index);
         entry.record.kind = kind::FREE;
