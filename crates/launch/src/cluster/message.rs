@@ -60,7 +60,7 @@ pub(super) enum ToAgent {
 }
 
 /// From an agent to the conductor.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) enum FromAgent {
     /// All ranks of the node run: process id and binding of each.
     Started(Vec<(u32, String)>),
@@ -95,7 +95,7 @@ pub(super) enum FromAgent {
 }
 
 /// The end of a rank.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Ended {
     pub(super) rank: u32,
     pub(super) exit: Exit,

@@ -113,6 +113,14 @@ impl Conductor<'_> {
                 .iter_mut()
                 .for_each(|node| node.start(elapsed_ms));
         }
+        self.take_all(index, messages);
+        if let Some(why) = end.filter(|_| !self.nodes[index].is_over()) {
+            self.lose(index, &why);
+        }
+    }
+
+    /// Takes messages of the agent of a node, as long as they make sense.
+    pub(super) fn take_all(&mut self, index: usize, messages: Vec<FromAgent>) {
         for message in messages {
             if self.nodes[index].is_over() {
                 return;
@@ -122,16 +130,13 @@ impl Conductor<'_> {
                 self.lose(index, &why);
             }
         }
-        if let Some(why) = end.filter(|_| !self.nodes[index].is_over()) {
-            self.lose(index, &why);
-        }
     }
 
     /// Takes a message of the agent of a node.
     ///
     /// # Errors
     /// When the message makes no sense: why.
-    pub(super) fn take(&mut self, index: usize, message: FromAgent) -> Result<(), String> {
+    fn take(&mut self, index: usize, message: FromAgent) -> Result<(), String> {
         let node = &mut self.nodes[index];
         match message {
             FromAgent::Started(told) => {
@@ -142,7 +147,7 @@ impl Conductor<'_> {
                 self.note_start(index, told);
             }
             FromAgent::Refused { text, exit_code } => {
-                let text = format!("host {}: {text}", node.name);
+                let text = format!("host {}: {}", node.name, printable(&text));
                 node.progress = Progress::Running;
                 self.refuse(LaunchError { text, exit_code });
             }
@@ -174,11 +179,12 @@ impl Conductor<'_> {
             }
             FromAgent::Notice(text) => {
                 if self.plan.talk.verbose {
-                    let text = format!("host {}: {text}", node.name);
+                    let text = format!("host {}: {}", node.name, printable(&text));
                     self.outputs.say(&text);
                 }
             }
             FromAgent::Fault(text) => {
+                let text = printable(&text);
                 let text = format!("lost the agent on host {}: {text}", node.name);
                 self.lose(index, &text);
             }
@@ -198,7 +204,7 @@ impl Conductor<'_> {
             self.ranks[rank].pid = pid;
             self.outputs.set_pid(rank, pid);
             if talk.verbose || talk.bindings {
-                let text = format!("{} is {place}", self.name(rank));
+                let text = format!("{} is {}", self.name(rank), printable(&place));
                 self.outputs.say(&text);
             }
         }
@@ -270,4 +276,11 @@ fn own_rank(node: &Node, rank: u32) -> Result<usize, String> {
         Ok(_) => Ok(rank as usize),
         Err(_) => Err(format!("it speaks of rank {rank}, which is not its own")),
     }
+}
+
+/// A text of an agent without what could change a terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|letter| !letter.is_control() || *letter == '\n')
+        .collect()
 }

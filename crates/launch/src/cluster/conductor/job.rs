@@ -33,6 +33,17 @@ const MOST_LAUNCHING: usize = 16;
 /// # Errors
 /// When a node cannot be reached or its ranks cannot be started. A rank's failure is no error but an outcome.
 pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcome, LaunchError> {
+    let mut conductor = prepare(plan, hosts, role)?;
+    conductor.launch_more();
+    conductor.conduct()
+}
+
+/// A job of which no launcher command runs yet.
+pub(super) fn prepare<'a>(
+    plan: &'a JobPlan,
+    hosts: &'a Hosts,
+    role: Role,
+) -> Result<Conductor<'a>, LaunchError> {
     let ranks = program::count_ranks(&plan.programs)?;
     let is_consistent = hosts.node_of.len() == ranks as usize && hosts.have_ranks();
     if !is_consistent {
@@ -67,7 +78,7 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
         hosts: names.clone(),
         by_agents: true,
     };
-    let mut conductor = Conductor {
+    Ok(Conductor {
         plan,
         hosts,
         names,
@@ -85,9 +96,7 @@ pub(crate) fn run(plan: &JobPlan, hosts: &Hosts, role: Role) -> Result<JobOutcom
         report: None,
         polled: begin,
         said: begin,
-    };
-    conductor.launch_more();
-    conductor.conduct()
+    })
 }
 
 /// What the conductor knows about a rank.

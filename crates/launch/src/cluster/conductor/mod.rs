@@ -10,5 +10,7 @@ mod events;
 mod job;
 mod outcome;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use job::run;
