@@ -18,6 +18,9 @@ pub(crate) struct InfoOptions {
     /// Print the C header mpi.h
     #[arg(long)]
     header: bool,
+    /// List the networks between hosts that libfabric offers here
+    #[arg(long, conflicts_with_all = ["missing", "header", "json"])]
+    network: bool,
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
@@ -38,6 +41,8 @@ struct Setting<'text> {
 pub(crate) fn run(options: &InfoOptions) -> Result<(), String> {
     let text = if options.header {
         MPI_H.to_owned()
+    } else if options.network {
+        crate::network::report()?
     } else {
         about(options)?
     };

@@ -17,6 +17,7 @@ mod commplan;
 mod explain;
 mod info;
 mod mpi;
+mod network;
 mod settings;
 mod sync;
 mod tune;

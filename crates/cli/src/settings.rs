@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The environment variables of the command, and the files installed beside it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Soname of a library with the standard ABI.
@@ -28,6 +29,15 @@ fn library_path() -> Vec<PathBuf> {
 )]
 pub(crate) fn is_rank() -> bool {
     std::env::var_os(JOB_VARIABLE).is_some()
+}
+
+/// A setting of the library that ranks would read.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that may read the environment"
+)]
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// The file of rules for collectives that ranks would read.

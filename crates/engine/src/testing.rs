@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs whose ranks are threads of a test: several engines over one node segment, or over a simulated network if
-//! `RANKPOINT_TEST_SIM` is set.
+//! Jobs whose ranks are threads of a test: several engines over one node segment, over a simulated network if `RANKPOINT_TEST_SIM` is
+//! set, or on several nodes that libfabric connects on the loopback interface if `RANKPOINT_TEST_NODES` is.
 
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
+use fabric::nodes::{NodePlan, create_on_node};
+use fabric::observe::NodeFile;
 use fabric::segment::{self, SegmentPlan};
 use fabric::sim::SimNet;
 use sys::cores;
-use sys::sync::Ordering;
+use sys::sync::{AtomicU32, Ordering};
 
 use crate::comm::{Process, ThreadLevel};
 use crate::protocol::PAYLOAD_RULES;
@@ -16,7 +20,7 @@ use crate::settings::{self, Assigned, Settings};
 /// Whether ranks share memory in this run. Tests of doorbells, cross-memory attach or the shared collective area end at once where
 /// they do not.
 pub(crate) fn shares_memory() -> bool {
-    settings::simulated_network().is_none()
+    settings::simulated_network().is_none() && settings::test_nodes().is_none()
 }
 
 /// Memory of a node's segment.
@@ -44,19 +48,18 @@ pub(crate) fn on_ranks_at_level<R: Send>(
     size: u32,
     body: impl Fn(&'static Process) -> R + Sync,
 ) -> Vec<R> {
-    let plan = SegmentPlan {
-        local_ranks: size,
-        job_ranks: size,
-        cores: cores::usable_cores(),
-        launcher_pid: 0,
-    };
-    let file = segment::create_with(&plan, HEAP_BYTES).unwrap();
+    let nodes = Nodes::new(size);
+    let mut settings = settings.clone();
+    "lo".clone_into(&mut settings.network.interface);
+    let settings = &settings;
     let net = settings::simulated_network()
         .map(|simulated| SimNet::new(size, simulated, PAYLOAD_RULES).unwrap());
     std::thread::scope(|scope| {
+        scope.spawn(|| nodes.exchange_cards());
         let ranks: Vec<_> = (0..size)
             .map(|rank| {
-                let (file, body, net) = (file.try_clone().unwrap(), &body, net.clone());
+                let (nodes, body, net) = (&nodes, &body, net.clone());
+                let file = nodes.file_of(rank);
                 scope.spawn(move || {
                     // Also a rank that fails leaves the network, because the others wait for it.
                     let leave = net.as_ref().map(|net| net.leave_on_drop(rank));
@@ -70,13 +73,97 @@ pub(crate) fn on_ranks_at_level<R: Send>(
                     }));
                     drop(leave);
                     outcome.unwrap_or_else(|panic| {
-                        let header = process.segment().header();
-                        header.death.store(1 + rank, Ordering::Relaxed);
+                        nodes.announce_death(rank);
                         resume_unwind(panic)
                     })
                 })
             })
             .collect();
-        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        let outcomes: Vec<_> = ranks.into_iter().map(|rank| rank.join()).collect();
+        nodes.has_ended.store(1, Ordering::Relaxed);
+        outcomes.into_iter().map(Result::unwrap).collect()
     })
+}
+
+/// The nodes of a job, each with its segment.
+struct Nodes {
+    node_of: Vec<u32>,
+    files: Vec<NodeFile>,
+    has_ended: AtomicU32,
+}
+
+impl Nodes {
+    fn new(size: u32) -> Self {
+        let count = settings::test_nodes().unwrap_or(1).clamp(1, size);
+        let node_of: Vec<u32> = (0..size).map(|rank| rank * count / size).collect();
+        let hosts: Vec<_> = (0..count).map(|node| format!("node{node}")).collect();
+        let file = |node: u32| {
+            let here = node_of.iter().filter(|&&other| other == node);
+            let plan = SegmentPlan {
+                local_ranks: here.count() as u32,
+                job_ranks: size,
+                cores: cores::usable_cores(),
+                launcher_pid: 0,
+            };
+            let nodes = NodePlan {
+                node,
+                node_of: &node_of,
+                hosts: &hosts,
+                secret: [5, 6],
+            };
+            let file = match count {
+                1 => segment::create_with(&plan, HEAP_BYTES),
+                _ => create_on_node(&plan, &nodes),
+            };
+            NodeFile::new(file.unwrap()).unwrap()
+        };
+        let files = (0..count).map(file).collect();
+        Self {
+            node_of,
+            files,
+            has_ended: AtomicU32::new(0),
+        }
+    }
+
+    fn file_of(&self, rank: u32) -> OwnedFd {
+        let file = &self.files[self.node_of[rank as usize] as usize];
+        sys::memory::duplicate(file.descriptor()).unwrap()
+    }
+
+    /// Carries cards between the nodes, as a launcher does.
+    fn exchange_cards(&self) {
+        if self.files.len() == 1 {
+            return;
+        }
+        let published = || {
+            let counts = self
+                .files
+                .iter()
+                .map(|file| file.cards_published().unwrap());
+            counts.sum::<u32>() as usize
+        };
+        while published() < self.node_of.len() {
+            if self.has_ended.load(Ordering::Relaxed) != 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        for (rank, &node) in (0..).zip(&self.node_of) {
+            let card = self.files[node as usize].card(rank).unwrap();
+            for (other, file) in (0..).zip(&self.files) {
+                if other != node {
+                    file.put_card(rank, &card).unwrap();
+                }
+            }
+        }
+        for file in &self.files {
+            file.announce_cards().unwrap();
+        }
+    }
+
+    fn announce_death(&self, rank: u32) {
+        for file in &self.files {
+            file.set_death(rank).unwrap();
+        }
+    }
 }

@@ -17,8 +17,12 @@ pub mod doorbell;
 #[cfg(not(loom))]
 pub mod link;
 pub mod lock;
+#[cfg(not(loom))]
+pub mod network;
 pub mod nodes;
 pub mod observe;
+#[cfg(not(loom))]
+pub mod ofi;
 pub mod peers;
 pub mod regions;
 pub mod ring;

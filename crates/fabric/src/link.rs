@@ -10,8 +10,9 @@ use sys::memory;
 use sys::sync::{AtomicU32, Ordering};
 
 use crate::board::RankBoard;
+use crate::network::{Doorway, Net};
 use crate::ring::RingSender;
-use crate::transport::Transport;
+use crate::transport::{Bell, Transport};
 
 /// The link to one peer. One cache line: all that an injected message touches beside its cell. All-zero is a link without a
 /// connection.
@@ -21,8 +22,8 @@ pub struct Link {
     pub sender: RingSender,
     /// Not 0 when a published cell needs the doorbell: the peer's doorbell itself, or a constant where senders must fence.
     attention: *const AtomicU32,
-    /// The peer's board, if peers sleep.
-    board: *const RankBoard,
+    /// The peer's board, or the entrance of the network if `vci` is [`NETWORK`]; null when nothing is to be rung.
+    bell: *const (),
     /// Bytes of the messages injected.
     pub injected_bytes: u64,
     /// Times that this rank woke the peer.
@@ -31,7 +32,7 @@ pub struct Link {
     pub backlogged: bool,
     /// Whether the peer's memory can be read.
     pub cma: Access,
-    /// The VCI of the peer that this link leads to.
+    /// The VCI of the peer that this link leads to, or [`NETWORK`].
     vci: u8,
     /// Messages until a rendezvous may again send data with its RTS; 0 when the next one may.
     pub early: u8,
@@ -51,7 +52,10 @@ pub enum Access {
 
 const _: () = assert!(size_of::<Link>() == 64);
 
-/// Where [`Link::attention`] leads when senders must fence.
+/// In [`Link::vci`]: the peer is on another node.
+const NETWORK: u8 = u8::MAX;
+
+/// Where [`Link::attention`] leads when senders must fence, or the network sends.
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
 /// Where it leads when peers do not sleep.
@@ -66,18 +70,29 @@ impl Link {
     fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
         let connection = transport.connect(peer)?;
         self.sender = connection.sender;
-        let Some((board, vci)) = connection.doorbell else {
-            self.attention = &raw const NEVER;
-            return Ok(());
-        };
-        (self.board, self.vci) = (board.as_ptr(), vci);
-        self.attention = if connection.fences {
-            &raw const ALWAYS
-        } else {
-            // SAFETY: the board is mapped (`transport::Connection`).
-            &raw const unsafe { board.as_ref() }.vcis[usize::from(vci)].asleep
-        };
+        match connection.bell {
+            Bell::None => self.attention = &raw const NEVER,
+            Bell::Board { board, vci, fences } => {
+                (self.bell, self.vci) = (board.as_ptr().cast(), vci);
+                self.attention = if fences {
+                    &raw const ALWAYS
+                } else {
+                    // SAFETY: the board is mapped (`transport::Bell`).
+                    &raw const unsafe { board.as_ref() }.vcis[usize::from(vci)].asleep
+                };
+            }
+            Bell::Network(doorway) => {
+                (self.bell, self.vci) = (doorway.as_ptr().cast(), NETWORK);
+                (self.attention, self.cma) = (&raw const ALWAYS, Access::Refused);
+            }
+        }
         Ok(())
+    }
+
+    /// Whether the peer is on another node: it shares no memory with this rank.
+    #[inline]
+    pub const fn is_remote(&self) -> bool {
+        self.vci == NETWORK
     }
 
     /// Whether a message may be injected: there is a credit, or the receiver has returned some and nothing waits.
@@ -96,7 +111,7 @@ impl Link {
     #[inline(always)]
     pub fn needs_doorbell(&self) -> bool {
         // SAFETY: connected, so it points to a constant or to the doorbell, which stays mapped as long as the transport
-        // (`transport::Connection`).
+        // (`transport::Bell`).
         unsafe { &*self.attention }.load(Ordering::Relaxed) != 0
     }
 
@@ -112,9 +127,14 @@ impl Link {
     #[cold]
     #[inline(never)]
     fn wake(&mut self) {
+        if let (true, Some(doorway)) = (self.is_remote(), NonNull::new(self.bell.cast_mut())) {
+            // SAFETY: the entrance exists as long as the transport; who holds a link holds no reference to the transport's network.
+            unsafe { Net::ring(doorway.cast::<Doorway>()) };
+            return;
+        }
         let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
         // SAFETY: null, or the peer's board, which stays mapped as long as the transport.
-        let board = unsafe { self.board.as_ref() };
+        let board = unsafe { self.bell.cast::<RankBoard>().as_ref() };
         let woke = board.is_some_and(|board| board.ring(self.vci, sender_fences));
         self.wakes += u32::from(woke);
     }

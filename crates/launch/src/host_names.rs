@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The names of hosts: those in what the launcher prints, and which of them are this node.
+//! The names of hosts in what the launcher prints.
 
-use std::net::{IpAddr, UdpSocket};
-
+use crate::notices;
 use crate::plan::Hosts;
-use crate::{notices, settings};
 
 /// The host of each rank.
 #[derive(Clone, Debug)]
@@ -48,17 +46,4 @@ impl HostNames {
             names => format!("on {} hosts ({})", names.len(), names.join(", ")),
         }
     }
-}
-
-/// Whether a name is this node's.
-pub(crate) fn is_here(name: &str) -> bool {
-    let own = notices::host_name();
-    let short = own.split('.').next().unwrap_or_default();
-    // PRRTE calls the first host of an allocation +n0.
-    ["localhost", "127.0.0.1", "::1", "+n0", &own, short].contains(&name)
-        || settings::slurm_node().is_some_and(|node| node == name)
-        // Only an address of this node can be bound.
-        || name
-            .parse::<IpAddr>()
-            .is_ok_and(|address| UdpSocket::bind((address, 0)).is_ok())
 }

@@ -26,8 +26,6 @@ pub const LAUNCHER_VARIABLE: &str = "RANKPOINT_LAUNCH_EXEC";
 pub const CONNECT_VARIABLE: &str = "RANKPOINT_LAUNCH_CONNECT";
 /// Read: seconds after which a host counts as lost that does not answer while a job runs; 0 is never.
 pub const HEARTBEAT_VARIABLE: &str = "RANKPOINT_LAUNCH_HEARTBEAT";
-/// Read: the command that is `mpiexec` on the hosts, where that is another file than here; `--launch-agent` overrides it.
-pub const AGENT_VARIABLE: &str = "RANKPOINT_LAUNCH_AGENT";
 /// Set for ranks where `--interface` is given; the library reads it.
 pub const INTERFACE_VARIABLE: &str = "RANKPOINT_INTERFACE";
 /// The only argument of an agent.
@@ -40,7 +38,6 @@ const NAMES: &[&str] = &[
     SIZE_VARIABLE,
     GRACE_VARIABLE,
     LAUNCHER_VARIABLE,
-    AGENT_VARIABLE,
     CONNECT_VARIABLE,
     HEARTBEAT_VARIABLE,
     fabric::board::SPARE_VARIABLE,
@@ -115,14 +112,11 @@ pub(crate) fn heartbeat() -> Result<Option<Duration>, LaunchError> {
     }
 }
 
-/// The command that becomes the agent of a node: the environment's, or this program, which every host has in the same place.
+/// The command that becomes the agent of a node: this program, which every host has in the same place.
 ///
 /// # Errors
-/// When a quote in the environment's has no end, or the system does not say which file this program is.
+/// When the system does not say which file this program is.
 pub(crate) fn agent_command() -> Result<Vec<OsString>, LaunchError> {
-    if let Some(text) = read_non_empty(AGENT_VARIABLE) {
-        return agent_of(AGENT_VARIABLE, &text.to_string_lossy());
-    }
     let file = std::env::current_exe()
         .map_err(|error| LaunchError::system("find the file of this program", &error))?;
     let within = COMMANDS_WITHIN
@@ -133,16 +127,6 @@ pub(crate) fn agent_command() -> Result<Vec<OsString>, LaunchError> {
         .chain(command)
         .chain([AGENT_FLAG.into()])
         .collect())
-}
-
-/// The command of an agent whose `mpiexec` a flag or a variable of this name gives.
-///
-/// # Errors
-/// When a quote in it has no end.
-pub(crate) fn agent_of(name: &str, text: &str) -> Result<Vec<OsString>, LaunchError> {
-    let mut command = words::of_command(name, text)?;
-    command.push(AGENT_FLAG.into());
-    Ok(command)
 }
 
 /// A time in seconds, from a flag or a variable of this name.
@@ -196,8 +180,8 @@ fn unknown_name(name: &str) -> Option<String> {
     let is_known = !name.starts_with(PREFIX) || NAMES.contains(&name);
     (!is_known).then(|| {
         format!(
-            "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE}, {LAUNCHER_VARIABLE}, {AGENT_VARIABLE}, \
-             {CONNECT_VARIABLE}, {HEARTBEAT_VARIABLE} and {TIMEOUT_VARIABLE}"
+            "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE}, {LAUNCHER_VARIABLE}, {CONNECT_VARIABLE}, \
+             {HEARTBEAT_VARIABLE} and {TIMEOUT_VARIABLE}"
         )
     })
 }

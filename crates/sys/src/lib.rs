@@ -8,6 +8,7 @@
 //! | [`reservation`] | memory files of which only the parts in use are accessible |
 //! | [`files`] | reading files that a user names |
 //! | [`leaks`] | mappings that leak checkers should search for pointers |
+//! | [`library`] | C libraries opened at run time |
 //! | [`limits`] | `ulimit` |
 //! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
 //! | [`thread`] | the number of a thread |
@@ -29,6 +30,7 @@ pub mod cores;
 pub mod files;
 pub mod futex;
 pub mod leaks;
+pub mod library;
 pub mod limits;
 pub mod memory;
 pub mod random;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use launch::JobOutcome;
 use launch::outcome::{Exit, RankOutcome};
-use launch::plan::{Binding, CoreOrder, Hosts, Input, JobPlan, Output, Program, Talk};
+use launch::plan::{Binding, CoreOrder, Input, JobPlan, Output, Program, Talk};
 
 use crate::rank::DONE_MARK;
 use crate::{RankTest, settings};
@@ -113,27 +113,8 @@ fn plan(test: &RankTest, ranks: u32) -> Result<JobPlan, String> {
         timeout: Some(settings::timeout()?.unwrap_or(test.timeout)),
         grace: GRACE,
         talk: Talk::default(),
-        hosts: hosts(ranks)?,
+        hosts: None,
     })
-}
-
-/// Places the ranks on the hosts that the environment names, one after the other.
-fn hosts(ranks: u32) -> Result<Option<Hosts>, String> {
-    let Some(listed) = settings::hosts().filter(|listed| !listed.is_empty()) else {
-        return Ok(None);
-    };
-    let mut names: Vec<String> = Vec::new();
-    let mut node_of = Vec::new();
-    for name in listed.iter().cycle().take(ranks as usize) {
-        let known = names.iter().position(|known| known == name);
-        let node = known.unwrap_or_else(|| {
-            names.push(name.clone());
-            names.len() - 1
-        });
-        node_of.push(u32::try_from(node).unwrap_or(u32::MAX));
-    }
-    let hosts = Hosts::new(names, node_of);
-    hosts.map(Some).map_err(|error| error.text)
 }
 
 fn reason_to_fail(job: &JobOutcome) -> Option<String> {

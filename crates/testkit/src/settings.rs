@@ -8,20 +8,6 @@ const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 /// Seconds that one job of a test may take, for slow nodes and for debugging.
 const TIMEOUT_VARIABLE: &str = "RANKPOINT_TEST_TIMEOUT_S";
 
-/// Hosts between commas: the ranks of each test go round them.
-const HOSTS_VARIABLE: &str = "RANKPOINT_TEST_HOSTS";
-
-/// The hosts that the environment names, if it does; a host may stand there several times.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the file that may read the environment"
-)]
-pub(crate) fn hosts() -> Option<Vec<String>> {
-    let text = std::env::var(HOSTS_VARIABLE).ok()?;
-    let names = text.split(',').map(str::trim).map(str::to_owned);
-    Some(names.filter(|name| !name.is_empty()).collect())
-}
-
 /// Whether this process is a rank.
 #[expect(
     clippy::disallowed_methods,

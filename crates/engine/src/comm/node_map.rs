@@ -20,6 +20,14 @@ pub(crate) struct NodeMap {
     pub(crate) contiguous: bool,
 }
 
+impl Comm {
+    /// Whether all members share memory: the transport has it, and they are on this node.
+    pub(crate) fn shares_memory(&self) -> bool {
+        let is_here = |&member: &u32| self.process.is_here(member);
+        self.process.vcis().share_memory() && self.group().members().iter().all(is_here)
+    }
+}
+
 impl NodeMap {
     /// The nodes of the members of an intracommunicator; `None` if there is only one.
     pub(super) fn new(comm: &Comm) -> Option<Self> {

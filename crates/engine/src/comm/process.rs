@@ -7,8 +7,10 @@
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
+use fabric::network::{Net, NetPlan};
+use fabric::ofi::Choice;
 use fabric::segment::{self, Segment, SegmentPlan};
-use fabric::transport::{Null, Shm, Transport};
+use fabric::transport::{Nodes, Null, Shm, Transport};
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 use sys::{cores, memory};
 
@@ -21,7 +23,8 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::identity::VciIndex;
 use crate::progress::{MakeTransport, Vci, Vcis};
-use crate::settings::{self, Assigned, Assignment, Settings, VirtualNodes};
+use crate::protocol::PAYLOAD_RULES;
+use crate::settings::{self, Assigned, Assignment, NetworkChoice, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,13 +107,14 @@ impl Process {
                 singleton()?
             }
         };
-        let is_null = settings.null_fabric;
+        let (is_null, network) = (settings.null_fabric, settings.network.clone());
         let transport = move |segment: &Arc<Segment>, rank, vci: VciIndex| {
             if is_null {
                 let job = segment.job();
-                return Transport::Null(Null::new(job.ring_cells, job.ring_payload_bytes));
+                let null = Null::new(job.ring_cells, job.ring_payload_bytes);
+                return Ok(Transport::Null(null));
             }
-            Transport::Shm(Shm::new(segment.clone(), rank, vci.get()))
+            transport_between_nodes(segment, rank, vci, &network)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
         Ok((process, warnings))
@@ -190,11 +194,11 @@ impl Process {
         level: ThreadLevel,
         port: Option<fabric::sim::Port>,
     ) -> &'static Self {
-        let port = Mutex::new(port);
+        let (port, network) = (Mutex::new(port), settings.network.clone());
         let transport =
             move |segment: &Arc<Segment>, rank, vci: VciIndex| match port.lock().unwrap().take() {
-                Some(port) => Transport::sim(port),
-                None => Transport::Shm(Shm::new(segment.clone(), rank, vci.get())),
+                Some(port) => Ok(Transport::sim(port)),
+                None => transport_between_nodes(segment, rank, vci, &network),
             };
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
@@ -282,8 +286,19 @@ impl Process {
 
     /// The node of a rank of the job, as collectives see it.
     pub fn node_of(&self, rank: u32) -> u32 {
-        let nodes = &self.settings.virtual_nodes;
-        nodes.node_of(rank % self.size, self.size)
+        match &self.settings.virtual_nodes {
+            VirtualNodes::One => self.segment.node_of(rank % self.size),
+            // Virtual nodes are parts of real ones, whose members share memory.
+            nodes => {
+                let part = nodes.node_of(rank % self.size, self.size);
+                self.segment.node_of(rank % self.size) * self.size + part
+            }
+        }
+    }
+
+    /// Whether a rank of the job shares memory with this one.
+    pub fn is_here(&self, rank: u32) -> bool {
+        self.segment.is_here(rank % self.size)
     }
 
     /// Whether all ranks of the job are on one node, as collectives see it.
@@ -470,6 +485,8 @@ impl Process {
         }
         self.vci().stop_background();
         for vci in self.vcis.iter() {
+            // Nothing is left in the network when the process ends.
+            vci.wait_until(call, |state| state.transport.is_finished())?;
             vci.enter().publish_counts();
         }
         self.segment
@@ -500,6 +517,34 @@ impl Process {
         board.abort_code.store(code as u32, Ordering::Relaxed);
         board.phase.store(phase::ABORTED, Ordering::Relaxed);
     }
+}
+
+/// The transport of a VCI: rings in the node segment, and in a job of several nodes a network for the first VCI, which communicators
+/// with members on other nodes use.
+fn transport_between_nodes(
+    segment: &Arc<Segment>,
+    rank: u32,
+    vci: VciIndex,
+    network: &NetworkChoice,
+) -> Result<Transport> {
+    let shm = Shm::new(segment.clone(), rank, vci.get());
+    if !segment.has_other_nodes() || vci != VciIndex::FIRST {
+        return Ok(Transport::Shm(shm));
+    }
+    let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let (provider, interface) = (given(&network.provider), given(&network.interface));
+    let library = given(&network.library);
+    let plan = NetPlan {
+        library: library.as_deref().map(AsRef::as_ref),
+        choice: Choice {
+            provider: provider.as_deref(),
+            interface: interface.as_deref(),
+        },
+        payload_rules: PAYLOAD_RULES,
+    };
+    let net = Net::open(segment.clone(), rank, &plan)
+        .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
+    Ok(Transport::Nodes(Nodes::new(segment.clone(), shm, net)))
 }
 
 fn singleton() -> Result<Assigned> {

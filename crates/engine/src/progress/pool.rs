@@ -20,7 +20,8 @@ use crate::overlap::Overlaps;
 use crate::settings::{LockModel, Settings};
 
 /// Makes the transport of a VCI.
-pub(crate) type MakeTransport = dyn Fn(&Arc<Segment>, u32, VciIndex) -> Transport + Send + Sync;
+pub(crate) type MakeTransport =
+    dyn Fn(&Arc<Segment>, u32, VciIndex) -> Result<Transport> + Send + Sync;
 
 /// The state that all VCIs of a process share.
 pub(super) struct VciCommon {
@@ -80,7 +81,7 @@ impl Vcis {
                     .collect(),
             ),
         };
-        let first = transport(segment, me, VciIndex::FIRST);
+        let first = transport(segment, me, VciIndex::FIRST)?;
         let can = first.capabilities();
         let count = count_of(settings, is_multiple, job.cores, can);
         let board = segment.board(me);
@@ -172,7 +173,7 @@ impl Vcis {
         if let Some(vci) = cell.get() {
             return Ok(vci);
         }
-        let transport = (self.transport)(&self.segment, self.me, index);
+        let transport = (self.transport)(&self.segment, self.me, index)?;
         let vci = Vci::new(&self.segment, self.me, index, &self.shared, transport)?;
         // Nobody else has set either: `making` is held.
         let _ = vci.all.set(self);

@@ -95,7 +95,7 @@ impl Vci {
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
             index,
-            peers: Peers::new(segment.job().local_ranks, index.get()),
+            peers: Peers::new(segment.job().job_ranks, index.get()),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             overlaps: shared.overlaps.clone(),

@@ -25,6 +25,9 @@ use crate::request::{RequestIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
 
+/// Longest sleep where messages may arrive that ring no doorbell.
+const NAP: Duration = Duration::from_micros(200);
+
 /// How long a rank goes on waiting once the launcher has announced a death: the launcher should end it before.
 const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
 
@@ -96,7 +99,10 @@ impl WaitPolicy {
             oversubscription,
             short_polls,
             is_oversubscribed,
-            sleep_limit: Duration::from_millis(settings.sleep_limit_ms),
+            sleep_limit: match can.arrives_silently {
+                true => NAP,
+                false => Duration::from_millis(settings.sleep_limit_ms),
+            },
             can,
             death_seen: OnceLock::new(),
             neighbour: Neighbour::default(),

@@ -31,8 +31,7 @@ pub(crate) const EARLY_CHUNK: u8 = 11;
 pub(crate) const CTS_REST: u8 = 12;
 
 /// Cells that describe payload: their words for the payload's location and length.
-#[cfg(test)]
-pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
+pub(crate) const PAYLOAD_RULES: &[fabric::ring::PayloadRule] = &[
     payload_rule(EAGER, 2, 3),
     payload_rule(EAGER_CHUNK, 0, 1),
     payload_rule(CHUNK, 2, 1),
@@ -40,9 +39,8 @@ pub(crate) const PAYLOAD_RULES: &[fabric::sim::PayloadRule] = &[
     payload_rule(EARLY_CHUNK, 0, 1),
 ];
 
-#[cfg(test)]
-const fn payload_rule(kind: u8, location_word: u8, bytes_word: u8) -> fabric::sim::PayloadRule {
-    fabric::sim::PayloadRule {
+const fn payload_rule(kind: u8, location_word: u8, bytes_word: u8) -> fabric::ring::PayloadRule {
+    fabric::ring::PayloadRule {
         kind,
         location_word,
         bytes_word,

@@ -33,7 +33,6 @@ mod tests;
 
 pub(crate) use arrival::{Handled, arrived, named_by_peer, note_message};
 use arrival::{consume, is_untyped_eager};
-#[cfg(test)]
 pub(crate) use cell::PAYLOAD_RULES;
 use chunks::{chunk_at, release_chunk};
 pub(crate) use control::{put_control, send_control};

@@ -50,7 +50,7 @@ pub(super) fn transmit_rts(
     };
     let (node, bytes) = (&state.node, entry.record.bytes);
     let by_one = bytes <= node.direct_max_bytes || receiver_prefers_cma(state, index);
-    let shared = (address != 0 && by_one)
+    let shared = (address != 0 && by_one && !state.links[peer as usize].is_remote())
         .then(|| node.segment.offset_of(entry.base, bytes as usize))
         .flatten();
     if shared.is_none()
@@ -124,7 +124,7 @@ pub(super) fn fetch_at_once(
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
     let is_fetched = wanted == 0
-        || fetch_shared(state, receive, shared, wanted)
+        || fetch_shared(state, receive, key.peer, shared, wanted)
         || fetch_own(state, receive, key.peer, sender, wanted)
         || (fetch_across(state, receive, key.peer, address, proof, wanted) && {
             state.count(Counter::CrossCopies);
@@ -151,13 +151,19 @@ pub(super) fn await_chunks(
     state.slab.id(receive).0
 }
 
-/// Copies data that lie in the node segment.
-fn fetch_shared(state: &mut VciState, receive: RequestIndex, shared: u64, wanted: usize) -> bool {
+/// Copies data that lie in the node segment, which a peer on another node does not share.
+fn fetch_shared(
+    state: &mut VciState,
+    receive: RequestIndex,
+    peer: u32,
+    shared: u64,
+    wanted: usize,
+) -> bool {
     let Some(source) = state
         .node
         .segment
         .address(shared, wanted as u64)
-        .filter(|_| shared != 0)
+        .filter(|_| shared != 0 && state.node.segment.is_here(state.node.peers.process(peer)))
     else {
         return false;
     };
@@ -251,6 +257,9 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
     let node = &state.node;
     let link = &mut state.links[peer as usize];
     let process = node.peers.process(peer);
+    if !node.segment.is_here(process) {
+        return None;
+    }
     let pid = node.segment.board(process).pid.load(Ordering::Relaxed);
     if link.cma == Access::Untried {
         let remote = Remote {

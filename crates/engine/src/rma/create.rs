@@ -130,7 +130,7 @@ impl Wanted<'_> {
                 expected,
             )));
         }
-        if self.flavor == Flavor::Shared && !parent.process().vcis().share_memory() {
+        if self.flavor == Flavor::Shared && !parent.shares_memory() {
             let text = "the members share no memory";
             return Err(parent.annotate(Error::new(ErrorClass::ERR_RMA_SHARED, text)));
         }
@@ -150,7 +150,7 @@ impl Brought {
     fn take(wanted: &Wanted<'_>, comm: &Comm, witness: &u64) -> Result<Self> {
         let process = comm.process();
         let mut owned = Vec::new();
-        let shares = process.vcis().share_memory();
+        let shares = comm.shares_memory();
         let bytes = wanted.bytes as usize;
         let mut base = wanted.base;
         let brings = match wanted.flavor {
@@ -365,7 +365,7 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
     let process = comm.process();
     let forced = process.settings().rma_path;
     let choose = |told: &Told| match forced {
-        _ if !process.vcis().share_memory() => Path::Message,
+        _ if !comm.shares_memory() => Path::Message,
         // The check sees messages only.
         _ if process.settings().check.rma => Path::Message,
         RmaPath::Message => Path::Message,

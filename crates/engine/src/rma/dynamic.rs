@@ -77,7 +77,7 @@ impl Window {
     pub unsafe fn attach(&self, base: *mut u8, bytes: usize) -> Result<()> {
         self.check_dynamic()?;
         let process = self.process();
-        let is_shared = process.vcis().share_memory()
+        let is_shared = self.comm.shares_memory()
             && matches!(process.settings().rma_path, RmaPath::Best | RmaPath::Direct);
         let offset = process
             .segment()

@@ -61,7 +61,7 @@ fn assignment(value: Option<String>) -> Result<Assignment, String> {
         Ok(node) => node,
         Err(error) => return without_segment(&value, fd, rank, &error),
     };
-    if size != node.job_ranks() || rank >= node.local_ranks() {
+    if size != node.job_ranks() {
         return Err(malformed(
             &value,
             &format!("the job of descriptor {fd} has {} ranks", node.job_ranks()),

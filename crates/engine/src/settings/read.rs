@@ -143,6 +143,21 @@ impl Settings {
         not_understood(row, &text, is_known)
     }
 
+    pub(super) fn read_provider(&mut self, _: &TextRow, text: String) -> Vec<String> {
+        text.trim().clone_into(&mut self.network.provider);
+        Vec::new()
+    }
+
+    pub(super) fn read_interface(&mut self, _: &TextRow, text: String) -> Vec<String> {
+        text.trim().clone_into(&mut self.network.interface);
+        Vec::new()
+    }
+
+    pub(super) fn read_libfabric(&mut self, _: &TextRow, text: String) -> Vec<String> {
+        self.network.library = text;
+        Vec::new()
+    }
+
     pub(super) fn read_locks(&mut self, row: &TextRow, text: String) -> Vec<String> {
         if text.trim() == "fine" {
             self.locks = LockModel::Vci;
@@ -203,6 +218,16 @@ pub(crate) fn simulated_network() -> Option<fabric::sim::SimSettings> {
     let text = value.to_str().unwrap();
     let text = if text == "default" { "" } else { text };
     Some(text.parse().unwrap())
+}
+
+/// Nodes that in-process tests divide the ranks among (`RANKPOINT_TEST_NODES`), connected by libfabric on the loopback interface.
+///
+/// # Panics
+/// When the value is no number.
+#[cfg(test)]
+pub(crate) fn test_nodes() -> Option<u32> {
+    let (_, value) = std::env::vars_os().find(|(name, _)| name == "RANKPOINT_TEST_NODES")?;
+    Some(value.to_str().unwrap().parse().unwrap())
 }
 
 fn is_foreign(name: &str) -> bool {

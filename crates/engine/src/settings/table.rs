@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Table;
 
-use super::{Checks, LockModel, ProgressModel, RmaPath, VirtualNodes};
+use super::{Checks, LockModel, NetworkChoice, ProgressModel, RmaPath, VirtualNodes};
 
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
@@ -72,6 +72,24 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_fabric,
     },
     TextRow {
+        name: "RANKPOINT_PROVIDER",
+        unit: "name",
+        text: "the provider of libfabric that carries messages between nodes, such as `tcp`, `verbs;ofi_rxm` or `cxi`; empty: the best one that is there (docs/clusters.md)",
+        read: Settings::read_provider,
+    },
+    TextRow {
+        name: "RANKPOINT_INTERFACE",
+        unit: "name, or address",
+        text: "the network interface for messages between nodes, by its name or its address; empty: the first one whose address other hosts can reach (docs/clusters.md)",
+        read: Settings::read_interface,
+    },
+    TextRow {
+        name: "RANKPOINT_LIBFABRIC",
+        unit: "file",
+        text: "the library libfabric, for a job of several nodes; empty: `libfabric.so.1` where the system's loader finds it (docs/clusters.md)",
+        read: Settings::read_libfabric,
+    },
+    TextRow {
         name: "RANKPOINT_ERRORS",
         unit: "empty, or strict",
         text: "error handler for errors that belong to no communicator: empty, that of MPI_COMM_WORLD until the program sets the handler of MPI_COMM_SELF; `strict`, always that of MPI_COMM_SELF, as MPI-4.0 has it (docs/errors.md)",
@@ -123,6 +141,8 @@ macro_rules! settings {
             pub strict_errors: bool,
             /// Whether nothing carries messages.
             pub null_fabric: bool,
+            /// The provider, the interface and the library of the network between nodes; empty for the best one.
+            pub network: NetworkChoice,
             /// Which locks threads take.
             pub locks: LockModel,
             /// Which VCIs waiting calls advance.
@@ -148,6 +168,7 @@ macro_rules! settings {
                     virtual_nodes_text: String::new(),
                     strict_errors: false,
                     null_fabric: false,
+                    network: NetworkChoice::default(),
                     locks: LockModel::default(),
                     progress: ProgressModel::default(),
                     rma_path: RmaPath::default(),
@@ -190,7 +211,7 @@ macro_rules! settings {
                 let fabric = if self.null_fabric { NULL } else { "" };
                 let (locks, progress) = (self.locks.name(), self.progress.name());
                 let rma = self.rma_path.name();
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, errors, locks, progress, rma, &self.vci_report]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, errors, locks, progress, rma, &self.vci_report]
             }
         }
     };

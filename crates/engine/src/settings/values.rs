@@ -43,6 +43,17 @@ impl VirtualNodes {
     }
 }
 
+/// The network between nodes; an empty text chooses the best that is there.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkChoice {
+    /// Provider of libfabric (`RANKPOINT_PROVIDER`).
+    pub provider: String,
+    /// Interface, by name or address (`RANKPOINT_INTERFACE`).
+    pub interface: String,
+    /// The library's file (`RANKPOINT_LIBFABRIC`).
+    pub library: String,
+}
+
 /// Which locks threads take at MPI_THREAD_MULTIPLE (`RANKPOINT_LOCKS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockModel {

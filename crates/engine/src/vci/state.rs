@@ -81,7 +81,7 @@ impl VciState {
         let mut node = Node {
             segment: segment.clone(),
             me,
-            peers: Peers::new(job.local_ranks, vci.get()),
+            peers: Peers::new(job.job_ranks, vci.get()),
             clock: NonNull::from(&segment.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),

@@ -29,6 +29,7 @@
 mod blocks;
 mod chunks;
 mod data;
+mod mirror;
 #[cfg(all(test, loom))]
 mod models;
 mod private;
@@ -39,7 +40,8 @@ mod tests;
 mod view;
 
 pub use data::hand_over;
-pub use private::{CellContents, private_ring};
+pub use mirror::{Feedback, MirrorSource, MirrorTarget, mirrored_receiver, mirrored_sender};
+pub use private::{CellContents, PayloadRule, private_ring};
 pub use receiver::{Arrival, RingReceiver};
 use sender::Back;
 pub use sender::RingSender;

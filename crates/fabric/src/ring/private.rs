@@ -17,8 +17,8 @@ use sys::sync::Ordering;
 
 /// Zeroed memory of one ring without blocks, of which only the pages that are touched exist.
 pub(super) struct RingMemory {
-    base: NonNull<u8>,
-    bytes: usize,
+    pub(super) base: NonNull<u8>,
+    pub(super) bytes: usize,
 }
 
 // SAFETY: the memory is only reached through the two ends of the ring, which keep to its protocol;
@@ -47,6 +47,18 @@ impl Drop for RingMemory {
 /// Both ends of a fresh ring in memory of this process, without blocks. `None` when a size is no
 /// power of two, the payload area has less than 8 KiB, or the process has no memory left.
 pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, RingReceiver)> {
+    let (view, memory) = private_view(cell_count, payload_bytes)?;
+    Some((
+        RingSender::with_memory(view, Some(memory.clone())),
+        RingReceiver::with_memory(view, Some(memory)),
+    ))
+}
+
+/// A fresh ring in memory of this process, without blocks, for exactly one sender and one receiver that keep the memory.
+pub(super) fn private_view(
+    cell_count: u32,
+    payload_bytes: u32,
+) -> Option<(RingView, Arc<RingMemory>)> {
     let is_possible = cell_count.is_power_of_two()
         && payload_bytes.is_power_of_two()
         && payload_bytes >= LEAST_PAYLOAD_BYTES;
@@ -54,10 +66,19 @@ pub fn private_ring(cell_count: u32, payload_bytes: u32) -> Option<(RingSender, 
     // SAFETY: fresh, zeroed and aligned memory of this size (RingMemory::new), which both ends keep
     // alive; only they are made of it.
     let view = unsafe { RingView::without_blocks(memory.base, cell_count, payload_bytes) };
-    Some((
-        RingSender::with_memory(view, Some(memory.clone())),
-        RingReceiver::with_memory(view, Some(memory)),
-    ))
+    Some((view, memory))
+}
+
+/// Where cells of a kind describe payload: which of their words is a location in the ring, and which
+/// is the payload's length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadRule {
+    /// The kind of cells.
+    pub kind: u8,
+    /// The word, counted from 0, that holds the location.
+    pub location_word: u8,
+    /// The word that holds the length in bytes.
+    pub bytes_word: u8,
 }
 
 /// The contents of a cell as a value, which a relay takes from one ring and puts into another.

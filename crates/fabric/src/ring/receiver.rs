@@ -12,7 +12,7 @@ use super::{Cell, INJECT_BYTES, RingView};
 
 /// Head of an arrived cell.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival(u64);
+pub struct Arrival(pub(super) u64);
 
 impl Arrival {
     /// The cell's kind; the engine defines the kinds.

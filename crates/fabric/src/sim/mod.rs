@@ -21,7 +21,8 @@
 //! [`SimNet::trace_text`] tells how it came about.
 //!
 //! ```
-//! use fabric::sim::{Fate, PayloadRule, SimNet};
+//! use fabric::ring::PayloadRule;
+//! use fabric::sim::{Fate, SimNet};
 //!
 //! const PAYLOAD_RULES: &[PayloadRule] = &[];
 //! let settings = "seed=3,latency=2000,gap=50,bandwidth=0".parse()?;
@@ -76,4 +77,3 @@ pub use errors::SimError;
 pub use net::{Fate, Leave, Port, SimNet};
 pub use schedule::{Explored, for_each_schedule};
 pub use settings::{Death, Schedule, SimSettings};
-pub use wire::PayloadRule;

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::state::{RankState, State};
-use super::{PayloadRule, SimError, SimSettings};
-use crate::ring::{RingReceiver, RingSender};
+use super::{SimError, SimSettings};
+use crate::ring::{PayloadRule, RingReceiver, RingSender};
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The state of a rank after a poll.

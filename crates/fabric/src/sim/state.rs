@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 use super::schedule::{Chooser, Generator};
 use super::trace::Trace;
-use super::wire::{PayloadRule, Wire};
+use super::wire::Wire;
 use super::{Death, SimError, SimSettings};
-use crate::ring::{RingReceiver, RingSender};
+use crate::ring::{PayloadRule, RingReceiver, RingSender};
 
 /// Deliveries that wake only their receivers before all ranks get a turn.
 const DELIVERIES_A_ROUND: u32 = 64;

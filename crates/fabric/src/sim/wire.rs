@@ -14,19 +14,7 @@
 use std::collections::VecDeque;
 
 use super::{SimError, SimSettings};
-use crate::ring::{CellContents, RingReceiver, RingSender, private_ring};
-
-/// Where cells of a kind describe payload: which of their words is a location in the ring, and which
-/// is the payload's length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayloadRule {
-    /// The kind of cells.
-    pub kind: u8,
-    /// The word, counted from 0, that holds the location.
-    pub location_word: u8,
-    /// The word that holds the length in bytes.
-    pub bytes_word: u8,
-}
+use crate::ring::{CellContents, PayloadRule, RingReceiver, RingSender, private_ring};
 
 /// A cell under way.
 struct Parcel {

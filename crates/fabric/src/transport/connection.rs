@@ -4,6 +4,7 @@
 use std::ptr::NonNull;
 
 use crate::board::RankBoard;
+use crate::network::Doorway;
 use crate::ring::RingSender;
 
 /// The capabilities of a transport.
@@ -13,6 +14,8 @@ pub struct Capabilities {
     pub reads_memory: bool,
     /// Ranks share the node segment's heap: direct copies, shared collective areas, doorbells.
     pub shares_memory: bool,
+    /// Some messages ring no doorbell: a rank that sleeps has to look for them.
+    pub arrives_silently: bool,
     /// Messages arrive. Where they do not, a wait for one would never end.
     pub delivers: bool,
 }
@@ -21,11 +24,26 @@ pub struct Capabilities {
 pub struct Connection {
     /// Takes messages.
     pub sender: RingSender,
-    /// The board of the peer and the VCI there whose doorbell is to be rung, where peers sleep. It stays mapped as long as the
-    /// transport.
-    pub doorbell: Option<(NonNull<RankBoard>, u8)>,
-    /// Whether the sender must fence before it reads the doorbell.
-    pub fences: bool,
+    /// What is to be rung when a cell is published.
+    pub bell: Bell,
+}
+
+/// What a link rings after it has published a cell. What it leads to exists as long as the transport.
+#[derive(Clone, Copy)]
+pub enum Bell {
+    /// Nothing: the transport polls.
+    None,
+    /// The doorbell of a VCI on the board of a rank of this node, which may sleep.
+    Board {
+        /// The peer's board.
+        board: NonNull<RankBoard>,
+        /// The VCI there.
+        vci: u8,
+        /// Whether the sender must fence before it reads the doorbell.
+        fences: bool,
+    },
+    /// The network, which sends what was published.
+    Network(NonNull<Doorway>),
 }
 
 /// Whether this rank lives after a poll.

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::connection::{Capabilities, Connection, Polled};
-use super::{Null, Shm};
+use super::connection::{Bell, Capabilities, Connection, Polled};
+use super::{Nodes, Null, Shm};
 use crate::ring::RingReceiver;
 use crate::sim::{Fate, Port};
 
@@ -12,6 +12,8 @@ use crate::sim::{Fate, Port};
 pub enum Transport {
     /// Rings in the node segment.
     Shm(Shm),
+    /// Rings in the node segment, and a network to other nodes.
+    Nodes(Nodes),
     /// Nothing.
     Null(Null),
     /// A simulated network.
@@ -29,10 +31,11 @@ impl Transport {
         Self::Sim { port, accepted: 0 }
     }
 
-    /// The capabilities of this transport.
+    /// The capabilities of this transport; among those that share memory, of its links to ranks of this node.
     pub const fn capabilities(&self) -> Capabilities {
         match self {
-            Self::Shm(_) => Capabilities {
+            Self::Shm(_) | Self::Nodes(_) => Capabilities {
+                arrives_silently: matches!(self, Self::Nodes(_)),
                 reads_memory: true,
                 shares_memory: true,
                 delivers: true,
@@ -40,11 +43,13 @@ impl Transport {
             Self::Null(_) => Capabilities {
                 reads_memory: false,
                 shares_memory: false,
+                arrives_silently: false,
                 delivers: false,
             },
             Self::Sim { .. } => Capabilities {
                 reads_memory: false,
                 shares_memory: false,
+                arrives_silently: false,
                 delivers: true,
             },
         }
@@ -58,11 +63,11 @@ impl Transport {
     pub fn connect(&mut self, peer: u32) -> io::Result<Connection> {
         match self {
             Self::Shm(shm) => shm.connect(peer),
+            Self::Nodes(nodes) => nodes.connect(peer),
             Self::Null(null) => null.connect(),
             Self::Sim { port, .. } => Ok(Connection {
                 sender: port.connect(peer).map_err(io::Error::other)?,
-                doorbell: None,
-                fences: false,
+                bell: Bell::None,
             }),
         }
     }
@@ -70,9 +75,10 @@ impl Transport {
     /// Whether [`Self::accept`] would find something, or [`Self::poll`] has to be called.
     // TIER: short
     #[inline(always)]
-    pub fn needs_attention(&self) -> bool {
+    pub fn needs_attention(&mut self) -> bool {
         match self {
             Self::Shm(shm) => shm.has_new_rings(),
+            Self::Nodes(nodes) => nodes.needs_attention(),
             Self::Null(_) => false,
             Self::Sim { .. } => true,
         }
@@ -86,6 +92,7 @@ impl Transport {
     pub fn poll(&mut self) -> io::Result<Polled> {
         match self {
             Self::Shm(_) => Ok(Polled::Alive),
+            Self::Nodes(nodes) => nodes.poll().map(|()| Polled::Alive),
             Self::Null(_) => Ok(Polled::Alive),
             Self::Sim { port, .. } => match port.poll() {
                 Ok(Fate::Alive) => Ok(Polled::Alive),
@@ -103,6 +110,7 @@ impl Transport {
     pub fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
         match self {
             Self::Shm(shm) => shm.accept(),
+            Self::Nodes(nodes) => nodes.accept(),
             Self::Null(_) => Ok(Vec::new()),
             Self::Sim { port, accepted } => {
                 let mut found = Vec::new();
@@ -118,11 +126,32 @@ impl Transport {
         }
     }
 
-    /// Wakes a peer that may sleep until this rank returns credits.
+    /// Wakes a peer that may sleep until this rank returns credits, or tells it of them.
     #[cold]
-    pub fn wake(&self, peer: u32) {
-        if let Self::Shm(shm) = self {
-            shm.wake(peer);
+    pub fn wake(&mut self, peer: u32) {
+        match self {
+            Self::Shm(shm) => shm.wake(peer),
+            Self::Nodes(nodes) => nodes.wake(peer),
+            Self::Null(_) | Self::Sim { .. } => {}
+        }
+    }
+
+    /// Takes leave of the peers, before the process may end; true when nothing is under way any longer. Until then the transport has
+    /// to be polled.
+    #[cold]
+    pub fn is_finished(&mut self) -> bool {
+        match self {
+            Self::Nodes(nodes) => nodes.is_finished(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => true,
+        }
+    }
+
+    /// The network that leads to other nodes, for reports.
+    #[cold]
+    pub fn network(&mut self) -> Option<String> {
+        match self {
+            Self::Nodes(nodes) => Some(nodes.description()),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
         }
     }
 }

@@ -8,15 +8,18 @@
 //! | transport | what carries a message | for |
 //! |---|---|---|
 //! | [`Shm`] | rings in the node segment | ranks of one node |
+//! | [`Nodes`] | the same, and frames over libfabric ([`crate::network`]) | jobs of several nodes |
 //! | [`Null`] | nothing: cells are written to private memory and forgotten | measuring software |
 //! | [`Port`](crate::sim::Port) of a [`SimNet`](crate::sim::SimNet) | a deterministic network in one process | tests |
 
 mod connection;
 mod dispatch;
+mod nodes;
 mod null;
 mod shm;
 
-pub use connection::{Capabilities, Connection, Polled};
+pub use connection::{Bell, Capabilities, Connection, Polled};
 pub use dispatch::Transport;
+pub use nodes::Nodes;
 pub use null::Null;
 pub use shm::Shm;

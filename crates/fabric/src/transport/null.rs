@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::connection::Connection;
+use super::connection::{Bell, Connection};
 use crate::ring::RingSender;
 
 /// The transport of `RANKPOINT_FABRIC=null`.
@@ -26,8 +26,7 @@ impl Null {
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Connection {
             sender,
-            doorbell: None,
-            fences: false,
+            bell: Bell::None,
         })
     }
 }

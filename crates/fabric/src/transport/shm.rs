@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sys::sync::{AtomicU64, Ordering};
 
-use super::connection::Connection;
+use super::connection::{Bell, Connection};
 use crate::directory::RingKey;
 use crate::peers::Peers;
 use crate::ring::{RingReceiver, RingSender};
@@ -29,7 +29,7 @@ pub struct Shm {
 unsafe impl Send for Shm {}
 
 impl Shm {
-    /// The transport of a VCI of local rank `me`.
+    /// The transport of a VCI of world rank `me`.
     ///
     /// # Panics
     /// When there is no such rank or VCI.
@@ -51,12 +51,18 @@ impl Shm {
         unsafe { self.head.as_ref() }.load(Ordering::Relaxed) != self.accepted
     }
 
-    fn peers(&self) -> Peers {
-        Peers::new(self.segment.job().local_ranks, self.vci)
+    pub(super) fn peers(&self) -> Peers {
+        Peers::new(self.segment.job().job_ranks, self.vci)
     }
 
     pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
         let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
+        if !self.segment.is_here(process) {
+            let (host, here) = (self.segment.host(self.segment.node_of(process)), self.vci);
+            return Err(io::Error::other(format!(
+                "VCI {vci} of rank {process} is on host {host}, to which only the first VCIs are connected, not VCI {here}"
+            )));
+        }
         let (ring, view) = self.segment.make_ring()?;
         let sender = RingSender::new(view);
         let key = RingKey {
@@ -71,8 +77,11 @@ impl Shm {
         board.ring(vci, fences);
         Ok(Connection {
             sender,
-            doorbell: Some((NonNull::from(board), vci)),
-            fences,
+            bell: Bell::Board {
+                board: NonNull::from(board),
+                vci,
+                fences,
+            },
         })
     }
 

@@ -331,7 +331,6 @@ impl Reading {
             Effect::Hosts => self.hosts.list(flag, &text)?,
             Effect::HostFile => self.hosts.file(value)?,
             Effect::Launcher => self.hosts.launcher(flag, &text)?,
-            Effect::LaunchAgent => self.hosts.agent(flag, &text)?,
             Effect::Interface => self.hosts.interface(&text),
             Effect::PerNode => self
                 .hosts

@@ -58,7 +58,6 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
     "genvnone", [], JobEnvNone, "pass on PATH alone";
     "envnone", [], EnvNone, "the same for one program";
     "pernode" | "rr", [], OnePerNode, "`-ppn 1`";
-    "launch-agent", ["COMMAND"], LaunchAgent, "mpiexec on the hosts, where that is another file than here (or RANKPOINT_LAUNCH_AGENT)";
     "bynode", [], ByNode, "`--map-by node`";
     "cpus-per-proc" | "cpus-per-rank", ["N"], CoresEach, "cores of each rank, while there are enough";
     "bind-to-none", [], BindNone, "`--bind-to none`";
@@ -89,7 +88,7 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
     "nooversubscribe" | "no-oversubscribe" | "use-hwthread-cpus" | "use-cores" | "bysocket" | "no-overload"
         | "bind-to-socket" | "bind-to-board" | "display-allocation" | "display-topo" | "display-devel-allocation" | "novm", [], Ignored, "placement inside the node by other means than `--bind-to`";
     "rmk" | "bootstrap-exec-args" | "order-nodes"
-        | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "preload-files"
+        | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "launch-agent" | "preload-files"
         | "localhost" | "nameserver" | "hosts-group" | "tmpdir" | "max-vm-size" | "dvm" | "report-uri" | "pmix-prefix"
         | "app-pmix-prefix" | "keepalive" | "singleton" | "spawn-timeout" | "ompi-server" | "server-wait-time" | "max-restarts"
         | "num-connect-retries" | "memory-alloc-kinds" | "forward-signals", ["VALUE"], Ignored, "how several nodes are reached, and what runs on them";

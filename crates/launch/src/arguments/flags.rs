@@ -31,7 +31,6 @@ pub(crate) enum Effect {
     Hosts,
     HostFile,
     Launcher,
-    LaunchAgent,
     Interface,
     /// `--map-by node`.
     ByNode,

@@ -7,7 +7,6 @@ use super::allocation::Allocation;
 use super::assign::{Order, Slots};
 use super::hosts::{self, Host};
 use super::placement::Mapping;
-use crate::host_names::is_here;
 use crate::plan::{Hosts, Program};
 use crate::{LaunchError, settings, words};
 
@@ -39,7 +38,6 @@ pub(crate) struct HostFlags {
     /// Whether `-n` was given at all.
     pub(crate) counted: bool,
     launcher: Option<Vec<OsString>>,
-    agent: Option<Vec<OsString>>,
     interface: Option<String>,
 }
 
@@ -101,12 +99,6 @@ impl HostFlags {
         Ok(())
     }
 
-    /// `--launch-agent`.
-    pub(crate) fn agent(&mut self, flag: &OsStr, text: &str) -> Result<(), LaunchError> {
-        self.agent = Some(settings::agent_of(&flag.to_string_lossy(), text)?);
-        Ok(())
-    }
-
     /// `--interface`.
     pub(crate) fn interface(&mut self, text: &str) {
         self.interface = Some(text.to_owned());
@@ -149,7 +141,7 @@ impl HostFlags {
             program.ranks = ranks.filter(|&ranks| ranks > 0).unwrap_or(program.ranks);
         }
         let (names, node_of) = self.assign(programs, per_host);
-        let is_local = names.iter().all(|name| is_here(name));
+        let is_local = names.iter().all(|name| hosts::is_here(name));
         let mut ignored = Vec::new();
         if let Some((flag, rest)) = self.mapping.take() {
             let means_something = |word: &&str| ["node", "slot", "core", ""].contains(word);
@@ -173,7 +165,6 @@ impl HostFlags {
         }
         let mut hosts = Hosts::new(names, node_of)?;
         hosts.interface = self.interface;
-        hosts.agent = self.agent.unwrap_or(hosts.agent);
         let in_slurm = || {
             let all = hosts.names.iter();
             allocation.is_some_and(|allocation| {

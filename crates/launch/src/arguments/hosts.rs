@@ -2,10 +2,9 @@
 //! Names of hosts and their slots: lists on the command line, host files, node lists of Slurm.
 
 use std::ffi::OsStr;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 
-use crate::host_names::is_here;
-use crate::{LaunchError, notices};
+use crate::{LaunchError, notices, settings};
 
 /// Hosts that a list of brackets may stand for.
 const MOST_HOSTS: usize = 1 << 16;
@@ -96,6 +95,19 @@ pub(crate) fn of_slurm(nodes: &str, tasks: Option<&str>) -> Option<Vec<Host>> {
     }
     let slots = slots.into_iter().chain(std::iter::repeat(1));
     Some(merged(names.into_iter().zip(slots).collect()))
+}
+
+/// Whether a name is this node's.
+pub(crate) fn is_here(name: &str) -> bool {
+    let own = notices::host_name();
+    let short = own.split('.').next().unwrap_or_default();
+    // PRRTE calls the first host of an allocation +n0.
+    ["localhost", "127.0.0.1", "::1", "+n0", &own, short].contains(&name)
+        || settings::slurm_node().is_some_and(|node| node == name)
+        // Only an address of this node can be bound.
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| UdpSocket::bind((address, 0)).is_ok())
 }
 
 /// Each host once, with the slots of all mentions.

@@ -86,26 +86,6 @@ fn environment_directory_and_limits_go_along() {
 }
 
 #[test]
-fn mpiexec_of_a_host_may_be_another_file() {
-    let agent = format!("env HOSTNAME=told {}", env!("CARGO_BIN_EXE_mpiexec"));
-    let mut named = command(HERE, "", "");
-    named.args([
-        "--launch-agent",
-        &agent,
-        "-hosts",
-        "qa",
-        "sh",
-        "-c",
-        "echo $HOSTNAME",
-    ]);
-    assert_eq!(start(&mut named).finish().out, "told\n");
-    let mut named = command(HERE, "-hosts qa", "true");
-    let done = start(named.env("RANKPOINT_LAUNCH_AGENT", "/no/mpiexec")).finish();
-    assert!(done.sentence().contains("on host qa: sh ended"), "{done:?}");
-    assert!(done.sentence().contains("/no/mpiexec"), "{done:?}");
-}
-
-#[test]
 fn exit_status_is_that_of_the_first_rank_that_failed() {
     let done = run("-hosts qa,qb,qc", "exit $((RANKPOINT_LAUNCH_RANK * 4))");
     assert!([4, 8].contains(&done.code()), "{done:?}");

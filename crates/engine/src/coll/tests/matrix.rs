@@ -58,6 +58,10 @@ impl Forced {
         let chosen = Algorithm::from(choice.algorithm);
         let hindered = self.algorithm.obstacle(&case).is_some();
         assert_eq!(chosen != self.algorithm, hindered, "{case:?}");
+        // Nodes of a test are not those of the case.
+        if crate::settings::test_nodes().is_some() {
+            return;
+        }
         // Rounds of the shared area become messages where ranks share no memory.
         if !shares_memory()
             && (chosen.name().starts_with("shared") || chosen.name() == "hierarchical")

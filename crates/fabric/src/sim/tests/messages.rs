@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::ring::{RingReceiver, RingSender};
-use crate::sim::{Fate, PayloadRule, Port, SimNet, SimSettings};
+use crate::ring::{PayloadRule, RingReceiver, RingSender};
+use crate::sim::{Fate, Port, SimNet, SimSettings};
 
 pub(super) const INJECT: u8 = 0;
 /// A kind of cells with payload: words = number, location, bytes.

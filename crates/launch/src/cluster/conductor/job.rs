@@ -12,12 +12,12 @@ use crate::cluster::message::{NodeStart, ToAgent};
 use crate::cluster::node::{Node, Progress};
 use crate::cluster::share;
 use crate::failure::MpiState;
-use crate::host_names::{HostNames, is_here};
+use crate::host_names::HostNames;
 use crate::outcome::{Exit, JobOutcome};
 use crate::output::{Files, Outputs, Role, WholeLines, Wires};
 use crate::plan::{Hosts, JobPlan, Output};
 use crate::supervise::take_signals;
-use crate::{LaunchError, program, start};
+use crate::{LaunchError, notices, program, start};
 
 /// How long agents may take to end what is left of a job.
 pub(super) const FINISH_TIME: Duration = Duration::from_secs(4);
@@ -182,7 +182,7 @@ impl Conductor<'_> {
         while launching < MOST_LAUNCHING
             && let Some(share) = self.waiting.pop_front()
         {
-            let is_here = is_here(&self.hosts.names[share.node as usize]);
+            let is_here = self.hosts.names[share.node as usize] == notices::host_name();
             match Node::launch(self.hosts, share, is_here, &self.plan.input) {
                 Ok(node) => self.nodes.push(node),
                 Err((share, error)) => {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages to other nodes: mirrored rings ([`crate::ring::MirrorSource`]) over libfabric ([`crate::ofi`]).
+//!
+//! A [`Net`] belongs to one VCI. Towards each peer that is used it has the sender's copy of a ring, whose published cells and payload it
+//! sends in *frames*, and from each peer the receiver's copy, into which it writes what frames bring. Every frame also carries
+//! the receiver's line of the ring in the other direction, so credits need messages of their own only where nothing flows back.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `frame` | the header of a frame, and the token that proves its sender |
+//! | `card` | the address and wire version that a rank publishes |
+//! | `peer` | the rings and sequence numbers of one peer |
+//! | `net` | sending, receiving, and the end |
+
+mod card;
+mod frame;
+mod net;
+mod peer;
+mod receive;
+mod send;
+#[cfg(test)]
+mod tests;
+
+pub use net::{Net, NetPlan};
+pub use peer::Doorway;

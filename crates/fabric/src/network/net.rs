@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The network of a VCI: peers, polls, and the end.
+#![expect(unsafe_code, reason = "links lead back to their network")]
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use sys::sync::Ordering;
+use sys::{clock, memory, random};
+
+use super::card::Card;
+use super::frame::{FRAME_BYTES, token};
+use super::peer::{Doorway, Peer};
+use crate::ofi::{Choice, Completion, Endpoint, Library, choose};
+use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
+use crate::segment::Segment;
+
+/// Cells of a ring to another node.
+pub(super) const RING_CELLS: u32 = 256;
+/// Bytes of the payload area of a ring to another node.
+pub(super) const RING_PAYLOAD_BYTES: u32 = 256 << 10;
+/// Sends under way at once.
+const SENDS: u32 = 128;
+/// Bytes of the buffer of a send: its header, its cells, and small payload.
+pub(super) const SLOT_BYTES: usize = 2048;
+/// Time for the cards of the other nodes to arrive.
+const CARDS_LIMIT: Duration = Duration::from_secs(60);
+/// Time for the farewells of peers.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(10);
+/// Ticks of the processor's clock between two polls of a network that was quiet lately: about a microsecond.
+const QUIET_TICKS: u64 = 2500;
+/// Rounds that a network is polled each time after something arrived.
+const BUSY_ROUNDS: u32 = 256;
+
+/// The user's choice for a network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NetPlan<'a> {
+    /// The library (`RANKPOINT_LIBFABRIC`).
+    pub library: Option<&'a OsStr>,
+    /// Provider and interface.
+    pub choice: Choice<'a>,
+    /// Which cells describe payload.
+    pub payload_rules: &'static [PayloadRule],
+}
+
+/// The network of a VCI.
+pub struct Net {
+    pub(super) endpoint: Endpoint,
+    pub(super) state: State,
+}
+
+/// All but the endpoint.
+pub(super) struct State {
+    pub(super) segment: Arc<Segment>,
+    pub(super) me: u32,
+    /// The network that this state belongs to, for entrances of links.
+    pub(super) net: *mut Net,
+    nonce: u64,
+    provider: String,
+    pub(super) payload_rules: &'static [PayloadRule],
+    pub(super) peers: Vec<Peer>,
+    known: HashMap<u32, usize>,
+    /// Peers to whom something is to be sent.
+    pub(super) pending: Vec<usize>,
+    /// Rings from new peers, for [`Net::accept`].
+    pub(super) accepted: Vec<(u32, RingReceiver)>,
+    /// Buffers of sends: where they lie, which are free, and whose the others are.
+    pub(super) slots: NonNull<u8>,
+    pub(super) slots_desc: *mut std::ffi::c_void,
+    pub(super) free: Vec<u32>,
+    pub(super) owners: Vec<usize>,
+    /// Frames of processes that do not belong to the job.
+    pub(super) outsiders: u64,
+    /// A failure that the next poll tells.
+    pub(super) fault: Option<io::Error>,
+    /// When the last poll was, and rounds for which polls follow each other.
+    polled: u64,
+    busy: u32,
+    /// When this rank began to say farewell.
+    leaving: Option<Instant>,
+}
+
+// SAFETY: the slots belong to the state; everything is used under the lock of the VCI.
+unsafe impl Send for State {}
+
+/// The library, opened once in a process.
+fn library(path: Option<&OsStr>) -> io::Result<&'static Library> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let opened = LIBRARY.get_or_init(|| Library::open(path).map_err(|error| error.to_string()));
+    opened
+        .as_ref()
+        .map_err(|error| io::Error::other(error.clone()))
+}
+
+impl Net {
+    /// Opens the network of world rank `me` and publishes its card.
+    ///
+    /// # Errors
+    /// When libfabric is not there or offers nothing that fits, and its own errors.
+    pub fn open(segment: Arc<Segment>, me: u32, plan: &NetPlan<'_>) -> io::Result<Box<Self>> {
+        let library = library(plan.library)?;
+        let chosen = choose(library, &plan.choice)?;
+        let mut endpoint = Endpoint::open(library, &chosen, FRAME_BYTES, SENDS)?;
+        if endpoint.most_parts() < 2 {
+            return Err(io::Error::other(format!(
+                "provider {} takes messages of one part only",
+                chosen.offer.provider
+            )));
+        }
+        let bytes = SENDS as usize * SLOT_BYTES;
+        let slots = memory::map_private(bytes)?;
+        let slots_desc = endpoint.register(slots, bytes)?;
+        let card = Card {
+            nonce: random::random_word()?,
+            provider: chosen.offer.provider.clone(),
+            address: endpoint.address()?,
+        };
+        segment.publish_card(me, &card.to_bytes()?)?;
+        let mut net = Box::new(Self {
+            endpoint,
+            state: State {
+                segment,
+                me,
+                net: std::ptr::null_mut(),
+                nonce: card.nonce,
+                provider: card.provider,
+                payload_rules: plan.payload_rules,
+                peers: Vec::new(),
+                known: HashMap::new(),
+                pending: Vec::new(),
+                accepted: Vec::new(),
+                slots,
+                slots_desc,
+                free: (0..SENDS).collect(),
+                owners: vec![usize::MAX; SENDS as usize],
+                outsiders: 0,
+                fault: None,
+                polled: 0,
+                busy: 0,
+                leaving: None,
+            },
+        });
+        net.state.net = &raw mut *net;
+        Ok(net)
+    }
+
+    /// Makes the ring to a world rank on another node; returns its sending end and its entrance, which lives as long as the
+    /// network.
+    ///
+    /// # Errors
+    /// When the rank's card does not come or does not fit, or there is no memory.
+    ///
+    /// # Safety
+    /// `net` stays where it is, and is used by one thread at a time.
+    pub unsafe fn connect(
+        mut net: NonNull<Self>,
+        rank: u32,
+    ) -> io::Result<(RingSender, NonNull<Doorway>)> {
+        let whole = net.as_ptr();
+        // SAFETY: the caller's promise; no other reference to it is used meanwhile.
+        let this = unsafe { net.as_mut() };
+        this.state.net = whole;
+        let peer = this.state.peer(&mut this.endpoint, rank)?;
+        let ring = mirrored_sender(RING_CELLS, RING_PAYLOAD_BYTES);
+        let (sender, source) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
+        let (start, bytes) = source.memory();
+        let desc = this.endpoint.register(start, bytes)?;
+        let peer = &mut this.state.peers[peer];
+        (peer.out, peer.out_desc) = (Some(source), desc);
+        Ok((sender, NonNull::from(&*peer.doorway)))
+    }
+
+    /// Sends what a link has published.
+    ///
+    /// # Safety
+    /// The doorway came from [`Self::connect`] of a network that still exists, and no reference to that network is in use.
+    pub(crate) unsafe fn ring(doorway: NonNull<Doorway>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (net, peer) = (doorway.as_ref().net(), doorway.as_ref().peer());
+            let this = &mut *net;
+            this.state.push(&mut this.endpoint, peer);
+        }
+    }
+
+    /// The rings that peers have made since the last call, and their world ranks.
+    pub fn accept(&mut self) -> Vec<(u32, RingReceiver)> {
+        std::mem::take(&mut self.state.accepted)
+    }
+
+    /// Whether [`Self::poll`] is due in this round of progress.
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        let state = &mut self.state;
+        if state.busy > 0 {
+            state.busy -= 1;
+            return true;
+        }
+        let now = clock::ticks();
+        let is_due = now.wrapping_sub(state.polled) >= QUIET_TICKS;
+        if is_due {
+            state.polled = now;
+        }
+        is_due
+    }
+
+    /// Reads what arrived and sends what waits; returns the number of events.
+    ///
+    /// # Errors
+    /// When a peer cannot be reached or breaks the protocol, and the library's errors.
+    pub fn poll(&mut self) -> io::Result<usize> {
+        let Self { endpoint, state } = self;
+        let events = endpoint.poll(|endpoint, completion| match completion {
+            Completion::Sent(slot) => {
+                state.release(slot);
+                Ok(())
+            }
+            Completion::Failed(slot, error) => {
+                let reason = endpoint.reason(error);
+                state.failed(slot, &reason)
+            }
+            Completion::Arrived(arrived) => {
+                // SAFETY: the endpoint says that the message has these bytes, which stay until the closure returns.
+                let frame =
+                    unsafe { std::slice::from_raw_parts(arrived.start.as_ptr(), arrived.bytes) };
+                state.arrived(endpoint, frame)
+            }
+        })?;
+        if events != 0 {
+            state.busy = BUSY_ROUNDS;
+        }
+        for peer in std::mem::take(&mut state.pending) {
+            state.peers[peer].is_pending = false;
+            state.push(endpoint, peer);
+        }
+        match state.fault.take() {
+            Some(fault) => Err(fault),
+            None => Ok(events),
+        }
+    }
+
+    /// Tells a rank of room in the ring from it.
+    pub fn tell_of_room(&mut self, rank: u32) {
+        let Self { endpoint, state } = self;
+        if let Some(&peer) = state.known.get(&rank) {
+            state.peers[peer].owes_feedback = true;
+            state.push(endpoint, peer);
+        }
+    }
+
+    /// Says farewell to all peers that it has exchanged cells with; true when nothing is under way any longer in either direction.
+    /// Until then it has to be polled and called again.
+    pub fn is_finished(&mut self) -> bool {
+        let Self { endpoint, state } = self;
+        let since = *state.leaving.get_or_insert_with(Instant::now);
+        let mut is_finished = true;
+        for peer in 0..state.peers.len() {
+            let known = &mut state.peers[peer];
+            if known.is_active && !known.is_leaving {
+                (known.is_leaving, known.owes_farewell) = (true, true);
+            }
+            state.push(endpoint, peer);
+            let known = &state.peers[peer];
+            let is_quiet = known.out.as_ref().is_none_or(|out| out.peek().is_none());
+            let is_even = known.farewells_in >= known.farewells_out && !known.owes_farewell;
+            is_finished &= known.is_gone || (is_quiet && is_even);
+        }
+        is_finished &= state.free.len() == SENDS as usize;
+        // A peer that has ended says nothing any more.
+        let is_finished = is_finished || since.elapsed() > FAREWELL_LIMIT;
+        if is_finished {
+            state.leaving = None;
+            for peer in &mut state.peers {
+                (peer.is_leaving, peer.is_active) = (false, false);
+            }
+        }
+        is_finished
+    }
+
+    /// Provider and interface, for reports.
+    pub fn description(&self) -> String {
+        let offer = self.endpoint.offer();
+        format!("{} on {}", offer.provider, offer.interface)
+    }
+
+    /// Frames dropped because their senders do not belong to the job.
+    pub const fn outsiders(&self) -> u64 {
+        self.state.outsiders
+    }
+}
+
+impl State {
+    /// The peer with a world rank, made known where it is not yet.
+    pub(super) fn peer(&mut self, endpoint: &mut Endpoint, rank: u32) -> io::Result<usize> {
+        if let Some(&known) = self.known.get(&rank) {
+            return Ok(known);
+        }
+        let card = self.card(rank)?;
+        let (secret, index) = (self.segment.job().secret, self.peers.len());
+        let (here, there) = ((self.me, self.nonce), (rank, card.nonce));
+        self.peers.push(Peer {
+            rank,
+            host: self.segment.host(self.segment.node_of(rank)),
+            address: endpoint.insert(&card.address)?,
+            token_out: token(secret, here, there),
+            token_in: token(secret, there, here),
+            out: None,
+            out_desc: std::ptr::null_mut(),
+            into: None,
+            sequence_out: 0,
+            sequence_in: 0,
+            told: Feedback::default(),
+            is_pending: false,
+            owes_feedback: false,
+            is_active: false,
+            farewells_out: 0,
+            farewells_in: 0,
+            is_leaving: false,
+            owes_farewell: false,
+            is_gone: false,
+            doorway: Box::new(Doorway::new(self.net, index)),
+        });
+        self.known.insert(rank, index);
+        Ok(index)
+    }
+
+    /// The known peer with a world rank.
+    pub(super) fn known(&self, rank: u32) -> Option<usize> {
+        self.known.get(&rank).copied()
+    }
+
+    /// The card of a rank; waits until all cards are here.
+    fn card(&self, rank: u32) -> io::Result<Card> {
+        let host = self.segment.host(self.segment.node_of(rank));
+        let refuse = |why: &str| {
+            io::Error::other(format!(
+                "rank {rank} on host {host} cannot be reached from rank {}: {why}",
+                self.me
+            ))
+        };
+        let begin = Instant::now();
+        let bytes = loop {
+            let bytes = self.segment.card(rank);
+            if self.segment.cards_are_ready() && !bytes.is_empty() {
+                break bytes;
+            }
+            if self.segment.header().death.load(Ordering::Relaxed) != 0 {
+                return Err(refuse("another rank of the job died"));
+            }
+            if begin.elapsed() > CARDS_LIMIT {
+                return Err(refuse(
+                    "it has not called MPI_Init, or its card did not come",
+                ));
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        };
+        let card = Card::parse(&bytes).map_err(|why| refuse(&why))?;
+        if card.provider != self.provider {
+            return Err(refuse(&format!(
+                "its network is {}, this rank's is {}; set RANKPOINT_PROVIDER",
+                card.provider, self.provider
+            )));
+        }
+        Ok(card)
+    }
+
+    /// A send has left its buffer.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.owners[slot as usize] = usize::MAX;
+        self.free.push(slot);
+    }
+
+    /// A send has failed.
+    fn failed(&mut self, slot: u32, reason: &str) -> io::Result<()> {
+        let owner = self.owners[slot as usize];
+        self.release(slot);
+        let Some(peer) = self.peers.get_mut(owner) else {
+            return Ok(());
+        };
+        peer.is_gone = true;
+        if self.leaving.is_some() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "rank {} on host {} cannot be reached any longer: {reason}",
+            peer.rank, peer.host
+        )))
+    }
+
+    /// Puts a peer on the list of those to whom something is to be sent.
+    pub(super) fn defer(&mut self, peer: usize) {
+        if !std::mem::replace(&mut self.peers[peer].is_pending, true) {
+            self.pending.push(peer);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One peer on another node.
+
+use std::ffi::c_void;
+
+use super::Net;
+use crate::ring::{Feedback, MirrorSource, MirrorTarget};
+
+/// The entrance of a link to the network: a link that has published a cell rings here.
+pub struct Doorway {
+    net: *mut Net,
+    peer: usize,
+}
+
+impl Doorway {
+    pub(super) const fn new(net: *mut Net, peer: usize) -> Self {
+        Self { net, peer }
+    }
+
+    pub(super) const fn net(&self) -> *mut Net {
+        self.net
+    }
+
+    pub(super) const fn peer(&self) -> usize {
+        self.peer
+    }
+}
+
+/// A rank that this one talks to.
+pub(super) struct Peer {
+    /// Its world rank.
+    pub(super) rank: u32,
+    /// The name of its node.
+    pub(super) host: String,
+    /// Its number in the address vector.
+    pub(super) address: u64,
+    /// What frames to it and from it carry.
+    pub(super) token_out: u64,
+    pub(super) token_in: u64,
+    /// The ring to it.
+    pub(super) out: Option<MirrorSource>,
+    /// What the network wants to know of that ring's memory.
+    pub(super) out_desc: *mut c_void,
+    /// The ring from it.
+    pub(super) into: Option<MirrorTarget>,
+    /// Numbers of the next frames.
+    pub(super) sequence_out: u32,
+    pub(super) sequence_in: u32,
+    /// What it was told last of the ring from it.
+    pub(super) told: Feedback,
+    /// Whether it waits in the list of those to whom something is to be sent.
+    pub(super) is_pending: bool,
+    /// Whether it has to be told of room.
+    pub(super) owes_feedback: bool,
+    /// Whether cells went or came since the last farewell.
+    pub(super) is_active: bool,
+    /// Farewells sent and received.
+    pub(super) farewells_out: u32,
+    pub(super) farewells_in: u32,
+    /// Whether farewells are being exchanged.
+    pub(super) is_leaving: bool,
+    /// Whether a farewell is to be sent.
+    pub(super) owes_farewell: bool,
+    /// Whether it is gone: nothing more is sent.
+    pub(super) is_gone: bool,
+    /// The link's entrance, which has a fixed address.
+    pub(super) doorway: Box<Doorway>,
+}
+
+// SAFETY: the pointers are used under the lock of the VCI that owns the network.
+#[expect(unsafe_code, reason = "a link knows its network")]
+unsafe impl Send for Peer {}

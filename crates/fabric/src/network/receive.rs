@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Receiving: frames become cells of a ring. Everything in a frame is checked before it is used.
+#![expect(unsafe_code, reason = "payload is written into rings")]
+
+use std::io;
+
+use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, cell_words};
+use super::net::{RING_CELLS, RING_PAYLOAD_BYTES, State};
+use super::peer::Peer;
+use crate::ofi::Endpoint;
+use crate::ring::{MirrorTarget, PayloadRule, mirrored_receiver};
+
+impl State {
+    /// Takes in a frame.
+    ///
+    /// # Errors
+    /// When a rank of the job breaks the protocol. Frames of others are dropped and counted.
+    pub(super) fn arrived(&mut self, endpoint: &mut Endpoint, frame: &[u8]) -> io::Result<()> {
+        let Some(header) = Header::parse(frame) else {
+            self.outsiders += 1;
+            return Ok(());
+        };
+        let rank = header.sender;
+        let known = match self.known(rank) {
+            Some(known) => known,
+            None if rank >= self.segment.job().job_ranks || self.segment.is_here(rank) => {
+                self.outsiders += 1;
+                return Ok(());
+            }
+            // The rank may be none of the job's, but its card is.
+            None => self.peer(endpoint, rank)?,
+        };
+        let peer = &mut self.peers[known];
+        if header.token != peer.token_in {
+            self.outsiders += 1;
+            return Ok(());
+        }
+        if header.sequence != peer.sequence_in {
+            let (host, expected) = (&peer.host, peer.sequence_in);
+            return Err(io::Error::other(format!(
+                "the network lost or repeated a message of rank {rank} on host {host}: number {} came, {expected} was due",
+                header.sequence
+            )));
+        }
+        peer.sequence_in = peer.sequence_in.wrapping_add(1);
+        if let Some(out) = &peer.out {
+            out.feed(header.feedback);
+        }
+        match header.kind {
+            Kind::Farewell => peer.farewells_in += 1,
+            Kind::Cells if header.cells > 0 => {
+                let is_new = peer.into.is_none();
+                if is_new {
+                    let ring = mirrored_receiver(RING_CELLS, RING_PAYLOAD_BYTES);
+                    let (target, receiver) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
+                    peer.into = Some(target);
+                    self.accepted.push((rank, receiver));
+                }
+                peer.is_active = true;
+                fill(peer, &header, frame, self.payload_rules)?;
+            }
+            Kind::Cells => {}
+        }
+        Ok(())
+    }
+}
+
+/// Writes the cells of a frame, and their payload, into the ring.
+fn fill(peer: &mut Peer, header: &Header, frame: &[u8], rules: &[PayloadRule]) -> io::Result<()> {
+    let (cells, mut payload) =
+        frame[HEADER_BYTES..].split_at(usize::from(header.cells) * CELL_BYTES);
+    let (rank, host) = (peer.rank, &peer.host);
+    let Some(target) = &mut peer.into else {
+        return Ok(());
+    };
+    for cell in cells.chunks_exact(CELL_BYTES) {
+        let words = cell_words(cell);
+        let is_written = put_payload(target, &words, &mut payload, rules).is_some();
+        if !is_written || !target.put(&words) {
+            return Err(io::Error::other(format!(
+                "rank {rank} on host {host} broke the protocol of its ring (cell {:#x})",
+                words[0]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the payload that a cell describes, from the front of `payload`.
+fn put_payload(
+    target: &MirrorTarget,
+    words: &[u64; 8],
+    payload: &mut &[u8],
+    rules: &[PayloadRule],
+) -> Option<()> {
+    let kind = (words[0] >> 32) as u8;
+    let Some(rule) = rules.iter().find(|rule| rule.kind == kind) else {
+        return Some(());
+    };
+    let location = *words.get(2 + usize::from(rule.location_word))?;
+    let bytes = u32::try_from(*words.get(2 + usize::from(rule.bytes_word))?).ok()?;
+    let start = target.payload(location, bytes)?;
+    let (mine, rest) = payload.split_at_checked(bytes as usize)?;
+    // SAFETY: the ring has room for the bytes (`payload`), which lie elsewhere; the receiver reads them after the cell is published.
+    unsafe { start.copy_from_nonoverlapping(std::ptr::NonNull::from(mine).cast(), mine.len()) };
+    *payload = rest;
+    Some(())
+}

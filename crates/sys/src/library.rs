@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! C libraries opened at run time, with the versions of their symbols, which libloading does not offer.
+
+use std::ffi::{CStr, CString, OsStr, c_void};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::NonNull;
+
+/// A library that stays open until the process ends: its functions are valid for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct Library(NonNull<c_void>);
+
+// SAFETY: a handle may be used by any thread.
+unsafe impl Send for Library {}
+// SAFETY: as for Send.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// Opens a library by its path, or by a name that the loader searches.
+    ///
+    /// # Errors
+    /// With the loader's reason.
+    ///
+    /// # Safety
+    /// The library's initialisers may run in this process.
+    pub unsafe fn open(path: &OsStr) -> io::Result<Self> {
+        let name = CString::new(path.as_bytes())?;
+        // SAFETY: a valid text; the caller answers for the initialisers.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        NonNull::new(handle).map(Self).ok_or_else(|| {
+            // SAFETY: the loader's last message, which belongs to this thread until its next call.
+            let text = unsafe { libc::dlerror().as_ref() };
+            let text = text.map_or(c"no reason given", |text| {
+                // SAFETY: the loader ends its messages with zero.
+                unsafe { CStr::from_ptr(text) }
+            });
+            io::Error::other(text.to_string_lossy().into_owned())
+        })
+    }
+
+    /// The address of a symbol.
+    pub fn symbol(self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: an open library and a valid text.
+        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
+    }
+
+    /// The address of a symbol of this version; where the C library knows no versions, of any.
+    pub fn versioned(self, name: &CStr, version: &CStr) -> Option<NonNull<c_void>> {
+        #[cfg(target_env = "gnu")]
+        {
+            // SAFETY: as for `symbol`.
+            NonNull::new(unsafe { dlvsym(self.0.as_ptr(), name.as_ptr(), version.as_ptr()) })
+        }
+        #[cfg(not(target_env = "gnu"))]
+        {
+            let _ = version;
+            self.symbol(name)
+        }
+    }
+}
+
+#[cfg(target_env = "gnu")]
+unsafe extern "C" {
+    fn dlvsym(
+        handle: *mut c_void,
+        name: *const libc::c_char,
+        version: *const libc::c_char,
+    ) -> *mut c_void;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_found_by_name_and_version() {
+        // SAFETY: the C library is loaded already.
+        let library = unsafe { Library::open(OsStr::new("libc.so.6")) }.unwrap();
+        assert!(library.symbol(c"malloc").is_some());
+        assert!(library.symbol(c"no_such_function").is_none());
+        if cfg!(all(target_env = "gnu", target_arch = "x86_64")) {
+            assert!(library.versioned(c"malloc", c"GLIBC_2.2.5").is_some());
+            assert!(library.versioned(c"malloc", c"NONE_1.0").is_none());
+        }
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_named() {
+        // SAFETY: there is nothing to initialise.
+        let error = unsafe { Library::open(OsStr::new("libnone.so.77")) }.unwrap_err();
+        assert!(error.to_string().contains("libnone.so.77"), "{error}");
+    }
+}
