@@ -34,7 +34,7 @@ pub(crate) const TIMED_OUT: u8 = 124;
 /// Runs a job of this node to its end.
 ///
 /// # Errors
-/// As for [`crate::run`].
+/// As for [`crate::run()`].
 pub(crate) fn run(plan: &JobPlan, role: Role) -> Result<JobOutcome, LaunchError> {
     let ranks = program::total_ranks(&plan.programs)?;
     let places = binding::choose(&plan.binding, plan.core_order, ranks)?;
