@@ -8,6 +8,7 @@
 
 mod abi;
 mod apps;
+mod bspmm;
 mod cargo;
 mod examples;
 mod found;

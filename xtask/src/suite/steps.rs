@@ -4,8 +4,8 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, apps, cargo, examples, gpu, memory, others, profiling, programs, reports, sanitizers,
-    tune, types, wrappers,
+    abi, apps, bspmm, cargo, examples, gpu, memory, others, profiling, programs, reports,
+    sanitizers, tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
 
@@ -81,6 +81,7 @@ pub(super) const STEPS: &[Step] = &[
     ("tune", tune::from_end_to_end),
     ("heat", programs::heat_equation),
     ("apps", apps::in_c_and_rust),
+    ("bspmm", bspmm::in_c),
     ("examples", examples::of_pages),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mini-app `bspmm` in C, in all its modes and on all paths of one-sided operations; its counts are those of the problem.
+
+use std::process::Output;
+
+use super::found::Found;
+use super::scope::Scope;
+use crate::{install, shell, tools};
+
+/// Seconds that one job may take.
+const LIMIT_S: &str = "60";
+const SOURCE: &str = "examples/apps/bspmm.c";
+const MODES: [&str; 4] = ["processes", "serial", "window", "endpoint"];
+/// Values of `RANKPOINT_RMA`.
+const PATHS: &[&str] = &["", "attach", "message"];
+/// Ranks and threads of each; those of a quick run come first.
+const GRIDS: &[(&str, &str)] = &[
+    ("2", "2"),
+    ("1", "1"),
+    ("3", "1"),
+    ("1", "4"),
+    ("4", "3"),
+    ("4", "1"),
+];
+const QUICK_GRIDS: usize = 3;
+
+/// A problem, and the lines of its counts.
+const PROBLEMS: [(&str, [&str; 3]); 2] = [
+    (
+        "1",
+        [
+            "22 tiles of A and of B, 34 of C",
+            "62 units, 62 done",
+            "124 gets, ",
+        ],
+    ),
+    (
+        "8",
+        [
+            "64 tiles of A and of B, 64 of C",
+            "512 units, 512 done",
+            "1024 gets, ",
+        ],
+    ),
+];
+
+/// Every mode, grid and problem, and runs that must be refused or found wrong.
+pub(super) fn in_c(scope: Scope) -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Found::Skipped(why));
+    }
+    let prefix = install::into_target()?;
+    let program = shell::target().join("bspmm");
+    shell::compile(&prefix.join("bin/mpicc"), SOURCE, &program)?;
+    let run = |path: &str, ranks: &str, arguments: &[&str]| -> Result<Output, String> {
+        let mut job = shell::command(prefix.join("bin/mpiexec"));
+        job.args(["-n", ranks, "--timeout", LIMIT_S]).arg(&program);
+        job.args(arguments).env("RANKPOINT_RMA", path);
+        shell::output(&mut job)
+    };
+    let (mut passed, mut wrong) = (0, Vec::new());
+    for &(ranks, threads) in scope.some(GRIDS, QUICK_GRIDS) {
+        for mode in MODES {
+            if mode == "processes" && threads != "1" {
+                continue;
+            }
+            for path in PATHS {
+                for (band, counts) in PROBLEMS {
+                    let arguments = ["--mode", mode, "--threads", threads, "--band", band];
+                    let output = run(path, ranks, &arguments)?;
+                    match verified(&output, &counts) {
+                        Ok(()) => passed += 1,
+                        Err(text) => wrong.push(format!("{path} {ranks} {arguments:?}: {text}")),
+                    }
+                }
+            }
+        }
+    }
+    for (arguments, said) in [
+        (["--fault", "doubled-unit"], "wrong"),
+        (["--accumulate", "window"], "C has one window"),
+    ] {
+        let output = run("", "2", &arguments)?;
+        let text = all_text(&output);
+        if !output.status.success() && text.contains(said) {
+            passed += 1;
+        } else {
+            wrong.push(format!("{arguments:?}: {}\n{text}", output.status));
+        }
+    }
+    Found::runs(passed, wrong, "runs of bspmm with exact counts and results")
+}
+
+fn verified(output: &Output, counts: &[&str]) -> Result<(), String> {
+    let text = all_text(output);
+    let has_all = counts.iter().all(|count| text.contains(count));
+    if output.status.success() && has_all && text.contains("\nverified\n") {
+        return Ok(());
+    }
+    Err(format!("{}\n{text}", output.status))
+}
+
+fn all_text(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stdout);
+    format!("{said}{}", String::from_utf8_lossy(&output.stderr))
+}
