@@ -17,7 +17,7 @@
 //! cluster                           the same with agents on several nodes, each of which starts and watches its ranks
 //! ```
 //!
-//! [`run_command_line`] is the whole of `mpiexec`; [`run`] is the same for programs that start jobs themselves, as the
+//! [`run_command_line`] is the whole of `mpiexec`; [`run()`] is the same for programs that start jobs themselves, as the
 //! test kit does. The event loop is the thread that calls them: no other thread exists, and the ranks die with it.
 
 #![forbid(unsafe_code)]
