@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
-const C_NAMES: [&str; 91] = [
+const C_NAMES: [&str; 92] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -93,6 +93,7 @@ const C_NAMES: [&str; 91] = [
     "MPI_Win_allocate",
     "MPI_Win_allocate_shared",
     "MPI_Win_create_dynamic",
+    "MPIX_Win_create_endpoints",
     "MPI_Win_fence",
     "MPI_Win_free",
     "MPI_Finalize",

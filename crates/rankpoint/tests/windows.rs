@@ -6,8 +6,10 @@
 )]
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use rankpoint::{Communicator, ErrorClass, Lock, Op, Plain, Result, Universe};
+use rankpoint::testkit::{RankTest, is_rank, run, start};
+use rankpoint::{Communicator, Endpoint, ErrorClass, Lock, Op, Plain, Result, Universe};
 
 #[derive(Clone, Copy, Debug, PartialEq, Plain)]
 #[repr(C)]
@@ -147,4 +149,69 @@ fn threads_use_a_window_at_once() -> Result<()> {
     }
     world.barrier()?;
     Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2, 3])]
+fn endpoints_have_windows_of_their_own() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let endpoints = universe.world().endpoints(3)?;
+    std::thread::scope(|threads| {
+        let start = |endpoint: Endpoint<'_>| {
+            let window = move || {
+                let (rank, size) = (endpoint.rank(), endpoint.size());
+                let window = endpoint.window::<u64>(2)?;
+                let epoch = window.fence()?;
+                epoch.put(&[rank as u64], (rank + 1) % size, 0)?;
+                epoch.end()?;
+                assert_eq!(window.local().load(0), ((rank + size - 1) % size) as u64);
+                for _ in 0..100 {
+                    window.lock_all()?.accumulate(&[1], Op::SUM, 0, 1)?;
+                }
+                endpoint.barrier()?;
+                if rank == 0 {
+                    assert_eq!(window.local().load(1), 100 * size as u64);
+                }
+                window.free()
+            };
+            threads.spawn(window)
+        };
+        let all: Vec<_> = endpoints.into_iter().map(start).collect();
+        all.into_iter()
+            .try_for_each(|thread| thread.join().expect("no panic"))
+    })
+}
+
+fn a_holder_of_a_lock_is_killed() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    let window = world.window::<u64>(1)?;
+    let own = (world.rank() == 1).then(|| window.lock(0, Lock::Exclusive));
+    if let Some(lock) = own.transpose()? {
+        lock.put(&[1], 0)?;
+        world.barrier()?;
+        let own = std::process::id().to_string();
+        let killed = std::process::Command::new("kill")
+            .args(["-KILL", &own])
+            .status();
+        unreachable!("{killed:?}");
+    }
+    world.barrier()?;
+    drop(window.lock(0, Lock::Exclusive)?);
+    Ok(())
+}
+
+#[test]
+fn the_death_of_the_holder_of_a_lock_ends_the_job() {
+    const NAME: &str = concat!(
+        module_path!(),
+        "::the_death_of_the_holder_of_a_lock_ends_the_job"
+    );
+    const TEST: RankTest = RankTest::new(NAME, &[2, 4]).timeout(Duration::from_secs(60));
+    if is_rank() {
+        return run(&TEST, a_holder_of_a_lock_is_killed);
+    }
+    let failed = start(&TEST).expect_err("rank 1 dies");
+    let told = "was killed by signal 9";
+    assert!(failed.reason.contains("rank 1 "), "{failed}");
+    assert!(failed.reason.contains(told), "{failed}");
 }

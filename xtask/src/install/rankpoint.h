@@ -17,6 +17,16 @@ extern "C" {
 int MPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info, MPI_Comm ep_comm[]);
 int PMPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info, MPI_Comm ep_comm[]);
 
+/* A window in which this process is my_num_ep members, numbered as above: member i brings size[i] bytes at base[i], or memory that comes
+ * with the window where base, or base[i], is NULL (MPI_WIN_BASE tells where). Members may bring the same memory. Collective over
+ * parent_comm, called by one thread of each process, at MPI_THREAD_MULTIPLE. win gets my_num_ep handles. Each thread uses its own handle
+ * as a process uses a window, also for MPI_Win_fence and MPI_Win_free. A thread that has an endpoint communicator already makes windows
+ * of any kind on it by MPI_Win_create, MPI_Win_allocate and the others. */
+int MPIX_Win_create_endpoints(void *const base[], const MPI_Aint size[], int disp_unit, MPI_Info info, MPI_Comm parent_comm,
+                              int my_num_ep, MPI_Win win[]);
+int PMPIX_Win_create_endpoints(void *const base[], const MPI_Aint size[], int disp_unit, MPI_Info info, MPI_Comm parent_comm,
+                               int my_num_ep, MPI_Win win[]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 pub(crate) mod accumulate;
 pub(crate) mod attributes;
 pub(crate) mod create;
+mod endpoints;
 pub(crate) mod object;
 pub(crate) mod passive;
 pub(crate) mod requests;

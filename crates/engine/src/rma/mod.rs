@@ -6,7 +6,7 @@
 //! synchronisation works on the boards of the members in the node segment ([`fabric::window`]). Where members share no memory, or the
 //! setting `RANKPOINT_RMA` demands it, operations and synchronisation are messages ([`message`]).
 //!
-//! [`mod@create`] makes windows; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
+//! [`mod@create`] makes windows, `endpoints` those of endpoints; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
 //! [`mod@accumulate`] is what combines, `combine` how; `attach` is all of them on private memory, and [`mod@dynamic`] what memory a dynamic window has; [`mod@fence`], [`active`] and [`passive`] are the three kinds of synchronisation;
 //! [`epoch`] is what a member may do at a time.
 
@@ -21,6 +21,9 @@ mod attach_tests;
 mod combine;
 pub mod create;
 mod dynamic;
+#[cfg(test)]
+mod endpoint_tests;
+mod endpoints;
 pub mod epoch;
 mod fast;
 pub mod fence;
@@ -33,6 +36,8 @@ pub mod passive;
 mod polled;
 #[cfg(test)]
 mod polled_tests;
+#[cfg(test)]
+mod random_tests;
 mod requests;
 mod target;
 #[cfg(test)]
@@ -45,6 +50,7 @@ pub use accumulate::{
     raccumulate, rget_accumulate,
 };
 pub use create::{allocate, allocate_shared, create, create_dynamic};
+pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
 pub use fast::{ElementReduction, open_target};
 pub use hints::WindowHints;

@@ -230,6 +230,12 @@ pub(crate) fn test_nodes() -> Option<u32> {
     Some(value.to_str().unwrap().parse().unwrap())
 }
 
+/// Whether tests do all that they can rather than what takes seconds (`RANKPOINT_TEST_SCOPE`).
+#[cfg(test)]
+pub(crate) fn is_thorough() -> bool {
+    std::env::vars_os().any(|(name, value)| name == "RANKPOINT_TEST_SCOPE" && value == "thorough")
+}
+
 fn is_foreign(name: &str) -> bool {
     FOREIGN.contains(&name)
         || FOREIGN_PREFIXES
