@@ -151,30 +151,29 @@ fn threads_use_a_window_at_once() -> Result<()> {
     Ok(())
 }
 
+fn use_endpoint(endpoint: &Endpoint<'_>) -> Result<()> {
+    let (rank, size) = (endpoint.rank(), endpoint.size());
+    let window = endpoint.window::<u64>(2)?;
+    let epoch = window.fence()?;
+    epoch.put(&[rank as u64], (rank + 1) % size, 0)?;
+    epoch.end()?;
+    assert_eq!(window.local().load(0), ((rank + size - 1) % size) as u64);
+    for _ in 0..100 {
+        window.lock_all()?.accumulate(&[1], Op::SUM, 0, 1)?;
+    }
+    endpoint.barrier()?;
+    if rank == 0 {
+        assert_eq!(window.local().load(1), 100 * size as u64);
+    }
+    window.free()
+}
+
 #[rankpoint::test(ranks = [1, 2, 3])]
 fn endpoints_have_windows_of_their_own() -> Result<()> {
     let universe = Universe::init_threaded()?;
     let endpoints = universe.world().endpoints(3)?;
     std::thread::scope(|threads| {
-        let start = |endpoint: Endpoint<'_>| {
-            let window = move || {
-                let (rank, size) = (endpoint.rank(), endpoint.size());
-                let window = endpoint.window::<u64>(2)?;
-                let epoch = window.fence()?;
-                epoch.put(&[rank as u64], (rank + 1) % size, 0)?;
-                epoch.end()?;
-                assert_eq!(window.local().load(0), ((rank + size - 1) % size) as u64);
-                for _ in 0..100 {
-                    window.lock_all()?.accumulate(&[1], Op::SUM, 0, 1)?;
-                }
-                endpoint.barrier()?;
-                if rank == 0 {
-                    assert_eq!(window.local().load(1), 100 * size as u64);
-                }
-                window.free()
-            };
-            threads.spawn(window)
-        };
+        let start = |endpoint| threads.spawn(move || use_endpoint(&endpoint));
         let all: Vec<_> = endpoints.into_iter().map(start).collect();
         all.into_iter()
             .try_for_each(|thread| thread.join().expect("no panic"))
