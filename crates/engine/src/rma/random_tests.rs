@@ -448,10 +448,10 @@ fn window_of(
 ) -> (Arc<Window>, Vec<i64>, *const i64) {
     let (world, hints) = (process.world(), WindowHints::default());
     let (base, bytes) = (memory.as_mut_ptr(), size_of_val(memory) as u64);
-    // SAFETY: the memory lives until the window is freed.
     let window = match made {
         Made::Allocate => rma::allocate(world, bytes, 1, hints, "test"),
         Made::Shared => rma::allocate_shared(world, bytes, 1, hints, "test"),
+        // SAFETY: the memory lives until the window is freed.
         Made::Create => unsafe { rma::create(world, base.cast(), bytes, 1, hints, "test") },
         Made::Dynamic => rma::create_dynamic(world, hints, "test"),
     };
