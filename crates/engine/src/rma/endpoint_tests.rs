@@ -259,7 +259,7 @@ fn threads_access_node_shared_and_private_memory_without_a_lock_of_a_vci() {
                 }
             });
             let after = vcis.map(|vci| vci.enter().counted(Counter::LocksTaken));
-            // The reading itself takes the lock; other threads of the library take it for progress that nobody asked for.
+            // The reading itself takes the lock; no other thread waits, which would take it for progress.
             let is_same = std::ptr::eq(vcis[0], vcis[1]);
             let own = if is_same { 2 } else { 1 };
             for (before, after) in before.into_iter().zip(after) {

@@ -496,7 +496,7 @@ fn epochs(process: &'static Process, made: Made, seed: u64, count: usize) {
         meet(process);
         fence::sync(&window);
         for (index, &expected) in model[me as usize].iter().enumerate() {
-            // SAFETY: inside this member's memory, which no operation changes between the two meetings.
+            // SAFETY: inside this member's memory, which no operation changes between the two barriers.
             let word = unsafe { base.add(index).read_volatile() };
             assert_eq!(
                 word, expected,
