@@ -27,6 +27,9 @@ FAILURE_S = 10
 LIMIT_S = 60
 # Prints where a rank is.
 PLACE = "echo $(hostname) $RANKPOINT_LAUNCH_RANK/$RANKPOINT_LAUNCH_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS"
+# C programs of ours, and hosts for their ranks.
+PROGRAMS = ["ring", "collectives"]
+LAYOUTS = ["-hosts h1,h2", "-hosts h1:2,h2:2", "-hosts h1:3,h2:1", "-hosts h1,h2,h3"]
 CASES = {}
 SLOW = {"cable_pulled_under_a_command", "host_without_power"}
 
@@ -35,6 +38,10 @@ def case(body):
     """A function is a case."""
     CASES[body.__name__] = body
     return body
+
+
+class Skip(Exception):
+    """Why a case cannot run here."""
 
 
 class Job:
@@ -94,7 +101,9 @@ class Site:
     """The hosts and the program under test."""
 
     def __init__(self, prefix, folder):
-        self.mpiexec = Path(prefix).resolve() / "bin/mpiexec"
+        self.bin = Path(prefix).absolute() / "bin"
+        self.mpiexec = (self.bin / "mpiexec").resolve()
+        self.folder = Path(folder).absolute()
         self.lab = Lab(Path(folder) / "lab")
 
     def job(self, flags, *program, **more):
@@ -165,6 +174,21 @@ def signals_and_times_end_jobs(site):
         job.process.stdout.readline()
     job.process.send_signal(signal.SIGTERM)
     job.fails(143, "SIGTERM")
+
+
+@case
+def mpi_programs_pass(site):
+    # Only a library that knows networks has this report.
+    report = [site.bin / "rankpoint", "info", "--network"]
+    if not report[0].exists() or subprocess.run(report, capture_output=True, check=False).returncode != 0:
+        raise Skip("this library has no transport between hosts")
+    for name in PROGRAMS:
+        program = site.folder / name
+        source = LAB.parents[1] / f"c/{name}.c"
+        subprocess.run([site.bin / "mpicc", "-O1", "-o", program, source], check=True)
+        for flags in LAYOUTS:
+            job = site.job(f"{flags} --timeout {LIMIT_S - 10}", str(program)).end()
+            assert job.code == 0, f"{name}, {flags}: {job.out}{job.err}"
 
 
 @case
@@ -270,6 +294,9 @@ def main(words):
                 site.clean()
                 passed += 1
                 print(f"passed {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+            except Skip as why:
+                skipped += 1
+                print(f"skipped {name}: {why}", flush=True)
             except (AssertionError, subprocess.SubprocessError, Unavailable, OSError) as why:
                 failed += 1
                 print(f"FAILED {name}: {why}", flush=True)
