@@ -28,7 +28,9 @@ LIMIT_S = 60
 # Prints where a rank is.
 PLACE = "echo $(hostname) $RANKPOINT_LAUNCH_RANK/$RANKPOINT_LAUNCH_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS"
 # C programs of ours, and hosts for their ranks.
-PROGRAMS = ["ring", "collectives"]
+PROGRAMS = [
+    "ring", "collectives", "collective_requests", "completion", "neighbours", "partitioned", "threads", "win_create", "win_sync",
+]
 LAYOUTS = ["-hosts h1,h2", "-hosts h1:2,h2:2", "-hosts h1:3,h2:1", "-hosts h1,h2,h3"]
 CASES = {}
 SLOW = {"cable_pulled_under_a_command", "host_without_power"}
@@ -106,6 +108,11 @@ class Site:
         self.folder = Path(folder).absolute()
         self.lab = Lab(Path(folder) / "lab")
 
+    def has_network(self):
+        """Whether ranks can exchange messages between hosts."""
+        report = [*self.lab.enter("h1"), str(self.bin / "rankpoint"), "info", "--network"]
+        return subprocess.run(report, capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+
     def job(self, flags, *program, **more):
         """Starts a job."""
         return Job(self, flags, *program, **more)
@@ -178,14 +185,12 @@ def signals_and_times_end_jobs(site):
 
 @case
 def mpi_programs_pass(site):
-    # Only a library that knows networks has this report.
-    report = [site.bin / "rankpoint", "info", "--network"]
-    if not report[0].exists() or subprocess.run(report, capture_output=True, check=False).returncode != 0:
-        raise Skip("this library has no transport between hosts")
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
     for name in PROGRAMS:
         program = site.folder / name
         source = LAB.parents[1] / f"c/{name}.c"
-        subprocess.run([site.bin / "mpicc", "-O1", "-o", program, source], check=True)
+        subprocess.run([site.bin / "mpicc", "-O1", "-w", "-o", program, source, "-lpthread", "-lm"], check=True, timeout=LIMIT_S)
         for flags in LAYOUTS:
             job = site.job(f"{flags} --timeout {LIMIT_S - 10}", str(program)).end()
             assert job.code == 0, f"{name}, {flags}: {job.out}{job.err}"
@@ -267,6 +272,20 @@ def host_without_power(site):
     killer, begin = site.later(2, "kill", "h3")
     job.fails(1, "host h3 has not answered for 5 s", since=begin)
     killer.wait()
+    site.lab.up(3)
+
+
+@case
+def failures_end_ranks_that_exchange_messages(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    source = Path(__file__).resolve().with_name("endless.c")
+    program = site.folder / source.stem
+    subprocess.run([site.bin / "mpicc", source, "-o", program], check=True, timeout=LIMIT_S)
+    late, since = site.later(2, "kill", "h3")
+    job = site.job("-hosts h1:2,h3:2 -n 4", str(program)).fails(1, "h3", since=since)
+    late.wait()
+    assert "begun" in job.out, job.err
     site.lab.up(3)
 
 

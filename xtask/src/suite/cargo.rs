@@ -105,6 +105,41 @@ pub(super) fn tests_on_sim(scope: Scope) -> Result<Found, String> {
     })
 }
 
+/// Tests of the engine that ranks on several nodes pass, too; the quick ones first.
+const NODE_TESTS: &[&str] = &[
+    "p2p::",
+    "completion::",
+    "create::split",
+    "rma::",
+    "coll::tests::random",
+];
+const QUICK_NODE_TESTS: usize = 3;
+
+/// Some of the engine's in-process tests once more, with the ranks on two nodes that libfabric connects.
+pub(super) fn tests_on_nodes(scope: Scope) -> Result<Found, String> {
+    let known = shell::command("ldconfig").arg("-p").output();
+    let known = known.map_err(|error| format!("ldconfig cannot be run: {error}"))?;
+    if !String::from_utf8_lossy(&known.stdout).contains("libfabric.so.1") {
+        return Ok(Found::Skipped(
+            "libfabric is not installed (libfabric1)".to_owned(),
+        ));
+    }
+    let mut arguments = vec![
+        "test",
+        "-p",
+        "rankpoint-engine",
+        "--lib",
+        "--no-fail-fast",
+        "--",
+    ];
+    arguments.extend(scope.some(NODE_TESTS, QUICK_NODE_TESTS));
+    let variables = [
+        (scope::VARIABLE, scope.name()),
+        ("RANKPOINT_TEST_NODES", "2"),
+    ];
+    counted(&arguments, &variables, "nodes.log")
+}
+
 /// The models of concurrent code, which need a build of their own.
 pub(super) fn models(scope: Scope) -> Result<Found, String> {
     let models = checks::count_models()?;

@@ -67,6 +67,7 @@ pub(super) const STEPS: &[Step] = &[
     }),
     ("tests", cargo::tests),
     ("sim", cargo::tests_on_sim),
+    ("nodes", cargo::tests_on_nodes),
     ("loom", cargo::models),
     ("ptx", gpu::assemble),
     ("miri", |_| match miri::missing() {

@@ -23,8 +23,15 @@ pub(crate) struct NodeMap {
 impl Comm {
     /// Whether all members share memory: the transport has it, and they are on this node.
     pub(crate) fn shares_memory(&self) -> bool {
+        self.process.vcis().share_memory() && self.is_on_this_node()
+    }
+
+    /// Whether all members are on this node. Others are reached from the first VCI only.
+    pub(crate) fn is_on_this_node(&self) -> bool {
         let is_here = |&member: &u32| self.process.is_here(member);
-        self.process.vcis().share_memory() && self.group().members().iter().all(is_here)
+        let remote = self.remote_group.as_ref();
+        self.group().members().iter().all(is_here)
+            && remote.is_none_or(|group| group.members().iter().all(is_here))
     }
 }
 

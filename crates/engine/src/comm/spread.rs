@@ -210,7 +210,8 @@ impl Lanes {
 impl Comm {
     /// Spreads the messages of a new communicator of processes, which nobody uses yet, over several VCIs.
     pub fn spread_over_vcis(&self, spread: Spread) {
-        if !self.process.vcis().can_be_several() || self.has_endpoints() {
+        if !self.process.vcis().can_be_several() || self.has_endpoints() || !self.is_on_this_node()
+        {
             return;
         }
         let count = spread.vcis as usize * (spread.vcis as usize + 1);
@@ -268,7 +269,8 @@ impl Comm {
         let is_one = self.has_endpoints()
             || !self.vci().is_threaded()
             || !self.process.vcis().can_be_several()
-            || self.process.settings().locks == LockModel::Global;
+            || self.process.settings().locks == LockModel::Global
+            || !self.is_on_this_node();
         if is_one {
             1
         } else {
