@@ -108,12 +108,13 @@ pub(super) fn tests_on_sim(scope: Scope) -> Result<Found, String> {
 /// Tests of the engine that ranks on several nodes pass, too; the quick ones first.
 const NODE_TESTS: &[&str] = &[
     "p2p::",
-    "completion::",
-    "create::split",
-    "rma::",
+    "protocol::",
+    "rma::message",
     "coll::tests::random",
+    "rma::",
+    "create::split",
 ];
-const QUICK_NODE_TESTS: usize = 3;
+const QUICK_NODE_TESTS: usize = 4;
 
 /// Some of the engine's in-process tests once more, with the ranks on two nodes that libfabric connects.
 pub(super) fn tests_on_nodes(scope: Scope) -> Result<Found, String> {

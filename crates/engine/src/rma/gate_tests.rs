@@ -130,7 +130,7 @@ fn long_and_short_accumulates_lose_nothing() {
             let ((sums, manner), has_barrier) = &found[0];
             let total = (ranks as usize * threads * rounds()) as i64;
             assert_eq!(sums, &[total; ELEMENTS], "{ranks} ranks, {threads} threads");
-            if let (Some(manner), true) = (manner, *has_barrier) {
+            if let (Some(manner), true, true) = (manner, *has_barrier, shares_memory()) {
                 assert_eq!(
                     *manner,
                     Manner::Kernels,
