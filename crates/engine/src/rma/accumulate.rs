@@ -156,7 +156,7 @@ fn action<'a>(operands: &Operands<'a>, basic: &'static Predefined) -> Action<'a>
 /// Combines, wherever the memory of the target is; elements of the datatype have a basic type.
 ///
 /// # Safety
-/// As for [`combine`].
+/// As for [`combine()`].
 #[inline(always)]
 unsafe fn perform(
     window: &Window,
@@ -174,7 +174,7 @@ unsafe fn perform(
 }
 
 /// # Safety
-/// As for [`combine`].
+/// As for [`combine()`].
 #[inline(never)]
 unsafe fn perform_elsewhere(
     window: &Window,
@@ -197,7 +197,7 @@ unsafe fn perform_elsewhere(
 /// As [`perform`] with a request, which is complete unless messages are under way.
 ///
 /// # Safety
-/// As for [`combine`], until the request is complete.
+/// As for [`combine()`], until the request is complete.
 unsafe fn perform_with_request(
     window: &Window,
     operands: &Operands<'_>,
