@@ -230,7 +230,7 @@ impl Stage {
 /// Combines step by step, through copies of the elements in which they lie as one element does at the target.
 ///
 /// # Safety
-/// As for [`combine`].
+/// As for [`combine()`].
 #[inline(never)]
 unsafe fn combine_staged(window: &Window, operands: &Operands<'_>, place: &Place<'_>) {
     let reduction = &operands.reduction;

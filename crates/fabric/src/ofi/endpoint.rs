@@ -57,7 +57,7 @@ pub struct Part {
 /// Bytes of a message that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Where they are, until [`Endpoint::done_with`].
+    /// Where they are, during the call of [`Endpoint::poll`] that tells of them.
     pub start: NonNull<u8>,
     /// Their length.
     pub bytes: usize,
