@@ -18,7 +18,7 @@ static double cell(int from, int step, int index)
 int main(int argc, char **argv)
 {
     int provided, rank, size, wrong = 0, threads = omp_get_max_threads();
-    char vcis[8];
+    char vcis[12];
     MPI_Info info;
     MPI_Request requests[2];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
