@@ -23,7 +23,7 @@ pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> boo
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
 pub(super) fn prefers_cma(state: &VciState, peer: u32, bytes: u64) -> bool {
     let node = &state.node;
-    if bytes < node.cma_min_bytes || peer == node.me {
+    if bytes < node.cma_min_bytes || peer == node.me || state.links[peer as usize].is_remote() {
         return false;
     }
     match node.cma {
