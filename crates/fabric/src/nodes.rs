@@ -27,7 +27,7 @@ pub struct NodePlan<'a> {
     pub node_of: &'a [u32],
     /// The host name of each node.
     pub hosts: &'a [String],
-    /// What proves to other nodes that a process belongs to the job: random, the same on all nodes.
+    /// The proof that a process belongs to the job: random, the same on all nodes.
     pub secret: [u64; 2],
 }
 

@@ -87,7 +87,7 @@ impl Header {
     }
 }
 
-/// What frames from one process to another carry: a keyed hash of both ranks and their nonces, which the launcher has brought.
+/// The token of frames from one process to another: a keyed hash of both ranks and their nonces, which the launcher has brought.
 pub(super) fn token(secret: [u64; 2], from: (u32, u64), to: (u32, u64)) -> u64 {
     let mut hasher = SipHasher24::new_with_keys(secret[0], secret[1]);
     for (rank, nonce) in [from, to] {

@@ -280,17 +280,6 @@ impl Net {
         }
         is_finished
     }
-
-    /// Provider and interface, for reports.
-    pub fn description(&self) -> String {
-        let offer = self.endpoint.offer();
-        format!("{} on {}", offer.provider, offer.interface)
-    }
-
-    /// Frames dropped because their senders do not belong to the job.
-    pub const fn outsiders(&self) -> u64 {
-        self.state.outsiders
-    }
 }
 
 impl State {

@@ -34,19 +34,19 @@ pub(super) struct Peer {
     pub(super) host: String,
     /// Its number in the address vector.
     pub(super) address: u64,
-    /// What frames to it and from it carry.
+    /// The tokens of frames to it and from it.
     pub(super) token_out: u64,
     pub(super) token_in: u64,
     /// The ring to it.
     pub(super) out: Option<MirrorSource>,
-    /// What the network wants to know of that ring's memory.
+    /// The registration of that ring's memory.
     pub(super) out_desc: *mut c_void,
     /// The ring from it.
     pub(super) into: Option<MirrorTarget>,
     /// Numbers of the next frames.
     pub(super) sequence_out: u32,
     pub(super) sequence_in: u32,
-    /// What it was told last of the ring from it.
+    /// The line of the ring from it as this rank has sent it last.
     pub(super) told: Feedback,
     /// Whether it waits in the list of those to whom something is to be sent.
     pub(super) is_pending: bool,

@@ -234,10 +234,10 @@ pub fn offers(library: &Library) -> io::Result<Vec<Offer>> {
     Ok(found)
 }
 
-/// What [`choose`] found: the attributes for opening an endpoint.
+/// The result of [`choose`]: the attributes for opening an endpoint.
 pub struct Chosen<'a> {
     info: InfoList<'a>,
-    /// What was chosen.
+    /// The provider and the interface.
     pub offer: Offer,
 }
 

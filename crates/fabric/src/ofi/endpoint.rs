@@ -10,13 +10,13 @@ use std::io;
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
+use super::Library;
 use super::abi::{
     Av, AvOps, CmOps, Cq, CqEntry, CqError, CqOps, Domain, Ep, FI_EAGAIN, FI_EAVAIL, FI_MR_LOCAL,
     FI_MULTI_RECV, FI_RECV, IoVec, Mr, MrOps, Msg, MsgOps, Roomy, function,
 };
 use super::choose::Chosen;
 use super::open::{BUFFERS, Opened, SINGLE_BUFFERS, missing};
-use super::{Library, Offer};
 use sys::memory;
 
 /// Bytes of one receive buffer, which takes many messages.
@@ -50,7 +50,7 @@ pub struct Part {
     pub start: NonNull<u8>,
     /// Its length in bytes.
     pub bytes: usize,
-    /// What [`Endpoint::register`] returned for its memory, or null.
+    /// The result of [`Endpoint::register`] for its memory, or null.
     pub desc: *mut c_void,
 }
 
@@ -63,7 +63,7 @@ pub struct Arrived {
     pub bytes: usize,
 }
 
-/// What a poll found.
+/// An event that a poll found.
 #[derive(Clone, Copy, Debug)]
 pub enum Completion {
     /// The send with this number has left its memory.
@@ -77,7 +77,6 @@ pub enum Completion {
 /// An endpoint and what it needs.
 pub struct Endpoint {
     library: &'static Library,
-    offer: Offer,
     domain: NonNull<Domain>,
     cq: NonNull<Cq>,
     av: NonNull<Av>,
@@ -147,7 +146,6 @@ impl Endpoint {
             let recvmsg = function!(msg, MsgOps, recvmsg).ok_or_else(|| missing("fi_recvmsg"))?;
             let mut endpoint = Self {
                 library,
-                offer: chosen.offer.clone(),
                 domain: opened.domain,
                 cq,
                 av: opened.av,
@@ -246,11 +244,6 @@ impl Endpoint {
             }
             Ok((*mr).desc)
         }
-    }
-
-    /// What the endpoint was opened on.
-    pub const fn offer(&self) -> &Offer {
-        &self.offer
     }
 
     /// The address that other processes reach it by.

@@ -24,11 +24,11 @@ pub struct Capabilities {
 pub struct Connection {
     /// Takes messages.
     pub sender: RingSender,
-    /// What is to be rung when a cell is published.
+    /// The bell to ring when a cell is published.
     pub bell: Bell,
 }
 
-/// What a link rings after it has published a cell. What it leads to exists as long as the transport.
+/// The bell that a link rings after it has published a cell. Its target exists as long as the transport.
 #[derive(Clone, Copy)]
 pub enum Bell {
     /// Nothing: the transport polls.

@@ -145,13 +145,4 @@ impl Transport {
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => true,
         }
     }
-
-    /// The network that leads to other nodes, for reports.
-    #[cold]
-    pub fn network(&mut self) -> Option<String> {
-        match self {
-            Self::Nodes(nodes) => Some(nodes.description()),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
-        }
-    }
 }

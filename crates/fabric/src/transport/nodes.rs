@@ -91,8 +91,4 @@ impl Nodes {
     pub(super) fn is_finished(&mut self) -> bool {
         self.net().is_finished()
     }
-
-    pub(super) fn description(&mut self) -> String {
-        self.net().description()
-    }
 }
