@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Halo exchange of a stencil with two axes, between threads of several processes: the same computation as halo2d in Rust, and
- * the same checksum. Works with any library that has MPI_THREAD_MULTIPLE. docs/mini-apps.md describes modes and options.
+ * the same checksum. Works with any library that has MPI_THREAD_MULTIPLE; mode endpoint needs MPIX_Comm_create_endpoints.
+ * docs/mini-apps.md describes modes and options. LONG: one file, which programs compile as it is.
  *
  * Mode comm takes its communicators from tables, which are compiled in:
  *   rankpoint commplan --threads 2,2 --procs 2,1 --stencil 5 --plan edge --c > plan.h
  *   mpicc -DCOMMPLAN_H='"plan.h"' halo2d.c -pthread -o halo2d
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +24,7 @@
 enum { MAX_DIRECTIONS = 8, MAX_KEPT = 1 << 22 };
 static const uint64_t MODULUS = (UINT64_C(1) << 61) - 1;
 
-enum mode { PROCESSES, SERIAL, NAIVE, COMM, TAG };
+enum mode { PROCESSES, SERIAL, NAIVE, COMM, TAG, ENDPOINT, PARTITIONED, MODES };
 enum partner { OUTSIDE, INSIDE, AWAY };
 
 struct options {
@@ -35,10 +39,21 @@ struct direction {
 /* What a thread uses for its neighbour in a direction. */
 struct link {
     enum partner to;
-    int other; /* Number of the thread, or rank of the process. */
+    int other; /* Number of the thread, or rank of the process or endpoint. */
+    int neighbour; /* Number of the thread in its process. */
     MPI_Comm send_comm, receive_comm;
     int send_tag, receive_tag, cells;
     uint64_t *incoming, *outgoing;
+    struct group *send_group, *receive_group;
+    int send_partition, receive_partition;
+};
+
+/* The borders that all threads of a process send in one direction to another process: one message, with a partition for each thread. */
+struct group {
+    int direction, peer, cells, count;
+    int *senders;
+    uint64_t *memory;
+    MPI_Request *request;
 };
 
 struct worker {
@@ -54,6 +69,9 @@ static int rank, ranks, process[2], direction_count, thread_count, bits_of_threa
 static struct direction directions[MAX_DIRECTIONS];
 static MPI_Comm *comms;
 static int comm_count;
+static struct group *groups[2]; /* Those that are sent, and those that are received. */
+static int group_counts[2];
+static MPI_Request *requests_of_groups;
 static uint64_t *fields; /* The field after each step, computed serially; null when it is too large. */
 static struct worker *workers;
 static pthread_barrier_t all_threads;
@@ -100,17 +118,15 @@ static void pair(const char *name, const char *text, int into[2])
 
 static void choose_mode(const char *text)
 {
-    static const char *const names[] = {"processes", "serial", "naive", "comm", "tag"};
-    for (int i = 0; text && i < 5; ++i)
+    static const char *const names[MODES] = {"processes", "serial", "naive", "comm", "tag", "endpoint", "partitioned"};
+    for (int i = 0; text && i < MODES; ++i)
         if (strcmp(text, names[i]) == 0) {
             options.mode = (enum mode)i;
             return;
         }
     if (text && strcmp(text, "window") == 0)
         refuse("mode window: a halo exchange has messages, no windows");
-    if (text && (strcmp(text, "endpoint") == 0 || strcmp(text, "partitioned") == 0))
-        refuse("mode %s: this program does not have it", text);
-    refuse("--mode %s: expected processes, serial, naive, comm or tag", text ? text : "");
+    refuse("--mode %s: expected processes, serial, naive, comm, tag, endpoint or partitioned", text ? text : "");
 }
 
 static void read_options(int argc, char **argv)
@@ -305,8 +321,25 @@ static int tag_of(int direction, int sender, int receiver)
     return ((direction << bits_of_threads | sender) << bits_of_threads) | receiver;
 }
 
+static void create_endpoints(void)
+{
+    int (*create)(MPI_Comm, int, MPI_Info, MPI_Comm *);
+    *(void **)&create = dlsym(RTLD_DEFAULT, "MPIX_Comm_create_endpoints");
+    if (!create)
+        refuse("mode endpoint: the library has no MPIX_Comm_create_endpoints");
+    if (thread_count > 64)
+        refuse("mode endpoint: %d threads in a process, expected at most 64", thread_count);
+    comm_count = thread_count;
+    comms = allocate(comm_count, sizeof(MPI_Comm));
+    create(MPI_COMM_WORLD, thread_count, MPI_INFO_NULL, comms);
+}
+
 static void create_communicators(void)
 {
+    if (options.mode == ENDPOINT) {
+        create_endpoints();
+        return;
+    }
     MPI_Info info = MPI_INFO_NULL;
     comm_count = options.mode == NAIVE ? thread_count : 1;
     if (options.mode == COMM) {
@@ -357,7 +390,10 @@ static void choose(struct link *link, int thread, int direction, int neighbour)
 {
     int send = 0, receive = 0;
     (void)direction;
-    if (options.mode == NAIVE) {
+    if (options.mode == ENDPOINT) {
+        send = receive = thread;
+        link->other = link->other * thread_count + neighbour;
+    } else if (options.mode == NAIVE) {
         send = thread;
         receive = neighbour;
     }
@@ -390,6 +426,7 @@ static void find_neighbour(struct worker *worker, int direction)
     }
     int neighbour = thread[1] * options.threads[0] + thread[0], back = direction_count - 1 - direction;
     link->to = is_away ? AWAY : INSIDE;
+    link->neighbour = neighbour;
     link->other = is_away ? owner[1] * options.procs[0] + owner[0] : neighbour;
     side(directions[direction].by, 0, first, count);
     link->cells = count[0] * count[1];
@@ -420,6 +457,116 @@ static void prepare(struct worker *worker, int id)
     }
 }
 
+/* The message to or from a process in the sender's direction, with one partition more, that of a sending thread. */
+static struct group *add_partition(int which, int direction, int peer, int cells, int sender)
+{
+    struct group *group = groups[which], *end = group + group_counts[which];
+    while (group < end && (group->direction != direction || group->peer != peer))
+        group++;
+    if (group == end) {
+        group_counts[which]++;
+        *group = (struct group){direction, peer, cells, 0, allocate(thread_count, sizeof(int)), NULL, NULL};
+    }
+    group->senders[group->count++] = sender;
+    return group;
+}
+
+/* Both sides number the partitions of a message by their sending threads. */
+static int partition_of(const struct group *group, int sender)
+{
+    int partition = 0;
+    for (int i = 0; i < group->count; ++i)
+        partition += group->senders[i] < sender;
+    return partition;
+}
+
+static void plan_partitions(void)
+{
+    for (int which = 0; which < 2; ++which)
+        groups[which] = allocate((size_t)thread_count * direction_count, sizeof(struct group));
+    for (int id = 0; id < thread_count; ++id)
+        for (int i = 0; i < direction_count; ++i) {
+            struct link *link = &workers[id].links[i];
+            if (link->to != AWAY)
+                continue;
+            link->send_group = add_partition(0, i, link->other, link->cells, id);
+            link->receive_group = add_partition(1, direction_count - 1 - i, link->other, link->cells, link->neighbour);
+        }
+    for (int id = 0; id < thread_count; ++id)
+        for (int i = 0; i < direction_count; ++i) {
+            struct link *link = &workers[id].links[i];
+            if (link->to != AWAY)
+                continue;
+            link->send_partition = partition_of(link->send_group, id);
+            link->receive_partition = partition_of(link->receive_group, link->neighbour);
+        }
+    requests_of_groups = allocate(group_counts[0] + group_counts[1], sizeof(MPI_Request));
+    for (int which = 0; which < 2; ++which)
+        for (int i = 0; i < group_counts[which]; ++i) {
+            struct group *group = &groups[which][i];
+            group->memory = allocate((size_t)group->count * group->cells, sizeof(uint64_t));
+            group->request = &requests_of_groups[which * group_counts[0] + i];
+            if (which == 0)
+                MPI_Psend_init(group->memory, group->count, group->cells, MPI_UINT64_T, group->peer, group->direction, comms[0],
+                               MPI_INFO_NULL, group->request);
+            else
+                MPI_Precv_init(group->memory, group->count, group->cells, MPI_UINT64_T, group->peer, group->direction, comms[0],
+                               MPI_INFO_NULL, group->request);
+        }
+}
+
+/* Leaves the borders of a thread where the other threads of its process find them. Even and odd steps have borders of their own, so that
+ * no thread overwrites what another one still reads. */
+static void leave_borders(struct worker *worker, int step)
+{
+    for (int i = 0; i < direction_count; ++i)
+        if (worker->links[i].to == INSIDE) {
+            pack(worker, i, worker->borders[i][step % 2]);
+            worker->inside++;
+        }
+}
+
+static void pick_up_borders(struct worker *worker, int step)
+{
+    pthread_barrier_wait(&all_threads);
+    for (int i = 0; i < direction_count; ++i) {
+        const struct link *link = &worker->links[i];
+        if (link->to == INSIDE)
+            unpack(worker, i, workers[link->other].borders[direction_count - 1 - i][step % 2]);
+    }
+}
+
+/* One thread starts the messages and waits for them; each fills its partitions, and takes those for it as soon as they are here. */
+static void exchange_partitions(struct worker *worker, int step)
+{
+    int count = group_counts[0] + group_counts[1];
+    if (worker->id == 0)
+        MPI_Startall(count, requests_of_groups);
+    pthread_barrier_wait(&all_threads);
+    for (int i = 0; i < direction_count; ++i) {
+        const struct link *link = &worker->links[i];
+        if (link->to != AWAY)
+            continue;
+        pack(worker, i, link->send_group->memory + (size_t)link->send_partition * link->cells);
+        MPI_Pready(link->send_partition, *link->send_group->request);
+        worker->away++;
+    }
+    leave_borders(worker, step);
+    for (int i = 0; i < direction_count; ++i) {
+        const struct link *link = &worker->links[i];
+        for (int has_arrived = link->to != AWAY; !has_arrived;) {
+            MPI_Parrived(*link->receive_group->request, link->receive_partition, &has_arrived);
+            if (!has_arrived)
+                sched_yield();
+        }
+        if (link->to == AWAY)
+            unpack(worker, i, link->receive_group->memory + (size_t)link->receive_partition * link->cells);
+    }
+    pick_up_borders(worker, step);
+    if (worker->id == 0)
+        MPI_Waitall(count, requests_of_groups, MPI_STATUSES_IGNORE);
+}
+
 static void exchange(struct worker *worker, int step)
 {
     MPI_Request requests[2 * MAX_DIRECTIONS];
@@ -435,21 +582,14 @@ static void exchange(struct worker *worker, int step)
             pack(worker, i, link->outgoing);
             MPI_Isend(link->outgoing, link->cells, MPI_UINT64_T, link->other, link->send_tag, link->send_comm, &requests[count++]);
             worker->away++;
-        } else if (link->to == INSIDE) {
-            /* Even and odd steps have borders of their own, so that no thread overwrites what another one still reads. */
-            pack(worker, i, worker->borders[i][step % 2]);
-            worker->inside++;
         }
     }
+    leave_borders(worker, step);
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    pthread_barrier_wait(&all_threads);
-    for (int i = 0; i < direction_count; ++i) {
-        struct link *link = &worker->links[i];
-        if (link->to == AWAY)
-            unpack(worker, i, link->incoming);
-        else if (link->to == INSIDE)
-            unpack(worker, i, workers[link->other].borders[direction_count - 1 - i][step % 2]);
-    }
+    for (int i = 0; i < direction_count; ++i)
+        if (worker->links[i].to == AWAY)
+            unpack(worker, i, worker->links[i].incoming);
+    pick_up_borders(worker, step);
 }
 
 static void update(struct worker *worker)
@@ -470,13 +610,18 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     for (int step = 0; step < options.steps; ++step) {
-        if (options.barrier) {
+        if (options.barrier && options.mode == ENDPOINT) {
+            MPI_Barrier(comms[worker->id]);
+        } else if (options.barrier) {
             pthread_barrier_wait(&all_threads);
             if (worker->id == 0)
                 MPI_Barrier(MPI_COMM_WORLD);
             pthread_barrier_wait(&all_threads);
         }
-        exchange(worker, step);
+        if (options.mode == PARTITIONED)
+            exchange_partitions(worker, step);
+        else
+            exchange(worker, step);
         if (options.verify)
             verify_ghosts(worker, step);
         update(worker);
@@ -508,6 +653,8 @@ int main(int argc, char **argv)
     workers = allocate(thread_count, sizeof *workers);
     for (int id = 0; id < thread_count; ++id)
         prepare(&workers[id], id);
+    if (options.mode == PARTITIONED)
+        plan_partitions();
     for (int id = 1; id < thread_count; ++id)
         if (pthread_create(&workers[id].thread, NULL, work, &workers[id]) != 0) {
             fprintf(stderr, "thread %d cannot be started\n", id);
@@ -527,10 +674,12 @@ int main(int argc, char **argv)
     if (rank == 0) {
         printf("exact  %llu messages between processes\nexact  %llu borders within processes\n", (unsigned long long)sums[0],
                (unsigned long long)sums[1]);
-        printf("exact  %d communicators created\n", comm_count);
+        printf("exact  %d %s created\n", comm_count, options.mode == ENDPOINT ? "endpoints" : "communicators");
         printf("exact  %llu cells compared, %llu differ\n", (unsigned long long)sums[2], (unsigned long long)sums[3]);
         printf("checksum %016llx\n", (unsigned long long)sums[4]);
     }
+    for (int i = 0; i < group_counts[0] + group_counts[1]; ++i)
+        MPI_Request_free(&requests_of_groups[i]);
     for (int i = 0; i < comm_count; ++i)
         MPI_Comm_free(&comms[i]);
     MPI_Finalize();

@@ -2,12 +2,14 @@
  * Calls MPI_Isend, MPI_Irecv, MPI_Send and MPI_Recv with 1, 8 and 64 bytes, for counting instructions. Rank 0's calls are counted,
  * in functions named after them: a receive is posted before its message is sent, and MPI_Recv finds its message arrived.
  *
- * Arguments: number of calls, thread level (single or multiple), rank map (world or table), and a file of at least a page that
- * all ranks can map. The ranks take turns through that file, so that no other messages are sent. */
+ * Arguments: number of calls, thread level (single or multiple), communicator (world, table: one with a table as rank map, other: one
+ * on another VCI than MPI_COMM_WORLD), and a file of at least a page that all ranks can map. The ranks take turns through that file,
+ * so that no other messages are sent. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -101,6 +103,29 @@ static void run(int calls, int bytes, void (*isend)(void), void (*irecv)(void), 
     }
 }
 
+/* The VCI of a communicator, which Rankpoint's requests name. */
+static unsigned vci_of(MPI_Comm one)
+{
+    MPI_Request receive;
+    MPI_Irecv(data, 0, MPI_CHAR, MPI_PROC_NULL, 0, one, &receive);
+    unsigned vci = ((uintptr_t)receive & INT32_MAX) >> 25;
+    MPI_Wait(&receive, MPI_STATUS_IGNORE);
+    return vci;
+}
+
+/* A duplicate of MPI_COMM_WORLD that uses another VCI: duplicates take the VCIs in turn. */
+static MPI_Comm on_another_vci(void)
+{
+    for (int i = 0; i < 4; ++i) {
+        MPI_Comm made;
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+        if (vci_of(made) != vci_of(MPI_COMM_WORLD))
+            return made;
+    }
+    MPI_Abort(MPI_COMM_WORLD, 5);
+    return MPI_COMM_NULL;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 5)
@@ -114,7 +139,9 @@ int main(int argc, char **argv)
     if (file < 0 || turns == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 4);
     comm = MPI_COMM_WORLD;
-    if (!strcmp(argv[3], "table")) {
+    if (!strcmp(argv[3], "other")) {
+        comm = on_another_vci();
+    } else if (!strcmp(argv[3], "table")) {
         /* An order of ranks that is no arithmetic sequence. */
         const int order[] = {0, 3, 1, 2};
         MPI_Group world, group;

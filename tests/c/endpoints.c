@@ -2,7 +2,7 @@
  * RANKS: 1 2 3
  * ENV: RANKPOINT_VCIS=0
  * ENV: RANKPOINT_CHECK=threads,hints
- * Threads as ranks: messages, wildcards, collectives and communicators made of endpoints; wrong numbers. */
+ * Threads as ranks: messages, wildcards, collectives and communicators made of endpoints; wrong numbers, groups of processes and endpoints. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -101,6 +101,22 @@ int main(int argc, char **argv)
     MPI_Comm nested[1];
     MPI_Error_class(create(comms[0], 1, MPI_INFO_NULL, nested), &class);
     CHECK(class == MPI_ERR_COMM && nested[0] == MPI_COMM_NULL);
+    /* Endpoints are no members of a communicator of processes, and the reverse. */
+    MPI_Group processes, of_endpoints, both;
+    MPI_Comm_group(MPI_COMM_WORLD, &processes);
+    MPI_Comm_group(comms[0], &of_endpoints);
+    MPI_Group_union(processes, of_endpoints, &both);
+    const struct { MPI_Comm comm; MPI_Group group; } mixed[] = {{MPI_COMM_WORLD, of_endpoints}, {comms[0], processes}, {MPI_COMM_WORLD, both}};
+    for (int index = 0; index < 3; ++index) {
+        nested[0] = MPI_COMM_NULL;
+        MPI_Error_class(MPI_Comm_create_group(mixed[index].comm, mixed[index].group, 0, &nested[0]), &class);
+        CHECK(class == MPI_ERR_GROUP && nested[0] == MPI_COMM_NULL);
+        MPI_Error_class(MPI_Comm_create(mixed[index].comm, mixed[index].group, &nested[0]), &class);
+        CHECK(class == MPI_ERR_GROUP && nested[0] == MPI_COMM_NULL);
+    }
+    MPI_Group_free(&both);
+    MPI_Group_free(&of_endpoints);
+    MPI_Group_free(&processes);
     MPI_Comm_free(&comms[0]);
     return finish(rank);
 }

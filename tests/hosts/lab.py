@@ -11,7 +11,7 @@ usage: lab.py FOLDER up N             start the hosts h1 ... hN, which replace t
 
 A host is a process with network, host name, shared memory, process ids and mounts of its own; the file system is shared. Host K has the
 address 10.83.NET.K on a bridge, which lives in a namespace of its own, so that the machine's own network is neither used nor
-changed. Each host runs an sshd with keys of this lab, if there is one on the machine. FOLDER holds the state of one lab.
+changed. Each host runs an sshd with keys of this lab, if there is one on the machine, and its ssh reaches the others. FOLDER holds the state of one lab.
 Needs root, util-linux and iproute2; exits with status 77 and says why where hosts cannot be made.
 """
 
@@ -28,6 +28,8 @@ UNAVAILABLE = 77
 TOOLS = ["unshare", "nsenter", "ip", "mount", "hostname"]
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 LIMIT_S = 20
+# More than any test has ranks.
+SLOTS = 64
 
 
 class Unavailable(Exception):
@@ -174,6 +176,8 @@ MaxStartups 100
         (keys / "config").write_text(client, encoding="ascii")
         (keys / "sshd_config").write_text(server, encoding="ascii")
         for host in self.hosts:
+            if Path("/etc/ssh/ssh_config").exists():
+                run(*self.enter(host), "mount", "--bind", keys / "config", "/etc/ssh/ssh_config")
             run(*self.enter(host), SSHD, "-f", keys / "sshd_config", "-E", self.folder / f"{host}.sshd.log")
 
     @property
@@ -185,6 +189,12 @@ MaxStartups 100
     def enter(self, host):
         """The words of a command that runs another one on a host."""
         return ["nsenter", "-t", str(self.pid(host)), "-m", "-u", "-i", "-n", "-p", "--"]
+
+    def flags(self, count):
+        """The flags of an mpiexec outside of the hosts that spread ranks over the first so many of them, in turn."""
+        launcher = f"{sys.executable} {Path(__file__).resolve()} {self.folder} exec"
+        names = ",".join(f"{host}:{SLOTS}" for host in self.hosts[:count])
+        return ["-hosts", names, "--map-by", "node", "--launcher", launcher]
 
     def in_bridge(self, *command):
         """Runs a command where the bridge is."""

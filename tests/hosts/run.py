@@ -6,8 +6,8 @@ usage: run.py PREFIX FOLDER [--quick] [CASE...]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. mpiexec runs on the first host and reaches the others by ssh, or it
 runs outside of them and enters all by a command. After each case nothing may be left on any host. --quick leaves out the cases that wait
-for a silent host a second time. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY" and the exit status 77 where
-hosts cannot be made.
+for a silent host a second time, and the suites of mpi4py and MPICH. The last line printed is "N passed, N failed, N skipped"; "skipped:
+WHY" and the exit status 77 where hosts cannot be made.
 """
 
 import os
@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
+import launchers
 from lab import UNAVAILABLE, Lab, Unavailable
 
 LAB = Path(__file__).resolve().parent / "lab.py"
@@ -34,17 +35,17 @@ PROGRAMS = [
 ]
 LAYOUTS = {"-hosts h1,h2": 2, "-hosts h1:2,h2:2": 4, "-hosts h1:3,h2:1": 4, "-hosts h1,h2,h3": 3}
 CASES = {}
-SLOW = {"cable_pulled_under_a_command", "host_without_power"}
+Skip = launchers.Skip
+SLOW = {"host_without_power", "late_receivers_lose_nothing", "stopped_ranks_are_waited_for", "suite_of_mpi4py", "suite_of_mpich"}
+# Hosts of the suites of others, one after the other, and the seconds that one may take.
+SUITE_HOSTS = [2, 4]
+SUITE_LIMIT_S = 1800
 
 
 def case(body):
     """A function is a case."""
     CASES[body.__name__] = body
     return body
-
-
-class Skip(Exception):
-    """Why a case cannot run here."""
 
 
 class Job:
@@ -65,6 +66,10 @@ class Job:
         self.code = None
         self.out = self.err = ""
         self.seconds = 0.0
+
+    def first_line(self):
+        """Waits for the first line of the output, which `end` then leaves out."""
+        return self.process.stdout.readline().decode(errors="replace").strip()
 
     def end(self):
         """Waits for the end of the job."""
@@ -113,6 +118,25 @@ class Site:
         """Whether ranks can exchange messages between hosts."""
         report = [*self.lab.enter("h1"), str(self.bin / "rankpoint"), "info", "--network"]
         return subprocess.run(report, capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+
+    def program(self, name):
+        """A C program of this folder, built."""
+        source = Path(__file__).resolve().with_name(f"{name}.c")
+        program = self.folder / source.stem
+        subprocess.run([self.bin / "mpicc", source, "-o", program], check=True, timeout=LIMIT_S)
+        return program
+
+    def ports(self, host):
+        """The ports at which something other than sshd listens on a host, once there are any."""
+        until = time.monotonic() + LIMIT_S
+        while time.monotonic() < until:
+            table = subprocess.run([*self.lab.enter(host), "cat", "/proc/net/tcp"], capture_output=True, check=True, timeout=LIMIT_S)
+            sockets = [line.split() for line in table.stdout.decode().splitlines()[1:]]
+            ports = {int(socket[1].split(":")[1], 16) for socket in sockets if socket[3] == "0A"} - {22}
+            if ports:
+                return ports
+            time.sleep(0.05)
+        raise AssertionError(f"nothing listens on {host}")
 
     def job(self, flags, *program, **more):
         """Starts a job."""
@@ -282,14 +306,99 @@ def host_without_power(site):
 def failures_end_ranks_that_exchange_messages(site):
     if not site.has_network():
         raise Skip("libfabric offers no network between hosts")
-    source = Path(__file__).resolve().with_name("endless.c")
-    program = site.folder / source.stem
-    subprocess.run([site.bin / "mpicc", source, "-o", program], check=True, timeout=LIMIT_S)
-    late, since = site.later(2, "kill", "h3")
-    job = site.job("-hosts h1:2,h3:2 -n 4", str(program)).fails(1, "h3", since=since)
+    program = site.program("endless")
+    job = site.job(f"-hosts h1:2,h3:2 -n 4 --timeout {LIMIT_S - 10}", str(program))
+    assert job.first_line() == "begun", job.end().err
+    late, since = site.later(0, "kill", "h3")
+    job.fails(1, "h3", since=since)
     late.wait()
-    assert "begun" in job.out, job.err
     site.lab.up(3)
+
+
+@case
+def ranks_listen_at_ports_of_the_range(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    program, ends = site.program("endless"), "-genv FI_{0}_PORT_LOW_RANGE 31000 -genv FI_{0}_PORT_HIGH_RANGE {1}"
+    wide = f"{ends.format('TCP', 31009)} {ends.format('NET', 31009)}"
+    job = site.job(f"{wide} -hosts h1,h2", str(program), "3")
+    ports = site.ports("h2")
+    assert job.end().code == 0, job.err
+    assert ports <= set(range(31000, 31010)), ports
+    narrow = f"{ends.format('TCP', 31000)} {ends.format('NET', 31000)}"
+    job = site.job(f"{narrow} -hosts h1,h2:2", str(program)).fails(16, "on h2")
+    assert "MPI_Init: libfabric's fi_endpoint" in job.err, job.err
+
+
+@case
+def ranks_without_files_are_told(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    program = site.program("endless")
+    for files in [64, 12]:
+        job = site.job("-hosts h1,h2", "sh", "-c", f"ulimit -n {files}; exec {program} 1")
+        if files == 64:
+            assert job.end().code == 0, job.err
+        else:
+            job.fails(17, "on h")
+            assert "cannot be reached: libfabric" in job.err and "Too many open files" in job.err, job.err
+
+
+@case
+def nonsense_at_the_port_of_a_rank_is_ignored(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    job = site.job("-hosts h1,h2", str(site.program("endless")), "4")
+    send = "with socket.create_connection(sys.argv[1:]) as to: to.send(os.urandom(count))"
+    script = f"import os, socket, sys\nfor count in [0, 1, 7, 64, 5000] * 20:\n {send}"
+    for port in site.ports("h2"):
+        words = [*site.lab.enter("h1"), sys.executable, "-c", script, site.lab.address("h2"), str(port)]
+        subprocess.run(words, check=True, timeout=LIMIT_S)
+    assert job.end().code == 0, job.err
+
+
+@case
+def stopped_ranks_are_waited_for(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    program = site.program("endless")
+    # Longer than an agent may be silent.
+    stop = "sleep 1; kill -STOP $P; sleep 7; kill -CONT $P"
+    words = f"{program} 9 & P=$!; if [ $(hostname) = h2 ]; then {stop}; fi; wait $P"
+    job = site.job("-hosts h1,h2", "sh", "-c", words).end()
+    assert job.code == 0, job.err
+
+
+@case
+def late_receivers_lose_nothing(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    site.job("-hosts h1,h2,h3", str(site.program("late")), "15").expect(0, "rank 1 has all", "rank 2 has all")
+
+
+def suite(site, name, *options):
+    """Runs the suite of others in a folder of tests on several hosts; the build of the one-host step is used where there is one."""
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    site.lab.up(max(SUITE_HOSTS))
+    script, folder = LAB.parents[1] / name / "run.py", site.folder.parent / name
+    for count in SUITE_HOSTS:
+        words = [sys.executable, script, site.bin.parent, folder, *options, f"--flags={' '.join(site.lab.flags(count))}"]
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, timeout=SUITE_LIMIT_S)
+        if done.returncode == UNAVAILABLE:
+            raise Skip(done.stdout.strip().splitlines()[-1])
+        assert done.returncode == 0, f"on {count} hosts: {done.stdout}{done.stderr}"
+        site.clean()
+
+
+@case
+def suite_of_mpi4py(site):
+    suite(site, "mpi4py", "--quick")
+
+
+@case
+def suite_of_mpich(site):
+    suite(site, "mpich")
 
 
 def main(words):
@@ -297,6 +406,7 @@ def main(words):
     quick = "--quick" in words
     prefix, folder, *names = [word for word in words if word != "--quick"]
     site = Site(prefix, folder)
+    CASES.update(launchers.CASES)
     try:
         site.lab.up(3)
         if not site.lab.ssh:

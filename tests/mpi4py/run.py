@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds mpi4py with our mpicc and runs those of its tests that pass.txt lists.
 
-usage: run.py PREFIX FOLDER [--quick]
+usage: run.py PREFIX FOLDER [--quick] [--flags=WORDS]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
 file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it, and -TEXT leaves out the
-tests whose names contain TEXT. --quick runs each file once, on the most ranks up to 4, files with the same settings in one job. The
+tests whose names contain TEXT. --flags are for mpiexec. --quick runs each file once, on the most ranks up to 4, files with the same settings in one job. The
 last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
 """
 
@@ -91,9 +91,9 @@ def jobs(rows, quick):
     return list(together.values())
 
 
-def run(prefix, site, tests, names, ranks, settings, left_out):
+def run(prefix, flags, site, tests, names, ranks, settings, left_out):
     """Passed, failed and skipped tests of files on so many ranks, and what was printed."""
-    command = [str(prefix / "bin/mpiexec"), "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
+    command = [str(prefix / "bin/mpiexec"), *flags, "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
     command += [sys.executable, "main.py", "-q", "-i", f"({'|'.join(names)})\\.py"]
     command += [word for text in left_out for word in ("-x", text)]
     environment = {**os.environ, **settings, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
@@ -112,13 +112,14 @@ def run(prefix, site, tests, names, ranks, settings, left_out):
 
 def main():
     quick = "--quick" in sys.argv[3:]
+    flags = [word for option in sys.argv[3:] if option.startswith("--flags=") for word in option[8:].split()]
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     site, tests = build(prefix, folder)
     excuse_files(tests)
     total = [0, 0, 0]
     for names, ranks, settings, left_out in jobs(listed(), quick):
         start = time.monotonic()
-        *counts, output = run(prefix, site, tests, names, ranks, settings, left_out)
+        *counts, output = run(prefix, flags, site, tests, names, ranks, settings, left_out)
         seconds = time.monotonic() - start
         print(f"{' '.join(names)} on {ranks} ranks {settings or ''}: {seconds:.1f} s", flush=True)
         if counts[1]:

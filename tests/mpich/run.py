@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds MPICH's own test suite with our mpicc and runs what expected.txt names of it.
 
-usage: run.py PREFIX FOLDER [--whole] [--times] [DIRECTORY[/PROGRAM]...]
+usage: run.py PREFIX FOLDER [--whole] [--times] [--flags=WORDS] [DIRECTORY[/PROGRAM]...]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of the suite is kept. expected.txt says which
 directories are run, which of their programs cannot be built, which tests fail, and why: a test that fails unexpectedly is an
-error, and so is one that passes unexpectedly. --whole runs the long tests too, --times prints what each took, and names
-of directories or programs run only those. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY"
+error, and so is one that passes unexpectedly. --whole runs the long tests too, --times prints what each took, --flags are
+for mpiexec, and names of directories or programs run only those. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY"
 and the exit status 77 where the suite cannot be had.
 """
 
@@ -52,7 +52,7 @@ def passes(test, printed, status):
     }[test.judge]
 
 
-def run(prefix, suite, whole, test):
+def run(mpiexec, suite, whole, test):
     """The word for what became of a test, what it printed, and the seconds that it took."""
     program = suite / test.name
     if test.verdict == "never" or (test.is_long and not whole):
@@ -63,7 +63,7 @@ def run(prefix, suite, whole, test):
     if test.gibibytes > available_gibibytes():
         return "too large", "", 0.0
     limit = WHOLE_LIMIT_S if whole else LIMIT_S
-    command = [prefix / "bin/mpiexec", "--timeout", str(limit), "-n", str(test.ranks), program, *test.arguments]
+    command = [*mpiexec, "--timeout", str(limit), "-n", str(test.ranks), program, *test.arguments]
     start = time.monotonic()
     done = subprocess.run(
         command, cwd=program.parent, env={**os.environ, **test.settings}, text=True, errors="replace",
@@ -83,6 +83,8 @@ def main():
     prefix, folder, *names = [word for word in sys.argv[1:] if not word.startswith("--")]
     prefix, folder = Path(prefix).resolve(), Path(folder).resolve()
     whole = "--whole" in options
+    flags = [word for option in options if option.startswith("--flags=") for word in option[8:].split()]
+    mpiexec = [prefix / "bin/mpiexec", *flags]
     lines = expected.rules(Path(__file__).with_name("expected.txt"))
     directories = [rule.name for rule in lines if rule.verb == "directory"]
     try:
@@ -97,7 +99,7 @@ def main():
         sys.exit(f"no test is called {' or '.join(names)}")
     results = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for test, result in zip(tests, pool.map(lambda test: run(prefix, suite, whole, test), tests)):
+        for test, result in zip(tests, pool.map(lambda test: run(mpiexec, suite, whole, test), tests)):
             results.append((test, result))
             report(test, *result, times="--times" in options)
     count = lambda words, chosen: sum(word in words for test, (word, *_) in results if chosen in (None, parent(test)))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Four ranks that wait. "waits cycle": three for each other, for ever. "waits chain": for the last one, which waits for the end of its
- * standard input, and then everything goes on. */
+ * Four ranks that wait. "waits cycle": three for each other, for ever. "waits endpoints": all for endpoints of each other, for ever.
+ * "waits chain": for the last one, which waits for the end of its standard input, and then everything goes on. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,16 @@ static void wait_in_a_cycle(MPI_Comm ring, int rank)
     if (rank == 1)
         MPI_Send(&value, 1, MPI_INT, 0, UNWANTED, ring);
     MPI_Recv(&value, 1, MPI_INT, (rank + 1) % LAST, WANTED + rank, ring, MPI_STATUS_IGNORE);
+}
+
+/* The second endpoint of each process waits for the first one of the next process, which has another VCI. */
+static void wait_for_endpoints(int rank)
+{
+    int (*create)(MPI_Comm, int, MPI_Info, MPI_Comm *), value;
+    MPI_Comm endpoints[2];
+    *(void **)&create = dlsym(RTLD_DEFAULT, "MPIX_Comm_create_endpoints");
+    create(MPI_COMM_WORLD, 2, MPI_INFO_NULL, endpoints);
+    MPI_Recv(&value, 1, MPI_INT, (rank + 1) % 4 * 2, WANTED, endpoints[1], MPI_STATUS_IGNORE);
 }
 
 static void wait_in_a_chain(MPI_Comm ring, MPI_Comm copy, int rank)
@@ -42,15 +54,17 @@ static void wait_in_a_chain(MPI_Comm ring, MPI_Comm copy, int rank)
 
 int main(int count, char **words)
 {
-    int rank;
+    int rank, level;
     MPI_Comm ring, copy;
-    MPI_Init(NULL, NULL);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, rank < LAST, rank, &ring);
     MPI_Comm_set_name(ring, "ring of three");
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     if (count > 1 && strcmp(words[1], "chain") == 0)
         wait_in_a_chain(ring, copy, rank);
+    else if (count > 1 && strcmp(words[1], "endpoints") == 0)
+        wait_for_endpoints(rank);
     else if (rank < LAST)
         wait_in_a_cycle(ring, rank);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench [--peers] [--write] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it. With the
-//! name `threads`, the options are those of `rankpoint bench threads`.
+//! `cargo xtask bench [--peers] [--write] [--lab=N] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it.
+//! With the name `threads`, the options are those of `rankpoint bench threads`. `--lab=N` measures between N hosts, which are namespaces
+//! of this one (`tests/hosts/lab.py`).
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -45,6 +47,57 @@ const THREADS: &str = "threads";
 /// Options that are ours; `rankpoint bench` does not get them.
 const OURS: [&str; 2] = ["--peers", "--write"];
 
+/// One that is ours and holds a number.
+const LAB: &str = "--lab=";
+
+/// Hosts that are namespaces of this one; they end with the value.
+struct Lab {
+    folder: std::path::PathBuf,
+    /// Their names, with commas between them.
+    hosts: String,
+}
+
+impl Lab {
+    /// Starts so many hosts.
+    fn start(count: &str) -> Result<Self, String> {
+        let count: u32 = (count.parse().ok())
+            .filter(|count| (2..=64).contains(count))
+            .ok_or_else(|| format!("{LAB}{count}: expected a number of hosts from 2 to 64"))?;
+        let hosts: Vec<String> = (1..=count).map(|host| format!("h{host}")).collect();
+        let lab = Self {
+            folder: shell::target().join("bench-hosts"),
+            hosts: hosts.join(","),
+        };
+        shell::run(lab.script().arg("up").arg(count.to_string()))?;
+        Ok(lab)
+    }
+
+    fn script(&self) -> Command {
+        let mut command = shell::command("python3");
+        let script = shell::root().join("tests/hosts/lab.py");
+        command.arg(script).arg(&self.folder);
+        command
+    }
+
+    /// A program on the first host.
+    fn enter(&self, program: &Path) -> Command {
+        let mut command = self.script();
+        command.args(["exec", "h1"]).arg(program);
+        command
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if let Err(why) = shell::run(self.script().arg("down")) {
+            shell::say(&format!(
+                "hosts are left in {}: {why}",
+                self.folder.display()
+            ));
+        }
+    }
+}
+
 /// Words that are no values of options are rows or groups of them: `--only` goes before each.
 fn with_names(arguments: &[String]) -> Vec<String> {
     let mut words = Vec::new();
@@ -70,10 +123,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let arguments = &with_names(arguments);
     let (ours, passed): (Vec<&String>, Vec<&String>) = arguments
         .iter()
-        .partition(|word| OURS.contains(&word.as_str()));
+        .partition(|word| OURS.contains(&word.as_str()) || word.starts_with(LAB));
     let has = |name: &str| ours.iter().any(|word| *word == name);
-    let mut bench = shell::command(prefix.join("bin/rankpoint"));
+    let lab = ours.iter().find_map(|word| word.strip_prefix(LAB));
+    let lab = lab.map(Lab::start).transpose()?;
+    let program = prefix.join("bin/rankpoint");
+    let mut bench = match &lab {
+        Some(lab) => lab.enter(&program),
+        None => shell::command(&program),
+    };
     bench.arg("bench").args(&passed);
+    if let Some(lab) = &lab {
+        bench.args(["--hosts", &lab.hosts]);
+    }
     let shown: String = arguments.iter().map(|word| format!(" {word}")).collect();
     bench.args(["--shown-as", &format!("cargo xtask bench{shown}")]);
     if has("--peers") {

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ablations;
 mod bench;
 mod big_machine;
 mod checks;
@@ -59,6 +60,12 @@ const COMMANDS: &[Command] = &[
         "[--prefix DIR] [--folder DIR]",
         "measure and check in ten minutes what two cores without a GPU cannot show; tables and JSON into one folder",
         big_machine::run,
+    ),
+    (
+        "ablations",
+        "[--libraries DIR] [--write]",
+        "count what two threads share when VCIs save them less; --write puts the table into docs/threads.md",
+        ablations::run,
     ),
     (
         "instructions",

@@ -26,6 +26,8 @@ pub(crate) struct Peer {
     unbound_flags: &'static [&'static str],
     /// Flags when ranks outnumber cores.
     oversubscribed_flags: &'static [&'static str],
+    /// Flags for ranks on several hosts, in turn, with `{hosts}` and `{slots}` where `rankpoint bench` puts the names.
+    hosts_flags: &'static [&'static str],
     /// Whether it has `libmpi_abi.so.1`; otherwise programs are compiled for it.
     standard: bool,
     /// Name of its compiler wrapper.
@@ -43,6 +45,7 @@ pub(crate) const PEERS: &[Peer] = &[
         flags: &["-bind-to", "core"],
         unbound_flags: &["-bind-to", "none"],
         oversubscribed_flags: &[],
+        hosts_flags: &["-launcher", "ssh", "-hosts", "{hosts}", "-ppn", "1"],
         standard: true,
         mpicc: "mpicc_abi",
         progress: &[("MPIR_CVAR_ASYNC_PROGRESS", "1")],
@@ -54,6 +57,7 @@ pub(crate) const PEERS: &[Peer] = &[
         flags: &[],
         unbound_flags: &["-genv", "I_MPI_PIN", "0"],
         oversubscribed_flags: &[],
+        hosts_flags: &["-bootstrap", "ssh", "-hosts", "{hosts}", "-ppn", "1"],
         standard: true,
         mpicc: "",
         progress: &[("I_MPI_ASYNC_PROGRESS", "1")],
@@ -70,6 +74,17 @@ pub(crate) const PEERS: &[Peer] = &[
             "none",
         ],
         oversubscribed_flags: &["--allow-run-as-root", "--oversubscribe"],
+        // Bound, its first rank of each host would have the same core, if hosts share their cores.
+        hosts_flags: &[
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "--host",
+            "{slots}",
+            "--map-by",
+            "node",
+        ],
         standard: false,
         mpicc: "mpicc",
         progress: &[],
@@ -189,6 +204,7 @@ impl Peer {
             "name": self.name,
             "launcher": self.launcher(false),
             "oversubscribed_launcher": self.launcher(true),
+            "hosts_launcher": self.launcher_with(self.hosts_flags),
             "unbound_launcher": self.launcher_with(self.unbound_flags),
             "environment": { "LD_LIBRARY_PATH": self.library_folder() },
             "progress": self.progress.iter().copied().collect::<BTreeMap<_, _>>(),

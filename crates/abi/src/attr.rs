@@ -68,6 +68,7 @@ struct Environment {
     io: i32,
     wtime_is_global: i32,
     universe_size: i32,
+    app_number: Option<i32>,
 }
 
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
@@ -78,7 +79,8 @@ pub(crate) fn define_predefined(process: &Process) {
         host: abi::MPI_PROC_NULL,
         io: abi::MPI_ANY_SOURCE,
         wtime_is_global: 0,
-        universe_size: process.size() as i32,
+        universe_size: process.universe_size() as i32,
+        app_number: process.app_number(),
     });
 }
 
@@ -92,7 +94,10 @@ fn predefined(keyval: i32) -> Option<Option<usize>> {
         abi::MPI_IO => &raw const environment.io,
         abi::MPI_WTIME_IS_GLOBAL => &raw const environment.wtime_is_global,
         abi::MPI_UNIVERSE_SIZE => &raw const environment.universe_size,
-        abi::MPI_APPNUM => return Some(None),
+        abi::MPI_APPNUM => match &environment.app_number {
+            Some(number) => std::ptr::from_ref(number),
+            None => return Some(None),
+        },
         abi::MPI_LASTUSEDCODE => {
             let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
             *last = last_used_code();

@@ -207,6 +207,37 @@ impl FreeList {
     }
 }
 
+/// The error when all handles of a kind are taken.
+#[cold]
+fn full<T: Object>() -> Error {
+    let most = SLOTS - FIRST_DYNAMIC as usize;
+    let text = format!("{most} objects of kind '{}' exist already", T::KIND);
+    Error::new(ErrorClass::ERR_NO_MEM, text)
+}
+
+/// A handle that has no object yet; free again when this is dropped.
+#[must_use]
+pub(crate) struct Reserved<T: Object> {
+    table: &'static HandleTable<T>,
+    /// (index, generation)
+    slot: (u32, u32),
+}
+
+impl<T: Object> Reserved<T> {
+    /// Gives the handle to an object.
+    pub(crate) fn fill(self, object: Arc<T>) -> usize {
+        let kept = ManuallyDrop::new(self);
+        kept.table.fill(kept.slot, object)
+    }
+}
+
+impl<T: Object> Drop for Reserved<T> {
+    fn drop(&mut self) {
+        let (index, generation) = self.slot;
+        T::free_list().give(index, generation);
+    }
+}
+
 impl<T: Object> HandleTable<T> {
     const fn new() -> Self {
         Self {
@@ -314,14 +345,22 @@ impl<T: Object> HandleTable<T> {
 
     /// Gives an object a handle.
     pub(crate) fn insert(&'static self, object: Arc<T>) -> Result<usize> {
-        let Some((index, generation)) = T::free_list().take() else {
-            let most = SLOTS - FIRST_DYNAMIC as usize;
-            let text = format!("{most} objects of kind '{}' exist already", T::KIND);
-            return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
+        let Some(slot) = T::free_list().take() else {
+            return Err(full::<T>());
         };
+        Ok(self.fill(slot, object))
+    }
+
+    /// Takes a handle for an object that is still to be made.
+    pub(crate) fn reserve(&'static self) -> Result<Reserved<T>> {
+        let slot = T::free_list().take().ok_or_else(full::<T>)?;
+        Ok(Reserved { table: self, slot })
+    }
+
+    fn fill(&'static self, (index, generation): (u32, u32), object: Arc<T>) -> usize {
         let handle = T::TAG << 56 | u64::from(generation) << INDEX_BITS | u64::from(index);
         self.place(index as usize, handle, object);
-        Ok(handle as usize)
+        handle as usize
     }
 
     /// Gives a predefined handle its object.

@@ -18,17 +18,34 @@ fn no_memory(bytes: usize) -> Error {
 /// # Errors
 /// MPI_ERR_NO_MEM.
 pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
-    if bytes == 0 {
+    // SAFETY: zero is a byte.
+    unsafe { zeroed_list(bytes) }
+}
+
+/// Zeroed words of the strictest alignment.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM.
+pub(crate) fn zeroed_words(words: usize) -> Result<Vec<u128>> {
+    // SAFETY: zero is a number.
+    unsafe { zeroed_list(words) }
+}
+
+/// # Safety
+/// Zeroed memory is a `T`, which has a size above 0.
+unsafe fn zeroed_list<T>(entries: usize) -> Result<Vec<T>> {
+    if entries == 0 {
         return Ok(Vec::new());
     }
-    let layout = Layout::array::<u8>(bytes).map_err(|_| no_memory(bytes))?;
+    let bytes = entries.saturating_mul(size_of::<T>());
+    let layout = Layout::array::<T>(entries).map_err(|_| no_memory(bytes))?;
     // SAFETY: the layout has a size above 0.
     let start = unsafe { alloc::alloc_zeroed(layout) };
     if start.is_null() {
         return Err(no_memory(bytes));
     }
-    // SAFETY: the global allocator gave `bytes` initialised bytes with the layout of such a vector.
-    Ok(unsafe { Vec::from_raw_parts(start, bytes, bytes) })
+    // SAFETY: the global allocator gave zeroed memory for `entries` entries with the layout of such a vector.
+    Ok(unsafe { Vec::from_raw_parts(start.cast(), entries, entries) })
 }
 
 /// An empty list with room for so many entries.
@@ -55,6 +72,8 @@ mod tests {
             assert_eq!(zeroed(bytes).unwrap_err().class(), ErrorClass::ERR_NO_MEM);
             let list = list::<u64>(bytes).unwrap_err();
             assert_eq!(list.class(), ErrorClass::ERR_NO_MEM);
+            let words = zeroed_words(bytes).unwrap_err();
+            assert_eq!(words.class(), ErrorClass::ERR_NO_MEM);
         }
         assert_eq!(list::<u64>(7).unwrap().capacity(), 7);
     }

@@ -91,6 +91,7 @@ error_classes! {
 }
 
 /// An error: its class and the sentence that explains it.
+#[derive(Clone)]
 pub struct Error(Box<ErrorDetail>);
 
 /// The parts of an error.

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Index types, which the compiler keeps apart.
+//! Index types, which the compiler keeps apart: those of the fabric, and ranks of communicators.
 
-use fabric::board::MOST_VCIS;
+use std::fmt;
 
-/// A VCI of a process. The same number at another process is the VCI that it talks to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) use fabric::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
+
+/// A rank that a communicator addresses: of its group, or of the remote group of an intercommunicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct VciIndex(u8);
+pub(crate) struct Rank(u32);
 
-impl VciIndex {
-    /// The VCI of MPI_COMM_WORLD, and of all that asks for no other.
-    pub const FIRST: Self = Self(0);
-    /// Number of bits that hold one.
-    pub(crate) const BITS: u32 = MOST_VCIS.trailing_zeros();
-
-    /// The VCI with this number, if a process may have as many.
-    pub const fn new(index: u32) -> Option<Self> {
-        if index < MOST_VCIS as u32 {
-            Some(Self(index as u8))
-        } else {
-            None
-        }
+impl Rank {
+    /// The rank with this number.
+    #[inline(always)]
+    pub(crate) const fn new(number: u32) -> Self {
+        Self(number)
     }
 
     /// Its number.
     #[inline(always)]
-    pub const fn get(self) -> u8 {
+    pub(crate) const fn get(self) -> u32 {
         self.0
     }
 
-    /// The number that the low bits of a word hold.
+    /// Its number as programs see it.
     #[inline(always)]
-    pub(crate) const fn of_bits(bits: u32) -> Self {
-        Self((bits % MOST_VCIS as u32) as u8)
+    pub(crate) const fn to_mpi(self) -> i32 {
+        self.0.cast_signed()
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }

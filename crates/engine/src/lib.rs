@@ -33,5 +33,5 @@ pub mod topo;
 pub(crate) mod vci;
 
 pub use errors::{Error, ErrorClass, Result};
-pub use identity::VciIndex;
+pub use fabric::identity::VciIndex;
 pub use overlap::Entered;

@@ -14,7 +14,7 @@ use crate::progress::CALL;
 use crate::request::{RequestId, Role, Status, flag, stale};
 
 pub use crate::progress::{Begun, Completion, Kept, block_on, complete_request};
-pub(crate) use crate::progress::{Waiting, current_call, go_on, watch};
+pub(crate) use crate::progress::{Waiting, current_call, go_on, park, watch};
 pub(crate) use crate::request::Boxed;
 pub use crate::request::{FastPlan, Started};
 

@@ -14,6 +14,7 @@ use sys::cores;
 use sys::sync::{AtomicU32, Ordering};
 
 use crate::comm::{Process, ThreadLevel};
+use crate::identity::MOST_VCIS;
 use crate::protocol::PAYLOAD_RULES;
 use crate::settings::{self, Assigned, Settings};
 
@@ -21,6 +22,11 @@ use crate::settings::{self, Assigned, Settings};
 /// they do not.
 pub(crate) fn shares_memory() -> bool {
     settings::simulated_network().is_none() && settings::test_nodes().is_none()
+}
+
+/// Whether communicators have VCIs of their own in this run: between nodes all use the first one.
+pub(crate) fn has_several_vcis() -> bool {
+    settings::test_nodes().is_none()
 }
 
 /// Memory of a node's segment.
@@ -52,8 +58,9 @@ pub(crate) fn on_ranks_at_level<R: Send>(
     let mut settings = settings.clone();
     "lo".clone_into(&mut settings.network.interface);
     let settings = &settings;
-    let net = settings::simulated_network()
-        .map(|simulated| SimNet::new(size, simulated, PAYLOAD_RULES).unwrap());
+    let net = settings::simulated_network().map(|simulated| {
+        SimNet::with_vcis(size, MOST_VCIS as u8, simulated, PAYLOAD_RULES).unwrap()
+    });
     std::thread::scope(|scope| {
         scope.spawn(|| nodes.exchange_cards());
         let ranks: Vec<_> = (0..size)

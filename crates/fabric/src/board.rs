@@ -18,6 +18,7 @@
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::doorbell;
+use crate::identity::{LinkIndex, MOST_VCIS, VciIndex};
 
 /// First word of a node segment; a change of layout changes it.
 pub const MAGIC: u64 = 0x5250_4e4f_4445_0006;
@@ -25,8 +26,6 @@ pub const MAGIC: u64 = 0x5250_4e4f_4445_0006;
 pub const PAGE_BYTES: usize = 4096;
 /// Bytes of a board.
 pub const BOARD_BYTES: usize = 3 * PAGE_BYTES;
-/// VCIs that a rank may have.
-pub const MOST_VCIS: usize = 64;
 /// Where the rank boards start.
 pub const BOARDS_OFFSET: u64 = PAGE_BYTES as u64;
 /// Longest name of an MPI call on a board, in bytes.
@@ -39,8 +38,6 @@ pub const CONTEXT_TEXT_BYTES: usize = 80;
 pub const CARD_BYTES: usize = 128;
 /// Longest host name in a report, in bytes.
 pub const HOST_BYTES: usize = 56;
-/// Peer of an operation that takes messages from anyone.
-pub const ANY_PEER: u32 = u32::MAX;
 /// Tag half of a match word of an operation that takes any tag (MPI_ANY_TAG as unsigned).
 pub const ANY_TAG: u32 = u32::MAX;
 /// Environment variable through which the launcher tells a rank its place: `1:<segment fd>:<rank>:<size>`.
@@ -158,7 +155,7 @@ pub struct JobHeader {
     /// Index of this node in the job.
     pub(crate) node: u32,
     /// What proves to other nodes that a process belongs to the job: random, the same on all nodes.
-    pub(crate) secret: [u64; 2],
+    pub(crate) secret: [AtomicU64; 2],
     _tail: [u32; 6],
 }
 
@@ -299,6 +296,12 @@ impl RankBoard {
             .find(|entry| fits(entry.word.load(Ordering::Relaxed)))
     }
 
+    /// The part of a VCI that other ranks see.
+    #[inline(always)]
+    pub fn vci(&self, vci: VciIndex) -> &VciBoard {
+        &self.vcis[usize::from(vci.get())]
+    }
+
     /// Wakes who sleeps on the doorbell of a VCI, or looks after that VCI while it sleeps on another one; called after
     /// publishing. True when somebody was asleep.
     ///
@@ -306,8 +309,8 @@ impl RankBoard {
     /// When there is no such VCI.
     // TIER: short
     #[inline(always)]
-    pub fn ring(&self, vci: u8, sender_fences: bool) -> bool {
-        let found = doorbell::ring(&self.vcis[usize::from(vci)].asleep, sender_fences);
+    pub fn ring(&self, vci: VciIndex, sender_fences: bool) -> bool {
+        let found = doorbell::ring(&self.vci(vci).asleep, sender_fences);
         found != 0 && self.ring_also(found)
     }
 
@@ -338,8 +341,8 @@ pub struct RequestRecord {
     pub match_word: u64,
     /// Bytes of the message, or of the receive buffer.
     pub bytes: u64,
-    /// World rank of the other side, or [`ANY_PEER`].
-    pub peer: u32,
+    /// The link to the other side, or [`LinkIndex::ANY`].
+    pub peer: LinkIndex,
     /// For the engine: a link to another record.
     pub next: u32,
     /// Low half of `clock_ms` when it was recorded.

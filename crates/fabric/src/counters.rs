@@ -51,6 +51,7 @@ counters! {
     LocksTaken, "locks_taken", "locks", "of VCIs that threads of this rank took";
     LocksFailed, "locks_failed", "tries", "of threads of this rank to take the lock of a VCI while another one held it";
     GlobalRounds, "global_rounds", "rounds", "in which a thread that waited on one VCI advanced all others";
+    Puts, "puts", "messages", "to other nodes whose data the network wrote into the memory of the receive";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

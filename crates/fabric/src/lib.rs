@@ -14,6 +14,7 @@ pub mod board;
 pub mod counters;
 pub mod directory;
 pub mod doorbell;
+pub mod identity;
 #[cfg(not(loom))]
 pub mod link;
 pub mod lock;

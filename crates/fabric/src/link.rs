@@ -2,7 +2,7 @@
 //! Links: the sending ends of a VCI's connections, one for each peer ([`crate::peers`]), made on first use.
 
 use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use sys::leaks::Root;
@@ -10,6 +10,7 @@ use sys::memory;
 use sys::sync::{AtomicU32, Ordering};
 
 use crate::board::RankBoard;
+use crate::identity::{LinkIndex, VciIndex};
 use crate::network::{Doorway, Net};
 use crate::ring::RingSender;
 use crate::transport::{Bell, Transport};
@@ -67,18 +68,18 @@ impl Link {
     /// # Errors
     /// When the transport has no memory, or no such peer.
     #[cold]
-    fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
+    fn connect(&mut self, transport: &mut Transport, peer: LinkIndex) -> io::Result<()> {
         let connection = transport.connect(peer)?;
         self.sender = connection.sender;
         match connection.bell {
             Bell::None => self.attention = &raw const NEVER,
             Bell::Board { board, vci, fences } => {
-                (self.bell, self.vci) = (board.as_ptr().cast(), vci);
+                (self.bell, self.vci) = (board.as_ptr().cast(), vci.get());
                 self.attention = if fences {
                     &raw const ALWAYS
                 } else {
                     // SAFETY: the board is mapped (`transport::Bell`).
-                    &raw const unsafe { board.as_ref() }.vcis[usize::from(vci)].asleep
+                    &raw const unsafe { board.as_ref() }.vci(vci).asleep
                 };
             }
             Bell::Network(doorway) => {
@@ -93,6 +94,15 @@ impl Link {
     #[inline]
     pub const fn is_remote(&self) -> bool {
         self.vci == NETWORK
+    }
+
+    /// Longest eager message that the peer takes, in bytes: to another node it is one chunk.
+    #[inline]
+    pub fn longest_eager(&self) -> usize {
+        match self.is_remote() {
+            true => self.sender.largest_payload() as usize,
+            false => usize::MAX,
+        }
     }
 
     /// Whether a message may be injected: there is a credit, or the receiver has returned some and nothing waits.
@@ -110,9 +120,16 @@ impl Link {
     // TIER: short
     #[inline(always)]
     pub fn needs_doorbell(&self) -> bool {
+        self.attention_word() != 0
+    }
+
+    /// As [`Self::needs_doorbell`]; not 0 when it does.
+    // TIER: short
+    #[inline(always)]
+    pub fn attention_word(&self) -> u32 {
         // SAFETY: connected, so it points to a constant or to the doorbell, which stays mapped as long as the transport
         // (`transport::Bell`).
-        unsafe { &*self.attention }.load(Ordering::Relaxed) != 0
+        unsafe { &*self.attention }.load(Ordering::Relaxed)
     }
 
     /// Wakes the peer if it sleeps. The link is connected.
@@ -135,7 +152,8 @@ impl Link {
         let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);
         // SAFETY: null, or the peer's board, which stays mapped as long as the transport.
         let board = unsafe { self.bell.cast::<RankBoard>().as_ref() };
-        let woke = board.is_some_and(|board| board.ring(self.vci, sender_fences));
+        let vci = VciIndex::of_bits(u32::from(self.vci));
+        let woke = board.is_some_and(|board| board.ring(vci, sender_fences));
         self.wakes += u32::from(woke);
     }
 }
@@ -145,7 +163,7 @@ pub struct Links {
     first: NonNull<Link>,
     len: usize,
     /// The peers whose links are connected.
-    connected: Vec<u32>,
+    connected: Vec<LinkIndex>,
     /// Connected links point to the heap.
     root: Option<Root>,
 }
@@ -155,8 +173,8 @@ impl Links {
     ///
     /// # Errors
     /// When the system refuses address space.
-    pub fn new(peers: u32) -> io::Result<Self> {
-        let len = peers as usize;
+    pub fn new(count: u32) -> io::Result<Self> {
+        let len = count as usize;
         let bytes = len * size_of::<Link>();
         let base = memory::map_private(bytes)?;
         Ok(Self {
@@ -172,45 +190,56 @@ impl Links {
     /// # Errors
     /// When the transport has no memory, or no such peer.
     #[cold]
-    pub fn connect(&mut self, transport: &mut Transport, peer: u32) -> io::Result<()> {
-        self[peer as usize].connect(transport, peer)?;
+    pub fn connect(&mut self, transport: &mut Transport, peer: LinkIndex) -> io::Result<()> {
+        self[peer].connect(transport, peer)?;
         self.connected.push(peer);
         Ok(())
     }
 
     /// The links that are connected.
     pub fn connected(&self) -> impl Iterator<Item = &Link> {
-        self.connected.iter().map(|&peer| &self[peer as usize])
+        self.connected.iter().map(|&peer| &self[peer])
     }
 
     /// The first link; those of all peers follow.
     pub const fn first(&self) -> NonNull<Link> {
         self.first
     }
-}
 
-impl Deref for Links {
-    type Target = [Link];
+    /// The link with an index, if there is one.
+    pub fn get(&self, index: LinkIndex) -> Option<&Link> {
+        self.all().get(index.get() as usize)
+    }
 
     #[inline(always)]
-    fn deref(&self) -> &[Link] {
+    const fn all(&self) -> &[Link] {
         // SAFETY: mapped with this length by `new`; all-zero memory is a valid Link.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
 
-impl DerefMut for Links {
+impl Index<LinkIndex> for Links {
+    type Output = Link;
+
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [Link] {
-        // SAFETY: as in `deref`; `&mut self` makes this the only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    fn index(&self, index: LinkIndex) -> &Link {
+        &self.all()[index.get() as usize]
+    }
+}
+
+impl IndexMut<LinkIndex> for Links {
+    #[inline(always)]
+    fn index_mut(&mut self, index: LinkIndex) -> &mut Link {
+        // SAFETY: as in `all`; `&mut self` makes this the only reference.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) };
+        &mut all[index.get() as usize]
     }
 }
 
 impl Drop for Links {
     fn drop(&mut self) {
         for peer in std::mem::take(&mut self.connected) {
-            self[peer as usize].sender = RingSender::unconnected();
+            self[peer].sender = RingSender::unconnected();
         }
         self.root = None;
         // SAFETY: mapped by `new` with this length; nothing inside owns memory any more and no reference remains.

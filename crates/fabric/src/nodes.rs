@@ -2,10 +2,11 @@
 //! A job of several nodes as its segments describe it: which node each rank is on, and how ranks are reached.
 //!
 //! Each node has a segment of its own, with a [`RankLocation`] for every rank of the job. A rank publishes its *card*, the address of
-//! its network endpoint; the launcher carries the cards to the other nodes and announces there that all are present.
+//! its network endpoint; the launcher carries the cards to the other nodes and announces there that all are present. Under launchers
+//! that carry keys and values only, a rank fetches the cards of a node when it first needs one of them.
 //!
-//! Writers: the launcher writes nodes and host names before it starts ranks. Card `r` is written once: by rank `r` on its own node, by
-//! the launcher on the others, before `cards_ready`.
+//! Writers: the creator of the segment writes nodes and host names before ranks attach. Card `r` is written by rank `r` on its own node;
+//! on the others by the launcher, before `cards_ready`, or by each rank that fetches it, and all write the same.
 #![expect(unsafe_code, reason = "locations lie in memory that processes share")]
 
 use std::io;
@@ -15,8 +16,9 @@ use std::os::fd::OwnedFd;
 use sys::sync::{AtomicU64, Ordering};
 
 use crate::board::{CARD_BYTES, HOST_BYTES, JobHeader, RankLocation, locations_of};
+use crate::identity::PeerIndex;
 use crate::observe::NodeFile;
-use crate::segment::{self, Segment, SegmentPlan};
+use crate::segment::{self, FetchCards, Segment, SegmentPlan};
 
 /// The creator's description of a job of several nodes.
 #[derive(Clone, Copy, Debug)]
@@ -83,32 +85,32 @@ impl Segment {
         self.job().job_ranks > self.job().local_ranks
     }
 
-    /// The location of a world rank; `None` in a job of one node, or when there is no such rank.
-    fn location(&self, rank: u32) -> Option<&RankLocation> {
-        if !self.has_other_nodes() || rank >= self.job().job_ranks {
+    /// The location of a process; `None` in a job of one node, or when there is no such process.
+    fn location(&self, process: PeerIndex) -> Option<&RankLocation> {
+        if !self.has_other_nodes() || process.get() >= self.job().job_ranks {
             return None;
         }
-        let offset = usize::try_from(location_of(self.job().job_ranks, rank, 0)).ok()?;
+        let offset = usize::try_from(location_of(self.job().job_ranks, process.get(), 0)).ok()?;
         // SAFETY: the locations lie before the heap, in the range that `attach` opened and checked; they are aligned, because boards are
         // whole pages and a location is a multiple of its words; all atomics.
         Some(unsafe { self.base().add(offset).cast().as_ref() })
     }
 
-    /// The node of a world rank; 0 in a job of one node.
-    pub fn node_of(&self, rank: u32) -> u32 {
-        self.location(rank)
+    /// The node of a process; 0 in a job of one node.
+    pub fn node_of(&self, process: PeerIndex) -> u32 {
+        self.location(process)
             .map_or(0, |location| location.node.load(Ordering::Relaxed))
     }
 
-    /// Whether a world rank is on this node.
-    pub fn is_here(&self, rank: u32) -> bool {
-        !self.has_other_nodes() || self.node_of(rank) == self.job().node
+    /// Whether a process is on this node.
+    pub fn is_here(&self, process: PeerIndex) -> bool {
+        !self.has_other_nodes() || self.node_of(process) == self.job().node
     }
 
     /// The host name of a node, for messages; empty in a job of one node.
     pub fn host(&self, node: u32) -> String {
         let bytes: Vec<u8> = self
-            .location(node)
+            .location(PeerIndex::new(node))
             .map(|location| load_bytes(&location.host, HOST_BYTES))
             .unwrap_or_default();
         let end = bytes.iter().position(|&byte| byte == 0);
@@ -116,23 +118,19 @@ impl Segment {
         name.chars().filter(|letter| !letter.is_control()).collect()
     }
 
-    /// Publishes how world rank `rank`, which is this process, is reached.
+    /// Publishes how this process is reached.
     ///
     /// # Errors
     /// When the card is longer than [`CARD_BYTES`], or the job has one node.
-    pub fn publish_card(&self, rank: u32, card: &[u8]) -> io::Result<()> {
-        let location = self.location(rank).filter(|_| card.len() <= CARD_BYTES);
+    pub fn publish_card(&self, process: PeerIndex, card: &[u8]) -> io::Result<()> {
+        let location = self.location(process).filter(|_| card.len() <= CARD_BYTES);
         let location = location.ok_or_else(|| {
             let length = card.len();
             io::Error::other(format!(
                 "a card of {length} bytes, at most {CARD_BYTES} fit"
             ))
         })?;
-        for (word, bytes) in location.card.iter().zip(card.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-        }
+        store_bytes(&location.card, card);
         // The launcher reads by system calls after it has seen the count; PAIRS: nodes.card.
         location
             .card_len
@@ -144,20 +142,93 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether the cards of all ranks are here.
-    pub fn cards_are_ready(&self) -> bool {
-        // Relaxed: a card is only used with its length, which `card` acquires.
-        self.header().cards_ready.load(Ordering::Relaxed) != 0
+    /// Ranks of this node that have published their cards.
+    pub fn cards_published(&self) -> u32 {
+        // PAIRS: nodes.card.
+        self.header().cards_published.load(Ordering::Acquire)
     }
 
-    /// The card of a world rank; empty while it is not here.
-    pub fn card(&self, rank: u32) -> Vec<u8> {
-        let card = self.location(rank).map(|location| {
+    /// Whether the cards of all ranks are here, or can be fetched.
+    pub fn cards_are_ready(&self) -> bool {
+        // PAIRS: nodes.ready.
+        self.header().cards_ready.load(Ordering::Acquire) != 0
+    }
+
+    /// Sets where this process gets cards from that are not here.
+    pub fn fetch_cards_by(&self, fetch: Box<FetchCards>) {
+        // A segment has one source.
+        let _ = self.cards.set(fetch);
+    }
+
+    /// Tells the ranks of this node that cards can be fetched, and what proves that a process belongs to the job.
+    pub fn announce_cards(&self, secret: [u64; 2]) {
+        for (word, part) in self.header().secret.iter().zip(secret) {
+            word.store(part, Ordering::Relaxed);
+        }
+        // PAIRS: nodes.ready.
+        self.header().cards_ready.store(1, Ordering::Release);
+    }
+
+    /// What proves to other nodes that a process belongs to the job, once the cards are ready.
+    pub fn secret(&self) -> [u64; 2] {
+        let [first, second] = &self.header().secret;
+        [first, second].map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// The card of a process, once the cards are ready; fetched, if it has to be.
+    ///
+    /// # Errors
+    /// When the card cannot be fetched.
+    pub fn find_card(&self, process: PeerIndex) -> io::Result<Vec<u8>> {
+        let card = self.card(process);
+        match self.cards.get() {
+            Some(fetch) if card.is_empty() => fetch(process.get()).map(|()| self.card(process)),
+            _ => Ok(card),
+        }
+    }
+
+    /// Writes the card of a process of another node.
+    ///
+    /// # Errors
+    /// When the card is too long or there is no such process.
+    pub fn put_card(&self, process: PeerIndex, card: &[u8]) -> io::Result<()> {
+        let location = self.location(process).filter(|_| card.len() <= CARD_BYTES);
+        let location = location.ok_or(io::ErrorKind::InvalidInput)?;
+        store_bytes(&location.card, card);
+        // PAIRS: nodes.card.
+        location
+            .card_len
+            .store(card.len() as u32, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes the host name of a node.
+    pub fn put_host(&self, node: u32, name: &str) {
+        if let Some(location) = self.location(PeerIndex::new(node)) {
+            let mut bytes = [0; HOST_BYTES];
+            let cut = name.floor_char_boundary(HOST_BYTES);
+            bytes[..cut].copy_from_slice(&name.as_bytes()[..cut]);
+            store_bytes(&location.host, &bytes);
+        }
+    }
+
+    /// The card of a process; empty while it is not here.
+    pub fn card(&self, process: PeerIndex) -> Vec<u8> {
+        let card = self.location(process).map(|location| {
             // PAIRS: nodes.card.
             let bytes = location.card_len.load(Ordering::Acquire) as usize;
             load_bytes(&location.card, bytes.min(CARD_BYTES))
         });
         card.unwrap_or_default()
+    }
+}
+
+/// Writes a text into shared words.
+fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, bytes) in words.iter().zip(bytes.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
     }
 }
 
@@ -181,7 +252,7 @@ impl NodeFile {
         Ok(u32::from_ne_bytes(word))
     }
 
-    /// The card of a world rank; empty while it is not here.
+    /// The card of a process; empty while it is not here.
     ///
     /// # Errors
     /// When there is no such rank, or what the kernel says.
@@ -196,7 +267,7 @@ impl NodeFile {
         Ok(location[start..start + length].to_vec())
     }
 
-    /// Writes the card of a world rank of another node.
+    /// Writes the card of a process of another node.
     ///
     /// # Errors
     /// When there is no such rank or the card is too long, or what the kernel says.
@@ -259,6 +330,10 @@ mod tests {
         }
     }
 
+    const fn process(rank: u32) -> PeerIndex {
+        PeerIndex::new(rank)
+    }
+
     fn hosts() -> Vec<String> {
         ["first", "second", "a-third-one"]
             .map(str::to_owned)
@@ -272,26 +347,57 @@ mod tests {
         let launcher = NodeFile::new(file.try_clone().unwrap()).unwrap();
         let segment = Segment::attach(file).unwrap();
         assert!(segment.has_other_nodes());
-        assert_eq!((segment.job().node, segment.job().secret), (1, [11, 12]));
-        let seen: Vec<_> = (0..5).map(|rank| segment.node_of(rank)).collect();
+        assert_eq!((segment.job().node, segment.secret()), (1, [11, 12]));
+        let seen: Vec<_> = (0..5).map(|rank| segment.node_of(process(rank))).collect();
         assert_eq!(seen, [0, 1, 1, 2, 2]);
-        assert!(segment.is_here(2) && !segment.is_here(3));
+        assert!(segment.is_here(process(2)) && !segment.is_here(process(3)));
         assert_eq!(segment.host(2), "a-third-one");
         assert_eq!(segment.host(9), "");
 
-        segment.publish_card(2, &[1, 2, 3]).unwrap();
-        assert!(segment.publish_card(2, &[0; CARD_BYTES + 1]).is_err());
+        segment.publish_card(process(2), &[1, 2, 3]).unwrap();
+        assert!(
+            segment
+                .publish_card(process(2), &[0; CARD_BYTES + 1])
+                .is_err()
+        );
         assert_eq!(launcher.cards_published().unwrap(), 1);
         assert_eq!(launcher.card(2).unwrap(), [1, 2, 3]);
         assert!(launcher.card(5).is_err());
         launcher.put_card(4, &[9; CARD_BYTES]).unwrap();
-        assert!(!segment.cards_are_ready() && segment.card(0).is_empty());
+        assert!(!segment.cards_are_ready() && segment.card(process(0)).is_empty());
         launcher.announce_cards().unwrap();
         assert!(segment.cards_are_ready());
-        assert_eq!(segment.card(4), [9; CARD_BYTES]);
+        assert_eq!(segment.card(process(4)), [9; CARD_BYTES]);
         // Boards are numbered by world ranks.
-        segment.board(4).pid.store(3, Ordering::Relaxed);
+        segment.board(process(4)).pid.store(3, Ordering::Relaxed);
         assert_eq!(launcher.board(4).unwrap().pid, 3);
+    }
+
+    #[test]
+    fn cards_are_fetched_when_they_are_needed() {
+        let hosts = hosts();
+        let file = create_on_node(&PLAN, &nodes(&[0, 1, 1, 2, 2], &hosts)).unwrap();
+        let there = Segment::attach(file.try_clone().unwrap()).unwrap();
+        let segment = Segment::attach(file).unwrap();
+        segment.fetch_cards_by(Box::new(move |rank| {
+            if rank != 3 {
+                return Err(io::Error::other("no such key"));
+            }
+            there.put_host(2, "renamed-to-something-else");
+            there.put_card(process(3), &[7; 40])?;
+            there.put_card(process(4), &[8; 41])
+        }));
+        assert!(!segment.cards_are_ready());
+        segment.announce_cards([21, 22]);
+        assert!(segment.cards_are_ready() && segment.card(process(3)).is_empty());
+        assert_eq!(segment.secret(), [21, 22]);
+        let error = segment.find_card(process(0)).unwrap_err();
+        assert_eq!(error.to_string(), "no such key");
+        assert_eq!(segment.find_card(process(3)).unwrap(), [7; 40]);
+        assert_eq!(segment.find_card(process(4)).unwrap(), [8; 41]);
+        assert_eq!(segment.host(2), "renamed-to-something-else");
+        assert!(segment.put_card(process(3), &[0; CARD_BYTES + 1]).is_err());
+        assert!(segment.put_card(process(5), &[0]).is_err());
     }
 
     #[test]
@@ -316,7 +422,9 @@ mod tests {
         let file = segment::create(&plan).unwrap();
         let launcher = NodeFile::new(file.try_clone().unwrap()).unwrap();
         let segment = Segment::attach(file).unwrap();
-        assert!(segment.is_here(1) && segment.card(1).is_empty());
-        assert!(segment.publish_card(0, &[1]).is_err() && launcher.put_card(0, &[1]).is_err());
+        assert!(segment.is_here(process(1)) && segment.card(process(1)).is_empty());
+        assert!(
+            segment.publish_card(process(0), &[1]).is_err() && launcher.put_card(0, &[1]).is_err()
+        );
     }
 }

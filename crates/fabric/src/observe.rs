@@ -14,8 +14,9 @@ use sys::memory;
 
 use crate::board::{
     BOARD_BYTES, BOARDS_OFFSET, CALL_NAME_BYTES, CONTEXT_NAMES, CONTEXT_TEXT_BYTES, ContextText,
-    JobHeader, MAGIC, MOST_VCIS, NAMED, PAGE_BYTES, RankBoard, RequestRecord, VciBoard, kind,
+    JobHeader, MAGIC, NAMED, PAGE_BYTES, RankBoard, RequestRecord, VciBoard, kind,
 };
+use crate::identity::{LinkIndex, MOST_VCIS};
 
 /// Bytes of a board up to the end of the counters.
 const COUNTED_BYTES: usize = offset_of!(RankBoard, counters) + 64 * 8;
@@ -334,7 +335,7 @@ fn record(bytes: &[u8]) -> RequestRecord {
     RequestRecord {
         match_word: word64(bytes, offset_of!(RequestRecord, match_word)),
         bytes: word64(bytes, offset_of!(RequestRecord, bytes)),
-        peer: word32(bytes, offset_of!(RequestRecord, peer)),
+        peer: LinkIndex::new(word32(bytes, offset_of!(RequestRecord, peer))),
         kind: bytes[offset_of!(RequestRecord, kind)],
         role: bytes[offset_of!(RequestRecord, role)],
         flags: bytes[offset_of!(RequestRecord, flags)],
@@ -414,7 +415,7 @@ mod tests {
         let node = node();
         let fd = node.file.try_clone().unwrap().into();
         let segment = crate::segment::Segment::attach(fd).unwrap();
-        let board = segment.board(2);
+        let board = segment.board(crate::identity::PeerIndex::new(2));
         let texts = || node.contexts(2).unwrap();
         for context in 0..40 {
             board.describe_context(2 * context, &format!("made {context}"), false);
@@ -484,7 +485,7 @@ mod tests {
         );
         let mut peers = Vec::new();
         node.for_each_operation(&node.board(0).unwrap(), None, |record| {
-            peers.push(record.peer)
+            peers.push(record.peer.get())
         })
         .unwrap();
         assert_eq!(peers, (0..count).step_by(2).collect::<Vec<_>>());

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a VCI numbers its peers, which are VCIs of the job's processes.
+//! How a VCI numbers its links, which lead to VCIs of the job's processes.
 //!
-//! The peer with the same VCI index has the number of its process, so that most communicators need no more than world ranks. Those with an
+//! The link to the same VCI index has the number of the process, so that most communicators need no more than world ranks. Those with an
 //! index that is larger by `d`, modulo the number of indices, follow `d` times the number of processes later.
 
-use crate::board::MOST_VCIS;
+use crate::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
 
-/// The numbers of the peers of one VCI.
+/// The numbers of the links of one VCI.
 #[derive(Clone, Copy, Debug)]
 pub struct Peers {
     processes: u32,
-    vci: u8,
+    vci: VciIndex,
 }
 
 impl Peers {
     /// The peers of a VCI among those of so many processes, at least one.
-    pub const fn new(processes: u32, vci: u8) -> Self {
+    pub const fn new(processes: u32, vci: VciIndex) -> Self {
         Self { processes, vci }
     }
 
@@ -24,20 +24,26 @@ impl Peers {
         self.processes * MOST_VCIS as u32
     }
 
-    /// The number of a VCI of a process.
-    pub const fn number(self, process: u32, vci: u8) -> u32 {
-        let distance = (vci as u32 + MOST_VCIS as u32 - self.vci as u32) % MOST_VCIS as u32;
-        process + distance * self.processes
+    /// The link to a VCI of a process.
+    pub const fn link(self, process: PeerIndex, vci: VciIndex) -> LinkIndex {
+        let distance =
+            (vci.get() as u32 + MOST_VCIS as u32 - self.vci.get() as u32) % MOST_VCIS as u32;
+        LinkIndex::new(process.get() + distance * self.processes)
     }
 
-    /// The world rank of a peer's process.
-    pub const fn process(self, peer: u32) -> u32 {
-        peer % self.processes
+    /// The link to the same VCI of a process.
+    pub const fn same_vci(self, process: PeerIndex) -> LinkIndex {
+        LinkIndex::new(process.get())
     }
 
-    /// The VCI of a peer.
-    pub const fn vci(self, peer: u32) -> u8 {
-        ((self.vci as u32 + peer / self.processes) % MOST_VCIS as u32) as u8
+    /// The process that a link leads to.
+    pub const fn process(self, link: LinkIndex) -> PeerIndex {
+        link.process(self.processes)
+    }
+
+    /// The VCI that a link leads to.
+    pub const fn vci(self, link: LinkIndex) -> VciIndex {
+        VciIndex::of_bits(self.vci.get() as u32 + link.get() / self.processes)
     }
 }
 
@@ -47,19 +53,20 @@ mod tests {
 
     #[test]
     fn each_peer_has_one_number_and_equal_vcis_that_of_the_process() {
-        for vci in [0, 1, 63] {
+        for vci in [0, 1, 63].map(VciIndex::of_bits) {
             let peers = Peers::new(5, vci);
-            let mut numbers: Vec<u32> = Vec::new();
-            for process in 0..5 {
-                assert_eq!(peers.number(process, vci), process);
-                for other in 0..MOST_VCIS as u8 {
-                    let number = peers.number(process, other);
-                    assert_eq!((peers.process(number), peers.vci(number)), (process, other));
-                    numbers.push(number);
+            let mut links: Vec<LinkIndex> = Vec::new();
+            for process in (0..5).map(PeerIndex::new) {
+                assert_eq!(peers.link(process, vci).get(), process.get());
+                for other in VciIndex::all() {
+                    let link = peers.link(process, other);
+                    assert_eq!((peers.process(link), peers.vci(link)), (process, other));
+                    links.push(link);
                 }
             }
-            numbers.sort_unstable();
-            assert_eq!(numbers, (0..peers.count()).collect::<Vec<_>>());
+            links.sort_unstable();
+            let all: Vec<_> = (0..peers.count()).map(LinkIndex::new).collect();
+            assert_eq!(links, all);
         }
     }
 }

@@ -23,10 +23,11 @@ use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
 use crate::board::{
-    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, MOST_VCIS, PAGE_BYTES, RankBoard, RankLocation,
-    VciBoard, locations_of,
+    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard, RankLocation, VciBoard,
+    locations_of,
 };
 use crate::directory::{self, Entry, RingKey};
+use crate::identity::{PeerIndex, VciIndex};
 use crate::ring::RingView;
 use sys::reservation::Reservation;
 use sys::sync::{AtomicU32, Ordering};
@@ -158,8 +159,6 @@ pub struct Job {
     pub heap_offset: u64,
     /// Index of this node in the job.
     pub node: u32,
-    /// What proves to other nodes that a process belongs to the job.
-    pub secret: [u64; 2],
 }
 
 impl Job {
@@ -187,7 +186,6 @@ impl Job {
             ring_payload_bytes: word32(offset_of!(JobHeader, ring_payload_bytes)),
             heap_offset: word64(offset_of!(JobHeader, heap_offset)),
             node: word32(offset_of!(JobHeader, node)),
-            secret: [0, 8].map(|part| word64(offset_of!(JobHeader, secret) + part)),
         };
         let plan = SegmentPlan {
             local_ranks: job.local_ranks,
@@ -208,11 +206,16 @@ impl Job {
     }
 }
 
+/// Brings the cards of the node that a world rank is on into the segment.
+pub type FetchCards = dyn Fn(u32) -> io::Result<()> + Send + Sync;
+
 /// A node segment mapped into this process.
 pub struct Segment {
     memory: Reservation,
     job: Job,
     header: NonNull<JobHeader>,
+    /// Where cards of other nodes come from, if not from the launcher ([`nodes`](crate::nodes)).
+    pub(crate) cards: std::sync::OnceLock<Box<FetchCards>>,
     _file: OwnedFd,
 }
 
@@ -251,6 +254,7 @@ impl Segment {
             memory,
             job,
             header: header.cast(),
+            cards: std::sync::OnceLock::new(),
             _file: fd,
         })
     }
@@ -273,17 +277,14 @@ impl Segment {
         unsafe { self.header.as_ref() }
     }
 
-    /// The board of world rank `rank`. That of a rank on another node is all zero.
+    /// The board of a process, all zero if it is on another node.
     ///
     /// # Panics
-    /// When `rank` is not below the number of ranks of the job.
-    pub fn board(&self, rank: u32) -> &RankBoard {
-        assert!(
-            rank < self.job.job_ranks,
-            "board {rank} of {}",
-            self.job.job_ranks
-        );
-        let offset = BOARDS_OFFSET as usize + rank as usize * BOARD_BYTES;
+    /// When the job has no such process.
+    pub fn board(&self, process: PeerIndex) -> &RankBoard {
+        let count = self.job.job_ranks;
+        assert!(process.get() < count, "board {process} of {count}");
+        let offset = BOARDS_OFFSET as usize + process.get() as usize * BOARD_BYTES;
         // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
         // page-aligned; all atomics.
         unsafe { self.memory.base().add(offset).cast().as_ref() }
@@ -301,48 +302,45 @@ impl Segment {
         Ok((ring, view))
     }
 
-    /// The part of a VCI of world rank `rank` that other ranks see.
+    /// The part of a VCI of a process that other processes see.
     ///
     /// # Panics
-    /// When there is no such rank or VCI.
-    pub fn vci_board(&self, rank: u32, vci: u8) -> &VciBoard {
-        &self.board(rank).vcis[usize::from(vci)]
+    /// When the job has no such process.
+    pub fn vci_board(&self, process: PeerIndex, vci: VciIndex) -> &VciBoard {
+        self.board(process).vci(vci)
     }
 
-    /// Enters a ring of [`Self::make_ring`] into the list of the VCI of rank `target`, which is on this node, that the key names.
+    /// Enters a ring of [`Self::make_ring`] into the list of the VCI of process `target`, which is on this node, that the key names.
     ///
     /// # Panics
-    /// When there is no such rank or VCI.
-    pub fn publish_ring(&self, target: u32, ring: u64, key: RingKey) {
+    /// When the job has no such process.
+    pub fn publish_ring(&self, target: PeerIndex, ring: u64, key: RingKey) {
         if let Some(entry) = self.entry(ring) {
             let head = &self.vci_board(target, key.target_vci).newest_ring;
             entry.publish(head, ring, key);
         }
     }
 
-    /// The rings towards a VCI of rank `target` that were published since `known` was the newest one
+    /// The rings towards a VCI of process `target` that were published since `known` was the newest one
     /// (0: all), the oldest first, and which is the newest one now.
     ///
     /// # Errors
     /// When a rank has damaged the list.
     ///
     /// # Panics
-    /// When `target` is not below the number of ranks of the job.
+    /// As [`Self::board`].
     pub fn rings_since(
         &self,
-        target: u32,
-        vci: u8,
+        target: PeerIndex,
+        vci: VciIndex,
         known: u64,
     ) -> io::Result<(u64, Vec<(RingKey, RingView)>)> {
         let most = self.memory.len() as u64 / self.entry_offset();
         let head = &self.vci_board(target, vci).newest_ring;
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
         let rings = found.and_then(|(newest, found)| {
-            let is_here = |key: &RingKey| {
-                key.source < self.job.job_ranks
-                    && usize::from(key.source_vci) < MOST_VCIS
-                    && key.target_vci == vci
-            };
+            let count = self.job.job_ranks;
+            let is_here = |key: &RingKey| key.source.get() < count && key.target_vci == vci;
             let rings = (found.into_iter().rev())
                 .map(|(ring, key)| Some((key, self.ring(ring).filter(|_| is_here(&key))?)));
             Some((newest, rings.collect::<Option<_>>()?))
@@ -499,8 +497,8 @@ mod tests {
             }
             let Ok(segment) = attach(&file) else { continue };
             accepted += 1;
-            for rank in 0..segment.job().local_ranks {
-                segment.vci_board(rank, 0).asleep.load(Ordering::Relaxed);
+            for process in (0..segment.job().local_ranks).map(PeerIndex::new) {
+                let _ = segment.board(process).vcis[0].may_want_core(1);
             }
             for bytes in [1, 1 << 16, u64::MAX, next()] {
                 if let Ok(offset) = segment.allocate(bytes) {
@@ -521,7 +519,8 @@ mod tests {
         file.write_all_at(&[0xff; PAGE_BYTES], 0).unwrap();
         let job = segment.job();
         assert_eq!((job.local_ranks, job.job_ranks, job.cores), (3, 5, 2));
-        assert_eq!(segment.board(2).pid.load(Ordering::Relaxed), 0);
+        let board = segment.board(PeerIndex::new(2));
+        assert_eq!(board.pid.load(Ordering::Relaxed), 0);
         assert!(segment.allocate(1).is_err() && segment.allocate_spare(1).is_err());
         assert!(segment.address(u64::MAX, 1).is_none());
     }
@@ -538,16 +537,19 @@ mod tests {
         assert!(segment.allocate(1 << 20).is_err());
     }
 
+    const TARGET: PeerIndex = PeerIndex::new(1);
+    const VCI: VciIndex = VciIndex::of_bits(5);
+
     fn key(source: u32) -> RingKey {
         RingKey {
-            source,
-            source_vci: 4,
-            target_vci: 5,
+            source: PeerIndex::new(source),
+            source_vci: VciIndex::of_bits(4),
+            target_vci: VCI,
         }
     }
 
     fn sources(rings: &[(RingKey, RingView)]) -> Vec<u32> {
-        rings.iter().map(|(key, _)| key.source).collect()
+        rings.iter().map(|(key, _)| key.source.get()).collect()
     }
 
     #[test]
@@ -556,19 +558,20 @@ mod tests {
         let (here, there) = (attach(&file).unwrap(), attach(&file).unwrap());
         let publish = |source| {
             let (ring, _) = there.make_ring().unwrap();
-            there.publish_ring(1, ring, key(source));
+            there.publish_ring(TARGET, ring, key(source));
         };
-        assert!(here.rings_since(1, 5, 0).unwrap().1.is_empty());
+        assert!(here.rings_since(TARGET, VCI, 0).unwrap().1.is_empty());
         publish(2);
         publish(0);
-        let (newest, rings) = here.rings_since(1, 5, 0).unwrap();
+        let (newest, rings) = here.rings_since(TARGET, VCI, 0).unwrap();
         assert_eq!(sources(&rings), [2, 0]);
         assert_eq!(rings[0].0, key(2));
         publish(1);
-        let (last, rings) = here.rings_since(1, 5, newest).unwrap();
+        let (last, rings) = here.rings_since(TARGET, VCI, newest).unwrap();
         assert_eq!(sources(&rings), [1]);
-        assert!(here.rings_since(1, 5, last).unwrap().1.is_empty());
-        assert!(here.rings_since(0, 5, 0).unwrap().1.is_empty());
+        assert!(here.rings_since(TARGET, VCI, last).unwrap().1.is_empty());
+        let elsewhere = here.rings_since(PeerIndex::new(0), VCI, 0);
+        assert!(elsewhere.unwrap().1.is_empty());
     }
 
     #[test]
@@ -577,11 +580,11 @@ mod tests {
         let segment = attach(&file).unwrap();
         let rings = [0, 2].map(|source| {
             let (ring, _) = segment.make_ring().unwrap();
-            segment.publish_ring(1, ring, key(source));
+            segment.publish_ring(TARGET, ring, key(source));
             ring
         });
-        let head = &segment.vci_board(1, 5).newest_ring;
-        let is_refused = || segment.rings_since(1, 5, 0).is_err();
+        let head = &segment.vci_board(TARGET, VCI).newest_ring;
+        let is_refused = || segment.rings_since(TARGET, VCI, 0).is_err();
         for offset in [1, 4096, rings[0] + 64, rings[1] + 4096 * 4096, u64::MAX] {
             head.store(offset, Ordering::Relaxed);
             assert!(is_refused(), "{offset}");
@@ -589,12 +592,9 @@ mod tests {
         // A list that leads in a circle, and a sender that does not exist.
         head.store(rings[1], Ordering::Relaxed);
         let oldest = segment.entry(rings[0]).unwrap();
-        let end = AtomicU64::new(rings[1]);
-        oldest.publish(&end, rings[0], key(0));
-        assert!(is_refused());
-        oldest.publish(&AtomicU64::new(0), rings[0], key(5));
-        assert!(is_refused());
-        oldest.publish(&AtomicU64::new(0), rings[0], key(0));
-        assert!(!is_refused());
+        for (end, number, refused) in [(rings[1], 0, true), (0, 5, true), (0, 0, false)] {
+            oldest.publish(&AtomicU64::new(end), rings[0], key(number));
+            assert_eq!(is_refused(), refused);
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::slice;
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
+use crate::identity::{PeerIndex, VciIndex};
 use crate::lock::{AccumulateGate, Announcement, Hold, Next, RequestCell, WindowLock};
 use crate::segment::Segment;
 
@@ -50,16 +51,16 @@ impl Bell {
     const VCI_SHIFT: u32 = 24;
 
     /// The doorbell of a VCI of a process.
-    pub const fn new(process: u32, vci: u8) -> Self {
-        Self((process + 1) | (vci as u32) << Self::VCI_SHIFT)
+    pub const fn new(process: PeerIndex, vci: VciIndex) -> Self {
+        Self((process.get() + 1) | (vci.get() as u32) << Self::VCI_SHIFT)
     }
 
     /// Wakes who sleeps there; a word that names nobody wakes nobody.
     pub fn ring(self, segment: &Segment) {
         let process = (self.0 & ((1 << Self::VCI_SHIFT) - 1)).wrapping_sub(1);
-        let vci = (self.0 >> Self::VCI_SHIFT) as u8;
-        if process < segment.job().local_ranks && usize::from(vci) < crate::board::MOST_VCIS {
-            segment.board(process).ring(vci, true);
+        let vci = VciIndex::new(self.0 >> Self::VCI_SHIFT);
+        if let (true, Some(vci)) = (process < segment.job().job_ranks, vci) {
+            segment.board(PeerIndex::new(process)).ring(vci, true);
         }
     }
 }

@@ -51,6 +51,8 @@ pub struct Hosts {
     pub connect: Duration,
     /// After how long a silent agent counts as lost; `None` is never.
     pub heartbeat: Option<Duration>,
+    /// Hosts that one command starts agents on; with more of them, agents are reached through branches on some. `None` is any number.
+    pub tree: Option<usize>,
 }
 
 impl Hosts {
@@ -67,6 +69,15 @@ impl Hosts {
         known && used.iter().all(|&used| used)
     }
 
+    /// The words of the command that becomes a branch: those of the agent's, with another flag.
+    pub(crate) fn branch(&self) -> Vec<OsString> {
+        let mut words = self.agent.clone();
+        if let Some(flag) = words.last_mut() {
+            *flag = settings::BRANCH_FLAG.into();
+        }
+        words
+    }
+
     /// These nodes, with the launcher command and the times that the environment gives.
     ///
     /// # Errors
@@ -80,6 +91,7 @@ impl Hosts {
             agent: settings::agent_command()?,
             connect: settings::connect()?,
             heartbeat: settings::heartbeat()?,
+            tree: settings::tree()?,
         })
     }
 }

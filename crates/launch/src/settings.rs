@@ -28,8 +28,12 @@ pub const CONNECT_VARIABLE: &str = "RANKPOINT_LAUNCH_CONNECT";
 pub const HEARTBEAT_VARIABLE: &str = "RANKPOINT_LAUNCH_HEARTBEAT";
 /// Set for ranks where `--interface` is given; the library reads it.
 pub const INTERFACE_VARIABLE: &str = "RANKPOINT_INTERFACE";
+/// Read: hosts that one command starts agents on; more are reached through branches; 0 reaches all directly.
+pub const TREE_VARIABLE: &str = "RANKPOINT_LAUNCH_TREE";
 /// The only argument of an agent.
 pub(crate) const AGENT_FLAG: &str = "--agent";
+/// The only argument of a branch.
+pub(crate) const BRANCH_FLAG: &str = "--branch";
 /// How variables begin that are the launcher's.
 const PREFIX: &str = "RANKPOINT_LAUNCH_";
 /// All of these: read, set for ranks, which may start jobs themselves, and read by the compiler wrappers.
@@ -40,6 +44,7 @@ const NAMES: &[&str] = &[
     LAUNCHER_VARIABLE,
     CONNECT_VARIABLE,
     HEARTBEAT_VARIABLE,
+    TREE_VARIABLE,
     fabric::board::SPARE_VARIABLE,
     "RANKPOINT_LAUNCH_CC",
     "RANKPOINT_LAUNCH_CXX",
@@ -50,6 +55,8 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 pub const DEFAULT_CONNECT: Duration = Duration::from_secs(8);
 /// As [`HEARTBEAT_VARIABLE`] when the environment does not say.
 pub const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(5);
+/// As [`TREE_VARIABLE`] when the environment does not say.
+pub const DEFAULT_TREE: usize = 32;
 /// Programs that have the launcher's command line as a command of their own, and that command.
 const COMMANDS_WITHIN: [(&str, &str); 1] = [("rankpoint", "run")];
 
@@ -109,6 +116,23 @@ pub(crate) fn heartbeat() -> Result<Option<Duration>, LaunchError> {
         None => Ok(Some(DEFAULT_HEARTBEAT)),
         Some(text) if text == "0" => Ok(None),
         Some(text) => seconds(HEARTBEAT_VARIABLE, &text.to_string_lossy()).map(Some),
+    }
+}
+
+/// How many hosts one command starts agents on; `None` is any number.
+///
+/// # Errors
+/// When the environment holds something that is no number.
+pub(crate) fn tree() -> Result<Option<usize>, LaunchError> {
+    let Some(text) = read_non_empty(TREE_VARIABLE) else {
+        return Ok(Some(DEFAULT_TREE));
+    };
+    match text.to_str().and_then(|text| text.parse().ok()) {
+        Some(0) => Ok(None),
+        Some(1) | None => Err(LaunchError::usage(format!(
+            "{TREE_VARIABLE} is {text:?}, expected a number of hosts from 2, or 0 to reach all directly"
+        ))),
+        number => Ok(number),
     }
 }
 
@@ -181,7 +205,7 @@ fn unknown_name(name: &str) -> Option<String> {
     (!is_known).then(|| {
         format!(
             "warning: unknown setting {name}; mpiexec reads {GRACE_VARIABLE}, {LAUNCHER_VARIABLE}, {CONNECT_VARIABLE}, \
-             {HEARTBEAT_VARIABLE} and {TIMEOUT_VARIABLE}"
+             {HEARTBEAT_VARIABLE}, {TREE_VARIABLE} and {TIMEOUT_VARIABLE}"
         )
     })
 }

@@ -8,6 +8,17 @@ use crate::types::*;
 type CreateEndpoints =
     unsafe extern "C" fn(MPI_Comm, core::ffi::c_int, MPI_Info, *mut MPI_Comm) -> core::ffi::c_int;
 
+/// Prototype of `MPIX_Win_create_endpoints`: memory and sizes of this process's members, unit, info, parent, members, windows.
+type CreateWindowEndpoints = unsafe extern "C" fn(
+    *const *mut core::ffi::c_void,
+    *const MPI_Aint,
+    core::ffi::c_int,
+    MPI_Info,
+    MPI_Comm,
+    core::ffi::c_int,
+    *mut MPI_Win,
+) -> core::ffi::c_int;
+
 macro_rules! functions {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
         /// An MPI library opened at run time: a pointer for each function of the ABI, `None` where the library has none.
@@ -17,6 +28,8 @@ macro_rules! functions {
             $(pub $name: Option<unsafe extern "C" fn($($argument: $kind),*) -> $result>,)*
             /// Rankpoint's extension: a communicator in which each process has several ranks.
             pub MPIX_Comm_create_endpoints: Option<CreateEndpoints>,
+            /// Rankpoint's extension: a window in which each process has several members.
+            pub MPIX_Win_create_endpoints: Option<CreateWindowEndpoints>,
             handle: libloading::Library,
         }
 
@@ -33,6 +46,7 @@ macro_rules! functions {
                     Ok(Self {
                         $($name: handle.get(concat!(stringify!($name), "\0").as_bytes()).ok().map(|symbol| *symbol),)*
                         MPIX_Comm_create_endpoints: handle.get(b"MPIX_Comm_create_endpoints\0").ok().map(|symbol| *symbol),
+                        MPIX_Win_create_endpoints: handle.get(b"MPIX_Win_create_endpoints\0").ok().map(|symbol| *symbol),
                         handle,
                     })
                 }

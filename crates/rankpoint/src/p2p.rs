@@ -62,15 +62,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
     unsafe fn send_now(&self, base: *const u8, bytes: usize, dest: usize, tag: i32) -> bool {
         let (comm, dest) = (self.comm(), rank_code(dest));
         // SAFETY: the caller's promise.
-        let injected = match unsafe { p2p::inject(comm, base, bytes, dest, tag) } {
-            // SAFETY: as above.
-            Injected::Refused => unsafe { p2p::send_now(comm, base, bytes, dest, tag) },
-            injected => injected,
-        };
-        if injected == Injected::SentWake {
-            p2p::wake(comm, dest);
+        match unsafe { p2p::send_now(comm, base, bytes, dest, tag) } {
+            Injected::Refused | Injected::Unreached => return false,
+            Injected::SentWake => {
+                p2p::wake(comm, dest);
+            }
+            Injected::Sent => {}
         }
-        injected != Injected::Refused
+        true
     }
 
     /// Sends data that are not one run of bytes from a packed copy, if they are few and nothing stands in the way.

@@ -153,7 +153,8 @@ impl<T: Threads> Drop for Universe<T> {
         for comm in [self.process.itself(), self.process.world()] {
             comm.attributes.clear_all();
         }
-        if let Err(error) = engine::coll::finish(self.process) {
+        let finished = engine::coll::finish(self.process);
+        if let Err(error) = finished.and_then(|()| self.process.take_leave()) {
             warn(self.process, &error.to_string());
         }
     }

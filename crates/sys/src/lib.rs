@@ -18,6 +18,7 @@
 //! | [`cma`] | cross-memory attach: copies between the private memories of two processes |
 //! | [`signals`], [`spawn`] | signals as data, starting ranks, the guard that outlives a launcher |
 //! | [`random`] | random numbers |
+//! | [`socket`] | inherited sockets, descriptors that travel through sockets |
 //! | [`sync`] | the atomics of this project: std's, or loom's under `cfg(loom)` |
 //!
 //! Each function wraps one system call or instruction, checks its result, and states in its `SAFETY`
@@ -36,6 +37,7 @@ pub mod memory;
 pub mod random;
 pub mod reservation;
 pub mod signals;
+pub mod socket;
 pub mod spawn;
 pub mod spin;
 pub mod sync;

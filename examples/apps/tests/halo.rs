@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use apps::Failure;
 use apps::halo::options::Fault;
-use apps::halo::{App, Failure, Mode, Options, Outcome, run_alone, run_threads};
+use apps::halo::{App, Mode, Options, Outcome, run_alone, run_threads};
 use clap::Parser;
 use commplan::{Kind, Stencil};
 use rankpoint::testkit::{RankTest, is_rank, run, start};

@@ -24,7 +24,7 @@ impl Profile {
     }
 
     /// Where it is installed for this workspace's own use.
-    pub(super) fn folder(self) -> PathBuf {
+    pub(crate) fn folder(self) -> PathBuf {
         shell::target().join(match self {
             Self::Release => "prefix",
             Self::ReleaseFast => "prefix-fast",

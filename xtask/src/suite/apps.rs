@@ -13,7 +13,9 @@ use crate::{install, shell, tools};
 /// Seconds that one job may take.
 const LIMIT_S: &str = "120";
 const SOURCE: &str = "examples/apps/halo2d.c";
-const MODES: [&str; 4] = ["serial", "naive", "tag", "comm"];
+const MODES: [&str; 5] = ["serial", "naive", "tag", "comm", "partitioned"];
+/// The mode that needs an extension.
+const ENDPOINT: &str = "endpoint";
 /// What every run has besides its grids.
 const COMMON: [&str; 4] = ["--size", "3", "--steps", "4"];
 
@@ -37,6 +39,7 @@ const QUICK_CASES: usize = 4;
 /// A library, and how programs are compiled for it and started.
 struct Library {
     name: &'static str,
+    has_endpoints: bool,
     wrapper: PathBuf,
     /// The launcher with its flags.
     launcher: Vec<String>,
@@ -67,7 +70,8 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
         for library in &libraries {
             let program = library.compile(&prefix, &folder, case)?;
             let alone = (case.2 == "1,1").then_some("processes");
-            for mode in MODES.into_iter().chain(alone) {
+            let endpoint = library.has_endpoints.then_some(ENDPOINT);
+            for mode in MODES.into_iter().chain(alone).chain(endpoint) {
                 match outcome(library.run(case, &program, mode)) {
                     Ok(found) if found == expected => passed += 1,
                     Ok(found) => wrong.push(format!(
@@ -77,10 +81,12 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
                     Err(text) => wrong.push(format!("{} {mode} {case:?}: {text}", library.name)),
                 }
             }
-            let mut seeded = library.run(case, &program, "serial");
-            match outcome_of_fault(seeded.args(["--fault", "wrong-direction"])) {
-                Ok(()) => passed += 1,
-                Err(text) => wrong.push(format!("{} {case:?}: {text}", library.name)),
+            for mode in ["serial", "partitioned"].into_iter().chain(endpoint) {
+                let mut seeded = library.run(case, &program, mode);
+                match outcome_of_fault(seeded.args(["--fault", "wrong-direction"])) {
+                    Ok(()) => passed += 1,
+                    Err(text) => wrong.push(format!("{} {mode} {case:?}: {text}", library.name)),
+                }
             }
         }
     }
@@ -95,6 +101,7 @@ fn ours(prefix: &Path) -> Library {
     let mpiexec = prefix.join("bin/mpiexec").display().to_string();
     Library {
         name: "Rankpoint",
+        has_endpoints: true,
         wrapper: prefix.join("bin/mpicc"),
         launcher: [&mpiexec, "--timeout", LIMIT_S].map(str::to_owned).to_vec(),
         folder: prefix.join("lib"),
@@ -106,6 +113,7 @@ fn mpich() -> Result<Library, String> {
     peer.fetch()?;
     Ok(Library {
         name: "MPICH",
+        has_endpoints: false,
         wrapper: peer.prefix().join("bin/mpicc_abi"),
         launcher: peer.launcher(true),
         folder: peer.library_folder(),

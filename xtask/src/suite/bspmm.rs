@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mini-app `bspmm` in C, in all its modes and on all paths of one-sided operations; its counts are those of the problem.
+//! The mini-app `bspmm`, in C and in Rust, in all its modes and on all paths of one-sided operations; its counts are those of the problem.
 
+use std::path::Path;
 use std::process::Output;
 
 use super::found::Found;
@@ -45,42 +46,53 @@ const PROBLEMS: [(&str, [&str; 3]); 2] = [
 ];
 
 /// Every mode, grid and problem, and runs that must be refused or found wrong.
-pub(super) fn in_c(scope: Scope) -> Result<Found, String> {
+pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::into_target()?;
-    let program = shell::target().join("bspmm");
-    shell::compile(&prefix.join("bin/mpicc"), SOURCE, &program)?;
-    let run = |path: &str, ranks: &str, arguments: &[&str]| -> Result<Output, String> {
+    let in_c = shell::target().join("bspmm");
+    shell::compile(&prefix.join("bin/mpicc"), SOURCE, &in_c)?;
+    shell::cargo(&["build", "--quiet", "-p", "rankpoint-apps"])?;
+    let in_rust = shell::target().join("debug/bspmm");
+    let run = |program: &Path, path: &str, ranks: &str, arguments: &[&str]| {
         let mut job = shell::command(prefix.join("bin/mpiexec"));
-        job.args(["-n", ranks, "--timeout", LIMIT_S]).arg(&program);
+        job.args(["-n", ranks, "--timeout", LIMIT_S]).arg(program);
         job.args(arguments).env("RANKPOINT_RMA", path);
         shell::output(&mut job)
     };
     let (mut passed, mut wrong) = (0, Vec::new());
+    let programs = [("C", &in_c), ("Rust", &in_rust)];
     for &(ranks, threads) in scope.some(GRIDS, QUICK_GRIDS) {
-        for mode in MODES {
+        for (mode, path) in MODES
+            .iter()
+            .flat_map(|mode| PATHS.iter().map(move |path| (*mode, *path)))
+        {
             if mode == "processes" && threads != "1" {
                 continue;
             }
-            for path in PATHS {
-                for (band, counts) in PROBLEMS {
-                    let arguments = ["--mode", mode, "--threads", threads, "--band", band];
-                    let output = run(path, ranks, &arguments)?;
-                    match verified(&output, &counts) {
-                        Ok(()) => passed += 1,
-                        Err(text) => wrong.push(format!("{path} {ranks} {arguments:?}: {text}")),
+            for ((language, program), (band, counts)) in programs
+                .iter()
+                .flat_map(|program| PROBLEMS.iter().map(move |it| (program, it)))
+            {
+                let arguments = ["--mode", mode, "--threads", threads, "--band", band];
+                let output = run(program, path, ranks, &arguments)?;
+                match verified(&output, counts) {
+                    Ok(()) => passed += 1,
+                    Err(text) => {
+                        wrong.push(format!("{language}, {path} {ranks} {arguments:?}: {text}"))
                     }
                 }
             }
         }
     }
-    for (arguments, said) in [
-        (["--fault", "doubled-unit"], "wrong"),
-        (["--accumulate", "window"], "C has one window"),
+    for (program, arguments, said) in [
+        (&in_c, ["--fault", "doubled-unit"], "wrong"),
+        (&in_rust, ["--fault", "doubled-unit"], "wrong"),
+        (&in_c, ["--accumulate", "window"], "C has one window"),
+        (&in_rust, ["--mode", "tag"], "windows, no messages"),
     ] {
-        let output = run("", "2", &arguments)?;
+        let output = run(program, "", "2", &arguments)?;
         let text = all_text(&output);
         if !output.status.success() && text.contains(said) {
             passed += 1;

@@ -18,6 +18,7 @@ mod others;
 mod profiling;
 mod program_head;
 mod programs;
+mod rates;
 mod reports;
 mod run;
 mod sanitizers;

@@ -81,7 +81,7 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
         script: "tests/hosts/run.py",
         arguments: [&["--quick"], &[]],
         needs: &[tools::PYTHON],
-        limit_s: 600,
+        limit_s: 5400,
     };
     suite.run(scope)
 }

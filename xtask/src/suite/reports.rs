@@ -21,6 +21,14 @@ const CYCLE: &[&str] = &[
     "rank 0 wants tag 5 in ring of three (context",
     "the job's time of 3 s is up",
 ];
+/// The same of endpoints, which are named by their processes.
+const ENDPOINTS: &[&str] = &[
+    "receive 1 5",
+    "receive 2 5",
+    "receive 3 5",
+    "receive 0 5",
+    "ranks wait for each other in a cycle: 0 waits in MPI_Recv for a message from 1",
+];
 /// The same of ranks that wait for the last one.
 const CHAIN: &[&str] = &[
     "MPI_Probe",
@@ -36,7 +44,7 @@ const LAST: &str = "2 waits in MPI_Wait for rank 3";
 const ASKED_AT_MOST: u32 = 600;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Both programs.
+/// All programs.
 pub(super) fn all(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
@@ -55,13 +63,16 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     if output.status.code() != Some(124) {
         wrong.push(format!("the cycle ended with {}", output.status));
     }
+    let mut endpoints = mpiexec(&["--timeout", "3"]);
+    let output = shell::output(endpoints.arg("endpoints"))?;
+    wrong.extend(missing(ENDPOINTS, &String::from_utf8_lossy(&output.stderr)));
     let mut chain = mpiexec(&["-stdin", "3", "--timeout", "100"]);
     let (told, goes_on) = ask(chain.arg("chain"))?;
     wrong.extend(missing(CHAIN, &told));
     if !goes_on {
         wrong.push(format!("the job did not go on after its report: {told}"));
     }
-    let checks = CYCLE.len() + CHAIN.len() + 2;
+    let checks = CYCLE.len() + ENDPOINTS.len() + CHAIN.len() + 2;
     Found::runs(
         checks - wrong.len().min(checks),
         wrong,

@@ -4,7 +4,7 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, apps, bspmm, cargo, examples, gpu, memory, others, profiling, programs, reports,
+    abi, apps, bspmm, cargo, examples, gpu, memory, others, profiling, programs, rates, reports,
     sanitizers, tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
@@ -80,9 +80,10 @@ pub(super) const STEPS: &[Step] = &[
     ("wrappers", wrappers::all),
     ("c-programs", programs::with_our_compiler),
     ("tune", tune::from_end_to_end),
+    ("rates", rates::of_threads),
     ("heat", programs::heat_equation),
     ("apps", apps::in_c_and_rust),
-    ("bspmm", bspmm::in_c),
+    ("bspmm", bspmm::in_c_and_rust),
     ("examples", examples::of_pages),
     ("gpu-buffers", gpu::buffers),
     ("abi", abi::header_agrees),
@@ -90,9 +91,9 @@ pub(super) const STEPS: &[Step] = &[
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
     ("reports", reports::all),
-    ("hosts", others::hosts),
     ("python", others::python),
     ("mpich", others::mpich),
+    ("hosts", others::hosts),
     ("applications", others::applications),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),

@@ -49,6 +49,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     if *users == 1 {
         process.rest(call)?;
         state::end();
+        process.take_leave().map_err(|error| error.in_call(call))?;
     }
     *users -= 1;
     Ok(())

@@ -11,7 +11,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_INFO_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
 
-use super::message::{decode, decode_target};
+use super::decode::{decode, decode_target};
 use crate::error::{inactive, raise, run};
 use crate::handle::INFOS;
 use crate::request::comm_handle;

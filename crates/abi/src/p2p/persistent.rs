@@ -9,7 +9,7 @@ use engine::p2p::{Mode, persistent};
 use engine::request::RequestId;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
-use super::message::{decode, decode_target};
+use super::decode::{decode, decode_target};
 use crate::error::{inactive, raise, run};
 use crate::naming::{Number, named};
 use crate::request::{comm_handle, slice};

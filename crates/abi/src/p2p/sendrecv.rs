@@ -9,7 +9,7 @@ use engine::completion;
 use engine::p2p::{self, Memory, Mode, PROC_NULL};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use super::message::{decode, decode_target};
+use super::decode::{decode, decode_target};
 use crate::datatype::{arguments, target_memory};
 use crate::error::run;
 use crate::naming::{Number, named};

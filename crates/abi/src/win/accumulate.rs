@@ -6,7 +6,7 @@ use std::hint::cold_path;
 
 use engine::datatype::{Datatype, Memory};
 use engine::op::Operator;
-use engine::rma::{self, Elements};
+use engine::rma::{self, Elements, Remote};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_NO_OP;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
@@ -20,7 +20,7 @@ use crate::handle::{DATATYPES, OPS};
 
 /// The operation of a call, which is a predefined one.
 #[inline(always)]
-pub(super) fn operator(op: MPI_Op) -> Result<Operator> {
+fn operator(op: MPI_Op) -> Result<Operator> {
     let found = OPS.find(op, "op")?.operator();
     found.ok_or_else(|| {
         let expected = "a predefined operation: one-sided communication has no others";
@@ -38,6 +38,17 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
+    /// The arguments of a call in the standard's order.
+    #[inline(always)]
+    pub(super) fn new<C: Count>(base: *const c_void, count: C, datatype: MPI_Datatype) -> Self {
+        let count = count.into();
+        Self {
+            base,
+            count,
+            datatype,
+        }
+    }
+
     /// The elements that are combined with those of the target; none for MPI_NO_OP, whose buffer may be anything (MPI-5.0, section
     /// 12.3.4).
     #[inline(always)]
@@ -74,6 +85,19 @@ impl Buffer {
             datatype: DATATYPES.find(datatype, "result_datatype")?,
         })
     }
+}
+
+/// The operation of an accumulate, the elements at the target, and those that are combined with them.
+#[inline(always)]
+pub(super) fn sides(
+    origin: Buffer,
+    target: Target,
+    op: MPI_Op,
+) -> Result<(Operator, Remote<'static>, Elements<'static>)> {
+    let operator = operator(op)?;
+    let remote = target.find()?;
+    let origin = origin.operands(operator, remote.datatype)?;
+    Ok((operator, remote, origin))
 }
 
 /// Gives the result's arguments their names.
@@ -172,22 +196,11 @@ unsafe extern "C" fn accumulate_any<C: Count>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> i32 {
-    let origin = Buffer {
-        base: origin_addr,
-        count: origin_count.into(),
-        datatype: origin_datatype,
-    };
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     let call = called::<C>("MPI_Accumulate", "MPI_Accumulate_c");
     run_window(call, win, |window| {
-        let operator = operator(op)?;
-        let remote = target.find()?;
-        let origin = origin.operands(operator, remote.datatype)?;
+        let (operator, remote, origin) = sides(origin, target, op)?;
         // SAFETY: the program keeps the origin until the operation is complete (crate head).
         unsafe { rma::accumulate(window, &origin, &remote, operator) }
     })
@@ -208,27 +221,12 @@ pub(crate) unsafe fn MPI_Get_accumulate<C: Count>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> i32 {
-    let origin = Buffer {
-        base: origin_addr,
-        count: origin_count.into(),
-        datatype: origin_datatype,
-    };
-    let result = Buffer {
-        base: result_addr,
-        count: result_count.into(),
-        datatype: result_datatype,
-    };
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
+    let result = Buffer::new(result_addr, result_count, result_datatype);
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     let call = called::<C>("MPI_Get_accumulate", "MPI_Get_accumulate_c");
     run_window(call, win, |window| {
-        let operator = operator(op)?;
-        let remote = target.find()?;
-        let origin = origin.operands(operator, remote.datatype)?;
+        let (operator, remote, origin) = sides(origin, target, op)?;
         let result = result.results()?;
         // SAFETY: the program keeps both buffers until the operation is complete (crate head).
         unsafe { rma::get_accumulate(window, &origin, &result, &remote, operator) }

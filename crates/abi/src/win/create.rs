@@ -13,7 +13,7 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
 use crate::error::{run, run_window};
-use crate::handle::{COMMS, WINS};
+use crate::handle::{COMMS, Reserved, WINS};
 use crate::status::CountOut;
 
 /// A displacement unit, of either form of a call.
@@ -54,19 +54,26 @@ fn make(
     action: impl FnOnce(&Arc<Comm>, WindowHints) -> Result<Arc<Window>>,
 ) -> Result<Arc<Window>> {
     let comm = COMMS.share(comm, "comm")?;
-    let info = hints_of(info)?;
+    // A member that fails once the window is made would leave the others with it.
+    let brought = hints_of(info).and_then(|info| Ok((info, WINS.reserve()?)));
+    let (info, handle) = match brought {
+        Ok(brought) => brought,
+        Err(error) => return rma::decline(&comm, error, call),
+    };
     let hints = WindowHints::of(|key| info.and_then(|info| info.get(key)));
     let window = action(&comm, hints)?;
+    // SAFETY: the result is writable (crate head).
+    unsafe { *win = publish(handle, &window) };
+    Ok(window)
+}
+
+/// Gives a new window its handle and the error handler that each has at first.
+pub(super) fn publish(handle: Reserved<Window>, window: &Arc<Window>) -> MPI_Win {
     let fatal = abi::MPI_ERRORS_ARE_FATAL as u64;
     window.error_handler.store(fatal, Ordering::Relaxed);
-    // All members have the window: without a handle here it is freed by all, or by none.
-    let handle = WINS
-        .insert(window.clone())
-        .map_err(|error| error.in_call(call))?;
+    let handle = handle.fill(window.clone());
     window.handle.store(handle as u64, Ordering::Relaxed);
-    // SAFETY: the result is writable (crate head).
-    unsafe { *win = handle };
-    Ok(window)
+    handle
 }
 
 /// Stores the address of this member's memory.

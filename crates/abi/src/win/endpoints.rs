@@ -2,12 +2,9 @@
 //! Windows of endpoints, which the standard does not have: `rankpoint.h` declares these functions.
 
 use core::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
+use engine::Result;
 use engine::create::MOST_ENDPOINTS;
-use engine::rma::{self, Part, Window, WindowHints};
-use engine::{Error, Result};
+use engine::rma::{self, Part, WindowHints};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
@@ -15,6 +12,8 @@ use crate::comm::hints_of;
 use crate::error::raise::{Null, refuse_null};
 use crate::error::run;
 use crate::handle::{COMMS, WINS};
+
+use super::create::publish;
 
 const CALL: &str = "MPIX_Win_create_endpoints";
 const NULL: Null = Null {
@@ -81,29 +80,28 @@ unsafe extern "C" fn create_endpoints(
     run(CALL, parent_comm, || {
         (0..room).for_each(|index| store(index, abi::MPI_WIN_NULL));
         let parent = COMMS.share(parent_comm, "parent_comm")?;
-        let info = hints_of(info)?;
+        let reserve = |info| {
+            let handles: Result<Vec<_>> = (0..room).map(|_| WINS.reserve()).collect();
+            Ok((info, handles?))
+        };
+        let (failure, info, handles) = match hints_of(info).and_then(reserve) {
+            Ok((info, handles)) => (None, info, handles),
+            Err(error) => (Some(error), None, Vec::new()),
+        };
         let hints = || WindowHints::of(|key| info.and_then(|info| info.get(key)));
         let unit = i64::from(disp_unit);
         let arrays = Arrays { base, size, unit };
-        let part = |index| arrays.part(index);
+        let part = |index: usize| match &failure {
+            None => Ok(arrays.part(index)),
+            Some(error) => Err(error.clone()),
+        };
         // SAFETY: the caller's promise.
         let made = unsafe { rma::create_endpoints(&parent, my_num_ep, part, hints, CALL) }?;
-        for (index, window) in made.into_iter().enumerate() {
-            store(index, publish(window)?);
+        for (index, (handle, window)) in handles.into_iter().zip(made).enumerate() {
+            store(index, publish(handle, &window));
         }
         Ok(())
     })
-}
-
-/// Gives a window its handle.
-fn publish(window: Arc<Window>) -> Result<MPI_Win> {
-    let fatal = abi::MPI_ERRORS_ARE_FATAL as u64;
-    window.error_handler.store(fatal, Ordering::Relaxed);
-    let handle = WINS
-        .insert(window.clone())
-        .map_err(|error: Error| error.in_call(CALL))?;
-    window.handle.store(handle as u64, Ordering::Relaxed);
-    Ok(handle)
 }
 
 /// As [`create_endpoints`], for tools that have replaced that name.

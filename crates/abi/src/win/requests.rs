@@ -8,7 +8,7 @@ use engine::request::RequestId;
 use engine::rma;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 
-use super::accumulate::{Buffer, operator};
+use super::accumulate::{Buffer, sides};
 use super::transfer::{Target, blame_origin, called};
 use crate::datatype::{Count, memory, target_memory};
 use crate::error::run_window;
@@ -32,12 +32,7 @@ pub(crate) unsafe fn MPI_Rput<C: Count>(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> i32 {
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     run_window(called::<C>("MPI_Rput", "MPI_Rput_c"), win, |window| {
         let memory =
             memory(origin_addr, origin_count.into(), origin_datatype).map_err(blame_origin)?;
@@ -61,12 +56,7 @@ pub(crate) unsafe fn MPI_Rget<C: Count>(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> i32 {
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     run_window(called::<C>("MPI_Rget", "MPI_Rget_c"), win, |window| {
         let memory = target_memory(origin_addr, origin_count.into(), origin_datatype)
             .map_err(blame_origin)?;
@@ -91,22 +81,11 @@ pub(crate) unsafe fn MPI_Raccumulate<C: Count>(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> i32 {
-    let origin = Buffer {
-        base: origin_addr,
-        count: origin_count.into(),
-        datatype: origin_datatype,
-    };
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     let call = called::<C>("MPI_Raccumulate", "MPI_Raccumulate_c");
     run_window(call, win, |window| {
-        let operator = operator(op)?;
-        let remote = target.find()?;
-        let origin = origin.operands(operator, remote.datatype)?;
+        let (operator, remote, origin) = sides(origin, target, op)?;
         // SAFETY: the program keeps the origin until the request is complete (crate head).
         let started = unsafe { rma::raccumulate(window, &origin, &remote, operator) };
         hand_out(started, request)
@@ -129,27 +108,12 @@ pub(crate) unsafe fn MPI_Rget_accumulate<C: Count>(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> i32 {
-    let origin = Buffer {
-        base: origin_addr,
-        count: origin_count.into(),
-        datatype: origin_datatype,
-    };
-    let result = Buffer {
-        base: result_addr,
-        count: result_count.into(),
-        datatype: result_datatype,
-    };
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
+    let result = Buffer::new(result_addr, result_count, result_datatype);
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     let call = called::<C>("MPI_Rget_accumulate", "MPI_Rget_accumulate_c");
     run_window(call, win, |window| {
-        let operator = operator(op)?;
-        let remote = target.find()?;
-        let origin = origin.operands(operator, remote.datatype)?;
+        let (operator, remote, origin) = sides(origin, target, op)?;
         let result = result.results()?;
         // SAFETY: the program keeps both buffers until the request is complete (crate head).
         let started = unsafe { rma::rget_accumulate(window, &origin, &result, &remote, operator) };

@@ -23,6 +23,23 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The arguments of a call in the standard's order.
+    #[inline(always)]
+    pub(super) fn new<C: Count>(
+        rank: i32,
+        disp: MPI_Aint,
+        count: C,
+        datatype: MPI_Datatype,
+    ) -> Self {
+        let count = count.into();
+        Self {
+            rank,
+            disp,
+            count,
+            datatype,
+        }
+    }
+
     /// The same with the datatype's object.
     pub(crate) fn find(self) -> Result<Remote<'static>> {
         let blame = |error: Error| {
@@ -161,12 +178,7 @@ unsafe extern "C" fn put_any<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     run_window(called::<C>("MPI_Put", "MPI_Put_c"), win, |window| {
         let origin = memory(origin_addr, origin_count.into(), origin_datatype);
         let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);
@@ -227,12 +239,7 @@ unsafe extern "C" fn get_any<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let target = Target {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count.into(),
-        datatype: target_datatype,
-    };
+    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
     run_window(called::<C>("MPI_Get", "MPI_Get_c"), win, |window| {
         let origin = target_memory(origin_addr, origin_count.into(), origin_datatype);
         let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);

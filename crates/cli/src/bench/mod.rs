@@ -7,7 +7,7 @@
 //! library with the standard ABI.
 //!
 //! ```text
-//! options, target       what to measure, whom
+//! options, target, hosts    what to measure, whom, where
 //! measurement           the table of measurements
 //! run -> round          what is measured when, row by row
 //! near, alike           libraries of a row again until all met cores at one distance, and what of it counts
@@ -22,6 +22,7 @@
 mod alike;
 mod cache_line;
 mod comparable;
+pub(crate) mod hosts;
 pub(crate) mod job;
 mod measurement;
 mod options;

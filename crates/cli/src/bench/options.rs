@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::hosts::HostOptions;
 use super::measurement::{MEASUREMENTS, Measurement};
 use super::threads::ThreadsOptions;
 
@@ -75,6 +76,8 @@ pub(crate) struct BenchOptions {
     /// Folder of the library to measure (default: the one installed with this program, or what LD_LIBRARY_PATH says)
     #[arg(long)]
     pub(super) library_path: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) hosts: HostOptions,
     /// JSON file that lists more libraries to measure, interleaved with the first
     #[arg(long)]
     pub(super) peers: Option<PathBuf>,

@@ -138,6 +138,12 @@ impl<'a> Rounds<'a> {
                 100.0 * others
             ));
         }
+        if !self.options.hosts.hosts.is_empty() {
+            let names = self.options.hosts.hosts.join(", ");
+            results
+                .remarks
+                .push(format!("ranks ran on the hosts {names} in turn"));
+        }
         if self.left_out > 0 {
             let minutes = self.options.minutes.unwrap_or_default();
             results.remarks.push(format!(
@@ -203,14 +209,18 @@ impl<'a> Rounds<'a> {
     /// Values of a job, also of one that failed before its end.
     fn measure(&mut self, job: &Job<'_>, usual: Option<f64>) -> Result<Values, String> {
         let (target, step) = (&self.targets[job.library], job.step);
-        let depends = step.ranks > 1 && step.measurement.unit != Unit::Bytes;
+        let depends = step.ranks > 1
+            && step.measurement.unit != Unit::Bytes
+            && self.options.hosts.hosts.is_empty();
         // Around the job, where no rank looks meanwhile.
         let around = |before: Option<f64>| {
             let after = before.and_then(|_| cache_line::measure());
             nearer(before, after)
         };
-        let has_line =
-            step.ranks == 2 && self.head.cores > 1 && step.measurement.clock == Clock::Rank;
+        let has_line = depends
+            && step.ranks == 2
+            && self.head.cores > 1
+            && step.measurement.clock == Clock::Rank;
         let before = if depends && !has_line {
             cache_line::measure()
         } else {

@@ -7,10 +7,14 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::RANK_COMMAND;
+use super::hosts::HostOptions;
 use super::options::{BenchOptions, ThreadLevels};
 use super::run::tell;
 use crate::mpi::InitLevel;
 use crate::settings;
+
+/// Flags of Rankpoint's mpiexec for ranks on several hosts.
+const OWN_HOSTS: [&str; 4] = ["-hosts", "{slots}", "--map-by", "node"];
 
 /// A library to measure.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +30,10 @@ pub(crate) struct Target {
     /// Launcher with its flags for ranks whose threads choose their cores; `launcher` if empty.
     #[serde(default)]
     pub(crate) unbound_launcher: Vec<String>,
+    /// Launcher with its flags for ranks on several hosts, in turn: `{hosts}` stands for their names with commas between them, and
+    /// `{slots}` for the same with `:4096` behind each. Without it the library cannot be measured with `--hosts`.
+    #[serde(default)]
+    pub(crate) hosts_launcher: Vec<String>,
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
@@ -55,12 +63,40 @@ impl Target {
 pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
     let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
     let mut targets = with_peers(mpiexec, folder, options.peers.as_deref())?;
+    settle(&mut targets, &options.hosts)?;
     if options.overlap {
         targets = targets.into_iter().flat_map(with_progress).collect();
     }
     Ok((targets.into_iter())
         .flat_map(|target| at_levels(target, options.threads))
         .collect())
+}
+
+/// Gives the targets the launchers that run ranks on several hosts, if there are several.
+pub(crate) fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), String> {
+    if hosts.hosts.is_empty() {
+        return Ok(());
+    }
+    for target in targets {
+        if target.hosts_launcher.is_empty() {
+            return Err(format!(
+                "{} does not say how it is launched on several hosts: {{hosts}} or {{slots}} in --mpiexec, or in the key \
+                 hosts_launcher of the file of --peers",
+                target.name
+            ));
+        }
+        target.launcher = hosts.fill(&target.hosts_launcher);
+        target.oversubscribed_launcher.clear();
+        let command = hosts.launcher.iter();
+        let command = command.map(|command| {
+            (
+                launch::settings::LAUNCHER_VARIABLE.to_owned(),
+                command.clone(),
+            )
+        });
+        target.environment.extend(command);
+    }
+    Ok(())
 }
 
 /// The library of a launcher and a folder, and the peers of a file.
@@ -151,6 +187,11 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         unbound_launcher: match mpiexec {
             Some(_) => Vec::new(),
             None => [&launcher[..], &["--bind-to".to_owned(), "none".to_owned()]].concat(),
+        },
+        hosts_launcher: match mpiexec {
+            Some(words) if !words.contains("{hosts}") && !words.contains("{slots}") => Vec::new(),
+            Some(_) => launcher.clone(),
+            None => [&launcher[..], &OWN_HOSTS.map(str::to_owned)].concat(),
         },
         launcher,
         oversubscribed_launcher: Vec::new(),

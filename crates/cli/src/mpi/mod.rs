@@ -17,11 +17,13 @@ pub(crate) mod datatype;
 mod library;
 mod message;
 mod partitions;
+mod put_stream;
 mod stream;
 mod window;
 
 pub(crate) use library::{InitLevel, Mpi, version};
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
 pub(crate) use partitions::Partitions;
+pub(crate) use put_stream::{PutStream, WindowSharing};
 pub(crate) use stream::{Sharing, Stream};
 pub(crate) use window::{PeerGroup, RmaWindow, STRIDED, WindowMemory};

@@ -131,7 +131,7 @@ impl Mpi {
         is_kept.then_some(comm).ok_or_else(why)
     }
 
-    fn has_key(&self, info: MPI_Info, key: &str) -> bool {
+    pub(super) fn has_key(&self, info: MPI_Info, key: &str) -> bool {
         let key = text(key);
         let mut value = vec![0_u8; MPI_MAX_INFO_VAL as usize];
         let (mut room, mut flag) = (int(value.len()), 0);

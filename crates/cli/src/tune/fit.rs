@@ -123,6 +123,17 @@ fn runs(measured: &[&Measured]) -> Vec<Run> {
     runs
 }
 
+/// One node, or any number of several: what was measured on some hosts speaks for more of them.
+fn nodes(measured: &[&Measured]) -> Range {
+    match measured.iter().any(|one| one.case.nodes > 1) {
+        true => Range {
+            low: 2,
+            high: u64::MAX,
+        },
+        false => Range { low: 1, high: 1 },
+    }
+}
+
 /// Half-way between two sizes, on a logarithmic scale.
 fn middle(low: usize, high: usize) -> u64 {
     (low as u64 * high as u64).isqrt()
@@ -148,7 +159,7 @@ pub(super) fn rules(measured: &[Measured]) -> String {
         for run in runs(&own) {
             let rule = Rule {
                 ranks: range,
-                nodes: Range { low: 1, high: 1 },
+                nodes: nodes(&own),
                 bytes: run.bytes,
                 total: Range::ALL,
                 oversubscribed: None,
@@ -245,6 +256,13 @@ mod tests {
         );
         assert!(verdicts.last().unwrap().place.starts_with("builtin.table"));
         assert_eq!(text.matches("use=").count(), 3, "{text}");
+        let several: Vec<_> = [measured(4, 64, &[(Ring, 1.0)])]
+            .map(|one| Measured {
+                case: Case::new(Operation::Allreduce, 4, 64, 2),
+                ..one
+            })
+            .into();
+        assert!(rules(&several).contains("nodes=2.."), "{}", rules(&several));
         let told = gains(&all);
         assert_eq!(told.lines().count(), 2, "{told}");
         assert!(

@@ -34,8 +34,8 @@ fn candidates(operation: Operation) -> Vec<Candidate> {
 }
 
 /// What the measured call is to the rules: sums of longs.
-fn case(operation: Operation, ranks: u32, bytes: usize) -> Case {
-    let case = Case::new(operation, ranks, bytes, 1);
+fn case(operation: Operation, (ranks, nodes): (u32, u32), bytes: usize) -> Case {
+    let case = Case::new(operation, ranks, bytes, nodes);
     Case {
         elements: case.total / 8,
         ..case
@@ -49,10 +49,11 @@ pub(super) fn measure(
     operation: Operation,
     ranks: u32,
 ) -> Result<Vec<Measured>, String> {
+    let on = (ranks, options.hosts.count(ranks));
     let sizes = match operation {
         Operation::Barrier => vec![0],
         _ => {
-            let fits = |&&bytes: &&usize| case(operation, ranks, bytes).total <= options.largest;
+            let fits = |&&bytes: &&usize| case(operation, on, bytes).total <= options.largest;
             let mut sizes: Vec<usize> = options.sizes.iter().filter(fits).copied().collect();
             sizes.sort_unstable();
             sizes.dedup();
@@ -64,7 +65,7 @@ pub(super) fn measure(
     for round in 0..options.rounds {
         for (index, candidate) in candidates.iter().enumerate() {
             let can = |bytes: usize| {
-                let case = case(operation, ranks, bytes);
+                let case = case(operation, on, bytes);
                 candidate.algorithm.obstacle(&case).is_none()
             };
             let own: Vec<usize> = sizes.iter().copied().filter(|&bytes| can(bytes)).collect();
@@ -84,7 +85,7 @@ pub(super) fn measure(
         let times = candidates.iter().zip(&values);
         let times = times.filter(|(_, lists)| !lists[place].is_empty());
         measured.push(Measured {
-            case: case(operation, ranks, bytes),
+            case: case(operation, on, bytes),
             operation,
             times: times
                 .map(|(&candidate, lists)| (candidate, median(&lists[place])))

@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use algorithms::{Operation, number};
 use clap::Args;
 
+use crate::bench::hosts::HostOptions;
+
 /// Options of `rankpoint tune`.
 #[derive(Args)]
 pub(crate) struct TuneOptions {
     /// Operations to measure (default: all)
     #[arg(long, value_delimiter = ',', value_parser = operation)]
     pub(super) only: Vec<Operation>,
-    /// Numbers of ranks, ascending (default: powers of two from 2 to twice the number of cores)
+    /// Numbers of ranks, ascending (default: powers of two from 2 to twice the number of cores; with --hosts, the number of hosts
+    /// and its multiples by powers of two)
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=4096))]
     pub(super) ranks: Vec<u32>,
     /// Bytes of one rank's vector or block, multiples of 8; takes K, M, G
@@ -39,6 +42,8 @@ pub(crate) struct TuneOptions {
     /// Launcher of the library, with its flags (default: the mpiexec beside this program)
     #[arg(long)]
     pub(super) mpiexec: Option<String>,
+    #[command(flatten)]
+    pub(super) hosts: HostOptions,
     /// Folder of the library (default: the one installed with this program, or what LD_LIBRARY_PATH says)
     #[arg(long)]
     pub(super) library_path: Option<PathBuf>,

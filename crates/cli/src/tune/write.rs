@@ -19,12 +19,15 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         return Err("tune starts its jobs itself: run it without mpiexec".to_owned());
     }
     let library = target::library(options.mpiexec.as_deref(), options.library_path.as_deref())?;
+    let mut library = [library];
+    target::settle(&mut library, &options.hosts)?;
+    let [library] = library;
     let operations = match &options.only[..] {
         [] => Operation::ALL,
         some => some,
     };
     let mut ranks = match &options.ranks[..] {
-        [] => usual_ranks(),
+        [] => usual_ranks(&options.hosts.hosts),
         some => some.to_vec(),
     };
     ranks.sort_unstable();
@@ -42,7 +45,7 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         told += &fit::gains(&measured);
     }
     bar.finish_and_clear();
-    let text = head(&ranks) + &rules;
+    let text = head(&ranks, &options.hosts.hosts) + &rules;
     let (_, problems) = Table::with("", &text);
     if let Some(problem) = problems.first() {
         return Err(format!("the rules that were made are wrong: {problem}"));
@@ -63,19 +66,29 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         .map_err(|error| format!("cannot write: {error}"))
 }
 
-fn usual_ranks() -> Vec<u32> {
+fn usual_ranks(hosts: &[String]) -> Vec<u32> {
     let cores = sys::cores::usable_cores();
+    if hosts.len() > 1 {
+        let hosts = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+        let each = (0..12).map(|shift| 1 << shift);
+        let each = each.take_while(|&each| each <= cores.max(2));
+        return each.map(|each| hosts.saturating_mul(each)).collect();
+    }
     (1..=12)
         .map(|shift| 1 << shift)
         .take_while(|&ranks| ranks <= 2 * cores.max(2))
         .collect()
 }
 
-fn head(ranks: &[u32]) -> String {
+fn head(ranks: &[u32], hosts: &[String]) -> String {
     let cores = sys::cores::usable_cores() as usize;
     let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    let on = match hosts {
+        [] | [_] => format!("a machine with {cores} cores"),
+        _ => format!("the hosts {}, {cores} cores each", hosts.join(", ")),
+    };
     format!(
-        "# Written by `rankpoint tune` on a machine with {cores} cores, from measurements on {} ranks.\n\
+        "# Written by `rankpoint tune` on {on}, from measurements on {} ranks.\n\
          # Behind each rule: bytes, the time of its algorithm, and the best other one.\n\n",
         ranks.join(", ")
     )

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use layout::{Layout, SharedLayout};
 
 use super::scratch::Room;
+use crate::allocate;
 use crate::comm::Comm;
 use crate::comm::node_map::NodeMap;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
+use crate::identity::Rank;
 use crate::p2p::{self, Memory};
 use crate::request::RequestId;
 use crate::task::Completion;
@@ -101,13 +103,6 @@ impl Block {
         self.pack_range(0, target);
     }
 
-    /// The packed bytes of the block.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut packed = vec![0u8; self.bytes()];
-        self.pack_into(&mut packed);
-        packed
-    }
-
     /// Stores packed bytes into the block.
     pub fn from_bytes(&self, packed: &[u8]) {
         self.unpack_range(0, packed);
@@ -174,8 +169,28 @@ impl Block {
                 (Some((mine, _)), Some((theirs, _))) if self.is_apart_from(source) => {
                     theirs.copy(from.base, mine, target.base, 0..bytes);
                 }
-                (Some(_), Some(_)) => self.from_bytes(&source.to_bytes()),
+                (Some(_), Some(_)) => self.copy_by_chunks(source, bytes),
             }
+        }
+    }
+
+    /// Copies packed bytes: all at once, for the blocks may overlap, or in chunks where there is no memory for them.
+    #[cold]
+    fn copy_by_chunks(&self, source: &Self, bytes: usize) {
+        const CHUNK: usize = 4096;
+        let mut few = [0; CHUNK];
+        let mut all = allocate::zeroed(bytes).unwrap_or_default();
+        let packed = if all.is_empty() {
+            &mut few[..]
+        } else {
+            &mut all
+        };
+        let mut start = 0;
+        while start < bytes {
+            let length = packed.len().min(bytes - start);
+            source.pack_range(start, &mut packed[..length]);
+            self.unpack_range(start, &packed[..length]);
+            start += length;
         }
     }
 }
@@ -186,25 +201,37 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self {
-            room: Room::new(bytes),
-        }
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn new(bytes: usize) -> Result<Self> {
+        let room = Room::new(bytes)?;
+        Ok(Self { room })
+    }
+
+    /// Memory for `count` times `bytes` bytes.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn of_equal(bytes: usize, count: usize) -> Result<Self> {
+        Self::new(bytes.saturating_mul(count))
     }
 
     /// The packed bytes of a block.
-    pub(crate) fn of(block: &Block) -> Self {
-        let mut scratch = Self::new(block.bytes());
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn of(block: &Block) -> Result<Self> {
+        let mut scratch = Self::new(block.bytes())?;
         block.pack_into(scratch.as_mut_slice());
-        scratch
+        Ok(scratch)
     }
 
-    fn of_words(words: &[u64]) -> Self {
-        let mut scratch = Self::new(size_of_val(words));
+    fn of_words(words: &[u64]) -> Result<Self> {
+        let mut scratch = Self::new(size_of_val(words))?;
         for (eight, word) in scratch.as_mut_slice().chunks_exact_mut(8).zip(words) {
             eight.copy_from_slice(&word.to_ne_bytes());
         }
-        scratch
+        Ok(scratch)
     }
 
     /// The bytes as words.
@@ -241,18 +268,21 @@ pub(crate) enum Flat {
 
 impl Flat {
     /// The bytes of `block`; a copy holds them only if `filled`.
-    pub(crate) fn of(block: &Block, filled: bool) -> Self {
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn of(block: &Block, filled: bool) -> Result<Self> {
         let memory = block.memory();
-        match memory.layout {
+        Ok(match memory.layout {
             None => Self::Borrowed(Block {
                 base: RawMut(memory.base),
                 count: memory.bytes,
                 layout: byte_layout(),
                 signature: Signature::UNKNOWN,
             }),
-            Some(_) if filled => Self::Copied(Scratch::of(block)),
-            Some(_) => Self::Copied(Scratch::new(memory.bytes)),
-        }
+            Some(_) if filled => Self::Copied(Scratch::of(block)?),
+            Some(_) => Self::Copied(Scratch::new(memory.bytes)?),
+        })
     }
 
     pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Block {
@@ -367,11 +397,9 @@ impl Collective {
         self.tag
     }
 
-    fn real(&self, rank: u32) -> u32 {
-        match &self.members {
-            None => rank,
-            Some(members) => members[rank as usize],
-        }
+    fn real(&self, rank: u32) -> Rank {
+        let members = self.members.as_ref();
+        Rank::new(members.map_or(rank, |members| members[rank as usize]))
     }
 
     /// The rank `distance` above, cyclically; `distance` is at most the size.
@@ -418,7 +446,9 @@ impl Collective {
 
     /// Broadcasts the root's words.
     pub(crate) async fn bcast_words(&mut self, words: &mut [u64], root: u32) {
-        let mut bytes = Scratch::of_words(words);
+        let Some(mut bytes) = self.memory(Scratch::of_words(words)) else {
+            return;
+        };
         let block = bytes.block(0, size_of_val(words));
         super::algorithms::bcast::tree(self, &block, root).await;
         bytes.store_words(words);
@@ -430,7 +460,9 @@ impl Collective {
         let mut bit = 1;
         while bit < self.size && self.rank & bit == 0 {
             if self.rank + bit < self.size {
-                let mut bytes = Scratch::new(size_of::<u64>());
+                let Some(mut bytes) = self.memory(Scratch::new(size_of::<u64>())) else {
+                    return lowest[0];
+                };
                 let block = bytes.block(0, size_of::<u64>());
                 self.receive(&block, self.rank + bit).await;
                 let mut theirs = [0];
@@ -439,8 +471,9 @@ impl Collective {
             }
             bit *= 2;
         }
-        if self.rank > 0 {
-            let mut bytes = Scratch::of_words(&lowest);
+        if self.rank > 0
+            && let Some(mut bytes) = self.memory(Scratch::of_words(&lowest))
+        {
             let block = bytes.block(0, size_of::<u64>());
             self.send(&block, self.rank - bit).await;
         }
@@ -449,13 +482,23 @@ impl Collective {
 
     /// Exchanges words with a partner.
     pub(crate) async fn exchange_words(&mut self, out: &[u64], into: &mut [u64], partner: u32) {
-        let (mut sent, mut received) = (Scratch::of_words(out), Scratch::of_words(into));
+        let sent = self.memory(Scratch::of_words(out));
+        let received = self.memory(Scratch::of_words(into));
+        let (Some(mut sent), Some(mut received)) = (sent, received) else {
+            return;
+        };
         let blocks = (
             sent.block(0, size_of_val(out)),
             received.block(0, size_of_val(into)),
         );
         self.exchange(&blocks.0, partner, &blocks.1, partner).await;
         received.store_words(into);
+    }
+
+    /// Memory that an algorithm needs before it starts messages. Without it the algorithm ends, and [`Self::outcome`] returns the
+    /// error; members that have their memory may then wait for this one, as after every error of a collective.
+    pub(crate) fn memory<T>(&mut self, memory: Result<T>) -> Option<T> {
+        memory.map_err(|error| self.note(error)).ok()
     }
 
     fn note(&mut self, error: Error) {

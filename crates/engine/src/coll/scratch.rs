@@ -5,6 +5,9 @@ use std::mem;
 
 use sys::sync::Mutex;
 
+use crate::allocate;
+use crate::errors::Result;
+
 /// Smallest block that is worth keeping; smaller ones the allocator keeps itself.
 const LEAST_KEPT_BYTES: usize = 64 << 10;
 /// Most bytes that are kept.
@@ -20,17 +23,21 @@ pub(super) struct Room {
 
 impl Room {
     /// Room for so many bytes.
-    pub(super) fn new(bytes: usize) -> Self {
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(super) fn new(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(size_of::<u128>());
         let words = if bytes >= LEAST_KEPT_BYTES {
             reuse(count)
         } else {
             None
         };
-        Self {
-            words: words.unwrap_or_else(|| vec![0; count]),
-            bytes,
-        }
+        let words = match words {
+            Some(words) => words,
+            None => allocate::zeroed_words(count)?,
+        };
+        Ok(Self { words, bytes })
     }
 
     pub(super) const fn bytes(&self) -> usize {

@@ -6,7 +6,7 @@
 
 use super::{Comm, Process};
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::VciIndex;
+use crate::identity::{PeerIndex, VciIndex};
 use crate::progress::Vci;
 use crate::request::RankMap;
 
@@ -61,25 +61,27 @@ pub(super) fn lane_map(comm: &Comm, vci: &Vci, other: Option<VciIndex>) -> RankM
     let members = (0..comm.partners()).map(|rank| comm.addressed_member(rank));
     match other {
         Some(other) => {
-            let numbers: Vec<u32> = members
-                .map(|member| peers.number(member, other.get()))
+            let links: Vec<_> = members
+                .map(|member| peers.link(PeerIndex::new(member), other))
                 .collect();
-            RankMap::new(&numbers)
+            RankMap::new(&links)
         }
-        None => RankMap::new(&members.collect::<Vec<_>>()).of_any_vci(size),
+        None => {
+            let links = members.map(|member| peers.same_vci(PeerIndex::new(member)));
+            RankMap::new(&links.collect::<Vec<_>>()).of_any_vci(size)
+        }
     }
 }
 
 /// The map from ranks to the peers of a VCI.
 pub(super) fn rank_map(process: &Process, me: u32, vci: &Vci, members: &[u32]) -> RankMap {
-    let size = process.size();
-    if me < size {
-        return RankMap::new(members);
-    }
-    let peers = vci.peers();
-    let number = |&member: &u32| {
-        let vci = vci_of_member(member, size).unwrap_or_default();
-        peers.number(member % size, vci.get())
+    let (size, peers) = (process.size(), vci.peers());
+    let link = |&member: &u32| {
+        let other = process.process_of(member);
+        match me < size {
+            true => peers.same_vci(other),
+            false => peers.link(other, vci_of_member(member, size).unwrap_or_default()),
+        }
     };
-    RankMap::new(&members.iter().map(number).collect::<Vec<_>>())
+    RankMap::new(&members.iter().map(link).collect::<Vec<_>>())
 }

@@ -6,14 +6,16 @@
 
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use bootstrap::Member;
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
 use fabric::network::{Net, NetPlan};
 use fabric::ofi::Choice;
-use fabric::segment::{self, Segment, SegmentPlan};
+use fabric::segment::Segment;
 use fabric::transport::{Nodes, Null, Shm, Transport};
+use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
-use sys::{cores, memory};
 
+use super::assign::assign;
 use super::shared_pages::FreePages;
 use super::vci_report::VciReport;
 use super::{AttachedBuffer, endpoint};
@@ -21,10 +23,10 @@ use crate::comm::Comm;
 use crate::comm::context::{self, Contexts};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::identity::VciIndex;
+use crate::identity::{PeerIndex, VciIndex};
 use crate::progress::{MakeTransport, Vci, Vcis};
 use crate::protocol::PAYLOAD_RULES;
-use crate::settings::{self, Assigned, Assignment, NetworkChoice, Settings, VirtualNodes};
+use crate::settings::{Assigned, NetworkChoice, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +77,8 @@ pub struct Process {
     vci_report: Option<VciReport>,
     /// Of the node segment, given back by [`Self::release_shared`].
     free_pages: Mutex<FreePages>,
+    /// What connects this process with another launcher than ours, if one started it.
+    member: OnceLock<&'static Member>,
 }
 
 /// The communicators of a process.
@@ -93,31 +97,31 @@ impl Process {
     /// When the environment names a job that cannot be joined, or belongs to a launcher that is not spoken.
     pub fn start(level: ThreadLevel) -> Result<(&'static Self, Vec<String>)> {
         let (settings, mut warnings) = Settings::from_environment();
-        let assignment = settings::job_from_environment();
-        let assigned = match assignment.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))? {
-            Assignment::Rank(assigned) => assigned,
-            Assignment::StartedByRank(notice) => {
-                warnings.push(notice);
-                singleton()?
-            }
-            Assignment::None => {
-                if let Some(why) = settings::refusal_of_singleton() {
-                    return Err(Error::new(ErrorClass::ERR_OTHER, why));
-                }
-                singleton()?
-            }
-        };
+        let (assigned, member) = assign(&settings, &mut warnings)
+            .map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))?;
         let (is_null, network) = (settings.null_fabric, settings.network.clone());
-        let transport = move |segment: &Arc<Segment>, rank, vci: VciIndex| {
+        let transport = move |segment: &Arc<Segment>, me, vci: VciIndex| {
             if is_null {
                 let job = segment.job();
                 let null = Null::new(job.ring_cells, job.ring_payload_bytes);
                 return Ok(Transport::Null(null));
             }
-            transport_between_nodes(segment, rank, vci, &network)
+            transport_between_nodes(segment, me, vci, &network)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
+        if let Some(member) = member {
+            process.follow(member)?;
+        }
         Ok((process, warnings))
+    }
+
+    /// This process is a rank of another launcher's job.
+    fn follow(&'static self, member: &'static Member) -> Result<()> {
+        self.member.get_or_init(|| member);
+        let fetch = |rank| member.fetch_cards(&self.segment, rank);
+        self.segment.fetch_cards_by(Box::new(fetch));
+        let exchanged = member.exchange_cards(&self.segment);
+        exchanged.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))
     }
 
     fn attach(
@@ -133,7 +137,7 @@ impl Process {
             crate::datatype::start_checking();
         }
         let segment = Arc::new(Segment::attach(assigned.file)?);
-        let board = segment.board(assigned.rank);
+        let board = segment.board(PeerIndex::new(assigned.rank));
         let pid = std::process::id();
         if board
             .pid
@@ -149,7 +153,13 @@ impl Process {
             ));
         }
         let is_multiple = level == ThreadLevel::Multiple;
-        let vcis = Vcis::new(&segment, assigned.rank, &settings, is_multiple, transport)?;
+        let vcis = Vcis::new(
+            &segment,
+            PeerIndex::new(assigned.rank),
+            &settings,
+            is_multiple,
+            transport,
+        )?;
         if !vcis.share_memory() {
             settings.shared_collectives = 0;
         }
@@ -172,6 +182,7 @@ impl Process {
             channels: AtomicU32::new(0),
             vci_report,
             free_pages: Mutex::default(),
+            member: OnceLock::new(),
         }));
         process.vcis.connect();
         let everyone = Group::new((0..assigned.size).collect::<Vec<_>>());
@@ -194,18 +205,27 @@ impl Process {
         level: ThreadLevel,
         port: Option<fabric::sim::Port>,
     ) -> &'static Self {
+        let net = port.as_ref().map(|port| port.net().clone());
         let (port, network) = (Mutex::new(port), settings.network.clone());
-        let transport =
-            move |segment: &Arc<Segment>, rank, vci: VciIndex| match port.lock().unwrap().take() {
-                Some(port) => Ok(Transport::sim(port)),
-                None => transport_between_nodes(segment, rank, vci, &network),
-            };
+        let transport = move |segment: &Arc<Segment>, me: PeerIndex, vci| match &net {
+            Some(net) => {
+                let first = port.lock().unwrap().take();
+                let port = first.map_or_else(|| net.port_of_vci(me.get(), vci), Ok);
+                Ok(Transport::sim(port.unwrap()))
+            }
+            None => transport_between_nodes(segment, me, vci, &network),
+        };
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
 
     /// This process's rank in MPI_COMM_WORLD.
     pub const fn rank(&self) -> u32 {
         self.rank
+    }
+
+    /// This process.
+    pub(crate) const fn index(&self) -> PeerIndex {
+        PeerIndex::new(self.rank)
     }
 
     /// Number of processes of the job.
@@ -243,7 +263,7 @@ impl Process {
             return Ok(self.vci());
         }
         for member in members {
-            let board = self.segment.board(member);
+            let board = self.segment.board(PeerIndex::new(member));
             // Relaxed: a member of a new communicator is initialized, and the messages that made the communicator came after this word.
             count = count.min(board.vci_count.load(Ordering::Relaxed));
             if count <= 1 {
@@ -284,21 +304,27 @@ impl Process {
         self.segment.job().local_ranks
     }
 
-    /// The node of a rank of the job, as collectives see it.
-    pub fn node_of(&self, rank: u32) -> u32 {
+    /// The process of a member of a group, which is a process or an endpoint.
+    pub(crate) const fn process_of(&self, member: u32) -> PeerIndex {
+        PeerIndex::new(member % self.size)
+    }
+
+    /// The node of a member of a group, as collectives see it.
+    pub fn node_of(&self, member: u32) -> u32 {
         match &self.settings.virtual_nodes {
-            VirtualNodes::One => self.segment.node_of(rank % self.size),
+            VirtualNodes::One => self.segment.node_of(self.process_of(member)),
             // Virtual nodes are parts of real ones, whose members share memory.
             nodes => {
-                let part = nodes.node_of(rank % self.size, self.size);
-                self.segment.node_of(rank % self.size) * self.size + part
+                let process = self.process_of(member);
+                let part = nodes.node_of(process.get(), self.size);
+                self.segment.node_of(process) * self.size + part
             }
         }
     }
 
-    /// Whether a rank of the job shares memory with this one.
-    pub fn is_here(&self, rank: u32) -> bool {
-        self.segment.is_here(rank % self.size)
+    /// Whether a member of a group shares memory with this process.
+    pub fn is_here(&self, member: u32) -> bool {
+        self.segment.is_here(self.process_of(member))
     }
 
     /// Whether all ranks of the job are on one node, as collectives see it.
@@ -393,7 +419,9 @@ impl Process {
             if let Some(node) = comm.known_node_map() {
                 node.comm.area.retire(&node.comm);
             }
-            self.segment.board(self.rank).forget_context(comm.context());
+            self.segment
+                .board(self.index())
+                .forget_context(comm.context());
             if endpoint::is_first_here(&comm) {
                 self.contexts.give_back(comm.context());
             }
@@ -402,7 +430,7 @@ impl Process {
 
     /// What reports call a communicator.
     pub(crate) fn tell_of(&self, comm: &Comm, text: &str, is_name: bool) {
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(self.index());
         board.describe_context(comm.context(), text, is_name);
         if let Some(report) = self.vci_report.as_ref().filter(|_| !is_name) {
             report.note_origin(comm, text);
@@ -411,7 +439,7 @@ impl Process {
 
     /// The same, as it was told.
     pub(crate) fn told_of(&self, comm: &Comm) -> Option<String> {
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(self.index());
         board.context_text(comm.context())
     }
 
@@ -490,7 +518,7 @@ impl Process {
             vci.enter().publish_counts();
         }
         self.segment
-            .board(self.rank)
+            .board(self.index())
             .phase
             .store(phase::FINALIZED, Ordering::Relaxed);
         match &self.vci_report {
@@ -505,7 +533,7 @@ impl Process {
     /// When a progress thread is wanted and cannot be started.
     pub fn resume(&'static self) -> Result<()> {
         self.segment
-            .board(self.rank)
+            .board(self.index())
             .phase
             .store(phase::INITIALIZED, Ordering::Relaxed);
         self.vci().start_background()
@@ -513,9 +541,32 @@ impl Process {
 
     /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.
     pub fn announce_abort(&self, code: i32) {
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(self.index());
         board.abort_code.store(code as u32, Ordering::Relaxed);
         board.phase.store(phase::ABORTED, Ordering::Relaxed);
+        if let Some(member) = self.member.get() {
+            member.abort(code);
+        }
+    }
+
+    /// Tells another launcher than ours, if one started this process, that it may end now.
+    ///
+    /// # Errors
+    /// When the launcher does not answer.
+    pub fn take_leave(&self) -> Result<()> {
+        let left = self.member.get().map_or(Ok(()), |member| member.finish());
+        left.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))
+    }
+
+    /// The number of this process's program among those of the job (MPI_APPNUM), where a launcher tells it.
+    pub fn app_number(&self) -> Option<i32> {
+        self.member.get()?.app_number()
+    }
+
+    /// How many processes the job may have (MPI_UNIVERSE_SIZE).
+    pub fn universe_size(&self) -> u32 {
+        let told = self.member.get().and_then(|member| member.universe_size());
+        told.unwrap_or(self.size).max(self.size)
     }
 }
 
@@ -523,11 +574,11 @@ impl Process {
 /// with members on other nodes use.
 fn transport_between_nodes(
     segment: &Arc<Segment>,
-    rank: u32,
+    me: PeerIndex,
     vci: VciIndex,
     network: &NetworkChoice,
 ) -> Result<Transport> {
-    let shm = Shm::new(segment.clone(), rank, vci.get());
+    let shm = Shm::new(segment.clone(), me, vci);
     if !segment.has_other_nodes() || vci != VciIndex::FIRST {
         return Ok(Transport::Shm(shm));
     }
@@ -542,21 +593,7 @@ fn transport_between_nodes(
         },
         payload_rules: PAYLOAD_RULES,
     };
-    let net = Net::open(segment.clone(), rank, &plan)
+    let net = Net::open(segment.clone(), me, &plan)
         .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
     Ok(Transport::Nodes(Nodes::new(segment.clone(), shm, net)))
-}
-
-fn singleton() -> Result<Assigned> {
-    let plan = SegmentPlan {
-        local_ranks: 1,
-        job_ranks: 1,
-        cores: cores::usable_cores(),
-        launcher_pid: 0,
-    };
-    Ok(Assigned {
-        file: segment::create(&plan)?,
-        rank: 0,
-        size: 1,
-    })
 }

@@ -9,11 +9,9 @@
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
-use fabric::board::MOST_VCIS;
-
 use super::{Comm, endpoint};
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::VciIndex;
+use crate::identity::{MOST_VCIS, VciIndex};
 use crate::settings::LockModel;
 
 /// Number of VCIs.
@@ -210,8 +208,7 @@ impl Lanes {
 impl Comm {
     /// Spreads the messages of a new communicator of processes, which nobody uses yet, over several VCIs.
     pub fn spread_over_vcis(&self, spread: Spread) {
-        if !self.process.vcis().can_be_several() || self.has_endpoints() || !self.is_on_this_node()
-        {
+        if self.has_endpoints() || !self.is_on_this_node() {
             return;
         }
         let count = spread.vcis as usize * (spread.vcis as usize + 1);
@@ -268,7 +265,6 @@ impl Comm {
     pub(crate) fn partition_vcis(&self, wanted: u32) -> u32 {
         let is_one = self.has_endpoints()
             || !self.vci().is_threaded()
-            || !self.process.vcis().can_be_several()
             || self.process.settings().locks == LockModel::Global
             || !self.is_on_this_node();
         if is_one {

@@ -42,11 +42,6 @@ pub fn create_endpoints(
         return refuse("a communicator of endpoints");
     }
     let process = parent.process;
-    if !process.vcis().can_be_several() {
-        let text = "endpoints need VCIs, of which this fabric has one for each process";
-        let class = ErrorClass::ERR_UNSUPPORTED_OPERATION;
-        return Err(parent.annotate(Error::new(class, text)));
-    }
     let own = u32::try_from(count)
         .ok()
         .filter(|&own| own <= MOST_ENDPOINTS);

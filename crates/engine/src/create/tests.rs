@@ -15,6 +15,7 @@ use crate::comm::Process;
 use crate::completion;
 use crate::errors::ErrorClass;
 use crate::group::{Comparison, Group};
+use crate::identity::{LinkIndex, PeerIndex, Rank};
 use crate::task::block_on;
 use crate::testing::on_ranks;
 
@@ -66,7 +67,7 @@ fn split_orders_by_key_and_rank() {
 
 /// The text for this process's communicator in reports.
 fn told(process: &Process, context: u32) -> Option<String> {
-    let board = process.segment().board(process.rank());
+    let board = process.segment().board(PeerIndex::new(process.rank()));
     let held = |place: &&ContextText| place.word.load(Ordering::Relaxed) & !NAMED;
     let place = board
         .contexts
@@ -287,16 +288,22 @@ fn ranks_of_peers_are_found_in_every_kind_of_map() {
             let comm = create::create(process.world(), &group, "test")
                 .unwrap()
                 .unwrap();
-            for (rank, &peer) in ranks.iter().enumerate() {
-                assert_eq!(comm.rank_of_peer(peer), rank as i32);
-                assert_eq!(comm.peer(rank as u32), peer);
+            for (rank, peer) in (0..)
+                .map(Rank::new)
+                .zip(ranks.iter().map(|&it| LinkIndex::new(it)))
+            {
+                assert_eq!(comm.rank_of_peer(peer), rank.to_mpi());
+                assert_eq!(comm.peer(rank), peer);
             }
         }
         let evens = split(process.world(), (process.rank() % 2) as i32, 0, "test");
         let evens = evens.unwrap().unwrap();
         let other = (process.rank() + 1) % 2;
-        assert_eq!(evens.rank_of_peer(other), -1);
-        assert_eq!(evens.rank_of_peer(process.rank()), evens.rank());
+        assert_eq!(evens.rank_of_peer(LinkIndex::new(other)), -1);
+        assert_eq!(
+            evens.rank_of_peer(LinkIndex::new(process.rank())),
+            evens.rank()
+        );
     });
 }
 

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use super::Signature;
 
+use crate::identity::PeerIndex;
+
 /// The basic types of an element of a datatype.
 #[derive(Debug)]
 pub(crate) struct TypeSequence {
@@ -205,8 +207,8 @@ impl Types {
         }
     }
 
-    /// The mismatch between a message from `peer` and this receive; `None` if they match.
-    pub(crate) fn mismatch(&self, signature: &SentSignature, peer: u32) -> Option<String> {
+    /// The mismatch between a message from process `peer` and this receive; `None` if they match.
+    pub(crate) fn mismatch(&self, signature: &SentSignature, peer: PeerIndex) -> Option<String> {
         let (mine, elements) = (&self.typed.sequence, signature.words[1]);
         if mine.is_opaque || signature.words[0] >> 63 == 1 || elements == 0 {
             return None;
@@ -326,6 +328,7 @@ mod tests {
 
     #[test]
     fn signatures_name_the_sender_s_type_and_count() {
+        const SENDER: PeerIndex = PeerIndex::new(3);
         let typed = |code, name: &'static str| NamedSignature {
             sequence: TypeSequence::basic(letter(code), name),
             name: name.into(),
@@ -335,20 +338,20 @@ mod tests {
         let packed = typed(predefined::PACKED, "MPI_PACKED");
         let sent = |typed: &NamedSignature, count| Types::new((typed, count)).signature();
         let receive = Types::new((&double, 10));
-        assert_eq!(receive.mismatch(&sent(&double, 10), 3), None);
-        assert_eq!(receive.mismatch(&sent(&double, 4), 3), None);
-        assert_eq!(receive.mismatch(&sent(&int, 0), 3), None);
-        assert_eq!(receive.mismatch(&sent(&packed, 7), 3), None);
+        assert_eq!(receive.mismatch(&sent(&double, 10), SENDER), None);
+        assert_eq!(receive.mismatch(&sent(&double, 4), SENDER), None);
+        assert_eq!(receive.mismatch(&sent(&int, 0), SENDER), None);
+        assert_eq!(receive.mismatch(&sent(&packed, 7), SENDER), None);
         assert_eq!(
-            Types::new((&packed, 80)).mismatch(&sent(&double, 4), 3),
+            Types::new((&packed, 80)).mismatch(&sent(&double, 4), SENDER),
             None
         );
-        let text = receive.mismatch(&sent(&int, 5), 3).unwrap();
+        let text = receive.mismatch(&sent(&int, 5), SENDER).unwrap();
         assert_eq!(
             text,
             "rank 3 of MPI_COMM_WORLD sent 5 x MPI_INT, which does not match the receive's 10 x MPI_DOUBLE: the sequences of basic types differ"
         );
-        let text = receive.mismatch(&sent(&double, 11), 3).unwrap();
+        let text = receive.mismatch(&sent(&double, 11), SENDER).unwrap();
         assert!(text.ends_with("it has more basic elements"), "{text}");
         let long = typed(
             predefined::INT,

@@ -106,6 +106,7 @@ mod tests {
     use super::super::Types;
     use super::super::{Width, predefined};
     use super::*;
+    use crate::identity::PeerIndex;
 
     fn named(code: u32) -> Arc<Datatype> {
         Predefined::find(code).unwrap().datatype().clone()
@@ -115,7 +116,7 @@ mod tests {
     fn matches(sent: (&Arc<Datatype>, usize), received: (&Arc<Datatype>, usize)) -> bool {
         let signature = Types::new((sent.0.typed(), sent.1)).signature();
         let receive = Types::new((received.0.typed(), received.1));
-        receive.mismatch(&signature, 0).is_none()
+        receive.mismatch(&signature, PeerIndex::new(0)).is_none()
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::allocate;
 use crate::call::CallName;
 use crate::comm::{AttachedBuffer, Comm};
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::Rank;
 use crate::protocol;
 use crate::request::{RequestId, flag};
 
@@ -20,7 +21,7 @@ use crate::request::{RequestId, flag};
 pub const OVERHEAD_BYTES: usize = 512;
 
 /// Starts a buffered send; it is complete when this returns.
-pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: u32, tag: i32) -> Result<RequestId> {
+pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: Rank, tag: i32) -> Result<RequestId> {
     let needed = memory.bytes.saturating_add(OVERHEAD_BYTES);
     let reserved = comm
         .buffer

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fast paths of sends and receives.
 //!
-//! A send tries three stages; each passes its decoded arguments to the next. [`inject`] is inlined into the caller: up to
-//! [`INJECT_BYTES`] contiguous bytes, a linear rank map, no lock. [`send_now`] does the same and eager messages under any lock
-//! policy and rank map. [`super::isend`] serves every other send. Receives have the same stages: [`post`], [`post_now`],
-//! [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or arrives in a moment, without a request.
+//! A send tries stages; each passes its decoded arguments to the next. [`inject`] is inlined into the caller: up to
+//! [`INJECT_BYTES`] contiguous bytes, a linear rank map, no lock. Where it does not reach the rank, [`inject_locked`] does the same
+//! with a lock or a table. [`send_eager`] takes longer messages, [`super::isend`] everything. Receives have the same stages:
+//! [`post`], [`post_locked`], [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or arrives in a moment, without
+//! a request.
 
 use std::hint::cold_path;
 use std::ptr::NonNull;
@@ -13,11 +14,14 @@ use fabric::board::kind as record_kind;
 use fabric::ring::INJECT_BYTES;
 use sys::spin::cpu_relax;
 
-use super::{CHECKED, Memory, send_at_once};
+use super::arguments::CHECKED;
+use super::send::send_at_once;
 use crate::comm::Comm;
 use crate::completion;
+use crate::datatype::Memory;
 use crate::errors::Result;
-use crate::progress::Vci;
+use crate::identity::{LinkIndex, Rank};
+use crate::progress::{Guard, LockPolicy, Vci};
 use crate::protocol::{cell, eager, inject as injection};
 use crate::request::{RequestId, RequestIndex, Role, Status};
 use crate::vci::VciState;
@@ -30,19 +34,23 @@ const IN_A_ROW: u64 = 256;
 /// The result of a fast stage of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injected {
-    /// Nothing was done; the next stage has to decide.
+    /// Nothing was done; [`send_eager`] or [`super::isend`] has to decide.
     Refused,
+    /// Nothing was done, because [`inject`] does not reach the rank; [`inject_locked`] has to decide.
+    Unreached,
     /// The message is sent.
     Sent,
     /// The message is sent; call [`wake`], because its receiver or another thread sleeps.
     SentWake,
 }
 
-/// The result of [`post_now`].
+/// The result of a fast stage of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
     /// Nothing was done; [`super::irecv`] has to decide.
     Refused,
+    /// Nothing was done, because [`post`] does not reach the rank; [`post_locked`] has to decide.
+    Unreached,
     /// It is posted.
     Posted(RequestId),
     /// It is posted; call [`wake_contenders`].
@@ -67,10 +75,10 @@ pub unsafe fn inject(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag:
     }
     if dest as u32 >= comm.route().unlocked_ranks {
         cold_path();
-        return Injected::Refused;
+        return Injected::Unreached;
     }
     // SAFETY: below `unlocked_ranks` every rank has a link; no other thread is inside MPI (Route::new).
-    let link = unsafe { comm.route().link(dest as u32).as_mut() };
+    let link = unsafe { comm.route().link(Rank::new(dest as u32)).as_mut() };
     if !link.sender.has_credit() {
         cold_path();
         return Injected::Refused;
@@ -85,13 +93,10 @@ pub unsafe fn inject(comm: &Comm, base: *const u8, bytes: usize, dest: i32, tag:
     }
 }
 
-/// Stage two: as [`inject`] at every thread level and with every rank map. The caller passes a refused send to [`super::isend`].
-///
-/// It ends in a jump, not a call, so that the caller needs no stack frame.
+/// [`inject`], and [`inject_locked`] where that is needed.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
-// TIER: short
 #[inline(always)]
 pub unsafe fn send_now(
     comm: &Comm,
@@ -100,39 +105,65 @@ pub unsafe fn send_now(
     dest: i32,
     tag: i32,
 ) -> Injected {
-    if bytes > INJECT_BYTES || tag < 0 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match inject(comm, base, bytes, dest, tag) {
+            Injected::Unreached => inject_locked(comm, base, bytes, dest, tag),
+            done => done,
+        }
+    }
+}
+
+/// Stage two, of a message that [`inject`] found `Unreached`: at every thread level and with every rank map. What it refuses goes to
+/// [`super::isend`].
+///
+/// It calls nothing, so that it needs no stack frame.
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`.
+// TIER: short
+#[inline(always)]
+pub unsafe fn inject_locked(
+    comm: &Comm,
+    base: *const u8,
+    bytes: usize,
+    dest: i32,
+    tag: i32,
+) -> Injected {
+    let (rank, route, vci) = (Rank::new(dest as u32), comm.route(), comm.vci());
+    if !CHECKED && tag < 0 {
         cold_path();
         return Injected::Refused;
     }
-    let rank = dest as u32;
-    // One copy of the code for each kind of rank map: a linear one needs neither table nor bounds.
+    // One copy of the code for each kind of rank map: a linear one needs no table, and the lock is needed.
     // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each; the rest is the caller's promise.
     unsafe {
-        if rank < comm.route().linear_ranks {
-            return inject_inside(comm, base, bytes, tag, || comm.route().link(rank));
+        if rank.get() < route.locked_ranks {
+            return inject_inside(vci.try_lock(), comm, base, bytes, tag, || route.link(rank));
         }
-        if rank < comm.route().fast_ranks {
-            let link = || comm.vci().first_link().add(comm.peer(rank) as usize);
-            return inject_inside(comm, base, bytes, tag, link);
+        if rank.get() < route.fast_ranks {
+            let link = || vci.first_link().add(route.peer(rank).get() as usize);
+            return inject_inside(vci.try_enter(), comm, base, bytes, tag, link);
         }
     }
     cold_path();
     Injected::Refused
 }
 
-/// Enters the VCI if it is free, and injects a message.
+/// Injects a message under the guard of the communicator's VCI, unless another thread has that.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`; `link_of` gives a link of this communicator's VCI.
 #[inline(always)]
-unsafe fn inject_inside(
+unsafe fn inject_inside<P: LockPolicy>(
+    guard: Option<Guard<'_, P>>,
     comm: &Comm,
     base: *const u8,
     bytes: usize,
     tag: i32,
     link_of: impl FnOnce() -> NonNull<Link>,
 ) -> Injected {
-    let Some(guard) = comm.vci().try_enter() else {
+    let Some(guard) = guard else {
         return Injected::Refused;
     };
     // SAFETY: a link of this VCI (caller), which nobody else refers to before the guard is left.
@@ -146,8 +177,9 @@ unsafe fn inject_inside(
     unsafe { injection::write(link, comm.match_base() | tag as u64, base, bytes) };
     #[cfg(feature = "ablate-requests")]
     crate::request::ablation::use_complete_request();
-    let must_ring = link.needs_doorbell();
-    if guard.leave() | must_ring {
+    // One branch for both: neither is likely.
+    let attention = link.attention_word();
+    if guard.leave_word() | attention != 0 {
         cold_path();
         Injected::SentWake
     } else {
@@ -155,7 +187,7 @@ unsafe fn inject_inside(
     }
 }
 
-/// As [`send_now`], of contiguous bytes that do not fit into a cell; false when nothing was done.
+/// Sends contiguous bytes that do not fit into a cell; false when nothing was done.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
@@ -164,10 +196,13 @@ pub unsafe fn send_eager(comm: &Comm, base: *const u8, bytes: usize, dest: i32, 
     if bytes <= INJECT_BYTES || dest as u32 >= comm.route().fast_ranks || tag < 0 {
         return false;
     }
-    let (peer, word) = (comm.peer(dest as u32), comm.match_base() | tag as u64);
+    let word = comm.match_base() | tag as u64;
     let source = eager::Source::Contiguous(base);
-    // SAFETY: the caller's promise.
-    unsafe { eager::send(&mut comm.vci().enter(), peer, word, source, bytes) }
+    // SAFETY: the rank is below `fast_ranks`; the caller's promise.
+    unsafe {
+        let peer = comm.route().peer(Rank::new(dest as u32));
+        eager::send(&mut comm.vci().enter(), peer, word, source, bytes)
+    }
 }
 
 /// Wakes the receiver of a message that went by [`Injected::SentWake`], and threads that wait for the VCI.
@@ -177,7 +212,7 @@ pub extern "C" fn wake(comm: &Comm, dest: i32) -> i32 {
     if comm.vci().is_threaded() {
         comm.vci().wake_contenders();
     }
-    comm.vci().enter().links[comm.peer(dest as u32) as usize].ring_doorbell();
+    comm.vci().enter().links[comm.peer(Rank::new(dest as u32))].ring_doorbell();
     0
 }
 
@@ -203,7 +238,8 @@ pub unsafe fn receive_soon(
     let mut guard = comm.vci().enter();
     let key = Key {
         word: comm.match_base() | tag as u64,
-        peer: comm.peer(source as u32),
+        // SAFETY: the rank is below `fast_ranks`.
+        peer: unsafe { comm.route().peer(Rank::new(source as u32)) },
     };
     // SAFETY: the caller's promise.
     let bytes = unsafe { take_soon(comm.vci(), &mut guard, key, memory) }?;
@@ -231,7 +267,9 @@ pub unsafe fn exchange_soon(
     if send.1 as u32 >= ranks || send.2 < 0 || receive.1 as u32 >= ranks || receive.2 < 0 {
         return None;
     }
-    let (peer, word) = (comm.peer(send.1 as u32), comm.match_base() | send.2 as u64);
+    // SAFETY: the rank is below `fast_ranks`.
+    let peer = unsafe { comm.route().peer(Rank::new(send.1 as u32)) };
+    let word = comm.match_base() | send.2 as u64;
     // SAFETY: the caller's promise.
     if !unsafe { send_at_once(&mut comm.vci().enter(), send.0, peer, word) } {
         return None;
@@ -289,86 +327,92 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
 }
 
 /// Stage one of a receive: posts it below MPI_THREAD_MULTIPLE on a communicator with a linear rank map, when nothing unexpected
-/// waits and an entry of the slab is free; `None` when nothing was done and [`post_now`] has to decide.
+/// waits and an entry of the slab is free.
 ///
 /// # Safety
 /// As for [`super::irecv`], with `base` writable for `bytes` bytes.
 // TIER: short
 #[inline(always)]
-pub unsafe fn post(
-    comm: &Comm,
-    base: *mut u8,
-    bytes: usize,
-    source: i32,
-    tag: i32,
-) -> Option<RequestId> {
-    if source as u32 >= comm.route().unlocked_ranks {
-        cold_path();
-        return None;
-    }
+pub unsafe fn post(comm: &Comm, base: *mut u8, bytes: usize, source: i32, tag: i32) -> Posted {
     if tag < 0 {
         cold_path();
-        return None;
+        return Posted::Refused;
+    }
+    if source as u32 >= comm.route().unlocked_ranks {
+        cold_path();
+        return Posted::Unreached;
     }
     let mut guard = comm.vci().enter_unlocked();
+    let peer = |rank| comm.route().linear_peer(rank);
     // SAFETY: passed on.
-    unsafe {
-        post_in(
-            &mut guard,
-            comm,
-            base,
-            bytes,
-            |rank| comm.route().peer(rank),
-            (source, tag),
-        )
+    match unsafe { post_in(&mut guard, comm, base, bytes, peer, (source, tag)) } {
+        Some(id) => Posted::Posted(id),
+        None => {
+            cold_path();
+            Posted::Refused
+        }
     }
 }
 
-/// Stage two of a receive: as [`post`], at every thread level and with every rank map.
+/// [`post`], and [`post_locked`] where that is needed.
+///
+/// # Safety
+/// As for [`post`].
+#[inline(always)]
+pub unsafe fn post_now(comm: &Comm, base: *mut u8, bytes: usize, source: i32, tag: i32) -> Posted {
+    // SAFETY: passed on.
+    unsafe {
+        match post(comm, base, bytes, source, tag) {
+            Posted::Unreached => post_locked(comm, base, bytes, source, tag),
+            done => done,
+        }
+    }
+}
+
+/// Stage two of a receive, which [`post`] found `Unreached`: at every thread level and with every rank map.
 ///
 /// # Safety
 /// As for [`post`].
 // TIER: short
 #[inline(always)]
-pub unsafe fn post_now(comm: &Comm, base: *mut u8, bytes: usize, source: i32, tag: i32) -> Posted {
-    let rank = source as u32;
-    if tag < 0 {
-        cold_path();
-        return Posted::Refused;
-    }
-    if rank < comm.route().linear_ranks {
-        // SAFETY: passed on.
-        return unsafe {
-            post_inside(
-                comm,
-                base,
-                bytes,
-                |rank| comm.route().peer(rank),
-                (source, tag),
-            )
-        };
-    }
-    if rank < comm.route().fast_ranks {
-        // SAFETY: passed on.
-        return unsafe { post_inside(comm, base, bytes, |rank| comm.peer(rank), (source, tag)) };
+pub unsafe fn post_locked(
+    comm: &Comm,
+    base: *mut u8,
+    bytes: usize,
+    source: i32,
+    tag: i32,
+) -> Posted {
+    let (rank, route, vci) = (Rank::new(source as u32), comm.route(), comm.vci());
+    let envelope = (source, tag);
+    // SAFETY: passed on; the rank is below `fast_ranks` where a table may be.
+    unsafe {
+        if rank.get() < route.locked_ranks {
+            let peer = |rank| route.linear_peer(rank);
+            return post_inside(vci.try_lock(), comm, base, bytes, peer, envelope);
+        }
+        if rank.get() < route.fast_ranks {
+            let peer = |rank| route.peer(rank);
+            return post_inside(vci.try_enter(), comm, base, bytes, peer, envelope);
+        }
     }
     cold_path();
     Posted::Refused
 }
 
-/// Enters the VCI if it is free, and posts a receive.
+/// Posts a receive under the guard of the communicator's VCI, unless another thread has that.
 ///
 /// # Safety
 /// As for [`post`].
 #[inline(always)]
-unsafe fn post_inside(
+unsafe fn post_inside<P: LockPolicy>(
+    guard: Option<Guard<'_, P>>,
     comm: &Comm,
     base: *mut u8,
     bytes: usize,
-    peer_of: impl Fn(u32) -> u32,
+    peer_of: impl Fn(Rank) -> LinkIndex,
     envelope: (i32, i32),
 ) -> Posted {
-    let Some(mut guard) = comm.vci().try_enter() else {
+    let Some(mut guard) = guard else {
         return Posted::Refused;
     };
     // SAFETY: passed on.
@@ -400,7 +444,7 @@ unsafe fn post_in(
     comm: &Comm,
     base: *mut u8,
     bytes: usize,
-    peer_of: impl Fn(u32) -> u32,
+    peer_of: impl Fn(Rank) -> LinkIndex,
     (source, tag): (i32, i32),
 ) -> Option<RequestId> {
     if !state.unexpected.is_empty() {
@@ -415,7 +459,7 @@ unsafe fn post_in(
     entry.owner = unsafe { comm.hold_operation() };
     let key = Key {
         word: comm.match_base() | tag as u64,
-        peer: peer_of(source as u32),
+        peer: peer_of(Rank::new(source as u32)),
     };
     let (id, index) = (entry.id(), entry.index());
     let last = state.posted.post_exact(entry, key);
@@ -425,7 +469,7 @@ unsafe fn post_in(
     Some(id)
 }
 
-/// Waits for a receive that [`post`] or [`post_now`] has posted; `call` is the MPI call that waits.
+/// Waits for a receive that [`post`] or [`post_locked`] has posted; `call` is the MPI call that waits.
 ///
 /// # Errors
 /// MPI_ERR_TRUNCATE; MPI_ERR_INTERN when a peer broke the protocol.

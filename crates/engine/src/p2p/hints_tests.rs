@@ -15,7 +15,7 @@ use crate::request::{RequestId, Status};
 use crate::settings::{Checks, Settings};
 use crate::testing::on_ranks_at_level;
 
-fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Process) + Sync) {
+pub(super) fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Process) + Sync) {
     let settings = Settings {
         check: Checks {
             hints,
@@ -30,7 +30,7 @@ fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Process) + Sync) {
 }
 
 /// A duplicate of MPI_COMM_WORLD with hints.
-fn promising(process: &'static Process, pairs: &[(&str, &str)]) -> Arc<Comm> {
+pub(super) fn promising(process: &'static Process, pairs: &[(&str, &str)]) -> Arc<Comm> {
     let comm = dup(process.world(), "test").unwrap();
     let value_of = |key: &str| {
         let found = pairs.iter().find(|(known, _)| *known == key);
@@ -46,14 +46,14 @@ fn promising(process: &'static Process, pairs: &[(&str, &str)]) -> Arc<Comm> {
 const EXACT: (&str, &str) = ("mpi_assert_exact_length", "true");
 
 /// Sends `bytes` bytes to this rank itself.
-fn send(comm: &Comm, bytes: usize, tag: i32) -> Result<RequestId> {
+pub(super) fn send(comm: &Comm, bytes: usize, tag: i32) -> Result<RequestId> {
     static DATA: [u8; 4096] = [7; 4096];
     let memory = Memory::contiguous(DATA.as_ptr().cast_mut(), bytes);
     // SAFETY: the data live for ever.
     unsafe { isend(comm, memory, comm.rank(), tag, Mode::Standard) }
 }
 
-fn receive(comm: &Comm, data: &mut [u8], source: i32, tag: i32) -> Result<RequestId> {
+pub(super) fn receive(comm: &Comm, data: &mut [u8], source: i32, tag: i32) -> Result<RequestId> {
     let memory = Memory::contiguous(data.as_mut_ptr(), data.len());
     // SAFETY: callers wait for the request while the data live.
     unsafe { irecv(comm, memory, source, tag) }
@@ -63,7 +63,7 @@ fn end(comm: &Comm, mut id: RequestId) -> Result<Status> {
     wait(comm.vci(), &mut id, "test")
 }
 
-fn tells(error: &Error, class: ErrorClass, words: &[&str]) {
+pub(super) fn tells(error: &Error, class: ErrorClass, words: &[&str]) {
     let text = error.to_string();
     assert_eq!(error.class(), class, "{text}");
     for word in words {

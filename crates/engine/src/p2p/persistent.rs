@@ -12,9 +12,9 @@ use super::{
 use crate::comm::Comm;
 use crate::completion;
 use crate::errors::Result;
+use crate::identity::{LinkIndex, Rank};
 use crate::progress::{Guard, Vci};
 use crate::protocol;
-use crate::request::NO_PEER;
 use crate::request::{RequestEntry, RequestId, RequestIndex, Role, flag};
 use crate::task::{Started, go_on};
 use crate::vci::matching::Key;
@@ -38,7 +38,7 @@ pub unsafe fn send_init(
     let comm = lane.unwrap_or(comm);
     let nowhere = dest == PROC_NULL;
     let dest = if nowhere {
-        0
+        Rank::new(0)
     } else {
         check_rank(comm, "dest", dest)?
     };
@@ -59,7 +59,7 @@ pub unsafe fn send_init(
         entry.record.flags |= flag::BUFFERED;
     }
     if nowhere {
-        entry.target = NO_PEER;
+        entry.target = LinkIndex::NONE;
     }
     Ok(state.slab.id(index))
 }
@@ -84,7 +84,7 @@ pub unsafe fn recv_init(
         check_tag(tag, true)?;
         Key {
             word: 0,
-            peer: NO_PEER,
+            peer: LinkIndex::NONE,
         }
     } else {
         receive_key(comm, source, tag)?
@@ -135,11 +135,11 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         let (word, peer, capacity) = entry
             .extra
             .as_ref()
-            .map_or((0, NO_PEER, 0), |extra| extra.template);
-        if peer == NO_PEER {
+            .map_or((0, LinkIndex::NONE, 0), |extra| extra.template);
+        if peer == LinkIndex::NONE {
             let record = state.slab.record_mut(index);
             (record.peer, record.match_word, record.bytes) =
-                (NO_PEER, u64::from(fabric::board::ANY_TAG), 0);
+                (LinkIndex::NONE, u64::from(fabric::board::ANY_TAG), 0);
             state.complete(index);
         } else {
             let record = state.slab.record_mut(index);
@@ -148,7 +148,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         }
         return Ok(());
     }
-    if entry.target == NO_PEER {
+    if entry.target == LinkIndex::NONE {
         state.complete(index);
         return Ok(());
     }
@@ -238,7 +238,7 @@ fn start_buffered(mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
     drop(guard);
     // SAFETY: the communicator lives while this persistent request counts as pending on it.
     let comm = unsafe { Comm::of_owner(owner) };
-    let dest = comm.rank_of_peer(target) as u32;
+    let dest = Rank::new(comm.rank_of_peer(target) as u32);
     let layout = layout.as_ref().map(|(layout, count)| (layout, *count));
     super::buffered::isend(
         comm,

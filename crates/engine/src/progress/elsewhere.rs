@@ -69,7 +69,7 @@ impl Drop for Covered<'_> {
         while rest != 0 {
             let other = rest.trailing_zeros();
             rest &= rest - 1;
-            let doorbell = &self.vci.waiting.vci_board(other as u8).asleep;
+            let doorbell = &self.vci.waiting.vci_board(VciIndex::of_bits(other)).asleep;
             Sleeper::uncover(doorbell, self.vci.index().get());
         }
     }
@@ -143,10 +143,10 @@ impl Vci {
             let all = self.all.get();
             let others = all.into_iter().flat_map(|all| all.iter());
             for other in others.filter(|other| other.index() != self.index()) {
-                let index = other.index().get();
+                let index = other.index();
                 let doorbell = &self.waiting.vci_board(index).asleep;
                 if other.is_unattended() && Sleeper::cover(doorbell, self.index().get()) {
-                    covered |= 1 << index;
+                    covered |= 1 << index.get();
                 } else {
                     is_partial = true;
                 }

@@ -8,11 +8,14 @@ use fabric::counters::Counter;
 use sys::sync::{Ordering, spin_loop};
 
 use super::Vci;
-use crate::comm::{Comm, ThreadLevel};
+use crate::comm::{Comm, Process, ThreadLevel};
 use crate::completion::{test, wait};
+use crate::datatype::{Predefined, predefined};
+use crate::identity::PeerIndex;
 use crate::p2p::{self, Injected, Memory, Mode, Posted};
 use crate::request::RequestId;
-use crate::settings::{LockModel, Settings};
+use crate::rma::{self, Remote, WindowHints, passive};
+use crate::settings::{LockModel, RmaPath, Settings};
 use crate::testing::{on_ranks_at_level, shares_memory};
 
 const TAG: i32 = 1;
@@ -131,18 +134,19 @@ fn count(comm: &Comm, step: &Barrier) {
     );
 }
 
+/// Lock models and numbers of VCIs. A process with one VCI takes no lock besides: requests have none of their own.
+const MODELS: [(LockModel, u64); 3] = [
+    (LockModel::Vci, 2),
+    (LockModel::Vci, 1),
+    (LockModel::Global, 2),
+];
+
 #[test]
 fn calls_take_the_locks_that_the_table_states() {
     if !shares_memory() {
         return;
     }
-    // A process with one VCI takes no lock besides: requests have none of their own.
-    let models = [
-        (LockModel::Vci, 2),
-        (LockModel::Vci, 1),
-        (LockModel::Global, 2),
-    ];
-    for (locks, vcis) in models {
+    for (locks, vcis) in MODELS {
         let step = Barrier::new(2);
         let settings = Settings {
             locks,
@@ -164,11 +168,69 @@ fn calls_take_the_locks_that_the_table_states() {
     }
 }
 
+/// How often a call takes the lock of any VCI of a process, and its result.
+fn locks_of_all<R>(process: &'static Process, call: impl FnOnce() -> R) -> (u64, R) {
+    let all = || process.vcis().iter().map(taken).sum::<u64>();
+    let before = all();
+    let result = call();
+    (
+        all() - before - process.vcis().iter().count() as u64,
+        result,
+    )
+}
+
+/// How often rank 0 takes locks for a put of a byte and for a longer one to rank 1.
+fn count_puts(process: &'static Process) -> [u64; 2] {
+    let hints = WindowHints::default();
+    let window = rma::allocate(process.world(), EAGER as u64, 1, hints, "test").unwrap();
+    let byte = Predefined::find(predefined::BYTE).unwrap().datatype();
+    let mut data = [7; EAGER];
+    let mut put = |bytes: usize| {
+        let there = Remote {
+            rank: 1,
+            disp: 0,
+            count: bytes,
+            datatype: byte,
+        };
+        // SAFETY: the data live until the window is flushed.
+        unsafe { rma::put(&window, &memory(&mut data[..bytes]), &there) }.unwrap();
+    };
+    let mut counts = [0; 2];
+    if process.rank() == 0 {
+        passive::lock(&window, rma::LockKind::Shared, 1, 0, "test").unwrap();
+        // The first messages connect the ranks.
+        put(1);
+        for (count, bytes) in counts.iter_mut().zip([1, EAGER]) {
+            passive::flush(&window, 1).unwrap();
+            *count = locks_of_all(process, || put(bytes)).0;
+        }
+        passive::unlock(&window, 1).unwrap();
+    }
+    window.free("test").unwrap();
+    counts
+}
+
 #[test]
-fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
+fn puts_take_the_locks_that_the_table_states() {
     if !shares_memory() {
         return;
     }
+    for (rma_path, expected) in [(RmaPath::Direct, 0), (RmaPath::Message, 1)] {
+        for (locks, vcis) in MODELS {
+            let settings = Settings {
+                locks,
+                vcis,
+                rma_path,
+                ..Settings::default()
+            };
+            let counts = on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, count_puts);
+            assert_eq!(counts[0], [expected; 2], "{rma_path:?} {locks:?}");
+        }
+    }
+}
+
+#[test]
+fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
     let settings = Settings {
         vcis: 2,
         ..Settings::default()
@@ -194,7 +256,7 @@ fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
         let vcis = || process.vcis().iter();
         let taken = vcis().map(taken).sum::<u64>();
         vcis().for_each(|vci| vci.enter().publish_counts());
-        let board = process.segment().board(0);
+        let board = process.segment().board(PeerIndex::new(0));
         let counted = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
         assert_eq!(counted(Counter::LocksFailed), 4);
         assert_eq!(counted(Counter::GlobalRounds), {
@@ -223,9 +285,6 @@ fn what_needs_no_lock_counts_none() {
 /// Where the locks of two VCIs lie: in cache lines of their own, or side by side where that is to be measured.
 #[test]
 fn locks_of_vcis_have_cache_lines_of_their_own_unless_that_is_measured() {
-    if !shares_memory() {
-        return;
-    }
     let settings = Settings {
         vcis: 3,
         ..Settings::default()

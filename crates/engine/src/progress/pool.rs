@@ -6,22 +6,21 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::board::MOST_VCIS;
 use fabric::segment::Segment;
-use fabric::transport::{Capabilities, Transport};
+use fabric::transport::Transport;
 use sys::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
 use super::background::Background;
 use super::oversubscription::Oversubscription;
 use super::vci::Vci;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::VciIndex;
+use crate::identity::{MOST_VCIS, PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
 use crate::settings::{LockModel, Settings};
 
 /// Makes the transport of a VCI.
 pub(crate) type MakeTransport =
-    dyn Fn(&Arc<Segment>, u32, VciIndex) -> Result<Transport> + Send + Sync;
+    dyn Fn(&Arc<Segment>, PeerIndex, VciIndex) -> Result<Transport> + Send + Sync;
 
 /// The state that all VCIs of a process share.
 pub(super) struct VciCommon {
@@ -49,7 +48,7 @@ pub struct Vcis {
     made: AtomicU64,
     making: Mutex<()>,
     segment: Arc<Segment>,
-    me: u32,
+    me: PeerIndex,
     shared: VciCommon,
     transport: Box<MakeTransport>,
 }
@@ -61,7 +60,7 @@ impl Vcis {
     /// When the system refuses memory.
     pub(crate) fn new(
         segment: &Arc<Segment>,
-        me: u32,
+        me: PeerIndex,
         settings: &Settings,
         is_multiple: bool,
         transport: Box<MakeTransport>,
@@ -82,8 +81,7 @@ impl Vcis {
             ),
         };
         let first = transport(segment, me, VciIndex::FIRST)?;
-        let can = first.capabilities();
-        let count = count_of(settings, is_multiple, job.cores, can);
+        let count = count_of(settings, is_multiple, job.cores);
         let board = segment.board(me);
         // Relaxed: members read it for a communicator whose making has told them that this rank is initialized.
         board.vci_count.store(count, Ordering::Relaxed);
@@ -117,11 +115,6 @@ impl Vcis {
     /// Whether the ranks of the node share memory.
     pub(crate) const fn share_memory(&self) -> bool {
         self.first.waiting.shares_memory()
-    }
-
-    /// Whether the transport can have another VCI than the first.
-    pub(crate) const fn can_be_several(&self) -> bool {
-        self.first.waiting.shares_memory() || !self.first.delivers()
     }
 
     /// How many communicators of processes take round-robin.
@@ -184,11 +177,10 @@ impl Vcis {
     }
 }
 
-/// How many VCIs a process may have: a simulated network has one port for each rank.
-fn count_of(settings: &Settings, is_multiple: bool, cores: u32, can: Capabilities) -> u32 {
+/// How many VCIs a process may have.
+fn count_of(settings: &Settings, is_multiple: bool, cores: u32) -> u32 {
     let most = MOST_VCIS as u32;
-    let is_one = !is_multiple || settings.locks == LockModel::Global;
-    if is_one || (can.delivers && !can.shares_memory) {
+    if !is_multiple || settings.locks == LockModel::Global {
         return 1;
     }
     match u32::try_from(settings.vcis).unwrap_or(most) {

@@ -7,6 +7,7 @@ use std::io;
 
 use fabric::transport::Polled;
 
+use crate::identity::LinkIndex;
 use crate::protocol::{self, Handled};
 use crate::vci::VciState;
 use crate::vci::link::Incoming;
@@ -57,6 +58,12 @@ impl VciState {
             }
             Err(error) => self.fault = Some(error.to_string()),
         }
+        if self.node.puts {
+            for token in self.transport.ended_puts() {
+                protocol::put_ended(self, token);
+                self.events += 1;
+            }
+        }
     }
 
     #[inline(always)]
@@ -89,7 +96,7 @@ impl VciState {
 
     /// The ring from a peer, if it is one of the first.
     #[inline(always)]
-    pub(crate) fn ring_from(&self, peer: u32) -> Option<usize> {
+    pub(crate) fn ring_from(&self, peer: LinkIndex) -> Option<usize> {
         let few = self.incoming.get(..FEW_RINGS).unwrap_or(&self.incoming);
         for (index, incoming) in few.iter().enumerate() {
             if incoming.peer == peer {

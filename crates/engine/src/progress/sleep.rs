@@ -57,6 +57,6 @@ impl Vci {
     pub(crate) fn ring_own_doorbell(&self) {
         let waiting = &self.waiting;
         let board = waiting.segment.board(waiting.me);
-        board.ring(waiting.vci.get(), false);
+        board.ring(waiting.vci, false);
     }
 }

@@ -6,6 +6,7 @@
 //! words of shared memory, so a poll after each round of progress is all the waking they need.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::PoisonError;
@@ -52,12 +53,24 @@ const FEW: usize = 8;
 struct Task {
     future: Boxed,
     request: RequestId,
+    /// The receive without which the last poll found that it cannot go on.
+    parks_on: Option<RequestId>,
+}
+
+impl Task {
+    fn poll(&mut self) -> Poll<Result<Status>> {
+        let outcome = poll_once(self.future.as_mut());
+        self.parks_on = PARKING.take();
+        outcome
+    }
 }
 
 /// Tasks that no thread polls now.
 #[derive(Default)]
 struct Idle {
     tasks: Vec<Task>,
+    /// Tasks by the receive that each waits for. Rounds of progress do not poll them, so idle services cost a round nothing.
+    parked: BTreeMap<u64, Task>,
     /// Number of threads that have taken the tasks, to poll them.
     away: u32,
     /// Whether another thread looked for tasks meanwhile.
@@ -88,6 +101,16 @@ pub(crate) fn current_call() -> CallName {
     CallName::of(CALL.get())
 }
 
+thread_local! {
+    /// The receive that the task polled last by this thread is to be parked on.
+    static PARKING: Cell<Option<RequestId>> = const { Cell::new(None) };
+}
+
+/// The task being polled goes on only when this receive is complete: it need not be polled before.
+pub(crate) fn park(receive: RequestId) {
+    PARKING.set(Some(receive));
+}
+
 /// Sets the word that the future being polled waits for.
 pub(crate) fn watch(watch: Watch) {
     WATCH.set(Some(watch));
@@ -103,6 +126,8 @@ pub(crate) struct TaskList {
     count: AtomicUsize,
     /// Tasks that serve other ranks until an object of this rank is freed.
     services: AtomicUsize,
+    /// Those of them that poll in every round.
+    helpers: AtomicUsize,
 }
 
 impl TaskList {
@@ -116,11 +141,58 @@ impl TaskList {
     }
 }
 
+impl Idle {
+    /// Takes back the parked tasks whose receives are complete.
+    fn unpark(&mut self, vci: &Vci) {
+        if self.parked.is_empty() {
+            return;
+        }
+        for receive in std::mem::take(&mut vci.enter().woken) {
+            self.tasks.extend(self.parked.remove(&receive.0));
+        }
+    }
+
+    /// Keeps a task until the receive that it is parked on is complete, or else for the next round.
+    fn keep(&mut self, vci: &Vci, task: Task) {
+        // `unpark` holds the same mutex, so it finds the task of every receive that is noted.
+        let parks_on = task.parks_on;
+        match parks_on.filter(|&receive| vci.enter().watch_receive(receive)) {
+            Some(receive) => {
+                self.parked.insert(receive.0, task);
+            }
+            None => self.tasks.push(task),
+        }
+    }
+}
+
 impl Vci {
     /// Whether no task is in progress that ends by itself.
     pub(crate) fn has_no_tasks(&self) -> bool {
         let services = self.tasks.services.load(Ordering::Relaxed);
         self.tasks.count.load(Ordering::Relaxed) == services
+    }
+
+    /// Number of tasks that each round of progress polls.
+    #[cfg(test)]
+    pub(crate) fn polled_tasks(&self) -> usize {
+        let mut idle = self.tasks.idle();
+        idle.unpark(self);
+        idle.tasks.len()
+    }
+
+    /// Number of tasks that serve other ranks and poll in every round.
+    pub(crate) fn helpers(&self) -> usize {
+        self.tasks.helpers.load(Ordering::Relaxed)
+    }
+
+    /// A task that serves other ranks and polls in every round has been started, or has ended.
+    pub(crate) fn count_helper(&self, is_started: bool) {
+        self.count_service(is_started);
+        if is_started {
+            self.tasks.helpers.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.tasks.helpers.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// A task that serves other ranks has been started, or has ended.
@@ -147,6 +219,7 @@ impl Vci {
         self.poll_kept();
         let mut tasks = {
             let mut idle = self.tasks.idle();
+            idle.unpark(self);
             if idle.tasks.is_empty() {
                 if idle.away > 0 {
                     idle.missed = true;
@@ -158,8 +231,12 @@ impl Vci {
             idle.away += 1;
             std::mem::take(&mut idle.tasks)
         };
-        tasks.retain_mut(|task| match poll_once(task.future.as_mut()) {
-            Poll::Pending => true,
+        let mut has_parking = false;
+        tasks.retain_mut(|task| match task.poll() {
+            Poll::Pending => {
+                has_parking |= task.parks_on.is_some();
+                true
+            }
             Poll::Ready(outcome) => {
                 self.finish_task(task.request, outcome.map(Some));
                 self.tasks.count.fetch_sub(1, Ordering::Relaxed);
@@ -168,6 +245,11 @@ impl Vci {
         });
         let missed = {
             let mut idle = self.tasks.idle();
+            if has_parking {
+                for task in tasks.extract_if(.., |task| task.parks_on.is_some()) {
+                    idle.keep(self, task);
+                }
+            }
             tasks.append(&mut idle.tasks);
             idle.tasks = tasks;
             idle.away -= 1;
@@ -181,12 +263,17 @@ impl Vci {
     }
 
     /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
-    pub(crate) fn start_task(&self, request: RequestId, mut future: Boxed) {
-        match poll_once(future.as_mut()) {
+    pub(crate) fn start_task(&self, request: RequestId, future: Boxed) {
+        let mut task = Task {
+            future,
+            request,
+            parks_on: None,
+        };
+        match task.poll() {
             Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
             Poll::Pending => {
                 self.tasks.count.fetch_add(1, Ordering::Relaxed);
-                self.tasks.idle().tasks.push(Task { future, request });
+                self.tasks.idle().keep(self, task);
                 self.rouse();
             }
         }

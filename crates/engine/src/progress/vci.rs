@@ -7,6 +7,7 @@
 
 use std::cell::UnsafeCell;
 use std::hint::cold_path;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -24,7 +25,7 @@ use super::pool::{VciCommon, Vcis};
 use super::tasks::TaskList;
 use super::wait::WaitPolicy;
 use crate::errors::Result;
-use crate::identity::VciIndex;
+use crate::identity::{PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
 use crate::request::RequestId;
 use crate::settings::LockModel;
@@ -77,7 +78,7 @@ impl Vci {
     /// A VCI of a rank.
     pub(super) fn new(
         segment: &Arc<Segment>,
-        me: u32,
+        me: PeerIndex,
         index: VciIndex,
         shared: &VciCommon,
         transport: Transport,
@@ -95,7 +96,7 @@ impl Vci {
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
             index,
-            peers: Peers::new(segment.job().job_ranks, index.get()),
+            peers: Peers::new(segment.job().job_ranks, index),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             overlaps: shared.overlaps.clone(),
@@ -183,28 +184,38 @@ impl Vci {
         self.first_link
     }
 
-    /// Opens the state without a lock; only below MPI_THREAD_MULTIPLE.
+    /// Opens the state without a lock; only where [`Self::is_unlocked`].
     // TIER: short
     #[inline(always)]
-    pub(crate) fn enter_unlocked(&self) -> UnlockedGuard<'_> {
+    pub(crate) fn enter_unlocked(&self) -> Guard<'_, Unlocked> {
         debug_assert!(!self.locks);
-        UnlockedGuard { vci: self }
+        Guard::of(self)
     }
 
-    /// Takes the lock if threads demand one and it is free, and opens the state; `None` when another thread has it.
+    /// Takes the lock if it is free, and opens the state; `None` when another thread has it. Only where not [`Self::is_unlocked`].
     // TIER: short
     #[inline(always)]
-    pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
-        if !self.locks {
-            return Some(Guard { vci: self });
-        }
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, Locked>> {
+        debug_assert!(self.locks);
         if self.lock.try_lock() {
-            Some(self.locked())
+            let mut guard = Guard::of(self);
+            guard.count(Counter::LocksTaken);
+            Some(guard)
         } else {
             cold_path();
             self.locks_failed.fetch_add(1, Ordering::Relaxed);
             None
         }
+    }
+
+    /// [`Self::try_lock`] if threads demand a lock, else [`Self::enter_unlocked`].
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
+        if !self.locks {
+            return Some(Guard::of(self));
+        }
+        self.try_lock().map(Guard::widen)
     }
 
     #[cfg(test)]
@@ -255,12 +266,14 @@ impl Vci {
     #[inline(always)]
     pub(crate) fn enter(&self) -> Guard<'_> {
         if !self.locks {
-            return Guard { vci: self };
+            return Guard::of(self);
         }
         if !self.lock.try_lock() {
             self.lock_taken();
         }
-        self.locked()
+        let mut guard: Guard<'_> = Guard::of(self);
+        guard.count(Counter::LocksTaken);
+        guard
     }
 
     /// Waits for the lock, which another thread has.
@@ -270,52 +283,85 @@ impl Vci {
         self.locks_failed.fetch_add(1, Ordering::Relaxed);
         self.lock.lock();
     }
+}
 
-    /// The state, of which this thread has just taken the lock.
+/// Whether a guard stands for the lock.
+pub(crate) trait LockPolicy {
+    /// Whether it does, at this VCI.
+    fn is_locked(vci: &Vci) -> bool;
+}
+
+/// No other thread is inside MPI.
+pub(crate) struct Unlocked;
+/// The guard holds the lock.
+pub(crate) struct Locked;
+/// The guard holds the lock if threads demand one.
+pub(crate) struct AsDemanded;
+
+impl LockPolicy for Unlocked {
     #[inline(always)]
-    fn locked(&self) -> Guard<'_> {
-        let mut guard = Guard { vci: self };
-        guard.count(Counter::LocksTaken);
-        guard
+    fn is_locked(_: &Vci) -> bool {
+        false
     }
 }
 
-/// Exclusive access to the state of a VCI that one thread uses at a time.
-pub(crate) struct UnlockedGuard<'a> {
-    vci: &'a Vci,
-}
-
-impl Deref for UnlockedGuard<'_> {
-    type Target = VciState;
-
+impl LockPolicy for Locked {
     #[inline(always)]
-    fn deref(&self) -> &VciState {
-        // SAFETY: no other thread is inside MPI (Vci::enter_unlocked).
-        unsafe { &*self.vci.state.get() }
+    fn is_locked(_: &Vci) -> bool {
+        true
     }
 }
 
-impl DerefMut for UnlockedGuard<'_> {
+impl LockPolicy for AsDemanded {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut VciState {
-        // SAFETY: no other thread is inside MPI (Vci::enter_unlocked).
-        unsafe { &mut *self.vci.state.get() }
+    fn is_locked(vci: &Vci) -> bool {
+        vci.locks
     }
 }
 
 /// Exclusive access to a VCI's state.
-pub(crate) struct Guard<'a> {
+pub(crate) struct Guard<'a, P: LockPolicy = AsDemanded> {
     vci: &'a Vci,
+    policy: PhantomData<P>,
 }
 
-impl Guard<'_> {
+impl<'a> Guard<'a, Locked> {
+    /// The same guard, which asks again whether it holds the lock.
+    #[inline(always)]
+    fn widen(self) -> Guard<'a> {
+        Guard::of(ManuallyDrop::new(self).vci)
+    }
+}
+
+impl<'a, P: LockPolicy> Guard<'a, P> {
+    /// The guard of a VCI, into which this thread has just come.
+    #[inline(always)]
+    const fn of(vci: &'a Vci) -> Self {
+        Self {
+            vci,
+            policy: PhantomData,
+        }
+    }
+
     /// Closes the state without a call; true when the caller must call [`Vci::wake_contenders`].
     // TIER: short
     #[inline(always)]
     #[must_use]
     pub(crate) fn leave(self) -> bool {
+        self.leave_word() != 0
+    }
+
+    /// As [`Self::leave`]; not 0 when the caller must call [`Vci::wake_contenders`].
+    // TIER: short
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn leave_word(self) -> u32 {
         let guard = ManuallyDrop::new(self);
-        guard.vci.locks && guard.vci.lock.release()
+        if P::is_locked(guard.vci) {
+            guard.vci.lock.release_word()
+        } else {
+            0
+        }
     }
 
     /// Writes all counters to the rank's board, which holds the sums over its VCIs.
@@ -354,7 +400,7 @@ impl Guard<'_> {
     }
 }
 
-impl Deref for Guard<'_> {
+impl<P: LockPolicy> Deref for Guard<'_, P> {
     type Target = VciState;
 
     #[inline(always)]
@@ -364,7 +410,7 @@ impl Deref for Guard<'_> {
     }
 }
 
-impl DerefMut for Guard<'_> {
+impl<P: LockPolicy> DerefMut for Guard<'_, P> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut VciState {
         // SAFETY: the guard stands for exclusive access (Vci::enter).
@@ -372,10 +418,10 @@ impl DerefMut for Guard<'_> {
     }
 }
 
-impl Drop for Guard<'_> {
+impl<P: LockPolicy> Drop for Guard<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.vci.locks {
+        if P::is_locked(self.vci) {
             self.vci.lock.unlock();
         }
     }

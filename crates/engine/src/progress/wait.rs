@@ -20,7 +20,7 @@ use super::oversubscription::Oversubscription;
 use super::yields::{Neighbour, Yields};
 use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::VciIndex;
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
 use crate::request::{RequestIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
@@ -34,7 +34,7 @@ const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 
 /// The waiting policy of a rank.
 pub(crate) struct WaitPolicy {
     pub(super) segment: Arc<Segment>,
-    pub(super) me: u32,
+    pub(super) me: PeerIndex,
     pub(super) vci: VciIndex,
     /// How often waits advance the other VCIs.
     pub(super) rounds: RoundInterval,
@@ -66,7 +66,7 @@ pub(super) struct Patience {
 impl WaitPolicy {
     pub(crate) fn new(
         segment: &Arc<Segment>,
-        me: u32,
+        me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
         can: Capabilities,
@@ -119,13 +119,13 @@ impl WaitPolicy {
     }
 
     /// The part of a VCI of this rank that other ranks see.
-    pub(super) fn vci_board(&self, vci: u8) -> &VciBoard {
+    pub(super) fn vci_board(&self, vci: VciIndex) -> &VciBoard {
         self.segment.vci_board(self.me, vci)
     }
 
     pub(super) fn sleeper(&self) -> Sleeper<'_> {
         Sleeper {
-            asleep: &self.vci_board(self.vci.get()).asleep,
+            asleep: &self.vci_board(self.vci).asleep,
             sender_fences: self.segment.sender_fences(),
             sleepers: &self.segment.header().sleepers,
         }
@@ -229,14 +229,14 @@ impl Vci {
     /// The processor that this rank runs on; also stored in [`VciBoard::processor`](fabric::board::VciBoard::processor).
     pub(crate) fn tell_processor(&self) -> u32 {
         let here = cores::current_processor().map_or(0, |processor| processor + 1);
-        let told = &self.waiting.vci_board(self.waiting.vci.get()).processor;
+        let told = &self.waiting.vci_board(self.waiting.vci).processor;
         if told.load(Ordering::Relaxed) != here {
             told.store(here, Ordering::Relaxed);
         }
         here
     }
 
-    /// As [`Self::wait_until`], for a message from rank `peer`: on an oversubscribed node it yields at once unless `peer` last waited
+    /// As [`Self::wait_until`], for a message from `peer`: on an oversubscribed node it yields at once unless `peer` last waited
     /// on another core.
     ///
     /// # Errors
@@ -244,7 +244,7 @@ impl Vci {
     pub(crate) fn wait_until_brought(
         &self,
         call: &'static str,
-        peer: u32,
+        peer: LinkIndex,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
         if self.waiting.is_oversubscribed && !self.is_threaded() {
@@ -430,9 +430,13 @@ impl Vci {
                 }
             } else if self.progress_others() != 0 {
                 yields = Yields::default();
+                // A task on this VCI may wait for what has happened on another one.
+                self.enter().events += 1;
             } else if !self.waiting.can.shares_memory {
                 // No doorbell rings on this transport: it yields the core when it is polled.
                 self.check_death()?;
+                // Another thread may have advanced the VCI that a task on this one waits for.
+                self.enter().events += 1;
             } else if yields.count < self.waiting.most_yields() {
                 self.enter().count(Counter::Yields);
                 self.waiting.make_room(&mut yields);

@@ -68,6 +68,7 @@ mod tests {
     use fabric::counters::Counter;
 
     use super::*;
+    use crate::identity::PeerIndex;
     use crate::progress::wait::tests::{receive, send};
     use crate::settings::Settings;
     use crate::testing::{on_ranks_with, shares_memory};
@@ -79,7 +80,7 @@ mod tests {
         }
         let ranks = cores::usable_cores() + 1;
         let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
-            let board = |rank| process.segment().board(rank);
+            let board = |rank| process.segment().board(PeerIndex::new(rank));
             board(process.rank())
                 .external_load
                 .store(1, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 use fabric::ring::Arrival;
 
 use super::signature::{TYPED, arrived_signature, check_types};
-use super::{cancel, cell, eager, early, is_contiguous, rendezvous};
+use super::{cancel, cell, eager, early, is_contiguous, put, rendezvous};
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -92,12 +92,14 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         cell::EARLY_CHUNK => early::arrived_early_chunk(state, index),
         cell::CHUNK => rendezvous::arrived_chunk(state, index),
         cell::FIN => rendezvous::arrived_fin(state, index),
+        cell::CTS_PUT => put::arrived_request(state, index),
+        cell::PUT_DONE => put::arrived_done(state, index),
         cell::SIGNATURE => arrived_signature(state, index),
         cell::RECALL => cancel::arrived_recall(state, index),
         cell::RECALLED => cancel::arrived_recalled(state, index),
         other => {
             let peer = state.incoming[index].peer;
-            state.fault = Some(format!("rank {peer} sent a cell of unknown kind {other}"));
+            state.blame(peer, &format!("sent a cell of unknown kind {other}"));
             true
         }
     };
@@ -110,7 +112,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         consume(state, index);
     }
     match (handled, arrival.kind()) {
-        (true, cell::FIN) => Handled::Poll,
+        (true, cell::FIN | cell::PUT_DONE) => Handled::Poll,
         // A program that waits for one message at a time posts the next receive now, so the next message is not unexpected.
         (true, cell::EAGER | cell::EAGER_CHUNK) if state.incoming[index].arriving.is_none() => {
             Handled::Poll

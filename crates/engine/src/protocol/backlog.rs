@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The backlog: sends and control messages that wait for room in the ring to a peer, in order.
 
+use super::put::put_request;
 use super::{put_control, rendezvous, transmit};
+use crate::identity::LinkIndex;
 use crate::vci::VciState;
 use crate::vci::link::{Backlog, QUANTUM_BYTES, Queued};
 
@@ -30,7 +32,7 @@ impl VciState {
         let mut events = 0;
         for mut backlog in std::mem::take(&mut self.backlogs) {
             events += self.flush(&mut backlog);
-            let link = &mut self.links[backlog.peer as usize];
+            let link = &mut self.links[backlog.peer];
             if backlog.queue.is_empty() {
                 link.backlogged = false;
             } else {
@@ -44,7 +46,7 @@ impl VciState {
     /// Sends what waits for one peer until its ring is full again or a quantum is sent.
     fn flush(&mut self, backlog: &mut Backlog) -> usize {
         let (mut sent, mut bytes) = (0, 0);
-        self.links[backlog.peer as usize].sender.refresh();
+        self.links[backlog.peer].sender.refresh();
         while let Some(next) = backlog.queue.front() {
             let gone = match *next {
                 Queued::Send(index) => {
@@ -58,6 +60,7 @@ impl VciState {
                     }
                 }
                 Queued::Control { kind, words } => put_control(self, backlog.peer, kind, words),
+                Queued::Opening(ref words) => put_request(self, backlog.peer, words),
             };
             if !gone {
                 break;
@@ -73,8 +76,8 @@ impl VciState {
 
     /// Puts something behind all that waits for `peer`.
     #[cold]
-    pub(crate) fn enqueue(&mut self, peer: u32, item: Queued) {
-        let link = &mut self.links[peer as usize];
+    pub(crate) fn enqueue(&mut self, peer: LinkIndex, item: Queued) {
+        let link = &mut self.links[peer];
         link.backlogged = true;
         link.sender.withhold();
         match self

@@ -10,6 +10,7 @@
 use fabric::board::kind as record_kind;
 
 use super::{cell, eager, early, named_by_peer, send_control};
+use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
@@ -45,7 +46,7 @@ fn end(state: &mut VciState, index: RequestIndex) {
 }
 
 /// Takes a send out of the backlog; false when a part of it has left.
-fn take_back(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+fn take_back(state: &mut VciState, index: RequestIndex, peer: LinkIndex) -> bool {
     let entry = state.slab.entry(index);
     let announced = entry.extra.as_ref().and_then(|extra| extra.types.as_ref());
     if entry.position != 0 || announced.is_some_and(|types| types.is_announced) {
@@ -95,7 +96,7 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
             end(state, index)
         }
         _ => {
-            state.fault = Some(format!("rank {peer} gave back a message that was not sent"));
+            state.blame(peer, "gave back a message that was not sent");
         }
     }
     true

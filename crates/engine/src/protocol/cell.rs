@@ -29,6 +29,11 @@ pub(crate) const RTS_DATA: u8 = 10;
 pub(crate) const EARLY_CHUNK: u8 = 11;
 /// Clear to send the rest; the receiver takes the early chunks: words = sender's id, receiver's id.
 pub(crate) const CTS_REST: u8 = 12;
+/// Clear to send; the receiver has opened its memory for a put: words = sender's id, receiver's id, address, key, bytes wanted, 1 if it
+/// takes the early chunks.
+pub(crate) const CTS_PUT: u8 = 13;
+/// The data are in the receiver's memory: words = receiver's id.
+pub(crate) const PUT_DONE: u8 = 14;
 
 /// Cells that describe payload: their words for the payload's location and length.
 pub(crate) const PAYLOAD_RULES: &[fabric::ring::PayloadRule] = &[

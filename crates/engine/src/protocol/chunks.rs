@@ -15,7 +15,7 @@ pub(super) fn chunk_at(
     bytes: u64,
 ) -> Option<NonNull<u8>> {
     let incoming = &state.incoming[ring];
-    let reverse = &state.links[incoming.peer as usize].sender;
+    let reverse = &state.links[incoming.peer].sender;
     let bytes = u32::try_from(bytes).ok()?;
     incoming.ring.payload(location, bytes, reverse)
 }
@@ -30,7 +30,7 @@ pub(super) fn release_chunk(
 ) {
     state.taken_in += bytes as usize;
     let incoming = &mut state.incoming[ring];
-    let reverse = &mut state.links[incoming.peer as usize].sender;
+    let reverse = &mut state.links[incoming.peer].sender;
     incoming
         .ring
         .release_payload(location, bytes as u32, reverse);

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends cells without data.
 
+use crate::identity::LinkIndex;
 use crate::vci::VciState;
 use crate::vci::link::Queued;
 
 /// Sends a protocol cell, or queues it in order.
-pub(crate) fn send_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) {
-    if !state.links[peer as usize].sender.is_connected()
+pub(crate) fn send_control(state: &mut VciState, peer: LinkIndex, kind: u8, words: [u64; 2]) {
+    if !state.links[peer].sender.is_connected()
         && let Err(error) = state.links.connect(&mut state.transport, peer)
     {
         state.fault = Some(error.to_string());
         return;
     }
-    if state.links[peer as usize].backlogged || !put_control(state, peer, kind, words) {
+    if state.links[peer].backlogged || !put_control(state, peer, kind, words) {
         state.enqueue(peer, Queued::Control { kind, words });
     }
 }
 
 /// Sends a protocol cell; false when the ring has no room.
-pub(crate) fn put_control(state: &mut VciState, peer: u32, kind: u8, words: [u64; 2]) -> bool {
-    let link = &mut state.links[peer as usize];
+pub(crate) fn put_control(
+    state: &mut VciState,
+    peer: LinkIndex,
+    kind: u8,
+    words: [u64; 2],
+) -> bool {
+    let link = &mut state.links[peer];
     let sent = link.sender.put_words(kind, 0, 0, &words);
     if sent {
         link.ring_doorbell();

@@ -17,8 +17,9 @@ use super::{
     cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
     note_message, pack_chunk, prefers_cma, release_chunk, send_control, unpack, unpack_chunk,
 };
+use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role};
-use crate::vci::link::Arriving;
+use crate::vci::link::{Arriving, Link};
 use crate::vci::matching::Key;
 use crate::vci::{VciState, copy_mode};
 
@@ -29,8 +30,11 @@ const MAX_BYTES: u64 = 1 << 20;
 const ONE_CHUNK: usize = 8 << 10;
 const CHUNKS: usize = 4;
 
-/// Length of the chunks of a message.
-const fn chunk_bytes(bytes: usize) -> usize {
+/// Length of the chunks of a message to a peer. Between nodes it is one: each chunk is a message of the network.
+fn chunk_bytes(link: &Link, bytes: usize) -> usize {
+    if link.is_remote() {
+        return link.longest_eager();
+    }
     let even = bytes.div_ceil(CHUNKS).next_multiple_of(64);
     if even < ONE_CHUNK { ONE_CHUNK } else { even }
 }
@@ -48,7 +52,7 @@ pub(crate) enum Source<'a> {
 
 /// An eager message, and how far it has been written.
 pub(super) struct Outgoing<'a> {
-    pub(super) peer: u32,
+    pub(super) peer: LinkIndex,
     pub(super) word: u64,
     pub(super) source: Source<'a>,
     /// Packed length.
@@ -68,10 +72,10 @@ pub(super) struct Outgoing<'a> {
 pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> bool {
     loop {
         // Behind other messages, which the receiver copies meanwhile.
-        let chunk = if state.links[message.peer as usize].backlogged {
+        let chunk = if state.links[message.peer].backlogged {
             state.node.chunk_bytes as usize
         } else {
-            chunk_bytes(message.bytes)
+            chunk_bytes(&state.links[message.peer], message.bytes)
         };
         let bytes = (message.bytes - message.position).min(chunk);
         // SAFETY: passed on.
@@ -91,7 +95,7 @@ pub(super) unsafe fn write(state: &mut VciState, message: &mut Outgoing<'_>) -> 
 /// The source is readable.
 #[inline(always)]
 unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize) -> bool {
-    let (peer, start) = (message.peer as usize, message.position);
+    let (peer, start) = (message.peer, message.position);
     let base = match message.source {
         Source::Contiguous(base) | Source::Layout(_, base) => base,
         Source::Operation(index) => state.slab.entry(index).base.cast_const(),
@@ -136,7 +140,7 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
 #[inline(always)]
 pub(crate) unsafe fn send(
     state: &mut VciState,
-    peer: u32,
+    peer: LinkIndex,
     word: u64,
     source: Source<'_>,
     bytes: usize,
@@ -155,7 +159,7 @@ pub(crate) unsafe fn send(
         // SAFETY: passed on.
         return unsafe { send_chunks(state, message) };
     }
-    let link = &mut state.links[peer as usize];
+    let link = &mut state.links[peer];
     if bytes > state.node.eager_bytes || !link.has_room() || link.sender.is_throttled() {
         return false;
     }
@@ -171,7 +175,7 @@ pub(crate) unsafe fn send(
 #[inline(never)]
 unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
     let (peer, bytes) = (message.peer, message.bytes);
-    let link = &mut state.links[peer as usize];
+    let link = &mut state.links[peer];
     if bytes > state.node.eager_bytes
         || !link.has_room()
         || link.sender.is_throttled()
@@ -185,17 +189,18 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
         return true;
     }
     if message.position != 0 {
-        state.fault = Some(format!(
-            "the ring to rank {peer} has less room than it said"
-        ));
+        state.blame(peer, "has less room in the ring to it than it said");
     }
     message.position != 0
 }
 
 /// Whether a message of at least [`copy_mode::SMALLEST`] bytes may be sent without an operation.
-fn may_send_chunks(state: &VciState, peer: u32, source: Source<'_>, bytes: usize) -> bool {
-    let chunk = chunk_bytes(bytes);
-    let sender = &state.links[peer as usize].sender;
+fn may_send_chunks(state: &VciState, peer: LinkIndex, source: Source<'_>, bytes: usize) -> bool {
+    let link = &state.links[peer];
+    let (chunk, sender) = (chunk_bytes(link, bytes).min(bytes), &link.sender);
+    if bytes > link.longest_eager() {
+        return false;
+    }
     matches!(source, Source::Contiguous(_))
         && sender.has_room_for(bytes.div_ceil(chunk), chunk as u32)
         && !prefers_cma(state, peer, bytes as u64)
@@ -299,7 +304,7 @@ fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     if !is_whole || sender != 0 || taken != 0 {
         return None;
     }
-    let reverse = &state.links.get(incoming.peer as usize)?.sender;
+    let reverse = &state.links.get(incoming.peer)?.sender;
     let chunk = incoming.ring.payload(location, bytes as u32, reverse)?;
     Some(Whole {
         chunk,
@@ -380,10 +385,7 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
     let Some(chunk) = chunk_at(state, ring, location, bytes).filter(|_| {
         bytes <= total && total <= MAX_BYTES && state.incoming[ring].arriving.is_none()
     }) else {
-        state.fault = Some(format!(
-            "rank {} described a message outside its ring",
-            key.peer
-        ));
+        state.blame(key.peer, "described a message outside its ring");
         return true;
     };
     let posted = state.posted.take(&mut state.slab, key);
@@ -425,7 +427,7 @@ pub(super) fn arrived_eager_chunk(state: &mut VciState, ring: usize) -> bool {
         Some(chunk) => take_chunk(state, ring, chunk, location, bytes, taken),
         None => {
             let peer = state.incoming[ring].peer;
-            state.fault = Some(format!("rank {peer} described a chunk of no message"));
+            state.blame(peer, "described a chunk of no message");
         }
     }
     true
@@ -473,7 +475,7 @@ fn take_chunk(
 }
 
 /// Completes a receive whose message is there, and tells a synchronous sender.
-fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: u32) {
+fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) {
     let bytes = state.slab.record(receive).bytes;
     state.count_many(Counter::BytesReceived, bytes);
     let sender = state.slab.entry(receive).remote;

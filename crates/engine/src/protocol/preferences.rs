@@ -2,6 +2,7 @@
 //! Which messages go by CMA: what receivers prefer, and how senders know it.
 
 use super::is_contiguous;
+use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::copy_mode;
 use crate::vci::{CmaPolicy, CopyModes, VciState};
@@ -21,16 +22,16 @@ pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> boo
 }
 
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
-pub(super) fn prefers_cma(state: &VciState, peer: u32, bytes: u64) -> bool {
+pub(super) fn prefers_cma(state: &VciState, peer: LinkIndex, bytes: u64) -> bool {
     let node = &state.node;
-    if bytes < node.cma_min_bytes || peer == node.me || state.links[peer as usize].is_remote() {
+    if bytes < node.cma_min_bytes || peer == node.own_link() || state.links[peer].is_remote() {
         return false;
     }
     match node.cma {
         CmaPolicy::Never => false,
         CmaPolicy::Always => bytes > node.eager_bytes as u64,
         CmaPolicy::Measured => CopyModes::class(bytes).is_some_and(|class| {
-            let preferences = state.links[peer as usize].sender.preferences();
+            let preferences = state.links[peer].sender.preferences();
             preferences >> class & 1 != 0
                 && (bytes > node.eager_bytes as u64 || preferences & PROMPT != 0)
         }),

@@ -18,9 +18,10 @@ use sys::sync::Ordering;
 
 use super::{
     cell, chunk_at, complete_offered, copy, eager, early, first_aux, is_contiguous, named_by_peer,
-    note_arrival, note_message, pack, pack_chunk, publish_preferences, receiver_prefers_cma,
+    note_arrival, note_message, pack, pack_chunk, publish_preferences, put, receiver_prefers_cma,
     release_chunk, send_control, unpack, unpack_chunk,
 };
+use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex, Role};
 use crate::vci::copy_mode::{self, CopyMode};
 use crate::vci::link::{Access, QUANTUM_BYTES, Streams};
@@ -39,7 +40,7 @@ const MANY: usize = 4;
 pub(super) fn transmit_rts(
     state: &mut VciState,
     index: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     word: u64,
 ) -> bool {
     let entry = state.slab.entry(index);
@@ -50,7 +51,7 @@ pub(super) fn transmit_rts(
     };
     let (node, bytes) = (&state.node, entry.record.bytes);
     let by_one = bytes <= node.direct_max_bytes || receiver_prefers_cma(state, index);
-    let shared = (address != 0 && by_one && !state.links[peer as usize].is_remote())
+    let shared = (address != 0 && by_one && !state.links[peer].is_remote())
         .then(|| node.segment.offset_of(entry.base, bytes as usize))
         .flatten();
     if shared.is_none()
@@ -69,7 +70,7 @@ pub(super) fn transmit_rts(
         shared.unwrap_or(0),
         proof as u64,
     ];
-    state.links[peer as usize]
+    state.links[peer]
         .sender
         .put_words(cell::RTS, aux, word, &words)
         && {
@@ -108,8 +109,10 @@ pub(super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
 /// Fetches an announced message for a receive that matches it.
 pub(super) fn begin(state: &mut VciState, receive: RequestIndex, key: Key, description: [u64; 6]) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
-        let id = await_chunks(state, receive, sender, wanted);
-        send_control(state, key.peer, cell::CTS, [sender, id]);
+        let ids = [sender, await_chunks(state, receive, sender, wanted)];
+        if !put::request(state, receive, key.peer, ids, false) {
+            send_control(state, key.peer, cell::CTS, ids);
+        }
     }
 }
 
@@ -147,6 +150,8 @@ pub(super) fn await_chunks(
 ) -> u64 {
     let entry = state.slab.entry_mut(receive);
     (entry.position, entry.wanted, entry.remote) = (0, wanted, sender);
+    // Its memory is not open (`put`).
+    entry.inline[0] = 0;
     state.slab.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
     state.slab.id(receive).0
 }
@@ -155,7 +160,7 @@ pub(super) fn await_chunks(
 fn fetch_shared(
     state: &mut VciState,
     receive: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     shared: u64,
     wanted: usize,
 ) -> bool {
@@ -176,11 +181,11 @@ fn fetch_shared(
 fn fetch_own(
     state: &mut VciState,
     receive: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     sender: u64,
     wanted: usize,
 ) -> bool {
-    let own = (peer == state.node.me).then(|| named_by_peer(state, sender));
+    let own = (peer == state.node.own_link()).then(|| named_by_peer(state, sender));
     let Some(send) = own.flatten() else {
         return false;
     };
@@ -210,7 +215,7 @@ fn fetch_own(
 fn fetch_across(
     state: &mut VciState,
     receive: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     address: u64,
     proof: u64,
     wanted: usize,
@@ -253,9 +258,9 @@ fn fetch_across(
 }
 
 /// The process id of a peer whose memory CMA can read; found out at first use, with `proof`, an address there.
-fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
+fn readable(state: &mut VciState, peer: LinkIndex, proof: u64) -> Option<u32> {
     let node = &state.node;
-    let link = &mut state.links[peer as usize];
+    let link = &mut state.links[peer];
     let process = node.peers.process(peer);
     if !node.segment.is_here(process) {
         return None;
@@ -276,7 +281,7 @@ fn readable(state: &mut VciState, peer: u32, proof: u64) -> Option<u32> {
             publish_preferences(state);
         }
     }
-    (state.links[peer as usize].cma == Access::Works).then_some(pid)
+    (state.links[peer].cma == Access::Works).then_some(pid)
 }
 
 /// Copies `bytes` bytes of a message out of a peer's memory by CMA, and notes the time.
@@ -341,14 +346,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
 pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
-    let known =
-        named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer);
-    let Some(index) =
-        known.filter(|&index| state.slab.record(index).kind == record_kind::SEND_ACTIVE)
-    else {
-        state.fault = Some(format!(
-            "rank {peer} requested a message that was not offered"
-        ));
+    let Some(index) = answered(state, peer, sender) else {
         return true;
     };
     early::note_answer(state, index, goes_on);
@@ -357,6 +355,32 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
     if !goes_on {
         entry.position = 0;
     }
+    stream(state, peer, index);
+    true
+}
+
+/// The send that a peer's CTS names; `None`, and a fault, when it was not offered or is answered already.
+pub(super) fn answered(state: &mut VciState, peer: LinkIndex, sender: u64) -> Option<RequestIndex> {
+    let is_offered = |index: &RequestIndex| {
+        state.slab.entry(*index).target == peer
+            && state.slab.record(*index).kind == record_kind::SEND_ACTIVE
+            && !(state.node.puts && is_answered(state, *index, sender))
+    };
+    let known = named_by_peer(state, sender).filter(is_offered);
+    if known.is_none() {
+        state.blame(peer, "requested a message that was not offered");
+    }
+    known
+}
+
+/// Whether the data of a send are on their way to a peer on another node.
+fn is_answered(state: &VciState, index: RequestIndex, sender: u64) -> bool {
+    let mut streams = state.streaming.iter();
+    streams.any(|streams| streams.queue.contains(&index)) || state.transport.is_putting(sender)
+}
+
+/// Sends a message in chunks from now on.
+pub(super) fn stream(state: &mut VciState, peer: LinkIndex, index: RequestIndex) {
     let known = state.streaming.iter_mut().find(|known| known.peer == peer);
     match known {
         Some(streams) => streams.queue.push_back(index),
@@ -366,7 +390,6 @@ pub(super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> b
         }),
     }
     push_streams(state);
-    true
 }
 
 /// Pushes chunks of the sends whose receivers wait, to each peer until its ring is full or a quantum is sent; returns the
@@ -413,7 +436,7 @@ fn push_chunks(
     let mut chunks = 0;
     loop {
         let entry = state.slab.entry(index);
-        let link = &mut state.links[entry.target as usize];
+        let link = &mut state.links[entry.target];
         let rest = entry.record.bytes as usize - entry.position;
         let most = state.node.chunk_bytes as usize;
         let bytes = if is_only {
@@ -433,7 +456,7 @@ fn push_chunks(
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         let taken = unsafe { pack_chunk(state, index, entry.position, target, bytes) };
         let entry = state.slab.entry(index);
-        let link = &mut state.links[entry.target as usize];
+        let link = &mut state.links[entry.target];
         let words = [entry.remote, bytes as u64, location, taken];
         if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
             state.fault = Some("a reserved cell was not available".to_owned());
@@ -463,7 +486,7 @@ pub(super) fn copy_chunk(
 ) {
     let peer = state.incoming[ring].peer;
     let Some(payload) = chunk_at(state, ring, location, bytes) else {
-        state.fault = Some(format!("rank {peer} described a chunk outside its ring"));
+        state.blame(peer, "described a chunk outside its ring");
         return;
     };
     let active = named_by_peer(state, id).filter(|&index| {
@@ -480,6 +503,9 @@ pub(super) fn copy_chunk(
     unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
     let entry = state.slab.entry(index);
     if entry.position == entry.wanted {
+        if state.node.puts {
+            put::close(state, index);
+        }
         state.complete(index);
     }
     release_chunk(state, ring, location, bytes);
@@ -495,11 +521,7 @@ pub(super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
             early::note_answer(state, index, false);
             complete_offered(state, index)
         }
-        _ => {
-            state.fault = Some(format!(
-                "rank {peer} acknowledged a message that was not sent"
-            ))
-        }
+        _ => state.blame(peer, "acknowledged a message that was not sent"),
     }
     true
 }

@@ -9,6 +9,7 @@ use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, first_aux, mark_announced};
 use super::{eager, inject, pack, rendezvous};
 use crate::errors::Result;
+use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
@@ -24,7 +25,7 @@ pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()
     if entry.extra.is_some() {
         load_staged(state, index)?;
     }
-    if state.links[peer as usize].backlogged || !transmit(state, index)? {
+    if state.links[peer].backlogged || !transmit(state, index)? {
         state.slab.record_mut(index).kind = record_kind::SEND_QUEUED;
         state.count(Counter::SendsQueued);
         state.enqueue(peer, Queued::Send(index));
@@ -50,17 +51,18 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     let word = state.slab.record(index).match_word;
     // An eager message whose first chunks are out goes on, whatever has changed.
     let begun = entry.position != 0;
-    if !state.links[peer as usize].sender.is_connected() {
+    if !state.links[peer].sender.is_connected() {
         state.links.connect(&mut state.transport, peer)?;
     }
-    let link = &mut state.links[peer as usize];
+    let link = &mut state.links[peer];
     let throttled = link.sender.is_throttled();
     if typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let fits_eager = bytes <= state.node.eager_bytes && !throttled;
+    let longest = state.links[peer].longest_eager();
+    let fits_eager = bytes <= state.node.eager_bytes.min(longest) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
-    let (entry, link) = (state.slab.entry(index), &mut state.links[peer as usize]);
+    let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; INJECT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
@@ -77,7 +79,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         rendezvous::transmit_rts(state, index, peer, word)
     };
     if sent {
-        state.links[peer as usize].ring_doorbell();
+        state.links[peer].ring_doorbell();
         count_sent(state, bytes, at_once, synchronous || typed);
         if synchronous || !at_once {
             state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
@@ -93,7 +95,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
 fn transmit_eager(
     state: &mut VciState,
     index: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     word: u64,
     synchronous: bool,
 ) -> bool {

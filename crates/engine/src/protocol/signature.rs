@@ -3,6 +3,7 @@
 
 use super::cell;
 use crate::datatype::SentSignature;
+use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex, flag};
 use crate::vci::VciState;
 
@@ -26,7 +27,7 @@ pub(super) fn arrived_signature(state: &mut VciState, index: usize) -> bool {
 
 /// Sends the type signature of a message to the receiver, once; false when the ring has no room.
 #[cold]
-pub(super) fn announce(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+pub(super) fn announce(state: &mut VciState, index: RequestIndex, peer: LinkIndex) -> bool {
     let types = |entry: &mut RequestEntry| {
         entry
             .extra
@@ -38,7 +39,7 @@ pub(super) fn announce(state: &mut VciState, index: RequestIndex, peer: u32) -> 
     let Some((signature, false)) = types(state.slab.entry_mut(index)) else {
         return true;
     };
-    let sender = &mut state.links[peer as usize].sender;
+    let sender = &mut state.links[peer].sender;
     if !sender.put_words(cell::SIGNATURE, 0, signature.count, &signature.words) {
         return false;
     }
@@ -57,11 +58,13 @@ pub(super) fn mark_announced(entry: &mut RequestEntry, is_announced: bool) {
 /// Compares the type signature of a message with that of a receive.
 #[cold]
 #[inline(never)]
-pub(super) fn check_types(state: &mut VciState, receive: RequestIndex, peer: u32) {
+pub(super) fn check_types(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) {
     let signature = state.signature.take();
     let entry = state.slab.entry_mut(receive);
     let extra = entry.extra.get_or_insert_default();
-    let mismatch = signature.and_then(|signature| extra.types.as_ref()?.mismatch(&signature, peer));
+    let process = state.node.process_of(peer);
+    let types = extra.types.as_ref();
+    let mismatch = signature.and_then(|signature| types?.mismatch(&signature, process));
     if let Some(text) = mismatch
         && entry.error == 0
     {

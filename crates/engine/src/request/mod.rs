@@ -16,7 +16,7 @@ mod slab;
 mod status;
 
 pub(crate) use lanes::{Block, RequestLanes};
-pub(crate) use owner::{NO_PEER, Owner, RankMap};
+pub(crate) use owner::{Owner, RankMap};
 pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};

@@ -3,12 +3,11 @@
 #![expect(unsafe_code, reason = "the count is guarded by the VCI's lock")]
 
 use std::cell::UnsafeCell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-/// Peer of an operation with MPI_PROC_NULL.
-pub(crate) const NO_PEER: u32 = u32::MAX - 1;
+use crate::identity::{LinkIndex, Rank};
 
-/// From rank to process. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
+/// From rank to link. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
 #[derive(Debug)]
 pub(crate) enum RankMap {
     Linear {
@@ -16,11 +15,12 @@ pub(crate) enum RankMap {
         stride: u32,
     },
     Table {
-        peers: Box<[u32]>,
+        /// Shared, for the fast paths keep a pointer to it.
+        peers: Arc<[LinkIndex]>,
         /// Peers and their ranks, in the order of the peers.
-        ranks: OnceLock<Box<[(u32, u32)]>>,
+        ranks: OnceLock<Box<[(LinkIndex, Rank)]>>,
     },
-    /// Of a communicator that receives from all VCIs of its peers: the map of their processes.
+    /// Of a communicator that receives from all VCIs of its peers: the map of their links to the same VCI.
     AnyVci {
         map: Box<RankMap>,
         processes: u32,
@@ -28,20 +28,21 @@ pub(crate) enum RankMap {
 }
 
 impl RankMap {
-    pub(crate) fn new(members: &[u32]) -> Self {
-        let offset = members.first().copied().unwrap_or(0);
-        let stride = members
+    /// The map to the links of the ranks.
+    pub(crate) fn new(links: &[LinkIndex]) -> Self {
+        let offset = links.first().map_or(0, |first| first.get());
+        let stride = links
             .get(1)
-            .map_or(1, |&second| second.wrapping_sub(offset));
-        let linear = members
+            .map_or(1, |second| second.get().wrapping_sub(offset));
+        let linear = links
             .iter()
             .zip(0u32..)
-            .all(|(&m, rank)| m == offset.wrapping_add(stride.wrapping_mul(rank)));
+            .all(|(link, rank)| link.get() == offset.wrapping_add(stride.wrapping_mul(rank)));
         if linear {
             Self::Linear { offset, stride }
         } else {
             Self::Table {
-                peers: members.into(),
+                peers: links.into(),
                 ranks: OnceLock::new(),
             }
         }
@@ -55,31 +56,46 @@ impl RankMap {
         Self::AnyVci { map, processes }
     }
 
-    /// The peer with a rank, which is in range.
-    fn peer(&self, rank: u32) -> u32 {
+    /// Offset and stride of a linear map, or the peers by rank.
+    pub(crate) fn peers(&self) -> Result<(u32, u32), &[LinkIndex]> {
         match self {
-            Self::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
-            Self::Table { peers, .. } => peers[rank as usize],
+            Self::Linear { offset, stride } => Ok((*offset, *stride)),
+            Self::Table { peers, .. } => Err(peers),
+            Self::AnyVci { map, .. } => map.peers(),
+        }
+    }
+
+    /// The peer with a rank, which is in range.
+    fn peer(&self, rank: Rank) -> LinkIndex {
+        match self {
+            Self::Linear { offset, stride } => {
+                LinkIndex::new(offset.wrapping_add(stride.wrapping_mul(rank.get())))
+            }
+            Self::Table { peers, .. } => peers[rank.get() as usize],
             Self::AnyVci { map, .. } => map.peer(rank),
         }
     }
 
     /// The rank of a peer, among `size` ranks.
-    pub(crate) fn rank_of(&self, peer: u32, size: u32) -> Option<u32> {
+    fn rank_of(&self, peer: LinkIndex, size: u32) -> Option<Rank> {
         match self {
             Self::Linear { offset, stride } => {
                 let (distance, stride) = (
-                    i64::from(peer) - i64::from(*offset),
+                    i64::from(peer.get()) - i64::from(*offset),
                     i64::from(*stride as i32),
                 );
                 let rank = distance.checked_div(stride)?;
                 let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
-                here.then_some(rank as u32)
+                here.then_some(Rank::new(rank as u32))
             }
-            Self::AnyVci { map, processes } => map.rank_of(peer % processes, size),
+            Self::AnyVci { map, processes } => {
+                let link = LinkIndex::new(peer.process(*processes).get());
+                map.rank_of(link, size)
+            }
             Self::Table { peers, ranks } => {
                 let ranks = ranks.get_or_init(|| {
-                    let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
+                    let mut pairs: Vec<_> =
+                        peers.iter().copied().zip((0..).map(Rank::new)).collect();
                     pairs.sort_unstable();
                     pairs.into()
                 });
@@ -117,23 +133,25 @@ impl Owner {
         &self.map
     }
 
-    /// The world rank of a peer. `rank` is below the number of peers.
+    /// The peer with a rank, which is below the number of peers.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn peer(&self, rank: u32) -> u32 {
+    pub(crate) fn peer(&self, rank: Rank) -> LinkIndex {
         match &self.map {
-            RankMap::Linear { offset, stride } => offset.wrapping_add(stride.wrapping_mul(rank)),
-            RankMap::Table { peers, .. } => peers[rank as usize],
+            RankMap::Linear { offset, stride } => {
+                LinkIndex::new(offset.wrapping_add(stride.wrapping_mul(rank.get())))
+            }
+            RankMap::Table { peers, .. } => peers[rank.get() as usize],
             RankMap::AnyVci { map, .. } => map.peer(rank),
         }
     }
 
-    /// The rank here of a process by its world rank; -1 if it is none that can be addressed.
+    /// The rank of a peer as programs see it; -1 if it is none that can be addressed.
     #[inline]
-    pub(crate) fn rank_of_peer(&self, peer: u32) -> i32 {
+    pub(crate) fn rank_of_peer(&self, peer: LinkIndex) -> i32 {
         match &self.map {
-            RankMap::Linear { offset, stride: 1 } => peer.wrapping_sub(*offset) as i32,
-            map => map.rank_of(peer, self.peers).map_or(-1, |rank| rank as i32),
+            RankMap::Linear { offset, stride: 1 } => peer.get().wrapping_sub(*offset) as i32,
+            map => map.rank_of(peer, self.peers).map_or(-1, Rank::to_mpi),
         }
     }
 

@@ -29,7 +29,7 @@ use crate::call::CallName;
 use crate::datatype::{SentSignature, Types};
 use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::VciIndex;
+use crate::identity::{LinkIndex, VciIndex};
 
 /// Index of an entry: the VCI in the upper bits, the place in its slab in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,7 +216,7 @@ pub(crate) struct RequestEntry {
     pub(crate) earlier: RequestIndex,
     pub(crate) later: RequestIndex,
     /// World rank to send to.
-    pub(crate) target: u32,
+    pub(crate) target: LinkIndex,
     /// Error class that the operation ended with; 0 in free entries.
     pub(crate) error: i32,
     /// Data of an injected unexpected message, or the words of an RTS.
@@ -238,7 +238,7 @@ pub(crate) struct Extra {
     pub(crate) held: Vec<u8>,
     /// Arguments of a persistent receive: match word and peer, wildcards included, and capacity. The capacity also of a receive that
     /// its message must fill.
-    pub(crate) template: (u64, u32, u64),
+    pub(crate) template: (u64, LinkIndex, u64),
     /// Bytes to give back to the buffer that a buffered send came from.
     pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
     /// Status with which a task or a partitioned request ended.

@@ -28,6 +28,9 @@ use crate::op;
 /// Packed bytes of one step of a copy between layouts.
 const STEP_BYTES: usize = 64 << 10;
 
+/// Stages of one step of an accumulate, which takes two system calls.
+const MOST_STAGES: usize = STEP_BYTES / STAGE_BYTES;
+
 impl Window {
     /// Whether the memory is this process's own.
     fn is_own(&self, place: &Place<'_>) -> bool {
@@ -66,9 +69,17 @@ unsafe fn copy(
         Direction::Put => cma::Direction::Write,
         Direction::Get => cma::Direction::Read,
     };
+    #[cfg(test)]
+    COPIES.set(COPIES.get() + 1);
     // SAFETY: the caller's promise; the target has the window's memory accessed.
     let outcome = unsafe { cma::transfer(place.target.pid, direction, here, there) };
     outcome.map_err(|error| window.cannot_copy(place, &error))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Copies that this thread started.
+    pub(super) static COPIES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 fn span(address: *const u8, bytes: usize) -> [Span; 1] {
@@ -164,10 +175,17 @@ pub(super) unsafe fn combine(
         return Ok(());
     }
     let shape = reduction.shape();
-    let [mut sources, mut targets, mut olds] = [const { Stage::new() }; 3];
-    let (source, target, old) = (sources.start(), targets.start(), olds.start());
+    // Copies of pairs with padding pass through a stage on the stack.
+    let stages = match is_dense(shape) {
+        true => place.bytes.div_ceil(STAGE_BYTES).min(MOST_STAGES),
+        false => 1,
+    };
+    let mut room = Vec::<Stage>::with_capacity(3 * stages);
+    let stage_bytes = stages * STAGE_BYTES;
+    let start: *mut u8 = room.as_mut_ptr().cast();
+    let [source, target, old] = [0, 1, 2].map(|index| start.wrapping_add(index * stage_bytes));
     let with_result = operands.result.map_or(std::ptr::null_mut(), |_| old);
-    let step = STAGE_BYTES / shape.extent() * shape.size();
+    let step = stage_bytes / shape.extent() * shape.size();
     let mut spans = Vec::new();
     let mut start = 0;
     while start < place.bytes {
@@ -177,12 +195,19 @@ pub(super) unsafe fn combine(
         spans_of(place.layout, place.base, range.clone(), &mut spans);
         // SAFETY: the stages hold the elements of a step; the caller's promises for the rest.
         unsafe {
-            if let Some(origin) = operands.origin {
-                load(origin, range.clone(), shape, source);
-            }
+            let from = match operands.origin {
+                Some(Memory {
+                    base, layout: None, ..
+                }) if is_dense(shape) => base.add(range.start),
+                Some(origin) => {
+                    load(origin, range.clone(), shape, source);
+                    source
+                }
+                None => source,
+            };
             locked(place.target, |_| {
                 fetch(window, place, &spans, shape, target, range.len())?;
-                reduction.apply_locked(source, target, with_result, count);
+                reduction.apply_locked(from, target, with_result, count);
                 if operands.origin.is_none() {
                     return Ok(());
                 }

@@ -14,7 +14,7 @@ use super::epoch::Epochs;
 use super::heap;
 use super::hints::WindowHints;
 use super::message::Channel;
-use super::polled::{Helper, Willingness};
+use super::polled::{Helper, MOST_HELPERS, Willingness};
 use super::target::{Path, Target};
 use super::window::{Flavor, Owned, Values, Window};
 use crate::attr::Attributes;
@@ -22,14 +22,15 @@ use crate::coll::{self, Collective};
 use crate::comm::Comm;
 use crate::create;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::Rank;
 use crate::settings::RmaPath;
 use crate::task::block_on;
 
 /// What a member tells the others, in this order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
-    /// Whether the member can take part.
-    is_ready: u64,
+    /// The error class of a member that cannot take part; 0 of one that can.
+    failure: u64,
     /// Where the memory lies in the member's own address space.
     address: u64,
     /// 1 + its offset in the node segment; 0 for private memory.
@@ -41,14 +42,16 @@ struct Told {
     pid: u64,
     /// Address of a word with a value that the others know: what they read there shows that they may read.
     witness: u64,
+    /// 1 of a member that executes what others post in its cell.
+    helps: u64,
 }
 
 impl Told {
-    const WORDS: usize = 8;
+    const WORDS: usize = 9;
 
     const fn words(&self) -> [u64; Self::WORDS] {
         let Self {
-            is_ready,
+            failure,
             address,
             shared,
             bytes,
@@ -56,16 +59,18 @@ impl Told {
             board,
             pid,
             witness,
+            helps,
         } = *self;
-        [is_ready, address, shared, bytes, unit, board, pid, witness]
+        [
+            failure, address, shared, bytes, unit, board, pid, witness, helps,
+        ]
     }
 
     fn of(words: &[u64]) -> Self {
         let mut all = [0; Self::WORDS];
         all.copy_from_slice(words);
-        let [is_ready, address, shared, bytes, unit, board, pid, witness] = all;
-        Self {
-            is_ready,
+        let [
+            failure,
             address,
             shared,
             bytes,
@@ -73,22 +78,44 @@ impl Told {
             board,
             pid,
             witness,
+            helps,
+        ] = all;
+        Self {
+            failure,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+            helps,
         }
     }
 }
 
 /// What a constructor wants.
-struct Wanted<'a> {
+struct Wanted {
     flavor: Flavor,
     /// The program's memory; null if the window brings its own.
     base: *mut u8,
     bytes: u64,
     unit: i64,
     hints: WindowHints,
-    call: &'a str,
 }
 
-impl Wanted<'_> {
+impl Wanted {
+    /// A window that brings its memory, or has none.
+    const fn new(flavor: Flavor, bytes: u64, unit: i64, hints: WindowHints) -> Self {
+        Self {
+            flavor,
+            base: std::ptr::null_mut(),
+            bytes,
+            unit,
+            hints,
+        }
+    }
+
     /// Whether the members' memory is one block.
     fn shares_one_block(&self) -> bool {
         self.flavor == Flavor::Shared && !self.hints.is_true("alloc_shared_noncontig")
@@ -100,8 +127,8 @@ impl Wanted<'_> {
         self.flavor == Flavor::Create && is_best
     }
 
-    /// Refuses wrong arguments.
-    fn check(&self, parent: &Comm) -> Result<()> {
+    /// The same, unless an argument is wrong.
+    fn checked(self, parent: &Comm) -> Result<Self> {
         if self.unit <= 0 && self.flavor != Flavor::Dynamic {
             let class = ErrorClass::ERR_ARG;
             return Err(parent.annotate(Error::argument(
@@ -134,12 +161,13 @@ impl Wanted<'_> {
             let text = "the members share no memory";
             return Err(parent.annotate(Error::new(ErrorClass::ERR_RMA_SHARED, text)));
         }
-        Ok(())
+        Ok(self)
     }
 }
 
 /// What a member brings into a window under construction.
 struct Brought {
+    wanted: Wanted,
     told: Told,
     owned: Vec<Owned>,
     base: *mut u8,
@@ -147,7 +175,7 @@ struct Brought {
 
 impl Brought {
     /// Takes the memory that this member needs.
-    fn take(wanted: &Wanted<'_>, comm: &Comm, witness: &u64) -> Result<Self> {
+    fn take(wanted: Wanted, comm: &Comm, witness: &u64) -> Result<Self> {
         let process = comm.process();
         let mut owned = Vec::new();
         let shares = comm.shares_memory();
@@ -164,7 +192,6 @@ impl Brought {
             owned.push(memory);
         }
         let mut told = Told {
-            is_ready: 1,
             address: base as u64,
             bytes: wanted.bytes,
             unit: wanted.unit as u64,
@@ -173,7 +200,9 @@ impl Brought {
             ..Told::default()
         };
         if shares {
-            let board = WindowView::bytes(comm.size() as u32, wanted.has_cells(comm)) as usize;
+            let helps = wanted.has_cells(comm) && comm.vci().helpers() < MOST_HELPERS;
+            told.helps = u64::from(helps);
+            let board = WindowView::bytes(comm.size() as u32, helps) as usize;
             let board = heap::take(process, board).inspect_err(|_| {
                 heap::give_back(process, std::mem::take(&mut owned));
             })?;
@@ -187,7 +216,12 @@ impl Brought {
                 told.shared = segment_offset(comm, base, bytes).map_or(0, |offset| 1 + offset);
             }
         }
-        Ok(Self { told, owned, base })
+        Ok(Self {
+            wanted,
+            told,
+            owned,
+            base,
+        })
     }
 }
 
@@ -200,8 +234,8 @@ fn witness_of(comm: &Comm, rank: u32) -> u64 {
     comm.process().segment().job().id ^ u64::from(rank)
 }
 
-/// Makes a window of which this member wants its part.
-fn make(parent: &Arc<Comm>, wanted: Wanted<'_>, call: &'static str) -> Result<Arc<Window>> {
+/// Makes a window of which this member wants its part, or tells the other members that it cannot take part.
+fn make(parent: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Result<Arc<Window>> {
     if parent.local().is_some() {
         let class = ErrorClass::ERR_COMM;
         let error = Error::argument(
@@ -212,26 +246,25 @@ fn make(parent: &Arc<Comm>, wanted: Wanted<'_>, call: &'static str) -> Result<Ar
         );
         return Err(parent.annotate(error));
     }
-    let own = wanted.check(parent);
+    let wanted = wanted.and_then(|wanted| wanted.checked(parent));
     let comm = create::twin(parent, call)?;
-    let made = make_on(&comm, own, wanted, call);
+    let made = make_on(&comm, wanted, call);
     if made.is_err() {
         comm.free();
     }
     made
 }
 
-fn make_on(
-    comm: &Arc<Comm>,
-    own: Result<()>,
-    wanted: Wanted<'_>,
-    call: &'static str,
-) -> Result<Arc<Window>> {
+fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Result<Arc<Window>> {
     let witness = witness_of(comm, comm.rank() as u32);
-    let brought = own.and_then(|()| Brought::take(&wanted, comm, &witness));
-    let told = brought
-        .as_ref()
-        .map_or_else(|_| Told::default(), |brought| brought.told);
+    let brought = wanted.and_then(|wanted| Brought::take(wanted, comm, &witness));
+    let told = match &brought {
+        Ok(brought) => brought.told,
+        Err(error) => Told {
+            failure: error.class().0 as u64,
+            ..Told::default()
+        },
+    };
     let words = told.words();
     let all = coll::gather_words(comm.clone(), &words);
     let all = block_on(comm.vci(), call, all)?;
@@ -241,11 +274,15 @@ fn make_on(
         heap::give_back(comm.process(), owned);
         Err(error)
     };
-    if let Some(rank) = all.iter().position(|told| told.is_ready == 0) {
-        let text = format!("rank {rank} could not take part in {}", wanted.call);
-        return undo(brought.owned, Error::new(ErrorClass::ERR_OTHER, text));
+    if let Some(rank) = all.iter().position(|told| told.failure != 0) {
+        let class = match all[rank].failure == ErrorClass::ERR_NO_MEM.0 as u64 {
+            true => ErrorClass::ERR_NO_MEM,
+            false => ErrorClass::ERR_OTHER,
+        };
+        let text = format!("rank {rank} could not take part in {call}");
+        return undo(brought.owned, Error::new(class, text));
     }
-    if wanted.shares_one_block()
+    if brought.wanted.shares_one_block()
         && let Err(error) = share_one_block(comm, &mut all, &mut brought, call)
     {
         return undo(brought.owned, error);
@@ -254,22 +291,50 @@ fn make_on(
         Ok(paths) => paths,
         Err(error) => return undo(brought.owned, error),
     };
-    let has_cells = wanted.has_cells(comm);
     let targets = all.iter().zip(paths).enumerate();
-    let targets = targets
-        .map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought, has_cells));
+    let targets =
+        targets.map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought));
     let targets: Result<Box<[_]>> = targets.collect();
-    // Nobody uses the window before all members have it.
-    let outcome = all_agree(comm, targets.is_ok(), call);
-    let targets = match (targets, outcome) {
-        (Ok(targets), Ok(())) => targets,
-        (Err(error), _) | (_, Err(error)) => return undo(brought.owned, error),
+    let window = match targets {
+        Ok(targets) => assemble(comm, brought, targets),
+        Err(error) => {
+            // The others learn it.
+            let _ = all_agree(comm, false, call);
+            return undo(brought.owned, error);
+        }
     };
-    let (flavor, hints) = (wanted.flavor, wanted.hints);
+    // A member whose task cannot start is one that cannot take part.
+    let started = window
+        .start_helping()
+        .and_then(|()| Channel::start(&window));
+    // Nobody uses the window before all members have it.
+    let outcome = all_agree(comm, started.is_ok(), call);
+    if let Err(error) = started.and(outcome) {
+        block_on(comm.vci(), call, window.withdraw())?;
+        return Err(error);
+    }
+    Ok(window)
+}
+
+/// The window of a member that knows its targets.
+fn assemble(comm: &Arc<Comm>, brought: Brought, targets: Box<[Target]>) -> Arc<Window> {
+    let Brought {
+        wanted:
+            Wanted {
+                flavor,
+                bytes,
+                unit,
+                hints,
+                ..
+            },
+        owned,
+        base,
+        ..
+    } = brought;
     let has_messages = targets.iter().any(|target| target.path == Path::Message);
     let own_view = targets[comm.rank() as usize].view;
     let granularity = hints.number("mpi_accumulate_granularity");
-    let window = Arc::new(Window {
+    Arc::new(Window {
         epochs: Epochs::default(),
         announcer: Announcer::new(comm.process(), own_view, granularity),
         helper: Helper::new(own_view),
@@ -277,20 +342,17 @@ fn make_on(
         targets,
         comm: comm.clone(),
         flavor,
-        base: brought.base,
-        owned: Mutex::new(brought.owned),
+        base,
+        owned: Mutex::new(owned),
         attached: Mutex::default(),
         is_freed: false.into(),
         hints,
         name: Mutex::default(),
         handle: AtomicU64::new(0),
         error_handler: AtomicU64::new(0),
-        values: Values::new(flavor, wanted.bytes, wanted.unit),
+        values: Values::new(flavor, bytes, unit),
         attributes: Attributes::default(),
-    });
-    Channel::start(&window)?;
-    window.start_helping()?;
-    Ok(window)
+    })
 }
 
 /// The lowest of all members' words, at every member: nobody goes on before all have given theirs.
@@ -314,7 +376,7 @@ fn all_agree(comm: &Arc<Comm>, is_well: bool, call: &'static str) -> Result<()> 
         if first == u64::MAX {
             return Ok(());
         }
-        let text = format!("rank {first} cannot reach the memory of another member");
+        let text = format!("rank {first} cannot serve the others, or reach the memory of one");
         Err(Error::new(ErrorClass::ERR_RMA_SHARED, text))
     })
 }
@@ -399,14 +461,7 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
 }
 
 /// A member as a target of this one.
-fn target(
-    comm: &Comm,
-    rank: u32,
-    told: &Told,
-    path: Path,
-    own: &Brought,
-    has_cells: bool,
-) -> Result<Target> {
+fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Result<Target> {
     let segment = comm.process().segment();
     let unreachable = || {
         let text = format!("the memory of rank {rank} cannot be mapped");
@@ -425,7 +480,7 @@ fn target(
         Path::Direct => mapped,
         Path::Attach | Path::Message => told.address as *mut u8,
     };
-    let has_cell = has_cells && path == Path::Attach && told.bytes > 0;
+    let has_cell = told.helps == 1 && path == Path::Attach && told.bytes > 0;
     let view = match told.board {
         0 => None,
         board => {
@@ -443,7 +498,7 @@ fn target(
         base,
         mapped,
         pid: told.pid as u32,
-        peer: comm.peer(rank),
+        peer: comm.peer(Rank::new(rank)),
         view,
         posts_seen: AtomicU32::new(0),
         words_combined: AtomicU32::new(0),
@@ -462,19 +517,8 @@ pub fn allocate(
     hints: WindowHints,
     call: &'static str,
 ) -> Result<Arc<Window>> {
-    let (flavor, base) = (Flavor::Allocate, std::ptr::null_mut());
-    make(
-        parent,
-        Wanted {
-            flavor,
-            base,
-            bytes,
-            unit,
-            hints,
-            call,
-        },
-        call,
-    )
+    let wanted = Wanted::new(Flavor::Allocate, bytes, unit, hints);
+    make(parent, Ok(wanted), call)
 }
 
 /// A window over memory that members access by loads and stores (MPI_Win_allocate_shared).
@@ -488,19 +532,8 @@ pub fn allocate_shared(
     hints: WindowHints,
     call: &'static str,
 ) -> Result<Arc<Window>> {
-    let (flavor, base) = (Flavor::Shared, std::ptr::null_mut());
-    make(
-        parent,
-        Wanted {
-            flavor,
-            base,
-            bytes,
-            unit,
-            hints,
-            call,
-        },
-        call,
-    )
+    let wanted = Wanted::new(Flavor::Shared, bytes, unit, hints);
+    make(parent, Ok(wanted), call)
 }
 
 /// A window over the program's memory (MPI_Win_create).
@@ -520,19 +553,11 @@ pub unsafe fn create(
     hints: WindowHints,
     call: &'static str,
 ) -> Result<Arc<Window>> {
-    let flavor = Flavor::Create;
-    make(
-        parent,
-        Wanted {
-            flavor,
-            base,
-            bytes,
-            unit,
-            hints,
-            call,
-        },
-        call,
-    )
+    let wanted = Wanted {
+        base,
+        ..Wanted::new(Flavor::Create, bytes, unit, hints)
+    };
+    make(parent, Ok(wanted), call)
 }
 
 /// A window to which processes attach memory (MPI_Win_create_dynamic).
@@ -544,17 +569,14 @@ pub fn create_dynamic(
     hints: WindowHints,
     call: &'static str,
 ) -> Result<Arc<Window>> {
-    let (flavor, base) = (Flavor::Dynamic, std::ptr::null_mut());
-    make(
-        parent,
-        Wanted {
-            flavor,
-            base,
-            bytes: 0,
-            unit: 1,
-            hints,
-            call,
-        },
-        call,
-    )
+    let wanted = Wanted::new(Flavor::Dynamic, 0, 1, hints);
+    make(parent, Ok(wanted), call)
+}
+
+/// Takes part in the call that makes a window, of any kind, only so that it fails at all members.
+///
+/// # Errors
+/// Always: this one, unless the call fails before members tell each other of errors.
+pub fn decline(parent: &Arc<Comm>, error: Error, call: &'static str) -> Result<Arc<Window>> {
+    make(parent, Err(error), call)
 }

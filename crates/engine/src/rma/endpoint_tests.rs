@@ -14,15 +14,15 @@ use crate::op::Operator;
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
 use crate::task::block_on;
-use crate::testing::{on_ranks_at_level, shares_memory};
+use crate::testing::{has_several_vcis, on_ranks_at_level, shares_memory};
 
 /// Runs `body` on every process of jobs of several sizes, on every path.
 fn on_processes(sizes: &[u32], body: impl Fn(&'static Process) + Sync) {
-    // The simulated network has one VCI for each process, so no endpoints.
-    if !shares_memory() {
+    if !has_several_vcis() {
         return;
     }
-    for rma_path in [RmaPath::Best, RmaPath::Attach, RmaPath::Message] {
+    let paths = [RmaPath::Best, RmaPath::Message, RmaPath::Attach];
+    for rma_path in paths.into_iter().take(if shares_memory() { 3 } else { 2 }) {
         let settings = Settings {
             rma_path,
             ..Settings::from_environment().0
@@ -161,9 +161,11 @@ fn endpoints_use_windows_of_all_kinds() {
             let window = rma::allocate(&comm, bytes, 1, hints(), "test").unwrap();
             use_window(&comm, &window, &starts);
             window.free("test").unwrap();
-            let window = rma::allocate_shared(&comm, bytes, 1, hints(), "test").unwrap();
-            use_window(&comm, &window, &starts);
-            window.free("test").unwrap();
+            if shares_memory() {
+                let window = rma::allocate_shared(&comm, bytes, 1, hints(), "test").unwrap();
+                use_window(&comm, &window, &starts);
+                window.free("test").unwrap();
+            }
             let mut memory = [0i64; WORDS];
             let base = memory.as_mut_ptr().cast();
             // SAFETY: the memory lives until the window is freed.
@@ -192,15 +194,17 @@ fn a_process_makes_the_windows_of_its_endpoints_at_once() {
         let base: *mut u8 = memory.as_mut_ptr().cast();
         let base = base as usize;
         for brings_memory in [false, true] {
-            let part = |index| rma::Part {
-                // One member of each process brings the process's memory.
-                base: if brings_memory && index == 0 {
-                    base as *mut u8
-                } else {
-                    std::ptr::null_mut()
-                },
-                bytes: 8 * WORDS as u64,
-                unit: 1,
+            let part = |index| {
+                Ok(rma::Part {
+                    // One member of each process brings the process's memory.
+                    base: if brings_memory && index == 0 {
+                        base as *mut u8
+                    } else {
+                        std::ptr::null_mut()
+                    },
+                    bytes: 8 * WORDS as u64,
+                    unit: 1,
+                })
             };
             let (world, count, hints) =
                 (process.world(), count(process.rank()), WindowHints::default);

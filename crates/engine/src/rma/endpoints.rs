@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::create::{allocate, create};
+use super::create::{allocate, create, decline};
 use super::hints::WindowHints;
 use super::window::Window;
 use crate::comm::{Comm, ThreadLevel};
@@ -25,8 +25,8 @@ pub struct Part {
 /// A window in which this process is `count` members, and each other process of `parent` as many as it gave: its members, each to be used
 /// by one thread at a time (MPIX_Win_create_endpoints). They are numbered as those of [`create::create_endpoints`].
 ///
-/// `part` and `hints` tell what the member with an index brings; they are called on other threads, because making a window is collective
-/// for its members.
+/// `part` and `hints` tell what the member with an index brings, or why it brings nothing; then all members fail. They are called on other
+/// threads, because making a window is collective for its members.
 ///
 /// # Errors
 /// Those of [`create::create_endpoints`] and [`create()`]; MPI_ERR_UNSUPPORTED_OPERATION below MPI_THREAD_MULTIPLE.
@@ -36,7 +36,7 @@ pub struct Part {
 pub unsafe fn create_endpoints(
     parent: &Arc<Comm>,
     count: i32,
-    part: impl Fn(usize) -> Part + Sync,
+    part: impl Fn(usize) -> Result<Part> + Sync,
     hints: impl Fn() -> WindowHints + Sync,
     call: &'static str,
 ) -> Result<Vec<Arc<Window>>> {
@@ -47,12 +47,15 @@ pub unsafe fn create_endpoints(
     }
     let endpoints = create::create_endpoints(parent, count, call)?;
     let make = |(index, comm): (usize, &Arc<Comm>)| {
-        let Part { base, bytes, unit } = part(index);
-        let made = if base.is_null() {
-            allocate(comm, bytes, unit, hints(), call)
-        } else {
+        let made = match part(index) {
+            Err(error) => decline(comm, error, call),
+            Ok(Part { base, bytes, unit }) if base.is_null() => {
+                allocate(comm, bytes, unit, hints(), call)
+            }
             // SAFETY: the caller's promise.
-            unsafe { create(comm, base, bytes, unit, hints(), call) }
+            Ok(Part { base, bytes, unit }) => unsafe {
+                create(comm, base, bytes, unit, hints(), call)
+            },
         };
         comm.free();
         made

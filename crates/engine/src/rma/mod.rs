@@ -31,6 +31,8 @@ pub mod fence;
 mod gate_tests;
 mod heap;
 pub mod hints;
+#[cfg(test)]
+mod idle_tests;
 mod message;
 pub mod passive;
 mod polled;
@@ -49,7 +51,7 @@ pub use accumulate::{
     Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, is_swapped_by_word,
     raccumulate, rget_accumulate,
 };
-pub use create::{allocate, allocate_shared, create, create_dynamic};
+pub use create::{allocate, allocate_shared, create, create_dynamic, decline};
 pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
 pub use fast::{ElementReduction, open_target};

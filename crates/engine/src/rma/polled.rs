@@ -25,6 +25,9 @@ use crate::errors::Result;
 use crate::request::{RequestId, Status};
 use crate::task::{self, Completion};
 
+/// Windows of a VCI for which its member executes requests: each costs every round of progress a poll. Others use the system call.
+pub(super) const MOST_HELPERS: usize = 16;
+
 /// The target's side: the task that executes.
 #[derive(Default)]
 pub(super) struct Helper {
@@ -241,7 +244,7 @@ impl Window {
             Poll::Pending
         });
         let request = task::spawn(&self.comm, task)?;
-        self.comm.vci().count_service(true);
+        self.comm.vci().count_helper(true);
         *self.helper_task() = Some(request);
         Ok(())
     }
@@ -254,7 +257,7 @@ impl Window {
         };
         self.helper.is_stopping.store(true, Ordering::Relaxed);
         let outcome = Completion::new(self.comm.vci(), request).await;
-        self.comm.vci().count_service(false);
+        self.comm.vci().count_helper(false);
         outcome.map(|_| ())
     }
 

@@ -10,6 +10,7 @@ use super::polled::Willingness;
 use super::window::{Flavor, Window};
 use crate::datatype::Datatype;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::LinkIndex;
 use crate::p2p::PROC_NULL;
 
 /// How the memory of a target is reached.
@@ -43,7 +44,7 @@ pub struct Target {
     /// Process id, for [`Path::Attach`].
     pub(super) pid: u32,
     /// Peer of the window's communicator: world rank and VCI.
-    pub(super) peer: u32,
+    pub(super) peer: LinkIndex,
     /// Its board, unless members share no memory.
     pub(super) view: Option<WindowView>,
     /// Exposure epochs of the target that this member has used up.

@@ -4,6 +4,7 @@
 
 use crate::comm::Process;
 use crate::datatype::{Datatype, Memory, Predefined, predefined};
+use crate::errors::{Error, ErrorClass};
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::testing::on_ranks;
 
@@ -70,6 +71,32 @@ fn reports_name_the_call_that_made_a_window() {
             let expected = format!("{CALL} of MPI_COMM_WORLD, {ranks} rank");
             assert!(told.contains(&expected), "{told}");
             window.free("test").unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_member_that_declines_makes_all_members_fail() {
+    for ranks in [1, 2, 3] {
+        on_ranks(ranks, |process| {
+            let world = process.world();
+            for full in 0..ranks {
+                let is_full = process.rank() == full;
+                let made = if is_full {
+                    let error = Error::new(ErrorClass::ERR_NO_MEM, "no handle");
+                    rma::decline(world, error, "test")
+                } else {
+                    rma::allocate(world, 8, 1, WindowHints::default(), "test")
+                };
+                let error = made.map(drop).unwrap_err();
+                assert_eq!(error.class(), ErrorClass::ERR_NO_MEM);
+                let told = match is_full {
+                    true => "no handle".to_owned(),
+                    false => format!("rank {full} could not take part in test"),
+                };
+                assert!(error.to_string().contains(&told), "{error}");
+            }
+            allocate(process, 8).free("test").unwrap();
         });
     }
 }

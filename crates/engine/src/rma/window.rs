@@ -160,7 +160,7 @@ impl Window {
 
     /// Where this member sleeps.
     pub(super) fn bell(&self) -> Bell {
-        Bell::new(self.process().rank(), self.comm.vci().index().get())
+        Bell::new(self.process().index(), self.comm.vci().index())
     }
 
     /// The doorbell of a member.
@@ -251,6 +251,10 @@ impl Window {
     /// Waits until no member uses the window any more.
     async fn done_by_all(&self) -> Result<()> {
         coll::barrier(self.comm.clone()).await?;
+        self.stop_tasks().await
+    }
+
+    async fn stop_tasks(&self) -> Result<()> {
         self.stop_helping().await?;
         match &self.channel {
             Some(channel) => channel.stop(self).await,
@@ -258,12 +262,27 @@ impl Window {
         }
     }
 
+    /// Undoes what a member made of a window that other members could not make; the communicator stays.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    pub(super) async fn withdraw(&self) -> Result<()> {
+        self.is_freed.store(true, Ordering::Relaxed);
+        let outcome = self.stop_tasks().await;
+        self.give_back_memory();
+        outcome
+    }
+
+    fn give_back_memory(&self) {
+        let owned = std::mem::take(&mut *self.owned.lock().unwrap_or_else(PoisonError::into_inner));
+        super::heap::give_back(self.process(), owned);
+    }
+
     /// Gives back what the window has: no member uses it any more.
     fn end(&self) {
         self.is_freed.store(true, Ordering::Relaxed);
-        let owned = std::mem::take(&mut *self.owned.lock().unwrap_or_else(PoisonError::into_inner));
         self.comm.free();
-        super::heap::give_back(self.process(), owned);
+        self.give_back_memory();
     }
 }
 

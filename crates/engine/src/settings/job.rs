@@ -15,6 +15,8 @@ use fabric::observe::NodeFile;
 const EXPECTED: &str = "1:<descriptor of the node segment>:<rank>:<size>, as mpiexec sets it";
 /// Ancestors that are looked at.
 const MOST_ANCESTORS: usize = 64;
+/// How the kernel calls the file of a node segment.
+const SEGMENT_LINK: &str = "/memfd:rankpoint-node";
 /// EBADF: the number of a descriptor that is not open.
 const NOT_OPEN: i32 = 9;
 
@@ -134,14 +136,38 @@ fn owner_seen_by(pid: u32, fd: i32, rank: u32) -> Option<u32> {
     let path = format!("/proc/{pid}/fd/{fd}");
     // To open anything else might wait.
     let target = fs::read_link(&path).ok()?;
-    if !target
-        .to_string_lossy()
-        .starts_with("/memfd:rankpoint-node")
-    {
+    if !target.to_string_lossy().starts_with(SEGMENT_LINK) {
         return None;
     }
     let node = NodeFile::new(fs::File::open(path).ok()?.into()).ok()?;
     node.board(rank).ok().map(|board| board.pid)
+}
+
+/// An ancestor of this process that is a rank of a job and has these variables with these values.
+pub(super) fn rank_with(variables: &[(&str, Option<String>)]) -> Option<u32> {
+    let mut ancestors = ancestors().into_iter();
+    ancestors.find(|&pid| has_segment(pid) && has_variables(pid, variables))
+}
+
+/// Whether a process has the segment of a node open.
+fn has_segment(pid: u32) -> bool {
+    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    let mut links = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.any(|link| link.to_string_lossy().starts_with(SEGMENT_LINK))
+}
+
+/// Whether a process was started with these variables.
+fn has_variables(pid: u32, variables: &[(&str, Option<String>)]) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let given: Vec<_> = environment.split(|&byte| byte == 0).collect();
+    variables.iter().all(|(name, value)| {
+        let value = value.as_deref().unwrap_or("");
+        given.contains(&format!("{name}={value}").as_bytes())
+    })
 }
 
 fn started_by_rank(value: &str, rank: u32, owner: u32) -> Assignment {

@@ -17,7 +17,7 @@ mod tests;
 mod values;
 
 pub(crate) use job::{Assigned, Assignment, job_from_environment};
-pub(crate) use launchers::refusal_of_singleton;
+pub(crate) use launchers::{Foreign, foreign_launcher};
 #[cfg(test)]
 pub(crate) use read::{is_thorough, simulated_network, test_nodes};
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};

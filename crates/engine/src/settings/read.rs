@@ -153,6 +153,11 @@ impl Settings {
         Vec::new()
     }
 
+    pub(super) fn read_libpmix(&mut self, _: &TextRow, text: String) -> Vec<String> {
+        self.pmix_library = text;
+        Vec::new()
+    }
+
     pub(super) fn read_libfabric(&mut self, _: &TextRow, text: String) -> Vec<String> {
         self.network.library = text;
         Vec::new()

@@ -90,6 +90,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_libfabric,
     },
     TextRow {
+        name: "RANKPOINT_LIBPMIX",
+        unit: "file",
+        text: "the library of PMIx, for jobs of launchers that speak it; empty: `libpmix.so.2` where the system's loader finds it (docs/clusters.md)",
+        read: Settings::read_libpmix,
+    },
+    TextRow {
         name: "RANKPOINT_ERRORS",
         unit: "empty, or strict",
         text: "error handler for errors that belong to no communicator: empty, that of MPI_COMM_WORLD until the program sets the handler of MPI_COMM_SELF; `strict`, always that of MPI_COMM_SELF, as MPI-4.0 has it (docs/errors.md)",
@@ -143,6 +149,8 @@ macro_rules! settings {
             pub null_fabric: bool,
             /// The provider, the interface and the library of the network between nodes; empty for the best one.
             pub network: NetworkChoice,
+            /// The file of PMIx's library; empty for where the loader finds it.
+            pub pmix_library: String,
             /// Which locks threads take.
             pub locks: LockModel,
             /// Which VCIs waiting calls advance.
@@ -169,6 +177,7 @@ macro_rules! settings {
                     strict_errors: false,
                     null_fabric: false,
                     network: NetworkChoice::default(),
+                    pmix_library: String::new(),
                     locks: LockModel::default(),
                     progress: ProgressModel::default(),
                     rma_path: RmaPath::default(),
@@ -211,7 +220,7 @@ macro_rules! settings {
                 let fabric = if self.null_fabric { NULL } else { "" };
                 let (locks, progress) = (self.locks.name(), self.progress.name());
                 let rma = self.rma_path.name();
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, errors, locks, progress, rma, &self.vci_report]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rma, &self.vci_report]
             }
         }
     };
@@ -256,4 +265,6 @@ settings! {
         "initial error handler of MPI_COMM_WORLD and MPI_COMM_SELF, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
     sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
         "longest sleep of a waiting rank before it polls again without a wake-up";
+    bootstrap_timeout_s, "BOOTSTRAP_TIMEOUT", "", 120, 1..=86400, "s",
+        "under launchers that speak PMI or PMIx: how long MPI_Init waits in each step for the launcher, and for the other ranks to call MPI_Init (docs/clusters.md)";
 }

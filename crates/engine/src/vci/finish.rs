@@ -5,7 +5,8 @@ use fabric::board::kind as record_kind;
 
 use super::VciState;
 use crate::errors::ErrorClass;
-use crate::request::{NO_PEER, RequestEntry, RequestId, RequestIndex, Role, Status, flag};
+use crate::identity::LinkIndex;
+use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Status, flag};
 
 /// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
 #[inline(always)]
@@ -13,7 +14,7 @@ pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option
     let entry = state.slab.entry(index);
     let has_no_flags =
         entry.state() == RequestEntry::state_without_flags(record_kind::COMPLETE, Role::Receive);
-    if !has_no_flags || entry.error != 0 || entry.record.peer == NO_PEER {
+    if !has_no_flags || entry.error != 0 || entry.record.peer == LinkIndex::NONE {
         return None;
     }
     let status = Status {
@@ -50,7 +51,7 @@ pub(crate) fn status_of(state: &VciState, index: RequestIndex) -> Status {
             ..Status::EMPTY
         };
     }
-    if record.peer == NO_PEER {
+    if record.peer == LinkIndex::NONE {
         return Status::PROC_NULL;
     }
     if cancelled {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use fabric::ring::RingReceiver;
 
 use crate::datatype::SentSignature;
+use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 
 pub(crate) use fabric::link::{Access, Link, Links};
@@ -13,8 +14,8 @@ pub(crate) use fabric::link::{Access, Link, Links};
 /// A ring from a peer.
 pub(crate) struct Incoming {
     pub(crate) ring: RingReceiver,
-    /// World rank of the sender.
-    pub(crate) peer: u32,
+    /// The sender.
+    pub(crate) peer: LinkIndex,
     /// Unexpected data held for this sender, in bytes.
     pub(crate) held_bytes: u64,
     pub(crate) throttled: bool,
@@ -33,7 +34,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// The receiving end of a new connection from `peer`.
-    pub(crate) const fn new(peer: u32, ring: RingReceiver) -> Self {
+    pub(crate) const fn new(peer: LinkIndex, ring: RingReceiver) -> Self {
         Self {
             ring,
             peer,
@@ -63,17 +64,19 @@ pub(crate) enum Queued {
     Send(RequestIndex),
     /// A control message.
     Control { kind: u8, words: [u64; 2] },
+    /// The words of a CTS_PUT.
+    Opening(Box<[u64; 6]>),
 }
 
 /// Everything that waits for room towards one peer.
 pub(crate) struct Backlog {
-    pub(crate) peer: u32,
+    pub(crate) peer: LinkIndex,
     pub(crate) queue: VecDeque<Queued>,
 }
 
 /// The sends to one peer that go in chunks, in the order of its CTS messages.
 pub(crate) struct Streams {
-    pub(crate) peer: u32,
+    pub(crate) peer: LinkIndex,
     pub(crate) queue: VecDeque<RequestIndex>,
 }
 

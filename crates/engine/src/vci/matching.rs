@@ -7,15 +7,16 @@
 //! wildcard receive is posted, one look-up suffices. A receive with wildcards searches the unexpected messages in order of
 //! arrival and takes the first one that fits.
 
-use fabric::board::{ANY_PEER, ANY_TAG};
+use fabric::board::ANY_TAG;
 
+use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex, RequestSlab, Role, flag};
 
-/// The key of matching: context id and tag in one word, and the sender's (or any) world rank.
+/// The key of matching: context id and tag in one word, and the sender, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) word: u64,
-    pub(crate) peer: u32,
+    pub(crate) peer: LinkIndex,
 }
 
 impl Key {
@@ -29,18 +30,18 @@ impl Key {
     const fn any_peer(self) -> Key {
         Key {
             word: self.word,
-            peer: ANY_PEER,
+            peer: LinkIndex::ANY,
         }
     }
 
     /// Whether this (perhaps wildcard) key accepts the exact key `message`.
-    const fn accepts(self, message: Key) -> bool {
+    fn accepts(self, message: Key) -> bool {
         let word_fits = self.word == message.word || self.word == message.any_tag().word;
-        word_fits && (self.peer == message.peer || self.peer == ANY_PEER)
+        word_fits && (self.peer == message.peer || self.peer == LinkIndex::ANY)
     }
 
-    pub(crate) const fn is_wild(self) -> bool {
-        self.peer == ANY_PEER || self.word as u32 == ANY_TAG
+    pub(crate) fn is_wild(self) -> bool {
+        self.peer == LinkIndex::ANY || self.word as u32 == ANY_TAG
     }
 }
 
@@ -81,7 +82,7 @@ impl Chains {
     fn bucket(&mut self, key: Key) -> &mut Bucket {
         let mixed = key
             .word
-            .wrapping_add(u64::from(key.peer).wrapping_mul(PEER_FACTOR))
+            .wrapping_add(u64::from(key.peer.get()).wrapping_mul(PEER_FACTOR))
             .wrapping_mul(FACTOR);
         let index = (mixed >> HASH_SHIFT & self.mask) as usize;
         debug_assert!(index < self.buckets.len());
@@ -375,7 +376,7 @@ impl UnexpectedQueue {
     pub(crate) fn find_sent(
         &self,
         slab: &RequestSlab,
-        peer: u32,
+        peer: LinkIndex,
         sender: u64,
     ) -> Option<RequestIndex> {
         let mut index = self.oldest;

@@ -74,7 +74,7 @@ impl VciState {
             && home != RequestId::vci_of_index(index.0)
         {
             let board = self.node.segment.board(self.node.me);
-            board.ring(home.get(), false);
+            board.ring(home, false);
         }
     }
 

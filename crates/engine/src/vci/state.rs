@@ -16,10 +16,13 @@ use super::matching::{PostedQueue, UnexpectedQueue};
 use super::spare::Spare;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
-use crate::identity::VciIndex;
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
 use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
 use crate::settings::Settings;
 use fabric::board::kind;
+
+/// Of a receive: its completion goes to [`VciState::woken`]. The same bit of a send means that it is buffered.
+const WATCHED: u8 = flag::BUFFERED;
 
 /// The state of a VCI.
 pub(crate) struct VciState {
@@ -52,25 +55,34 @@ pub(crate) struct VciState {
     pub(super) counts: Counts,
     /// Type signature of the message that is being handled, where types are checked.
     pub(crate) signature: Option<Box<SentSignature>>,
+    /// Receives that parked tasks wait for and that are complete since the tasks were polled last.
+    pub(crate) woken: Vec<RequestId>,
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
 }
 
 impl VciState {
+    /// Notes that a peer broke the protocol: the call in progress fails with this text about it.
+    #[cold]
+    pub(crate) fn blame(&mut self, peer: LinkIndex, what: &str) {
+        let process = self.node.process_of(peer);
+        self.fault = Some(format!("rank {process} {what}"));
+    }
+
     /// The state of one of a rank's VCIs.
     ///
     /// # Errors
     /// When the system refuses memory.
     pub(crate) fn new(
         segment: &Arc<Segment>,
-        me: u32,
+        me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
         transport: Transport,
     ) -> Result<Self> {
         let can = transport.capabilities();
-        let board = segment.vci_board(me, vci.get());
+        let board = segment.vci_board(me, vci);
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this VCI's, and `node.segment` keeps it mapped.
         let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity) }?;
@@ -81,7 +93,7 @@ impl VciState {
         let mut node = Node {
             segment: segment.clone(),
             me,
-            peers: Peers::new(job.job_ranks, vci.get()),
+            peers: Peers::new(job.job_ranks, vci),
             clock: NonNull::from(&segment.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
@@ -98,6 +110,7 @@ impl VciState {
                 1 => CmaPolicy::Measured,
                 _ => CmaPolicy::Always,
             },
+            puts: can.puts,
             proof: Box::new(job.id),
         };
         if can.shares_memory && (is_oversubscribed || settings.progress_thread != 0) {
@@ -121,6 +134,7 @@ impl VciState {
             awaited: None,
             counts: Counts::default(),
             signature: None,
+            woken: Vec::new(),
             fault: None,
             node,
         })
@@ -132,17 +146,38 @@ impl VciState {
     #[inline(always)]
     pub(crate) fn complete(&mut self, index: RequestIndex) {
         self.slab.record_mut(index).kind = kind::COMPLETE;
-        if self.slab.entry(index).has(flag::FREED) {
-            self.complete_freed(index);
+        if self.slab.entry(index).has(flag::FREED | WATCHED) {
+            self.complete_flagged(index);
         }
     }
 
     #[inline(never)]
-    fn complete_freed(&mut self, index: RequestIndex) {
-        match self.slab.entry(index).part() {
+    fn complete_flagged(&mut self, index: RequestIndex) {
+        let entry = self.slab.entry(index);
+        if entry.role() == Role::Receive && entry.has(WATCHED) {
+            self.woken.push(self.slab.id(index));
+            self.slab.record_mut(index).flags &= !WATCHED;
+        }
+        let entry = self.slab.entry(index);
+        if !entry.has(flag::FREED) {
+            return;
+        }
+        match entry.part() {
             Some((request, number)) => self.complete_part(index, request, number),
             None => self.let_go(index),
         }
+    }
+
+    /// Has the completion of a receive noted in `woken`; false if it is complete, or no receive.
+    pub(crate) fn watch_receive(&mut self, id: RequestId) -> bool {
+        let Some(index) = self.slab.find(id).filter(|_| !self.is_complete(id)) else {
+            return false;
+        };
+        if self.slab.entry(index).role() != Role::Receive {
+            return false;
+        }
+        self.slab.record_mut(index).flags |= WATCHED;
+        true
     }
 
     /// Releases a complete or inactive operation, and the messages of a partitioned one.
@@ -188,8 +223,8 @@ impl VciState {
 pub(crate) struct Awaited {
     /// Kind of the record that tells it.
     pub(crate) kind: u8,
-    /// World rank.
-    pub(crate) peer: u32,
+    /// The peer that it depends on.
+    pub(crate) peer: LinkIndex,
     pub(crate) match_word: u64,
 }
 
@@ -205,8 +240,8 @@ pub(crate) enum CmaPolicy {
 /// The node and its limits, as a VCI uses them.
 pub(crate) struct Node {
     pub(crate) segment: Arc<Segment>,
-    /// This rank.
-    pub(crate) me: u32,
+    /// This process.
+    pub(crate) me: PeerIndex,
     /// How this VCI numbers its peers.
     pub(crate) peers: Peers,
     clock: NonNull<AtomicU64>,
@@ -216,6 +251,8 @@ pub(crate) struct Node {
     pub(crate) cma_min_bytes: u64,
     pub(crate) direct_max_bytes: u64,
     pub(crate) cma: CmaPolicy,
+    /// Whether the network writes the memory of receives.
+    pub(crate) puts: bool,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
 }
@@ -230,6 +267,16 @@ impl Node {
         if self.cma == CmaPolicy::Measured {
             (self.cma, self.cma_min_bytes) = (CmaPolicy::Always, 0);
         }
+    }
+
+    /// The link to the VCI itself.
+    pub(crate) const fn own_link(&self) -> LinkIndex {
+        self.peers.same_vci(self.me)
+    }
+
+    /// The process of a peer, as error texts name it.
+    pub(crate) const fn process_of(&self, peer: LinkIndex) -> PeerIndex {
+        self.peers.process(peer)
     }
 
     /// The job's clock in milliseconds, low half: what operations are stamped with.

@@ -8,13 +8,15 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::state::Awaited;
 
+use crate::identity::LinkIndex;
+
 /// A word of shared memory, and its value when a wait for its change began.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
     word: NonNull<AtomicU64>,
     seen: u64,
-    /// World rank that is to change it.
-    peer: u32,
+    /// The peer that is to change it.
+    peer: LinkIndex,
     /// Match word of the operation that waits.
     match_word: u64,
 }
@@ -30,7 +32,7 @@ impl Watch {
     pub(crate) const unsafe fn new(
         word: *const AtomicU64,
         seen: u64,
-        peer: u32,
+        peer: LinkIndex,
         match_word: u64,
     ) -> Self {
         // SAFETY: a reference's address, or that of a mapped word (caller).
@@ -43,8 +45,8 @@ impl Watch {
         }
     }
 
-    /// World rank that is to change the word.
-    pub(crate) const fn peer(&self) -> u32 {
+    /// The peer that is to change the word.
+    pub(crate) const fn peer(&self) -> LinkIndex {
         self.peer
     }
 

@@ -16,15 +16,17 @@
 
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
+use crate::identity::{PeerIndex, VciIndex};
+
 /// Whose messages a ring carries, and to which VCI of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingKey {
-    /// World rank of the sender.
-    pub source: u32,
+    /// The sender.
+    pub source: PeerIndex,
     /// The sender's VCI.
-    pub source_vci: u8,
+    pub source_vci: VciIndex,
     /// The receiver's VCI.
-    pub target_vci: u8,
+    pub target_vci: VciIndex,
 }
 
 /// An entry of a list. One cache line.
@@ -43,8 +45,8 @@ const _: () = assert!(size_of::<Entry>() == 64);
 impl Entry {
     /// Puts the ring at `ring` at the head of a list.
     pub(crate) fn publish(&self, head: &AtomicU64, ring: u64, key: RingKey) {
-        let vcis = u32::from(key.source_vci) | u32::from(key.target_vci) << 16;
-        self.source.store(key.source, Ordering::Relaxed);
+        let vcis = u32::from(key.source_vci.get()) | u32::from(key.target_vci.get()) << 16;
+        self.source.store(key.source.get(), Ordering::Relaxed);
         self.vcis.store(vcis, Ordering::Relaxed);
         let mut newest = head.load(Ordering::Relaxed);
         loop {
@@ -59,13 +61,14 @@ impl Entry {
         }
     }
 
-    fn key(&self) -> RingKey {
+    /// `None` when it names VCIs that do not exist.
+    fn key(&self) -> Option<RingKey> {
         let vcis = self.vcis.load(Ordering::Relaxed);
-        RingKey {
-            source: self.source.load(Ordering::Relaxed),
-            source_vci: vcis as u8,
-            target_vci: (vcis >> 16) as u8,
-        }
+        Some(RingKey {
+            source: PeerIndex::new(self.source.load(Ordering::Relaxed)),
+            source_vci: VciIndex::new(vcis & 0xffff)?,
+            target_vci: VciIndex::new(vcis >> 16)?,
+        })
     }
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn published_since<'a>(
     let (mut ring, mut found) = (newest, Vec::new());
     while ring != known && ring != 0 {
         let entry = entry(ring).filter(|_| (found.len() as u64) < most)?;
-        found.push((ring, entry.key()));
+        found.push((ring, entry.key()?));
         ring = entry.next.load(Ordering::Relaxed);
     }
     Some((newest, found))

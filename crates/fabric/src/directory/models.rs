@@ -10,6 +10,7 @@ use loom::thread;
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use super::{Entry, RingKey, published_since};
+use crate::identity::{PeerIndex, VciIndex};
 
 struct List {
     head: AtomicU64,
@@ -26,9 +27,9 @@ fn empty() -> Entry {
 
 fn key(source: u32) -> RingKey {
     RingKey {
-        source,
-        source_vci: source as u8 + 1,
-        target_vci: 3,
+        source: PeerIndex::new(source),
+        source_vci: VciIndex::of_bits(source + 1),
+        target_vci: VciIndex::of_bits(3),
     }
 }
 
@@ -44,10 +45,11 @@ impl List {
         let (newest, found) = published_since(&self.head, *known, 2, entry).unwrap();
         *known = newest;
         for (ring, found) in found {
-            assert_eq!(u64::from(found.source) + 1, ring);
-            assert_eq!(found, key(found.source));
-            assert!(!seen.contains(&found.source));
-            seen.push(found.source);
+            let source = found.source.get();
+            assert_eq!(u64::from(source) + 1, ring);
+            assert_eq!(found, key(source));
+            assert!(!seen.contains(&source));
+            seen.push(source);
         }
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lock of a stream: one word, taken and released without a system call while nobody contends.
 //!
-//! States: 0 free, 1 held, 2 held and perhaps awaited. Invariant: the thread that changes 0 to 1 or 2 owns the lock; the owner that
-//! finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its wake-up cannot be lost.
+//! States: 0 free, 1 held, 2 held and perhaps awaited; only the last one has the bit of 2. Invariant: the thread that changes 0 to 1
+//! or 2 owns the lock; the owner that finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its
+//! wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!
 //! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
@@ -73,8 +74,16 @@ impl VciLock {
     #[inline(always)]
     #[must_use]
     pub fn release(&self) -> bool {
+        self.release_word() != 0
+    }
+
+    /// As [`Self::release`]; not 0 when the caller must call [`Self::wake`]. A word, so that a caller can test it together with
+    /// others.
+    #[inline(always)]
+    #[must_use]
+    pub fn release_word(&self) -> u32 {
         // PAIRS: lock.release
-        self.state.swap(FREE, Ordering::Release) == AWAITED
+        self.state.swap(FREE, Ordering::Release) & AWAITED
     }
 
     /// Wakes the threads that sleep for the lock.

@@ -10,12 +10,14 @@
 //! | `frame` | the header of a frame, and the token that proves its sender |
 //! | `card` | the address and wire version that a rank publishes |
 //! | `peer` | the rings and sequence numbers of one peer |
+//! | `put` | long data that go past the rings |
 //! | `net` | sending, receiving, and the end |
 
 mod card;
 mod frame;
 mod net;
 mod peer;
+mod put;
 mod receive;
 mod send;
 #[cfg(test)]
@@ -23,3 +25,4 @@ mod tests;
 
 pub use net::{Net, NetPlan};
 pub use peer::Doorway;
+pub use put::PutBegun;

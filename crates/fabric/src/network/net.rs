@@ -13,9 +13,11 @@ use sys::sync::Ordering;
 use sys::{clock, memory, random};
 
 use super::card::Card;
-use super::frame::{FRAME_BYTES, token};
+use super::frame::{CELL_BYTES, FRAME_BYTES, token};
 use super::peer::{Doorway, Peer};
-use crate::ofi::{Choice, Completion, Endpoint, Library, choose};
+use super::put::{PUTS, Puts};
+use crate::identity::PeerIndex;
+use crate::ofi::{Choice, Completion, Endpoint, Library, RECEIVE_BYTES, choose};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
 use crate::segment::Segment;
 
@@ -24,13 +26,19 @@ pub(super) const RING_CELLS: u32 = 256;
 /// Bytes of the payload area of a ring to another node.
 pub(super) const RING_PAYLOAD_BYTES: u32 = 256 << 10;
 /// Sends under way at once.
-const SENDS: u32 = 128;
+pub(super) const SENDS: u32 = 128;
 /// Bytes of the buffer of a send: its header, its cells, and small payload.
 pub(super) const SLOT_BYTES: usize = 2048;
+/// Memory of a peer that messages go to and come from: both rings.
+const PEER_BYTES: usize = 2 * (RING_CELLS as usize * CELL_BYTES + RING_PAYLOAD_BYTES as usize);
+/// Memory for a rank that talks to this many peers on other nodes, beside libfabric's: it is bounded whatever the size of the job.
+const FEW_PEERS: usize = 8;
+const _: () = assert!(
+    RECEIVE_BYTES + SENDS as usize * SLOT_BYTES + FEW_PEERS * PEER_BYTES <= 7 << 20,
+    "a rank with few peers takes little memory"
+);
 /// Time for the cards of the other nodes to arrive.
 const CARDS_LIMIT: Duration = Duration::from_secs(60);
-/// Time for the farewells of peers.
-const FAREWELL_LIMIT: Duration = Duration::from_secs(10);
 /// Ticks of the processor's clock between two polls of a network that was quiet lately: about a microsecond.
 const QUIET_TICKS: u64 = 2500;
 /// Rounds that a network is polled each time after something arrived.
@@ -56,23 +64,24 @@ pub struct Net {
 /// All but the endpoint.
 pub(super) struct State {
     pub(super) segment: Arc<Segment>,
-    pub(super) me: u32,
+    pub(super) me: PeerIndex,
     /// The network that this state belongs to, for entrances of links.
     pub(super) net: *mut Net,
     nonce: u64,
     provider: String,
     pub(super) payload_rules: &'static [PayloadRule],
     pub(super) peers: Vec<Peer>,
-    known: HashMap<u32, usize>,
+    known: HashMap<PeerIndex, usize>,
     /// Peers to whom something is to be sent.
     pub(super) pending: Vec<usize>,
     /// Rings from new peers, for [`Net::accept`].
-    pub(super) accepted: Vec<(u32, RingReceiver)>,
+    pub(super) accepted: Vec<(PeerIndex, RingReceiver)>,
     /// Buffers of sends: where they lie, which are free, and whose the others are.
     pub(super) slots: NonNull<u8>,
     pub(super) slots_desc: *mut std::ffi::c_void,
     pub(super) free: Vec<u32>,
     pub(super) owners: Vec<usize>,
+    pub(super) puts: Puts,
     /// Frames of processes that do not belong to the job.
     pub(super) outsiders: u64,
     /// A failure that the next poll tells.
@@ -81,7 +90,7 @@ pub(super) struct State {
     polled: u64,
     busy: u32,
     /// When this rank began to say farewell.
-    leaving: Option<Instant>,
+    leaving: bool,
 }
 
 // SAFETY: the slots belong to the state; everything is used under the lock of the VCI.
@@ -101,10 +110,10 @@ impl Net {
     ///
     /// # Errors
     /// When libfabric is not there or offers nothing that fits, and its own errors.
-    pub fn open(segment: Arc<Segment>, me: u32, plan: &NetPlan<'_>) -> io::Result<Box<Self>> {
+    pub fn open(segment: Arc<Segment>, me: PeerIndex, plan: &NetPlan<'_>) -> io::Result<Box<Self>> {
         let library = library(plan.library)?;
         let chosen = choose(library, &plan.choice)?;
-        let mut endpoint = Endpoint::open(library, &chosen, FRAME_BYTES, SENDS)?;
+        let mut endpoint = Endpoint::open(library, &chosen, FRAME_BYTES, SENDS + PUTS)?;
         if endpoint.most_parts() < 2 {
             return Err(io::Error::other(format!(
                 "provider {} takes messages of one part only",
@@ -137,11 +146,12 @@ impl Net {
                 slots_desc,
                 free: (0..SENDS).collect(),
                 owners: vec![usize::MAX; SENDS as usize],
+                puts: Puts::new()?,
                 outsiders: 0,
                 fault: None,
                 polled: 0,
                 busy: 0,
-                leaving: None,
+                leaving: false,
             },
         });
         net.state.net = &raw mut *net;
@@ -158,7 +168,7 @@ impl Net {
     /// `net` stays where it is, and is used by one thread at a time.
     pub unsafe fn connect(
         mut net: NonNull<Self>,
-        rank: u32,
+        rank: PeerIndex,
     ) -> io::Result<(RingSender, NonNull<Doorway>)> {
         let whole = net.as_ptr();
         // SAFETY: the caller's promise; no other reference to it is used meanwhile.
@@ -187,8 +197,8 @@ impl Net {
         }
     }
 
-    /// The rings that peers have made since the last call, and their world ranks.
-    pub fn accept(&mut self) -> Vec<(u32, RingReceiver)> {
+    /// The rings that peers have made since the last call, and the peers.
+    pub fn accept(&mut self) -> Vec<(PeerIndex, RingReceiver)> {
         std::mem::take(&mut self.state.accepted)
     }
 
@@ -215,13 +225,14 @@ impl Net {
     pub fn poll(&mut self) -> io::Result<usize> {
         let Self { endpoint, state } = self;
         let events = endpoint.poll(|endpoint, completion| match completion {
-            Completion::Sent(slot) => {
-                state.release(slot);
+            Completion::Sent(number) if number < SENDS => {
+                state.release(number);
                 Ok(())
             }
-            Completion::Failed(slot, error) => {
+            Completion::Sent(number) => state.ended_put(endpoint, (number - SENDS) as usize),
+            Completion::Failed(number, error) => {
                 let reason = endpoint.reason(error);
-                state.failed(slot, &reason)
+                state.failed(number, &reason)
             }
             Completion::Arrived(arrived) => {
                 // SAFETY: the endpoint says that the message has these bytes, which stay until the closure returns.
@@ -237,18 +248,25 @@ impl Net {
             state.peers[peer].is_pending = false;
             state.push(endpoint, peer);
         }
+        state.start_puts(endpoint)?;
         match state.fault.take() {
             Some(fault) => Err(fault),
             None => Ok(events),
         }
     }
 
-    /// Tells a rank of room in the ring from it.
-    pub fn tell_of_room(&mut self, rank: u32) {
+    /// Tells a rank of room in the ring from it: with the next frame to it, or in the next poll. A rank that makes room a second time
+    /// before that is told at once, so most of the ring is never withheld from it while this rank computes.
+    pub fn tell_of_room(&mut self, rank: PeerIndex) {
         let Self { endpoint, state } = self;
-        if let Some(&peer) = state.known.get(&rank) {
-            state.peers[peer].owes_feedback = true;
+        let Some(&peer) = state.known.get(&rank) else {
+            return;
+        };
+        let known = &mut state.peers[peer];
+        if std::mem::replace(&mut known.owes_feedback, true) {
             state.push(endpoint, peer);
+        } else {
+            state.defer(peer);
         }
     }
 
@@ -256,7 +274,7 @@ impl Net {
     /// Until then it has to be polled and called again.
     pub fn is_finished(&mut self) -> bool {
         let Self { endpoint, state } = self;
-        let since = *state.leaving.get_or_insert_with(Instant::now);
+        state.leaving = true;
         let mut is_finished = true;
         for peer in 0..state.peers.len() {
             let known = &mut state.peers[peer];
@@ -269,11 +287,9 @@ impl Net {
             let is_even = known.farewells_in >= known.farewells_out && !known.owes_farewell;
             is_finished &= known.is_gone || (is_quiet && is_even);
         }
-        is_finished &= state.free.len() == SENDS as usize;
-        // A peer that has ended says nothing any more.
-        let is_finished = is_finished || since.elapsed() > FAREWELL_LIMIT;
+        is_finished &= state.free.len() == SENDS as usize && state.puts.are_none();
         if is_finished {
-            state.leaving = None;
+            state.leaving = false;
             for peer in &mut state.peers {
                 (peer.is_leaving, peer.is_active) = (false, false);
             }
@@ -283,14 +299,14 @@ impl Net {
 }
 
 impl State {
-    /// The peer with a world rank, made known where it is not yet.
-    pub(super) fn peer(&mut self, endpoint: &mut Endpoint, rank: u32) -> io::Result<usize> {
+    /// The number of a process among the known peers, made known where it is not yet.
+    pub(super) fn peer(&mut self, endpoint: &mut Endpoint, rank: PeerIndex) -> io::Result<usize> {
         if let Some(&known) = self.known.get(&rank) {
             return Ok(known);
         }
         let card = self.card(rank)?;
-        let (secret, index) = (self.segment.job().secret, self.peers.len());
-        let (here, there) = ((self.me, self.nonce), (rank, card.nonce));
+        let (secret, index) = (self.segment.secret(), self.peers.len());
+        let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
         self.peers.push(Peer {
             rank,
             host: self.segment.host(self.segment.node_of(rank)),
@@ -317,13 +333,13 @@ impl State {
         Ok(index)
     }
 
-    /// The known peer with a world rank.
-    pub(super) fn known(&self, rank: u32) -> Option<usize> {
+    /// The number of a process among the known peers.
+    pub(super) fn known(&self, rank: PeerIndex) -> Option<usize> {
         self.known.get(&rank).copied()
     }
 
     /// The card of a rank; waits until all cards are here.
-    fn card(&self, rank: u32) -> io::Result<Card> {
+    fn card(&self, rank: PeerIndex) -> io::Result<Card> {
         let host = self.segment.host(self.segment.node_of(rank));
         let refuse = |why: &str| {
             io::Error::other(format!(
@@ -333,9 +349,12 @@ impl State {
         };
         let begin = Instant::now();
         let bytes = loop {
-            let bytes = self.segment.card(rank);
-            if self.segment.cards_are_ready() && !bytes.is_empty() {
-                break bytes;
+            if self.segment.cards_are_ready() {
+                let card = self.segment.find_card(rank);
+                let bytes = card.map_err(|error| refuse(&error.to_string()))?;
+                if !bytes.is_empty() {
+                    break bytes;
+                }
             }
             if self.segment.header().death.load(Ordering::Relaxed) != 0 {
                 return Err(refuse("another rank of the job died"));
@@ -363,15 +382,21 @@ impl State {
         self.free.push(slot);
     }
 
-    /// A send has failed.
-    fn failed(&mut self, slot: u32, reason: &str) -> io::Result<()> {
-        let owner = self.owners[slot as usize];
-        self.release(slot);
-        let Some(peer) = self.peers.get_mut(owner) else {
+    /// A send or put has failed.
+    fn failed(&mut self, number: u32, reason: &str) -> io::Result<()> {
+        let owner = match number.checked_sub(SENDS) {
+            Some(slot) => self.failed_put(slot as usize),
+            None => {
+                let owner = self.owners[number as usize];
+                self.release(number);
+                Some(owner)
+            }
+        };
+        let Some(peer) = owner.and_then(|owner| self.peers.get_mut(owner)) else {
             return Ok(());
         };
         peer.is_gone = true;
-        if self.leaving.is_some() {
+        if self.leaving {
             return Ok(());
         }
         Err(io::Error::other(format!(

@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 
 use super::Net;
+use crate::identity::PeerIndex;
 use crate::ring::{Feedback, MirrorSource, MirrorTarget};
 
 /// The entrance of a link to the network: a link that has published a cell rings here.
@@ -29,7 +30,7 @@ impl Doorway {
 /// A rank that this one talks to.
 pub(super) struct Peer {
     /// Its world rank.
-    pub(super) rank: u32,
+    pub(super) rank: PeerIndex,
     /// The name of its node.
     pub(super) host: String,
     /// Its number in the address vector.

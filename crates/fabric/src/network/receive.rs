@@ -7,6 +7,7 @@ use std::io;
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, cell_words};
 use super::net::{RING_CELLS, RING_PAYLOAD_BYTES, State};
 use super::peer::Peer;
+use crate::identity::PeerIndex;
 use crate::ofi::Endpoint;
 use crate::ring::{MirrorTarget, PayloadRule, mirrored_receiver};
 
@@ -20,10 +21,10 @@ impl State {
             self.outsiders += 1;
             return Ok(());
         };
-        let rank = header.sender;
+        let rank = PeerIndex::new(header.sender);
         let known = match self.known(rank) {
             Some(known) => known,
-            None if rank >= self.segment.job().job_ranks || self.segment.is_here(rank) => {
+            None if rank.get() >= self.segment.job().job_ranks || self.segment.is_here(rank) => {
                 self.outsiders += 1;
                 return Ok(());
             }

@@ -185,7 +185,7 @@ impl State {
         let feedback = feedback.unwrap_or_default();
         let header = Header {
             token: known.token_out,
-            sender: self.me,
+            sender: self.me.get(),
             sequence: known.sequence_out,
             kind,
             cells: load.count as u8,
@@ -242,6 +242,7 @@ impl State {
         let known = &mut self.peers[peer];
         known.sequence_out = known.sequence_out.wrapping_add(1);
         known.told = feedback;
+        known.owes_feedback = false;
         Ok(true)
     }
 }

@@ -5,8 +5,9 @@ use std::ptr::{NonNull, null};
 use std::sync::Arc;
 
 use super::frame::{Header, Kind, token};
-use super::net::State;
+use super::net::{RING_CELLS, State};
 use super::{Doorway, Net, NetPlan};
+use crate::identity::PeerIndex;
 use crate::nodes::{NodePlan, create_on_node};
 use crate::observe::NodeFile;
 use crate::ofi::{Choice, Library};
@@ -54,7 +55,7 @@ fn pair() -> Option<[NonNull<Net>; 2]> {
     let mut ranks = 0..;
     let nets = files.map(|file| {
         let segment = Arc::new(Segment::attach(file).unwrap());
-        let net = Net::open(segment, ranks.next().unwrap(), &PLAN).unwrap();
+        let net = Net::open(segment, PeerIndex::new(ranks.next().unwrap()), &PLAN).unwrap();
         NonNull::from(Box::leak(net))
     });
     for (here, there) in [(0, 1), (1, 0)] {
@@ -74,10 +75,10 @@ fn poll(nets: [NonNull<Net>; 2]) {
 
 fn connect(net: NonNull<Net>, rank: u32) -> (RingSender, NonNull<Doorway>) {
     // SAFETY: leaked by `pair`, and used by this thread alone.
-    unsafe { Net::connect(net, rank) }.unwrap()
+    unsafe { Net::connect(net, PeerIndex::new(rank)) }.unwrap()
 }
 
-fn accept(nets: [NonNull<Net>; 2], mut net: NonNull<Net>) -> (u32, RingReceiver) {
+fn accept(nets: [NonNull<Net>; 2], mut net: NonNull<Net>) -> (PeerIndex, RingReceiver) {
     loop {
         poll(nets);
         // SAFETY: as for `poll`.
@@ -94,8 +95,11 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
     assert!(sender.put_words(0, 7, 99, &[1, 2, 3]));
     // SAFETY: of `connect`, and no reference to the network is in use.
     unsafe { Net::ring(doorway) };
-    let (rank, mut receiver) = accept(nets, nets[1]);
-    assert_eq!((rank, receiver.match_word(), receiver.word(2)), (0, 99, 3));
+    let (peer, mut receiver) = accept(nets, nets[1]);
+    assert_eq!(
+        (peer.get(), receiver.match_word(), receiver.word(2)),
+        (0, 99, 3)
+    );
     receiver.advance();
 
     let mut reverse = RingSender::unconnected();
@@ -129,7 +133,7 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
         if receiver.take_credited() {
             let mut net = nets[1];
             // SAFETY: as for `poll`.
-            unsafe { net.as_mut() }.tell_of_room(0);
+            unsafe { net.as_mut() }.tell_of_room(PeerIndex::new(0));
         }
     }
     let finished = |mut net: NonNull<Net>| {
@@ -141,6 +145,67 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
         poll(nets);
     }
     assert!(begin.elapsed().as_secs() < 5);
+}
+
+#[test]
+fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
+    let Some(nets) = pair() else { return };
+    let [a, b] = nets;
+    let (mut sender, doorway) = connect(a, 1);
+    let (mut back, doorway_back) = connect(b, 0);
+    let mut send = |cells: u32| {
+        for _ in 0..cells {
+            assert!(sender.has_credit() || sender.refresh());
+            assert!(sender.put_words(0, 0, 0, &[1]));
+            // SAFETY: of `connect`, and no reference to the network is in use.
+            unsafe { Net::ring(doorway) };
+        }
+    };
+    // SAFETY: leaked by `pair`, and used by this thread alone.
+    let frames = || unsafe { b.as_ref() }.state.peers[0].sequence_out;
+    send(1);
+    let (_, mut receiver) = accept(nets, b);
+    // Consumes cells until there is room to tell of, and tells.
+    let mut make_room = |mut b: NonNull<Net>| {
+        while !receiver.take_credited() {
+            if receiver.peek().is_some() {
+                receiver.advance();
+            } else {
+                poll(nets);
+            }
+        }
+        // SAFETY: as for `frames`.
+        unsafe { b.as_mut() }.tell_of_room(PeerIndex::new(0));
+    };
+    send(RING_CELLS / 4 - 1);
+    make_room(b);
+    assert_eq!(frames(), 0);
+    assert!(back.put_words(0, 0, 0, &[2]));
+    // SAFETY: as in `send`.
+    unsafe { Net::ring(doorway_back) };
+    assert_eq!(frames(), 1);
+    poll([b, a]);
+    assert_eq!(frames(), 1, "told with the cell");
+
+    send(RING_CELLS / 4);
+    make_room(b);
+    assert_eq!(frames(), 1);
+    poll([b, a]);
+    assert_eq!(frames(), 2, "told by a poll");
+
+    send(RING_CELLS / 2);
+    let arrived = |net: NonNull<Net>| {
+        // SAFETY: as for `frames`.
+        let into = unsafe { net.as_ref() }.state.peers[0].into.as_ref();
+        into.map(|into| into.written())
+    };
+    while arrived(b) != Some(RING_CELLS) {
+        poll(nets);
+    }
+    make_room(b);
+    assert_eq!(frames(), 2);
+    make_room(b);
+    assert_eq!(frames(), 3, "told at once");
 }
 
 #[test]

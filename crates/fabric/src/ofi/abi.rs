@@ -9,6 +9,10 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// A message.
 pub(super) const FI_MSG: u64 = 1 << 1;
+/// Access to the memory of other processes.
+pub(super) const FI_RMA: u64 = 1 << 2;
+pub(super) const FI_WRITE: u64 = 1 << 9;
+pub(super) const FI_REMOTE_WRITE: u64 = 1 << 13;
 /// One buffer takes several messages.
 pub(super) const FI_MULTI_RECV: u64 = 1 << 16;
 pub(super) const FI_RECV: u64 = 1 << 10;
@@ -20,6 +24,8 @@ pub(super) const FI_ASYNC_IOV: u64 = 1 << 57;
 pub(super) const FI_RX_CQ_DATA: u64 = 1 << 56;
 /// Messages between two endpoints stay in order.
 pub(super) const FI_ORDER_SAS: u64 = 1 << 8;
+/// A message arrives after the writes before it.
+pub(super) const FI_ORDER_SAW: u64 = 1 << 7;
 pub(super) const FI_MR_LOCAL: c_int = 1 << 2;
 pub(super) const FI_MR_VIRT_ADDR: c_int = 1 << 4;
 pub(super) const FI_MR_ALLOCATED: c_int = 1 << 5;
@@ -107,6 +113,7 @@ pub(super) struct DomainAttr {
     pub(super) resource_mgmt: c_int,
     pub(super) av_type: c_int,
     pub(super) mr_mode: c_int,
+    pub(super) mr_key_size: usize,
 }
 
 #[repr(C)]
@@ -228,6 +235,7 @@ pub(super) struct Ep {
     pub(super) ops: *const EpOps,
     pub(super) cm: *const CmOps,
     pub(super) msg: *const MsgOps,
+    pub(super) rma: *const RmaOps,
 }
 
 #[repr(C)]
@@ -258,6 +266,17 @@ pub(super) struct MsgOps {
     pub(super) inject: Option<unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64) -> isize>,
 }
 
+#[repr(C)]
+pub(super) struct RmaOps {
+    pub(super) size: usize,
+    pub(super) read: *const c_void,
+    pub(super) readv: *const c_void,
+    pub(super) readmsg: *const c_void,
+    pub(super) write: *const c_void,
+    pub(super) writev: *const c_void,
+    pub(super) writemsg: Option<unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize>,
+}
+
 /// Memory of a message.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -272,6 +291,26 @@ pub(super) struct Msg {
     pub(super) desc: *mut *mut c_void,
     pub(super) iov_count: usize,
     pub(super) addr: u64,
+    pub(super) context: *mut c_void,
+    pub(super) data: u64,
+}
+
+/// Memory of another process.
+#[repr(C)]
+pub(super) struct RmaIoVec {
+    pub(super) addr: u64,
+    pub(super) len: usize,
+    pub(super) key: u64,
+}
+
+#[repr(C)]
+pub(super) struct MsgRma {
+    pub(super) iov: *const IoVec,
+    pub(super) desc: *mut *mut c_void,
+    pub(super) iov_count: usize,
+    pub(super) addr: u64,
+    pub(super) rma_iov: *const RmaIoVec,
+    pub(super) rma_iov_count: usize,
     pub(super) context: *mut c_void,
     pub(super) data: u64,
 }

@@ -14,8 +14,9 @@ use std::ptr::{self, NonNull};
 use super::Library;
 use super::abi::{
     FI_ASYNC_IOV, FI_AV_TABLE, FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT,
-    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_ORDER_SAS, FI_PROGRESS_MANUAL,
-    FI_RX_CQ_DATA, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_THREAD_DOMAIN, Info,
+    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_ORDER_SAS, FI_ORDER_SAW,
+    FI_PROGRESS_MANUAL, FI_RMA, FI_RX_CQ_DATA, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_THREAD_DOMAIN,
+    Info,
 };
 
 /// Providers in the order of preference. `net` is the name of `tcp` for datagrams before libfabric 1.18.
@@ -100,8 +101,9 @@ impl Drop for InfoList<'_> {
 }
 
 impl<'a> InfoList<'a> {
-    /// All reliable datagram endpoints that keep messages in order.
-    fn new(library: &'a Library) -> io::Result<Self> {
+    /// All reliable datagram endpoints that keep messages in order; if `with_puts`, those that also write the memory of others before the
+    /// messages that follow.
+    fn new(library: &'a Library, with_puts: bool) -> io::Result<Self> {
         // SAFETY: null makes an empty one (man fi_getinfo).
         let hints = unsafe { (library.dupinfo)(ptr::null()) };
         let hints = InfoList {
@@ -113,11 +115,15 @@ impl<'a> InfoList<'a> {
         // SAFETY: an empty one has all its parts.
         unsafe {
             let info = &mut *hints.first;
-            info.caps = FI_MSG;
+            let (caps, order) = match with_puts {
+                false => (FI_MSG, FI_ORDER_SAS),
+                true => (FI_MSG | FI_RMA, FI_ORDER_SAS | FI_ORDER_SAW),
+            };
+            info.caps = caps;
             info.mode = FI_CONTEXT | FI_CONTEXT2 | FI_ASYNC_IOV | FI_RX_CQ_DATA;
             (*info.ep_attr).kind = FI_EP_RDM;
-            (*info.tx_attr).msg_order = FI_ORDER_SAS;
-            (*info.rx_attr).msg_order = FI_ORDER_SAS;
+            (*info.tx_attr).msg_order = order;
+            (*info.rx_attr).msg_order = order;
             let domain = &mut *info.domain_attr;
             domain.threading = FI_THREAD_DOMAIN;
             domain.data_progress = FI_PROGRESS_MANUAL;
@@ -222,7 +228,7 @@ unsafe fn address_of(info: &Info) -> Option<IpAddr> {
 /// # Errors
 /// The library's.
 pub fn offers(library: &Library) -> io::Result<Vec<Offer>> {
-    let list = InfoList::new(library)?;
+    let list = InfoList::new(library, false)?;
     let mut found = Vec::new();
     for info in list.iter() {
         // SAFETY: a member of the list.
@@ -252,7 +258,7 @@ impl Chosen<'_> {
 /// # Errors
 /// When none fits: the error lists what there is.
 pub fn choose<'a>(library: &'a Library, choice: &Choice<'_>) -> io::Result<Chosen<'a>> {
-    let list = InfoList::new(library)?;
+    let list = InfoList::new(library, false)?;
     // SAFETY: members of the list.
     let offered = || list.iter().map(|info| (info, unsafe { offer_of(info) }));
     let best = offered()
@@ -283,7 +289,15 @@ pub fn choose<'a>(library: &'a Library, choice: &Choice<'_>) -> io::Result<Chose
             },
         )));
     };
-    // SAFETY: a member of the list; the duplicate is a list of one.
+    // The same provider and interface with access to memory, where it has that.
+    let able = InfoList::new(library, true).ok();
+    // SAFETY: a member of the list.
+    let is_same = |info: &NonNull<Info>| unsafe { offer_of(*info) } == offer;
+    let info = able
+        .as_ref()
+        .and_then(|able| able.iter().find(is_same))
+        .unwrap_or(info);
+    // SAFETY: a member of a list that still exists; the duplicate is a list of one.
     let copy = unsafe { (library.dupinfo)(info.as_ptr()) };
     let first = NonNull::new(copy)
         .ok_or(io::ErrorKind::OutOfMemory)?

@@ -12,15 +12,18 @@ use std::ptr::{self, NonNull};
 
 use super::Library;
 use super::abi::{
-    Av, AvOps, CmOps, Cq, CqEntry, CqError, CqOps, Domain, Ep, FI_EAGAIN, FI_EAVAIL, FI_MR_LOCAL,
-    FI_MULTI_RECV, FI_RECV, IoVec, Mr, MrOps, Msg, MsgOps, Roomy, function,
+    Av, AvOps, CmOps, Cq, CqEntry, CqError, CqOps, Domain, Ep, FI_EAGAIN, FI_EAVAIL,
+    FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MULTI_RECV, FI_RECV, IoVec, Msg, MsgOps, Roomy, function,
 };
 use super::choose::Chosen;
 use super::open::{BUFFERS, Opened, SINGLE_BUFFERS, missing};
+use super::puts::Puts;
 use sys::memory;
 
 /// Bytes of one receive buffer, which takes many messages.
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 512 << 10;
+/// Bytes of the receive buffers of an endpoint whose provider fills each with many messages.
+pub const RECEIVE_BYTES: usize = BUFFERS * BUFFER_BYTES;
 /// Completions read at once.
 const BATCH: usize = 16;
 /// Access to memory for sending and receiving (man fi_mr).
@@ -76,11 +79,12 @@ pub enum Completion {
 
 /// An endpoint and what it needs.
 pub struct Endpoint {
-    library: &'static Library,
-    domain: NonNull<Domain>,
+    pub(super) library: &'static Library,
+    pub(super) domain: NonNull<Domain>,
     cq: NonNull<Cq>,
     av: NonNull<Av>,
-    ep: NonNull<Ep>,
+    pub(super) ep: NonNull<Ep>,
+    pub(super) puts: Option<Puts>,
     read: unsafe extern "C" fn(*mut Cq, *mut c_void, usize) -> isize,
     inject: Option<unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64) -> isize>,
     sendmsg: unsafe extern "C" fn(*mut Ep, *const Msg, u64) -> isize,
@@ -88,6 +92,7 @@ pub struct Endpoint {
     inject_bytes: usize,
     parts: usize,
     registers: bool,
+    pub(super) binds_regions: bool,
     takes_many: bool,
     buffers: Vec<Buffer>,
     contexts: Box<[Context]>,
@@ -150,6 +155,7 @@ impl Endpoint {
                 cq,
                 av: opened.av,
                 ep,
+                puts: Puts::of(chosen, ep),
                 read,
                 inject: function!(msg, MsgOps, inject),
                 sendmsg,
@@ -157,6 +163,7 @@ impl Endpoint {
                 inject_bytes: (*info.tx_attr).inject_size,
                 parts: (*info.tx_attr).iov_limit.max(1),
                 registers: (*info.domain_attr).mr_mode & FI_MR_LOCAL != 0,
+                binds_regions: (*info.domain_attr).mr_mode & FI_MR_ENDPOINT != 0,
                 takes_many: opened.takes_many,
                 buffers: Vec::new(),
                 contexts: (0..sends).map(Context::new).collect(),
@@ -212,6 +219,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether the provider wants the parts of messages registered.
+    pub const fn registers(&self) -> bool {
+        self.registers
+    }
+
     /// Registers memory that parts of messages lie in, where the provider wants that; returns the description for [`Part`].
     ///
     /// # Errors
@@ -220,30 +232,9 @@ impl Endpoint {
         if !self.registers {
             return Ok(ptr::null_mut());
         }
-        let domain = self.domain.as_ptr();
-        let mut mr: *mut Mr = ptr::null_mut();
-        // SAFETY: an open domain; the registration is kept until the process ends, as the memory is until the connection does.
-        unsafe {
-            let register = function!((*domain).mr, MrOps, reg);
-            let register =
-                register.ok_or_else(|| io::Error::other("libfabric has no fi_mr_reg"))?;
-            let start = start.as_ptr().cast();
-            let code = register(
-                domain.cast(),
-                start,
-                bytes,
-                LOCAL_ACCESS,
-                0,
-                0,
-                0,
-                &raw mut mr,
-                ptr::null_mut(),
-            );
-            if code != 0 {
-                return Err(self.library.error("fi_mr_reg", code as isize));
-            }
-            Ok((*mr).desc)
-        }
+        // The registration is kept until the process ends, as the memory is until the connection does.
+        let region = self.open_region(start, bytes, LOCAL_ACCESS, 0)?;
+        Ok(region.desc)
     }
 
     /// The address that other processes reach it by.
@@ -344,7 +335,7 @@ impl Endpoint {
             desc: desc.as_mut_ptr(),
             iov_count: parts.len(),
             addr: peer,
-            context: (&raw mut self.contexts[number as usize]).cast(),
+            context: self.context(number),
             data: 0,
         };
         // SAFETY: an enabled endpoint; the parts by the caller's promise; the context lives as long as `self`.
@@ -352,7 +343,12 @@ impl Endpoint {
         self.sent("fi_sendmsg", code)
     }
 
-    fn sent(&self, call: &str, code: isize) -> io::Result<Sent> {
+    /// The context of an operation.
+    pub(super) const fn context(&mut self, number: u32) -> *mut c_void {
+        (&raw mut self.contexts[number as usize]).cast()
+    }
+
+    pub(super) fn sent(&self, call: &str, code: isize) -> io::Result<Sent> {
         match code {
             0 => Ok(Sent::Taken),
             code if code == -FI_EAGAIN => Ok(Sent::Full),

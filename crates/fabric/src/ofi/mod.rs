@@ -10,7 +10,10 @@ mod choose;
 mod endpoint;
 mod library;
 mod open;
+mod put;
+mod puts;
 
 pub use choose::{Choice, Chosen, Offer, choose, offers};
-pub use endpoint::{Arrived, Completion, Endpoint, Part, Sent};
+pub use endpoint::{Arrived, Completion, Endpoint, Part, RECEIVE_BYTES, Sent};
 pub use library::Library;
+pub use put::{Opening, Region};

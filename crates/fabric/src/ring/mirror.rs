@@ -176,6 +176,12 @@ impl MirrorTarget {
         true
     }
 
+    /// Cells written; wraps.
+    #[cfg(test)]
+    pub const fn written(&self) -> u32 {
+        self.written
+    }
+
     /// The receiver's line.
     pub fn feedback(&self) -> Feedback {
         let shared = self.view.shared();

@@ -146,6 +146,7 @@ impl RingSender {
     }
 
     /// Whether the receiver asks for rendezvous instead of eager messages.
+    #[inline]
     pub fn is_throttled(&self) -> bool {
         self.back
             .as_ref()

@@ -2,8 +2,8 @@
 //! A deterministic network between ranks that are threads of one process, for tests.
 //!
 //! The engine talks to it through the same [`RingSender`](crate::ring::RingSender) and
-//! [`RingReceiver`](crate::ring::RingReceiver) as to shared memory. Each directed pair of ranks
-//! that talks has two private rings and a [`wire`] between them. The wire takes cells out of the
+//! [`RingReceiver`](crate::ring::RingReceiver) as to shared memory. A rank has one VCI or several,
+//! each with a port. Each directed pair of VCIs that talks has two private rings and a [`wire`] between them. The wire takes cells out of the
 //! source's ring, holds each for the time that the settings say, in virtual time, and puts it into
 //! the target's ring as soon as the target has a credit.
 //!
@@ -21,6 +21,7 @@
 //! [`SimNet::trace_text`] tells how it came about.
 //!
 //! ```
+//! use fabric::identity::LinkIndex;
 //! use fabric::ring::PayloadRule;
 //! use fabric::sim::{Fate, SimNet};
 //!
@@ -35,7 +36,7 @@
 //!             let _leave = net.leave_on_drop(rank);
 //!             let port = net.port(rank).expect("a rank asks once for its port");
 //!             if rank == 0 {
-//!                 let mut ring = port.connect(1).expect("rank 1 exists");
+//!                 let mut ring = port.connect(LinkIndex::new(1)).expect("rank 1 exists");
 //!                 assert!(ring.put_words(0, 0, 7, &[42]));
 //!                 return;
 //!             }
@@ -43,8 +44,8 @@
 //!             loop {
 //!                 assert_eq!(port.poll(), Ok(Fate::Alive));
 //!                 ring = ring.or_else(|| port.accept());
-//!                 if let Some((0, ring)) = &ring && ring.peek().is_some() {
-//!                     break assert_eq!(ring.word(0), 42);
+//!                 if let Some((source, ring)) = &ring && ring.peek().is_some() {
+//!                     break assert_eq!((source.get(), ring.word(0)), (0, 42));
 //!                 }
 //!             }
 //!             assert_eq!(port.now_ns(), 2000);

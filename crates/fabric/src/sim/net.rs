@@ -4,7 +4,10 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::state::{RankState, State};
+use super::wire::Station;
 use super::{SimError, SimSettings};
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
+use crate::peers::Peers;
 use crate::ring::{PayloadRule, RingReceiver, RingSender};
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -22,16 +25,17 @@ pub enum Fate {
 /// A simulated network. See the [module](super).
 pub struct SimNet {
     ranks: u32,
+    vcis: u8,
     state: Mutex<State>,
     /// One for each rank, which waits for the baton.
     turns: Vec<Condvar>,
     /// Copies of what is read often.
     now_ns: AtomicU64,
-    accept_counts: Vec<AtomicU32>,
+    accept_counts: Vec<Vec<AtomicU32>>,
 }
 
 impl SimNet {
-    /// A network of `ranks` ranks. `payload_rules` says which kinds of cells describe payload.
+    /// A network of `ranks` ranks with one VCI each. `payload_rules` says which kinds of cells describe payload.
     ///
     /// # Errors
     /// When the settings' sizes are impossible, or the rank that is to die does not exist.
@@ -40,13 +44,28 @@ impl SimNet {
         settings: SimSettings,
         payload_rules: &'static [PayloadRule],
     ) -> Result<Arc<Self>, SimError> {
+        Self::with_vcis(ranks, 1, settings, payload_rules)
+    }
+
+    /// The same, with `vcis` VCIs of each rank. A connection joins two VCIs; the baton is the rank's.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_vcis(
+        ranks: u32,
+        vcis: u8,
+        settings: SimSettings,
+        payload_rules: &'static [PayloadRule],
+    ) -> Result<Arc<Self>, SimError> {
         settings.check(ranks)?;
+        let counts = |_| (0..vcis).map(|_| AtomicU32::new(0)).collect();
         Ok(Arc::new(Self {
             ranks,
-            state: Mutex::new(State::new(ranks, settings, payload_rules)),
+            vcis,
+            state: Mutex::new(State::new((ranks, vcis), settings, payload_rules)),
             turns: (0..ranks).map(|_| Condvar::new()).collect(),
             now_ns: AtomicU64::new(0),
-            accept_counts: (0..ranks).map(|_| AtomicU32::new(0)).collect(),
+            accept_counts: (0..ranks).map(counts).collect(),
         }))
     }
 
@@ -72,8 +91,28 @@ impl SimNet {
         drop(self.wait_for_turn(state, rank)?);
         Ok(Port {
             net: self.clone(),
-            rank,
+            station: Station {
+                rank,
+                vci: VciIndex::FIRST,
+            },
         })
+    }
+
+    /// The port of another VCI than the first of a rank that has its port.
+    ///
+    /// # Errors
+    /// When the rank or the VCI does not exist, or the rank has no port.
+    pub fn port_of_vci(self: &Arc<Self>, rank: u32, vci: VciIndex) -> Result<Port, SimError> {
+        if !(1..self.vcis).contains(&vci.get()) {
+            return Err(SimError::NoPort { rank });
+        }
+        match self.lock().rank_state(rank) {
+            RankState::Alive | RankState::Dying => Ok(Port {
+                net: self.clone(),
+                station: Station { rank, vci },
+            }),
+            RankState::Expected | RankState::Gone => Err(SimError::NoPort { rank }),
+        }
     }
 
     /// Takes a rank off the network for good, whether it has a port or not: it gets no more turns,
@@ -127,6 +166,11 @@ impl SimNet {
         self.lock().trace.to_string()
     }
 
+    fn accept_count_of(&self, station: Station) -> Option<&AtomicU32> {
+        let counts = self.accept_counts.get(station.rank as usize)?;
+        counts.get(usize::from(station.vci.get()))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic in this file would be a defect; the state is whole between any two statements
         // that can panic.
@@ -163,10 +207,10 @@ impl SimNet {
     }
 }
 
-/// The connection of one rank to its network. Its drop takes the rank off the network.
+/// The connection of a VCI of one rank to its network. The drop of the first VCI's takes the rank off the network.
 pub struct Port {
     net: Arc<SimNet>,
-    rank: u32,
+    station: Station,
 }
 
 impl Port {
@@ -175,26 +219,42 @@ impl Port {
         &self.net
     }
 
-    /// The sending end of a new connection to `peer`, which may be the rank itself.
+    /// How the VCI numbers its peers.
+    fn peers(&self) -> Peers {
+        Peers::new(self.net.ranks, self.station.vci)
+    }
+
+    /// The sending end of a new connection to `peer`, which may be the VCI itself.
     ///
     /// # Errors
     /// When the peer does not exist, is connected already, or there is no memory.
-    pub fn connect(&self, peer: u32) -> Result<RingSender, SimError> {
-        let sender = self.net.lock().connect(self.rank, peer)?;
-        if let Some(count) = self.net.accept_counts.get(peer as usize) {
+    pub fn connect(&self, peer: LinkIndex) -> Result<RingSender, SimError> {
+        let (peers, ranks) = (self.peers(), self.net.ranks);
+        if peer.get() >= peers.count() || peers.vci(peer).get() >= self.net.vcis {
+            let rank = peer.get();
+            return Err(SimError::NoSuchRank { rank, ranks });
+        }
+        let (rank, vci) = (peers.process(peer).get(), peers.vci(peer));
+        let target = Station { rank, vci };
+        let sender = self.net.lock().connect(self.station, target)?;
+        if let Some(count) = self.net.accept_count_of(target) {
             count.fetch_add(1, Ordering::Relaxed);
         }
         Ok(sender)
     }
 
-    /// The next connection that a peer has made to this rank: the peer and the receiving end.
-    pub fn accept(&self) -> Option<(u32, RingReceiver)> {
-        self.net.lock().accept(self.rank)
+    /// The next connection that a peer has made to this VCI: the peer and the receiving end.
+    pub fn accept(&self) -> Option<(LinkIndex, RingReceiver)> {
+        let (source, ring) = self.net.lock().accept(self.station)?;
+        Some((
+            self.peers().link(PeerIndex::new(source.rank), source.vci),
+            ring,
+        ))
     }
 
-    /// How many connections peers have made to this rank so far, whether accepted or not. Cheap.
+    /// How many connections peers have made to this VCI so far, whether accepted or not. Cheap.
     pub fn accept_count(&self) -> u32 {
-        let count = self.net.accept_counts.get(self.rank as usize);
+        let count = self.net.accept_count_of(self.station);
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
@@ -204,18 +264,18 @@ impl Port {
     /// When a cell described payload outside its ring (all ranks get this error), or the rank has
     /// left.
     pub fn poll(&self) -> Result<Fate, SimError> {
-        let net = &self.net;
+        let (net, rank) = (&self.net, self.station.rank);
         let mut state = net.lock();
-        if state.rank_state(self.rank) == RankState::Dying && state.baton == Some(self.rank) {
+        if state.rank_state(rank) == RankState::Dying && state.baton == Some(rank) {
             return Ok(Fate::Dead);
         }
         // Another thread of this rank may have passed the baton on.
-        if state.baton == Some(self.rank) && state.fault.is_none() {
-            state.end_turn(self.rank);
+        if state.baton == Some(rank) && state.fault.is_none() {
+            state.end_turn(rank);
             net.announce(&state);
         }
-        let state = net.wait_for_turn(state, self.rank)?;
-        Ok(match state.rank_state(self.rank) {
+        let state = net.wait_for_turn(state, rank)?;
+        Ok(match state.rank_state(rank) {
             RankState::Dying => Fate::Dead,
             _ => Fate::Alive,
         })
@@ -229,7 +289,9 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        self.net.leave(self.rank);
+        if self.station.vci == VciIndex::FIRST {
+            self.net.leave(self.station.rank);
+        }
     }
 }
 

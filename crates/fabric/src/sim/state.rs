@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::schedule::{Chooser, Generator};
 use super::trace::Trace;
-use super::wire::Wire;
+use super::wire::{Station, Wire};
 use super::{Death, SimError, SimSettings};
 use crate::ring::{PayloadRule, RingReceiver, RingSender};
 
@@ -31,7 +31,8 @@ pub(super) enum RankState {
 struct RankEntry {
     state: RankState,
     is_idle: bool,
-    announced: VecDeque<(u32, RingReceiver)>,
+    /// Rings that others have made to each of its VCIs.
+    announced: Vec<VecDeque<(Station, RingReceiver)>>,
 }
 
 /// The next event, as an option of an enumeration.
@@ -64,14 +65,14 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(
-        ranks: u32,
+        (ranks, vcis): (u32, u8),
         settings: SimSettings,
         payload_rules: &'static [PayloadRule],
     ) -> Self {
         let entry = |_| RankEntry {
             state: RankState::Expected,
             is_idle: false,
-            announced: VecDeque::new(),
+            announced: (0..vcis).map(|_| VecDeque::new()).collect(),
         };
         Self {
             now_ns: 0,
@@ -111,37 +112,42 @@ impl State {
         }
     }
 
-    /// Makes the wire from one rank to another.
-    pub(super) fn connect(&mut self, source: u32, target: u32) -> Result<RingSender, SimError> {
-        let ranks = self.ranks.len() as u32;
-        if target >= ranks {
-            return Err(SimError::NoSuchRank {
-                rank: target,
-                ranks,
-            });
-        }
+    /// Makes the wire from one station to another, which exists.
+    pub(super) fn connect(
+        &mut self,
+        source: Station,
+        target: Station,
+    ) -> Result<RingSender, SimError> {
         let is_same = |wire: &Wire| (wire.source, wire.target) == (source, target);
         if self.wires.iter().any(is_same) {
-            return Err(SimError::AlreadyConnected { source, target });
+            return Err(SimError::AlreadyConnected {
+                source: source.rank,
+                target: target.rank,
+            });
         }
         let (mut wire, sender, receiver) = Wire::new(source, target, &self.settings)?;
-        if self.rank_state(target) == RankState::Gone {
+        if self.rank_state(target.rank) == RankState::Gone {
             wire.lose_target();
         }
-        if matches!(self.rank_state(source), RankState::Dying | RankState::Gone) {
+        if matches!(
+            self.rank_state(source.rank),
+            RankState::Dying | RankState::Gone
+        ) {
             wire.lose_source();
         }
         self.wires.push(wire);
-        self.ranks[target as usize]
-            .announced
+        self.ranks[target.rank as usize].announced[usize::from(target.vci.get())]
             .push_back((source, receiver));
         Ok(sender)
     }
 
-    /// The next ring that was announced to a rank.
-    pub(super) fn accept(&mut self, rank: u32) -> Option<(u32, RingReceiver)> {
-        let entry = self.ranks.get_mut(rank as usize)?;
-        entry.announced.pop_front()
+    /// The next ring that was announced to a station.
+    pub(super) fn accept(&mut self, station: Station) -> Option<(Station, RingReceiver)> {
+        let entry = self.ranks.get_mut(station.rank as usize)?;
+        entry
+            .announced
+            .get_mut(usize::from(station.vci.get()))?
+            .pop_front()
     }
 
     /// Ends the turn of a rank and chooses the next one; time may move.
@@ -167,8 +173,11 @@ impl State {
         }
         let entry = &mut self.ranks[rank as usize];
         entry.state = RankState::Gone;
-        entry.announced.clear();
-        let towards = self.wires.iter_mut().filter(|wire| wire.target == rank);
+        entry.announced.iter_mut().for_each(VecDeque::clear);
+        let towards = self
+            .wires
+            .iter_mut()
+            .filter(|wire| wire.target.rank == rank);
         towards.for_each(Wire::lose_target);
         self.trace.left(self.now_ns, rank);
         self.wake_all();
@@ -199,7 +208,7 @@ impl State {
                 let Some(moved) = moved else { break };
                 self.order += 1;
                 self.quiet_rounds = 0;
-                has_sent |= wire.source == rank;
+                has_sent |= wire.source.rank == rank;
                 self.trace.cell(self.now_ns, false, wire, &moved);
             }
         }
@@ -276,7 +285,7 @@ impl State {
         };
         let wire = &self.wires[index];
         self.trace.cell(self.now_ns, true, wire, &moved);
-        let target = wire.target as usize;
+        let target = wire.target.rank as usize;
         self.quiet_rounds = 0;
         self.deliveries += 1;
         if self.settings.wake_all || self.deliveries.is_multiple_of(DELIVERIES_A_ROUND) {
@@ -367,7 +376,7 @@ impl State {
     fn pass_feedback(&mut self) {
         for wire in &mut self.wires {
             if wire.pass_feedback(self.now_ns) {
-                self.ranks[wire.source as usize].is_idle = false;
+                self.ranks[wire.source.rank as usize].is_idle = false;
                 self.quiet_rounds = 0;
             }
         }
@@ -384,10 +393,10 @@ impl State {
         }
         entry.state = RankState::Dying;
         for wire in &mut self.wires {
-            if wire.source == death.rank {
+            if wire.source.rank == death.rank {
                 wire.lose_source();
             }
-            if wire.target == death.rank {
+            if wire.target.rank == death.rank {
                 wire.lose_target();
             }
         }

@@ -54,15 +54,16 @@ impl Trace {
         let bytes = u64::from(contents.bytes) + moved.payload_bytes;
         let event = Event::Cell {
             is_arrival,
-            source: wire.source,
-            target: wire.target,
+            source: wire.source.rank,
+            target: wire.target.rank,
             kind: contents.kind,
             aux: contents.aux,
             match_word: contents.match_word,
             bytes,
         };
-        let pair = u64::from(wire.source) << 32 | u64::from(wire.target);
-        let head = u64::from(contents.kind) << 16 | u64::from(contents.aux);
+        let pair = u64::from(wire.source.rank) << 32 | u64::from(wire.target.rank);
+        let vcis = u64::from(wire.source.vci.get()) << 8 | u64::from(wire.target.vci.get());
+        let head = vcis << 24 | u64::from(contents.kind) << 16 | u64::from(contents.aux);
         let tag = 4 + u64::from(is_arrival) + (head << 8);
         self.note(now_ns, event, [tag, pair, contents.match_word, bytes]);
     }

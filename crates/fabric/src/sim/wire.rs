@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One directed pair of ranks: two rings, and the cells under way between them.
+//! One directed pair of VCIs of ranks: two rings, and the cells under way between them.
 //!
 //! A cell of `b` bytes (its own data and the payload that it describes) that the wire takes over at
 //! time `t` starts at `s = max(t, free)`, where `free` is when the cell before left the wire free,
@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 
 use super::{SimError, SimSettings};
+use crate::identity::VciIndex;
 use crate::ring::{CellContents, PayloadRule, RingReceiver, RingSender, private_ring};
 
 /// A cell under way.
@@ -44,10 +45,17 @@ enum Ends {
     NoSource,
 }
 
-/// The connection from one rank to another.
+/// An end of a wire: a VCI of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Station {
+    pub(super) rank: u32,
+    pub(super) vci: VciIndex,
+}
+
+/// The connection from one station to another.
 pub(super) struct Wire {
-    pub(super) source: u32,
-    pub(super) target: u32,
+    pub(super) source: Station,
+    pub(super) target: Station,
     from_source: RingReceiver,
     to_target: RingSender,
     parcels: VecDeque<Parcel>,
@@ -71,8 +79,8 @@ pub(super) struct Moved {
 impl Wire {
     /// A wire, and the ends of its rings that belong to the ranks.
     pub(super) fn new(
-        source: u32,
-        target: u32,
+        source: Station,
+        target: Station,
         settings: &SimSettings,
     ) -> Result<(Self, RingSender, RingReceiver), SimError> {
         let ring =
@@ -160,8 +168,8 @@ impl Wire {
         });
         let Some((start, length)) = found else {
             return Err(SimError::BadChunk {
-                source: self.source,
-                target: self.target,
+                source: self.source.rank,
+                target: self.target.rank,
                 kind: contents.kind,
                 location,
                 bytes,

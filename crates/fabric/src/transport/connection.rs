@@ -4,6 +4,7 @@
 use std::ptr::NonNull;
 
 use crate::board::RankBoard;
+use crate::identity::VciIndex;
 use crate::network::Doorway;
 use crate::ring::RingSender;
 
@@ -16,6 +17,8 @@ pub struct Capabilities {
     pub shares_memory: bool,
     /// Some messages ring no doorbell: a rank that sleeps has to look for them.
     pub arrives_silently: bool,
+    /// The network writes memory that receivers open.
+    pub puts: bool,
     /// Messages arrive. Where they do not, a wait for one would never end.
     pub delivers: bool,
 }
@@ -38,7 +41,7 @@ pub enum Bell {
         /// The peer's board.
         board: NonNull<RankBoard>,
         /// The VCI there.
-        vci: u8,
+        vci: VciIndex,
         /// Whether the sender must fence before it reads the doorbell.
         fences: bool,
     },

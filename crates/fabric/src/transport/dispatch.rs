@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transport of a VCI: one of all kinds.
+#![expect(unsafe_code, reason = "puts read the memory of programs")]
 
 use std::io;
+use std::ptr::NonNull;
 
 use super::connection::{Bell, Capabilities, Connection, Polled};
 use super::{Nodes, Null, Shm};
+use crate::identity::LinkIndex;
+use crate::network::PutBegun;
+use crate::ofi::Opening;
 use crate::ring::RingReceiver;
 use crate::sim::{Fate, Port};
 
@@ -32,21 +37,24 @@ impl Transport {
     }
 
     /// The capabilities of this transport; among those that share memory, of its links to ranks of this node.
-    pub const fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> Capabilities {
         match self {
             Self::Shm(_) | Self::Nodes(_) => Capabilities {
                 arrives_silently: matches!(self, Self::Nodes(_)),
+                puts: self.can_put(),
                 reads_memory: true,
                 shares_memory: true,
                 delivers: true,
             },
             Self::Null(_) => Capabilities {
+                puts: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
                 delivers: false,
             },
             Self::Sim { .. } => Capabilities {
+                puts: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -55,12 +63,19 @@ impl Transport {
         }
     }
 
-    /// Makes the connection to a peer, by its rank in the job, and announces it there.
+    fn can_put(&self) -> bool {
+        match self {
+            Self::Nodes(nodes) => nodes.can_put(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+        }
+    }
+
+    /// Makes the connection to a peer and announces it there.
     ///
     /// # Errors
     /// When there is no memory, or no such peer.
     #[cold]
-    pub fn connect(&mut self, peer: u32) -> io::Result<Connection> {
+    pub fn connect(&mut self, peer: LinkIndex) -> io::Result<Connection> {
         match self {
             Self::Shm(shm) => shm.connect(peer),
             Self::Nodes(nodes) => nodes.connect(peer),
@@ -102,12 +117,12 @@ impl Transport {
         }
     }
 
-    /// The connections that peers have made since the last call: the peer's rank in the job, and the receiving end.
+    /// The connections that peers have made since the last call: the peer and the receiving end.
     ///
     /// # Errors
     /// When a peer has damaged what it announced.
     #[cold]
-    pub fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
+    pub fn accept(&mut self) -> io::Result<Vec<(LinkIndex, RingReceiver)>> {
         match self {
             Self::Shm(shm) => shm.accept(),
             Self::Nodes(nodes) => nodes.accept(),
@@ -128,11 +143,81 @@ impl Transport {
 
     /// Wakes a peer that may sleep until this rank returns credits, or tells it of them.
     #[cold]
-    pub fn wake(&mut self, peer: u32) {
+    pub fn wake(&mut self, peer: LinkIndex) {
         match self {
             Self::Shm(shm) => shm.wake(peer),
             Self::Nodes(nodes) => nodes.wake(peer),
             Self::Null(_) | Self::Sim { .. } => {}
+        }
+    }
+
+    /// Opens memory of this process for a put of a peer; returns the number of the opening, for [`Self::close_memory`], and what the
+    /// peer needs for [`Self::put`]. `None` where there are no puts, or no more memory can be opened.
+    #[cold]
+    pub fn open_memory(
+        &mut self,
+        peer: LinkIndex,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<(u32, Opening)> {
+        match self {
+            Self::Nodes(nodes) => {
+                let (net, _) = nodes.putting(peer)?;
+                net.open_memory(start, bytes)
+            }
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
+        }
+    }
+
+    /// Ends [`Self::open_memory`].
+    #[cold]
+    pub fn close_memory(&mut self, number: u32) {
+        match self {
+            Self::Nodes(nodes) => nodes.close_memory(number),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => {}
+        }
+    }
+
+    /// Puts memory into the memory that a peer has opened; [`Self::ended_puts`] tells the end by `token`.
+    ///
+    /// # Errors
+    /// When the transport is broken.
+    ///
+    /// # Safety
+    /// The memory is readable and stays unchanged until the end.
+    #[cold]
+    pub unsafe fn put(
+        &mut self,
+        peer: LinkIndex,
+        memory: (NonNull<u8>, usize),
+        target: Opening,
+        token: u64,
+    ) -> io::Result<PutBegun> {
+        match self {
+            Self::Nodes(nodes) => match nodes.putting(peer) {
+                // SAFETY: the caller's promise.
+                Some((net, rank)) => unsafe { net.put(rank, memory, target, token) },
+                None => Ok(PutBegun::No),
+            },
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(PutBegun::No),
+        }
+    }
+
+    /// Whether the put with a token has not ended.
+    #[cold]
+    pub fn is_putting(&self, token: u64) -> bool {
+        match self {
+            Self::Nodes(nodes) => nodes.net_ref().is_putting(token),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+        }
+    }
+
+    /// The tokens of the puts that have ended since the last call.
+    #[cold]
+    pub fn ended_puts(&mut self) -> Vec<u64> {
+        match self {
+            Self::Nodes(nodes) => nodes.ended_puts(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Vec::new(),
         }
     }
 

@@ -18,6 +18,8 @@ mod nodes;
 mod null;
 mod shm;
 
+pub use crate::network::PutBegun;
+pub use crate::ofi::Opening;
 pub use connection::{Bell, Capabilities, Connection, Polled};
 pub use dispatch::Transport;
 pub use nodes::Nodes;

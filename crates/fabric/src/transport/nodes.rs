@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Shm;
 use super::connection::{Bell, Connection};
+use crate::identity::{LinkIndex, PeerIndex};
 use crate::network::Net;
 use crate::peers::Peers;
 use crate::ring::RingReceiver;
@@ -48,12 +49,21 @@ impl Nodes {
         unsafe { self.net.as_mut() }
     }
 
-    pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
+    pub(super) const fn net_ref(&self) -> &Net {
+        // SAFETY: as for `net`.
+        unsafe { self.net.as_ref() }
+    }
+
+    pub(super) fn can_put(&self) -> bool {
+        self.net_ref().can_put()
+    }
+
+    pub(super) fn connect(&self, peer: LinkIndex) -> io::Result<Connection> {
         let process = self.peers.process(peer);
         if self.segment.is_here(process) {
             return self.shm.connect(peer);
         }
-        if peer != process {
+        if peer != self.peers.same_vci(process) {
             return self.shm.connect(peer);
         }
         // SAFETY: the network stays where it is until drop, and the VCI's lock is held.
@@ -73,19 +83,41 @@ impl Nodes {
         self.net().poll().map(drop)
     }
 
-    pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
+    pub(super) fn accept(&mut self) -> io::Result<Vec<(LinkIndex, RingReceiver)>> {
         let mut found = self.shm.accept()?;
-        found.append(&mut self.net().accept());
+        let accepted = self.net().accept();
+        let peers = self.peers;
+        found.extend(
+            accepted
+                .into_iter()
+                .map(|(process, ring)| (peers.same_vci(process), ring)),
+        );
         Ok(found)
     }
 
-    pub(super) fn wake(&mut self, peer: u32) {
+    pub(super) fn wake(&mut self, peer: LinkIndex) {
         let process = self.peers.process(peer);
         if self.segment.is_here(process) {
             self.shm.wake(peer);
         } else {
             self.net().tell_of_room(process);
         }
+    }
+
+    /// The network and the peer's process, if peers are put to.
+    pub(super) fn putting(&mut self, peer: LinkIndex) -> Option<(&mut Net, PeerIndex)> {
+        let process = self.peers.process(peer);
+        let is_far = !self.segment.is_here(process);
+        let net = self.net();
+        (is_far && net.can_put()).then_some((net, process))
+    }
+
+    pub(super) fn close_memory(&mut self, number: u32) {
+        self.net().close_memory(number);
+    }
+
+    pub(super) fn ended_puts(&mut self) -> Vec<u64> {
+        self.net().ended_puts()
     }
 
     pub(super) fn is_finished(&mut self) -> bool {

@@ -9,6 +9,7 @@ use sys::sync::{AtomicU64, Ordering};
 
 use super::connection::{Bell, Connection};
 use crate::directory::RingKey;
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
 use crate::peers::Peers;
 use crate::ring::{RingReceiver, RingSender};
 use crate::segment::Segment;
@@ -16,9 +17,9 @@ use crate::segment::Segment;
 /// Rings in the node segment.
 pub struct Shm {
     segment: Arc<Segment>,
-    me: u32,
+    me: PeerIndex,
     /// The VCI that this transport belongs to.
-    vci: u8,
+    vci: VciIndex,
     /// Offset of the newest ring towards this VCI, in its board.
     head: NonNull<AtomicU64>,
     /// The newest ring that has been accepted.
@@ -33,7 +34,7 @@ impl Shm {
     ///
     /// # Panics
     /// When there is no such rank or VCI.
-    pub fn new(segment: Arc<Segment>, me: u32, vci: u8) -> Self {
+    pub fn new(segment: Arc<Segment>, me: PeerIndex, vci: VciIndex) -> Self {
         let head = NonNull::from(&segment.vci_board(me, vci).newest_ring);
         Self {
             segment,
@@ -55,7 +56,7 @@ impl Shm {
         Peers::new(self.segment.job().job_ranks, self.vci)
     }
 
-    pub(super) fn connect(&self, peer: u32) -> io::Result<Connection> {
+    pub(super) fn connect(&self, peer: LinkIndex) -> io::Result<Connection> {
         let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
         if !self.segment.is_here(process) {
             let (host, here) = (self.segment.host(self.segment.node_of(process)), self.vci);
@@ -85,18 +86,18 @@ impl Shm {
         })
     }
 
-    pub(super) fn accept(&mut self) -> io::Result<Vec<(u32, RingReceiver)>> {
+    pub(super) fn accept(&mut self) -> io::Result<Vec<(LinkIndex, RingReceiver)>> {
         let (newest, rings) = self.segment.rings_since(self.me, self.vci, self.accepted)?;
         self.accepted = newest;
         let peers = self.peers();
         let receiver = |(key, view): (RingKey, _)| {
-            let peer = peers.number(key.source, key.source_vci);
+            let peer = peers.link(key.source, key.source_vci);
             (peer, RingReceiver::new(view))
         };
         Ok(rings.into_iter().map(receiver).collect())
     }
 
-    pub(super) fn wake(&self, peer: u32) {
+    pub(super) fn wake(&self, peer: LinkIndex) {
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
         let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
         self.segment.board(process).ring(vci, fences);

@@ -22,6 +22,8 @@ use pair::{Case, Pair};
 use sys::sync::Ordering;
 use traffic::Random;
 
+use fabric::identity::{PeerIndex, VciIndex};
+
 /// Numbers of ranks whose rings differ in size: cells 256, 64 or 32, payload areas of 256 to 16 KiB.
 const GEOMETRIES: [u32; 7] = [2, 16, 17, 23, 32, 64, 100];
 
@@ -136,7 +138,9 @@ fn what_a_killed_process_has_sent_is_whole() {
         // The launcher does the same when it sees the death.
         let death = &pair.segment.header().death;
         death.store(1 + dies as u32, Ordering::Relaxed);
-        pair.segment.board(1 - dies as u32).ring(0, true);
+        pair.segment
+            .board(PeerIndex::new(1 - dies as u32))
+            .ring(VciIndex::of_bits(0), true);
         let start = Instant::now();
         let received = pair.finish_survivor(1 - dies);
         assert!(received > 0, "round {round}");

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use fabric::board::phase;
+use fabric::identity::PeerIndex;
 use fabric::segment::{self, Segment, SegmentPlan};
 use sys::sync::Ordering;
 
@@ -134,7 +135,7 @@ impl Pair {
     /// Returns when both have received something.
     pub(crate) fn wait_until_both_talk(&mut self) {
         for rank in 0..2 {
-            let board = self.segment.board(rank);
+            let board = self.segment.board(PeerIndex::new(rank));
             while board.phase.load(Ordering::Relaxed) != phase::INITIALIZED {
                 assert!(self.start.elapsed() < LIMIT, "rank {rank} never talked");
                 let child = &mut self.children[rank as usize];

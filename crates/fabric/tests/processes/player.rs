@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fabric::board::phase;
 use fabric::directory::RingKey;
 use fabric::doorbell::{self, Sleeper};
+use fabric::identity::{PeerIndex, VciIndex};
 use fabric::ring::{INJECT_BYTES, RingReceiver, RingSender, RingView};
 use fabric::segment::Segment;
 use sys::sync::{Ordering, spin_loop};
@@ -69,8 +70,13 @@ pub(crate) fn play() {
 fn view(segment: &Segment, from: u32, to: u32) -> RingView {
     let start = Instant::now();
     loop {
-        let (_, rings) = segment.rings_since(to, 0, 0).unwrap();
-        if let Some((_, view)) = rings.iter().find(|(key, _)| key.source == from) {
+        let (_, rings) = segment
+            .rings_since(PeerIndex::new(to), VciIndex::of_bits(0), 0)
+            .unwrap();
+        if let Some((_, view)) = rings
+            .iter()
+            .find(|(key, _)| key.source == PeerIndex::new(from))
+        {
             return *view;
         }
         assert!(start.elapsed() < PATIENCE, "rank {from} made no ring");
@@ -82,11 +88,11 @@ impl<'a> Player<'a> {
     fn new(segment: &'a Segment, me: u32, case: Case) -> Self {
         let (ring, own) = segment.make_ring().unwrap();
         let key = RingKey {
-            source: me,
-            source_vci: 0,
-            target_vci: 0,
+            source: PeerIndex::new(me),
+            source_vci: VciIndex::of_bits(0),
+            target_vci: VciIndex::of_bits(0),
         };
-        segment.publish_ring(1 - me, ring, key);
+        segment.publish_ring(PeerIndex::new(1 - me), ring, key);
         let sender = RingSender::new(own);
         let receiver = RingReceiver::new(view(segment, 1 - me, me));
         let longest = sender.largest_payload();
@@ -158,7 +164,9 @@ impl<'a> Player<'a> {
 
     fn wake_peer(&self) {
         let fences = self.segment.sender_fences().load(Ordering::Relaxed) != 0;
-        self.segment.board(1 - self.me).ring(0, fences);
+        self.segment
+            .board(PeerIndex::new(1 - self.me))
+            .ring(VciIndex::of_bits(0), fences);
     }
 
     /// Sends the next message if there is room.
@@ -223,14 +231,17 @@ impl<'a> Player<'a> {
             self.wake_peer();
         }
         self.received += 1;
-        let board = self.segment.board(self.me);
+        let board = self.segment.board(PeerIndex::new(self.me));
         board.phase.store(phase::INITIALIZED, Ordering::Relaxed);
         true
     }
 
     fn sleep(&mut self) {
         let sleeper = Sleeper {
-            asleep: &self.segment.vci_board(self.me, 0).asleep,
+            asleep: &self
+                .segment
+                .vci_board(PeerIndex::new(self.me), VciIndex::of_bits(0))
+                .asleep,
             sender_fences: self.segment.sender_fences(),
             sleepers: &self.segment.header().sleepers,
         };
@@ -271,7 +282,7 @@ impl<'a> Player<'a> {
             self.sender.refresh(),
             self.receiver.peek().is_some(),
             self.segment
-                .vci_board(1 - self.me, 0)
+                .vci_board(PeerIndex::new(1 - self.me), VciIndex::of_bits(0))
                 .asleep
                 .load(Ordering::Relaxed),
             shared.sender_fences.load(Ordering::Relaxed),

@@ -31,6 +31,9 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>) -> ExitCo
     if arguments == [settings::AGENT_FLAG] {
         return cluster::run_agent();
     }
+    if arguments == [settings::BRANCH_FLAG] {
+        return cluster::run_branch();
+    }
     let code = match parse(arguments) {
         Ok(Request::Text(text)) => notices::print(&text).map(|()| 0),
         Ok(Request::Job(plan, before)) => {

@@ -13,7 +13,7 @@ use sys::signals::{self, SignalInbox};
 
 use super::channel::{Broken, Channel};
 use super::message::{
-    Ended, FromAgent, NodeStart, Payload, ToAgent, WINDOW_BYTES, alive_period, greeting,
+    Ended, FromAgent, GREETING, NodeStart, Payload, ToAgent, WINDOW_BYTES, alive_period, greeting,
 };
 use crate::failure::MpiState;
 use crate::load::Load;
@@ -51,7 +51,7 @@ fn serve() -> Result<(), LaunchError> {
     let inbox = take_signals()?;
     let orphans = Orphans::adopt();
     let mut channel = Channel::new(input, output).map_err(system)?;
-    channel.send_line(&greeting());
+    channel.send_line(&greeting(GREETING));
     let share = wait_for_share(&mut channel)?;
     let begin = Instant::now();
     match start_share(&share) {
@@ -116,7 +116,10 @@ fn wait_for_share(channel: &mut Channel) -> Result<NodeStart, LaunchError> {
             return Err(fault("mpiexec sent nothing"));
         }
         let time = Timespec::try_from(left).ok();
-        let mut fds = vec![PollFd::from_borrowed_fd(channel.reader(), PollFlags::IN)];
+        let reader = channel.reader().into_iter();
+        let mut fds: Vec<_> = reader
+            .map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN))
+            .collect();
         if let Some(writer) = channel.waiting_writer() {
             fds.push(PollFd::from_borrowed_fd(writer, PollFlags::OUT));
         }
@@ -250,11 +253,12 @@ impl Agent {
     }
 
     fn wait_for_events(&self) -> io::Result<Vec<Event>> {
-        let mut events = vec![Event::Conductor, Event::Signals];
-        let mut fds = vec![
-            PollFd::from_borrowed_fd(self.channel.reader(), PollFlags::IN),
-            PollFd::new(&self.inbox, PollFlags::IN),
-        ];
+        let mut events = vec![Event::Signals];
+        let mut fds = vec![PollFd::new(&self.inbox, PollFlags::IN)];
+        if let Some(reader) = self.channel.reader() {
+            events.push(Event::Conductor);
+            fds.push(PollFd::from_borrowed_fd(reader, PollFlags::IN));
+        }
         if let Some(writer) = self.channel.waiting_writer() {
             events.push(Event::Writer);
             fds.push(PollFd::from_borrowed_fd(writer, PollFlags::OUT));

@@ -8,9 +8,13 @@ use std::process::Command;
 
 use crate::plan::Hosts;
 
-/// The command that starts the agent on a host, or on this node itself, and its name for messages.
-pub(super) fn command(hosts: &Hosts, host: &str, is_here: bool) -> (Command, String) {
-    let agent = &hosts.agent;
+/// The command that runs `agent`, which is the words of one, on a host, or on this node itself; and its name for messages.
+pub(super) fn command(
+    hosts: &Hosts,
+    host: &str,
+    is_here: bool,
+    agent: &[OsString],
+) -> (Command, String) {
     if is_here {
         let mut words = agent.iter().cloned();
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -91,8 +95,9 @@ mod tests {
             agent: vec![agent.into(), "--agent".into()],
             connect: Duration::ZERO,
             heartbeat: None,
+            tree: None,
         };
-        let (command, _) = command(&hosts, "qa", false);
+        let (command, _) = command(&hosts, "qa", false, &hosts.agent);
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
         words.join(" ")

@@ -14,8 +14,10 @@ use crate::report::RankState;
 /// The first line of an agent begins so; Rankpoint's version and [`PROTOCOL`] follow. Text that start-up files of a shell write
 /// before it is skipped.
 pub(super) const GREETING: &str = "rankpoint-agent";
+/// As [`GREETING`] for a branch.
+pub(super) const BRANCH_GREETING: &str = "rankpoint-branch";
 /// Changes with every change of a message.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// Output in bytes that an agent may have sent before the conductor has passed it on.
 pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
@@ -25,9 +27,9 @@ pub(super) fn alive_period(heartbeat: Option<Duration>) -> Duration {
     heartbeat.map_or(LONGEST, |heartbeat| LONGEST.min(heartbeat / 4))
 }
 
-/// The greeting of an agent of this version, without a line end.
-pub(super) fn greeting() -> String {
-    format!("{GREETING} {} {PROTOCOL}", env!("CARGO_PKG_VERSION"))
+/// The greeting of an agent or a branch of this version, without a line end.
+pub(super) fn greeting(begin: &str) -> String {
+    format!("{begin} {} {PROTOCOL}", env!("CARGO_PKG_VERSION"))
 }
 
 /// From the conductor to an agent.
@@ -92,6 +94,32 @@ pub(super) enum FromAgent {
     Alive,
     /// The last message: nothing is left of the job on this node.
     Done,
+}
+
+/// From the conductor to a branch, which starts commands for other hosts and carries their streams.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum ToBranch {
+    /// Starts the command with this number: they count from 0.
+    Open { child: u32, words: Vec<OsString> },
+    /// Bytes for its standard input.
+    Bytes { child: u32, bytes: Payload },
+    /// The end of its standard input.
+    Close { child: u32 },
+    /// Nothing more is wanted of it.
+    Kill { child: u32 },
+}
+
+/// From a branch to the conductor.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum FromBranch {
+    /// What a command has written.
+    Bytes {
+        child: u32,
+        error: bool,
+        bytes: Payload,
+    },
+    /// How it ended, or why it could not be started. Nothing more comes from it.
+    Ended { child: u32, how: String },
 }
 
 /// The end of a rank.

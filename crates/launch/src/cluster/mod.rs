@@ -15,18 +15,24 @@
 //!     <--- Done
 //! ```
 //!
+//! For many hosts, the conductor starts a *branch* on some of them ([`branch`]), each of which starts the agents of its part of
+//! the hosts and carries their streams, so that no host runs more than a few dozen launcher commands.
+//!
 //! The standard input and output of the launcher command carry [`message`]s in [`frame`]s, so nothing listens on a port, and
 //! ssh authenticates and encrypts. A node is lost when its stream ends, breaks the protocol, or is silent for too long
 //! ([`node`]). An agent that loses the conductor in the same ways kills its ranks.
 
 mod agent;
+mod branch;
 mod channel;
 mod conductor;
 mod frame;
+mod launched;
 mod launcher;
 mod message;
 mod node;
 mod share;
 
 pub(crate) use agent::run as run_agent;
+pub(crate) use branch::run as run_branch;
 pub(crate) use conductor::run;

@@ -228,6 +228,7 @@ mod tests {
             agent: Vec::new(),
             connect: Duration::ZERO,
             heartbeat: None,
+            tree: None,
         }
     }
 

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fabric::board::{ANY_PEER, ANY_TAG, PARTITIONED, RequestRecord, activity, kind, phase};
+use fabric::board::{ANY_TAG, PARTITIONED, RequestRecord, activity, kind, phase};
+use fabric::identity::LinkIndex;
 use fabric::observe::BoardSnapshot;
 use serde::{Deserialize, Serialize};
 
@@ -66,8 +67,8 @@ impl From<&BoardSnapshot> for BoardState {
 pub(crate) struct Operation {
     /// One of [`kind`].
     pub(crate) kind: u8,
-    /// World rank of the other side, or [`ANY_PEER`].
-    pub(crate) peer: u32,
+    /// World rank of the other side's process; `None` for any source.
+    pub(crate) peer: Option<u32>,
     /// Context id in the high half, tag (or [`ANY_TAG`]) in the low half.
     pub(crate) match_word: u64,
     pub(crate) bytes: u64,
@@ -75,11 +76,13 @@ pub(crate) struct Operation {
     pub(crate) stamp_ms: u32,
 }
 
-impl From<RequestRecord> for Operation {
-    fn from(record: RequestRecord) -> Self {
+impl Operation {
+    /// What a record says, in a job of so many ranks.
+    fn new(record: RequestRecord, job_ranks: u32) -> Self {
+        let process = || record.peer.process(job_ranks.max(1)).get();
         Self {
             kind: record.kind,
-            peer: record.peer,
+            peer: (record.peer != LinkIndex::ANY).then(process),
             match_word: record.match_word,
             bytes: record.bytes,
             stamp_ms: record.stamp_ms,
@@ -148,7 +151,8 @@ impl RankState {
                 self.pending.push(record);
             }
             kind::UNEXPECTED => {
-                let sender = self.unexpected.entry(record.peer).or_default();
+                let Some(sender) = record.peer else { return };
+                let sender = self.unexpected.entry(sender).or_default();
                 sender.messages += 1;
                 sender.bytes = sender.bytes.saturating_add(record.bytes);
                 sender.stamp_ms = Some(
@@ -205,9 +209,9 @@ fn read(job: &Started, index: usize) -> RankState {
     // Records of a rank that has ended or finalized mean nothing any more.
     if board.phase == phase::INITIALIZED {
         let pid = process.mpi_process(&board);
-        let read = job
-            .node
-            .for_each_operation(&board, pid, |record| state.take(record.into()));
+        let read = job.node.for_each_operation(&board, pid, |record| {
+            state.take(Operation::new(record, job.node.job_ranks()));
+        });
         state.unreadable = read.err().map(|error| error.to_string());
         state.contexts = job
             .node
@@ -344,7 +348,7 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
         };
         rows.push([
             format!("{} unexpected", messages.messages),
-            peer_text(*sender),
+            sender.to_string(),
             same(&tag_text),
             same(&|word| communicator_text(state, word)),
             messages.bytes.to_string(),
@@ -380,12 +384,8 @@ fn kind_text(kind: u8) -> &'static str {
     }
 }
 
-pub(crate) fn peer_text(peer: u32) -> String {
-    if peer == ANY_PEER {
-        "any".to_owned()
-    } else {
-        peer.to_string()
-    }
+fn peer_text(peer: Option<u32>) -> String {
+    peer.map_or("any".to_owned(), |peer| peer.to_string())
 }
 
 pub(crate) fn tag_text(match_word: u64) -> String {
@@ -483,6 +483,18 @@ mod tests {
     }
 
     #[test]
+    fn peers_are_processes_of_the_job() {
+        let record = |peer| RequestRecord {
+            peer,
+            ..RequestRecord::default()
+        };
+        let peer = |link| Operation::new(record(link), 3).peer;
+        assert_eq!(peer(LinkIndex::new(2)), Some(2));
+        assert_eq!(peer(LinkIndex::new(7)), Some(1));
+        assert_eq!(peer(LinkIndex::ANY), None);
+    }
+
+    #[test]
     fn operations_are_named_for_people() {
         let mut state = RankState::default();
         let record = |kind, peer, context: u64, tag: u32, bytes| Operation {
@@ -492,13 +504,13 @@ mod tests {
             kind,
             stamp_ms: 500,
         };
-        state.take(record(kind::RECEIVE_POSTED, ANY_PEER, 0, ANY_TAG, 8));
-        state.take(record(kind::SEND_ACTIVE, 3, 2, 7, 1 << 20));
-        state.take(record(kind::SEND_QUEUED, 3, 5, 7, 1));
-        state.take(record(kind::ROUND, 2, 1, 0, 0));
-        state.take(record(kind::UNEXPECTED, 1, 0, 7, 10));
-        state.take(record(kind::UNEXPECTED, 1, 0, 8, 10));
-        state.take(record(kind::RECEIVE_POSTED, 4, 6, 1, 1));
+        state.take(record(kind::RECEIVE_POSTED, None, 0, ANY_TAG, 8));
+        state.take(record(kind::SEND_ACTIVE, Some(3), 2, 7, 1 << 20));
+        state.take(record(kind::SEND_QUEUED, Some(3), 5, 7, 1));
+        state.take(record(kind::ROUND, Some(2), 1, 0, 0));
+        state.take(record(kind::UNEXPECTED, Some(1), 0, 7, 10));
+        state.take(record(kind::UNEXPECTED, Some(1), 0, 8, 10));
+        state.take(record(kind::RECEIVE_POSTED, Some(4), 6, 1, 1));
         state.contexts.insert(6, "solver".to_owned());
         let rows = operation_rows(&state, 2_600);
         let cells = rows.iter().map(|row| row.join("|")).collect::<Vec<_>>();

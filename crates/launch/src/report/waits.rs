@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fabric::board::{ANY_PEER, ANY_TAG, kind, phase};
+use fabric::board::{ANY_TAG, kind, phase};
 
 use super::state::{Operation, RankState, belongs_to_collective, communicator_text, tag_text};
 
@@ -44,11 +44,8 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
 /// The operation of `state` that waits for `peer`, if it waits in a call.
 fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &Operation)> {
     // A receive from anyone may be satisfied by any rank, so it proves nothing.
-    let pending = state
-        .pending
-        .iter()
-        .filter(|record| state.waits() && record.peer != ANY_PEER);
-    pending.map(|record| (record.peer as usize, record))
+    let pending = state.pending.iter().filter(|_| state.waits());
+    pending.filter_map(|record| Some((record.peer? as usize, record)))
 }
 
 /// Whether a rank of a cycle waits in a collective.

@@ -82,7 +82,7 @@ fn other_versions_and_nonsense_are_refused() {
     told(&done, &["host qb", "writes something else"]);
     let version = env!("CARGO_PKG_VERSION");
     let nonsense =
-        format!("echo rankpoint-agent {version} 1; head -c 5000 /dev/urandom; exec sleep 1000");
+        format!("echo rankpoint-agent {version} 2; head -c 5000 /dev/urandom; exec sleep 1000");
     let done = faulty(&on_qb(&nonsense), "sleep 1000");
     assert!(done.sentence().contains("host qb"), "{done:?}");
 }

@@ -28,3 +28,4 @@ mod reports;
 mod sandbox;
 mod signals;
 mod streams;
+mod tree;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use fabric::board::{RequestRecord, activity, kind, phase};
+use fabric::identity::PeerIndex;
 use fabric::segment::Segment;
 use sys::sync::Ordering;
 
@@ -87,7 +88,7 @@ struct Player {
 
 impl Player {
     fn step(&mut self, verb: &str, arguments: &[&str]) {
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(PeerIndex::new(self.rank));
         let number = |index: usize| arguments[index].parse::<i64>().unwrap();
         match verb {
             "init" => {
@@ -128,7 +129,7 @@ impl Player {
             "name" => board.describe_context(number(0) as u32, arguments[1], true),
             "card" => self
                 .segment
-                .publish_card(self.rank, arguments[0].as_bytes())
+                .publish_card(PeerIndex::new(self.rank), arguments[0].as_bytes())
                 .unwrap(),
             "cards" => self.print_cards(),
             "say" => println!("{}", arguments[0]),
@@ -144,7 +145,7 @@ impl Player {
 
     /// Waits in a call, as the board says.
     fn call(&self, name: &str, how: &str) {
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(PeerIndex::new(self.rank));
         for (word, bytes) in board.call.iter().zip(name.as_bytes().chunks(8)) {
             let mut padded = [0u8; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
@@ -169,8 +170,10 @@ impl Player {
         }
         let ranks = 0..self.segment.job().job_ranks;
         let cards = ranks.map(|rank| {
-            let card = String::from_utf8(self.segment.card(rank)).unwrap();
-            let host = self.segment.host(self.segment.node_of(rank));
+            let card = String::from_utf8(self.segment.card(PeerIndex::new(rank))).unwrap();
+            let host = self
+                .segment
+                .host(self.segment.node_of(PeerIndex::new(rank)));
             format!("{card}@{host}")
         });
         println!("{}", cards.collect::<Vec<_>>().join(" "));
@@ -178,7 +181,7 @@ impl Player {
 
     fn record(&mut self, kind: u8, peer: u32, match_word: u64, bytes: u64) {
         const STRIDE: u64 = 64;
-        let board = self.segment.board(self.rank);
+        let board = self.segment.board(PeerIndex::new(self.rank));
         // Each rank's records lie in a part of the heap that nobody allocates from here.
         let first = self.segment.job().heap_offset + u64::from(self.rank) * 65536;
         let mut record = [0u8; size_of::<RequestRecord>()];

@@ -11,10 +11,11 @@ use super::domain::Domain;
 use super::exchange::{Slots, Worker};
 use super::mode::{MOST_VCIS, Mode};
 use super::options::Options;
-use super::outcome::{Failure, Outcome};
+use super::outcome::Outcome;
 use super::partitions;
 use super::reference::Reference;
 use super::tally::Tally;
+use crate::Failure;
 
 /// What the threads of a process share.
 pub struct Job<'u, T: Threads> {

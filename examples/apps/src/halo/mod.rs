@@ -16,13 +16,13 @@ pub mod options;
 pub mod outcome;
 mod partitions;
 pub mod patch;
-mod program;
 pub mod reference;
+mod run;
 pub mod tally;
 
 pub use app::App;
 pub use job::{run_alone, run_threads};
 pub use mode::Mode;
 pub use options::Options;
-pub use outcome::{Failure, Outcome};
-pub use program::main;
+pub use outcome::Outcome;
+pub use run::main;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run is told by.
 
-use std::fmt;
 use std::time::Duration;
 
 use rankpoint::{Op, Threads};
@@ -9,33 +8,10 @@ use serde_json::json;
 
 use super::job::Job;
 use super::tally::{Tally, Times};
+use crate::{Failure, Told};
 
 /// Who tells the rest.
 const MORE: &str = "VCIs of communicators, and what their locks cost: rankpoint explain vci";
-
-/// Why a program did not run.
-#[derive(Debug)]
-pub enum Failure {
-    /// Options do not fit together, or the library lacks something.
-    Refused(String),
-    /// A call failed.
-    Call(rankpoint::Error),
-}
-
-impl From<rankpoint::Error> for Failure {
-    fn from(error: rankpoint::Error) -> Self {
-        Self::Call(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(why) => f.write_str(why),
-            Self::Call(error) => error.fmt(f),
-        }
-    }
-}
 
 /// Sums over all threads of all ranks, the same on each rank.
 #[derive(Clone, Debug)]
@@ -89,6 +65,15 @@ impl Outcome {
             total,
             is_whole: reference.is_some(),
         })
+    }
+
+    /// What a program tells of it.
+    pub(super) fn told(&self, as_json: bool) -> Told {
+        Told {
+            text: if as_json { self.json() } else { self.text() },
+            wrong: self.total.first_wrong.clone(),
+            is_right: self.total.wrong == 0,
+        }
     }
 
     /// The outcome as lines of text.

@@ -36,6 +36,9 @@ static int parse_rates(int count, char **words)
             rate_plan.own_communicators = strcmp(value, "communicators") == 0;
             if (!rate_plan.processes && !rate_plan.own_communicators && strcmp(value, "serial") != 0)
                 return 0;
+        } else if (strcmp(words[i], "op") == 0) {
+            if (strcmp(value, "isend") != 0)
+                return 0;
         } else if (strcmp(words[i], "count") == 0)
             rate_plan.threads = atoi(value);
         else if (strcmp(words[i], "sizes") == 0)

@@ -4,7 +4,7 @@
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
-//! [`overlap`], [`pack`], [`memory`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`spin_barrier`].
+//! [`overlap`], [`pack`], [`memory`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
 
 mod collective;
 mod distance;
@@ -21,6 +21,7 @@ mod repeat;
 mod rma;
 mod spin_barrier;
 mod start;
+mod thread_puts;
 mod threads;
 
 use options::RankOptions;

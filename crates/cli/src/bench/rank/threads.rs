@@ -2,13 +2,13 @@
 //! Message rates of several threads at once. Twin of peer/threads.h.
 //!
 //! Each thread of a sending rank has one of a receiving rank as its partner. A sender sends a window of messages, waits for their
-//! requests and for the receiver's answer. All windows of a repetition are between two readings of the clock; the data of windows before
+//! requests and for the receiver's answer; puts are in `thread_puts`. All windows of a repetition are between two readings of the clock; the data of windows before
 //! and after them are verified. Where there are enough cores, each thread has its own.
 
 use std::sync::{Barrier, RwLock};
 use std::time::{Duration, Instant};
 
-use super::super::threads::{Mode, RatePlan};
+use super::super::threads::{Mode, Operation, RatePlan};
 use super::output::print;
 use super::pair::{check_slots, slots};
 use super::spin_barrier::SpinBarrier;
@@ -17,20 +17,20 @@ use crate::mpi::{InitLevel, Mpi, Partitions, Sharing, Stream, Window};
 use crate::settings;
 
 /// Windows that are verified before the clock starts.
-const CHECKED: u64 = 4;
+pub(super) const CHECKED: u64 = 4;
 /// Most windows of a repetition, whatever the clock says.
 const MOST: u64 = 1 << 24;
 const TIME_TAG: i32 = 3;
 
 /// From the first message of a thread to its last answer.
-type Span = (Instant, Instant);
+pub(super) type Span = (Instant, Instant);
 
 /// What this process is in the job.
-struct Place<'a> {
-    mpi: &'a Mpi,
-    plan: &'a RatePlan,
-    sends: bool,
-    peer: i32,
+pub(super) struct Place<'a> {
+    pub(super) mpi: &'a Mpi,
+    pub(super) plan: &'a RatePlan,
+    pub(super) sends: bool,
+    pub(super) peer: i32,
 }
 
 /// Runs as a rank.
@@ -71,6 +71,9 @@ impl<'a> Place<'a> {
 
     /// Measures, or says why the library cannot do so.
     fn measure(&self) -> Result<(), String> {
+        if self.plan.operation == Operation::Put {
+            return self.measure_puts();
+        }
         let sharing = match self.plan.mode {
             Mode::Processes => Sharing::World,
             Mode::Serial => Sharing::One,
@@ -78,6 +81,7 @@ impl<'a> Place<'a> {
             Mode::Endpoints => Sharing::Endpoints,
             Mode::Hints => Sharing::Hinted,
             Mode::Partitioned => return self.measure_partitioned(),
+            Mode::Windows => return Err("messages have no windows".to_owned()),
         };
         let streams = self
             .mpi
@@ -86,7 +90,7 @@ impl<'a> Place<'a> {
     }
 
     fn measure_partitioned(&self) -> Result<(), String> {
-        if self.plan.meet.is_some() {
+        if self.is_alone() {
             return Err(
                 "a partitioned message needs an answer, which this fabric does not carry"
                     .to_owned(),
@@ -103,13 +107,21 @@ impl<'a> Place<'a> {
         self.repeat(|windows| self.all_partitions(&partitions, windows))
     }
 
+    /// Whether this process cannot reach others.
+    pub(super) const fn is_alone(&self) -> bool {
+        self.plan.meet.is_some()
+    }
+
     /// Whether this process decides how many windows there are.
     fn leads(&self) -> bool {
-        self.mpi.rank == 0 || self.plan.meet.is_some()
+        self.mpi.rank == 0 || self.is_alone()
     }
 
     /// As many repetitions as planned, after some that tell how many windows fill the time of one; prints their rates.
-    fn repeat(&self, mut repetition: impl FnMut(u64) -> Vec<Span>) -> Result<(), String> {
+    pub(super) fn repeat(
+        &self,
+        mut repetition: impl FnMut(u64) -> Vec<Span>,
+    ) -> Result<(), String> {
         let (mut aggregates, mut rates) = (Vec::new(), Vec::new());
         let (mut windows, mut is_known) = (1, false);
         self.meet()?;
@@ -142,7 +154,7 @@ impl<'a> Place<'a> {
 
     /// The number of windows of the leading rank.
     fn agree(&self, windows: u64) -> u64 {
-        if self.plan.meet.is_some() {
+        if self.is_alone() {
             return windows;
         }
         let mut word = windows as i64;
@@ -167,7 +179,7 @@ impl<'a> Place<'a> {
     fn times(&self, spans: &[Span]) -> Vec<Duration> {
         let own = spans.iter().map(|(start, end)| *end - *start);
         let mut times: Vec<Duration> = own.collect();
-        if self.plan.mode != Mode::Processes || self.plan.meet.is_some() {
+        if self.plan.mode != Mode::Processes || self.is_alone() {
             return times;
         }
         let mut word = [0; 8];
@@ -189,7 +201,7 @@ impl<'a> Place<'a> {
     }
 
     /// Runs a function on each thread of this process, which have cores of their own if there are enough.
-    fn on_threads(&self, run: impl Fn(usize) -> Span + Sync) -> Vec<Span> {
+    pub(super) fn on_threads(&self, run: impl Fn(usize) -> Span + Sync) -> Vec<Span> {
         let (threads, run) = (self.plan.threads_of_rank(), &run);
         if threads == 1 {
             self.take_core(0);
@@ -227,7 +239,7 @@ impl<'a> Place<'a> {
         let (mut data, mut slots) = (vec![1; size], slots(size, self.plan.window));
         let mut window = Window::new(self.plan.window);
         let mut one = |data: &[u8], slots: &mut [u8]| {
-            if self.plan.meet.is_some() {
+            if self.is_alone() {
                 stream.send_window(data, &mut window);
             } else if self.sends {
                 stream.send_window(data, &mut window);

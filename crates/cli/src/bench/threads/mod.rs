@@ -15,7 +15,7 @@ mod plan;
 mod results;
 mod run;
 
-pub(super) use mode::Mode;
+pub(super) use mode::{Mode, Operation};
 pub(super) use options::ThreadsOptions;
 pub(super) use plan::RatePlan;
 pub(super) use run::run;

@@ -7,11 +7,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::super::options::{Sizes, sizes};
-use super::Mode;
+use super::{Mode, Operation};
 
 /// Options of `rankpoint bench threads`.
 #[derive(Args)]
 pub(in super::super) struct ThreadsOptions {
+    /// What threads do
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "isend,put")]
+    pub(super) ops: Vec<Operation>,
     /// How threads communicate (default: all ways)
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(super) modes: Vec<Mode>,
@@ -24,7 +27,7 @@ pub(in super::super) struct ThreadsOptions {
     /// Messages between two waits
     #[arg(long, value_delimiter = ',', default_value = "64", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) windows: Vec<u32>,
-    /// What carries messages: nothing arrives on `null`, where only sends are measured, without a receiver
+    /// What carries messages: nothing arrives on `null`, where sends are measured without a receiver, and puts as messages
     #[arg(long, value_enum, value_delimiter = ',', default_value = "shm,null")]
     pub(super) fabrics: Vec<Fabric>,
     /// Values of RANKPOINT_LOCKS
@@ -107,11 +110,13 @@ words! {
 }
 
 impl ThreadsOptions {
-    /// The modes; processes first, because the others are compared with them.
-    pub(super) fn modes(&self) -> Vec<Mode> {
+    /// The modes of an operation; processes first, because the others are compared with them.
+    pub(super) fn modes(&self, operation: Operation) -> Vec<Mode> {
         let all = Mode::value_variants().iter().copied();
         let wanted = |mode: &Mode| self.modes.is_empty() || self.modes.contains(mode);
-        all.filter(wanted).collect()
+        all.filter(wanted)
+            .filter(|mode| mode.has(operation))
+            .collect()
     }
 
     /// Numbers of threads on so many cores.

@@ -3,6 +3,7 @@
 
 use super::super::measurement::Unit;
 use super::super::table::{Form, Table, head, show_size};
+use super::Operation;
 use super::results::{Case, RatePoint, ThreadResults};
 
 /// All tables, after the conditions.
@@ -15,12 +16,15 @@ pub(super) fn render(results: &ThreadResults, form: Form) -> String {
     lines.extend(skipped(results));
     let mut text = head(&results.command, &lines, form);
     let title = |case: &Case| {
-        let carried = match case.fabric.name() {
-            "null" => "sends only, on a fabric that carries nothing",
-            _ => "messages between two processes",
+        let carried = match (case.operation, case.fabric.name()) {
+            (Operation::Isend, "null") => "sends only, on a fabric that carries nothing",
+            (Operation::Isend, _) => "messages between two processes",
+            (Operation::Put, "null") => "puts sent as messages, on a fabric that carries nothing",
+            (Operation::Put, _) => "puts from one process into another",
         };
         let (size, window) = (show_size(case.size_bytes), case.window);
-        format!("Threads, {size}, windows of {window}: {carried}")
+        let function = case.operation.function();
+        format!("Threads, {function}, {size}, windows of {window}: {carried}")
     };
     let mut titles: Vec<String> = Vec::new();
     for point in &results.points {
@@ -38,7 +42,7 @@ pub(super) fn render(results: &ThreadResults, form: Form) -> String {
         let table = Table {
             rows: measured.map(|point| row(results, point)).collect(),
             title: name,
-            text: "MPI_Isend, messages a second of all threads, and of the slowest and the fastest of them; ratios are of all threads".to_owned(),
+            text: "calls a second of all threads, and of the slowest and the fastest of them; ratios are of all threads".to_owned(),
             header: header(results),
         };
         text.push_str(&table.render(form));
@@ -104,7 +108,8 @@ fn skipped(results: &ThreadResults) -> Vec<String> {
         if let Some(why) = &point.skipped {
             let name = &results.libraries[point.case.library].name;
             let fabric = point.case.fabric.name();
-            let line = format!("{name}, {} on {fabric}: {why}", point.case.mode.name());
+            let (operation, mode) = (point.case.operation.name(), point.case.mode.name());
+            let line = format!("{name}, {operation}, {mode} on {fabric}: {why}");
             if !lines.contains(&line) {
                 lines.push(line);
             }

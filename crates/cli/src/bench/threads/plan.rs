@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::ValueEnum as _;
 
-use super::Mode;
+use super::{Mode, Operation};
 
 /// What the ranks of one job do. Threads of the first half of the ranks send to those of the second half.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct RatePlan {
+    pub(in super::super) operation: Operation,
     pub(in super::super) mode: Mode,
     pub(in super::super) threads: usize,
     pub(in super::super) size_bytes: usize,
@@ -53,6 +54,7 @@ impl RatePlan {
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![
             format!("mode={}", self.mode.name()),
+            format!("op={}", self.operation.name()),
             format!("count={}", self.threads),
             format!("sizes={}", self.size_bytes),
             format!("window={}", self.window),
@@ -69,6 +71,7 @@ impl RatePlan {
     /// From `key=value` words.
     pub(in super::super) fn parse(words: &[String]) -> Result<Self, String> {
         let mut plan = Self {
+            operation: Operation::Isend,
             mode: Mode::Serial,
             threads: 1,
             size_bytes: 8,
@@ -87,6 +90,7 @@ impl RatePlan {
                 number.map_err(|_| format!("{word}: expected a number"))
             };
             match key {
+                "op" => plan.operation = Operation::from_str(value, false)?,
                 "mode" => plan.mode = Mode::from_str(value, false)?,
                 "count" => plan.threads = number()? as usize,
                 "sizes" => plan.size_bytes = number()? as usize,
@@ -109,6 +113,7 @@ mod tests {
     #[test]
     fn words_say_everything() {
         let plan = RatePlan {
+            operation: Operation::Put,
             mode: Mode::Endpoints,
             threads: 3,
             size_bytes: 64,

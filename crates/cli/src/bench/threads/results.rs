@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::super::job::RankReport;
 use super::super::results::{Library, median};
-use super::Mode;
 use super::options::{Fabric, Locks, Progress};
+use super::{Mode, Operation};
 
 /// Everything that one run has found.
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ pub(super) struct ThreadResults {
 pub(super) struct Case {
     /// Index of the library.
     pub(super) library: usize,
-    pub(super) operation: &'static str,
+    pub(super) operation: Operation,
     pub(super) fabric: Fabric,
     pub(super) mode: Mode,
     /// Models of locks and progress, of this library with threads.
@@ -57,7 +57,15 @@ pub(super) struct RatePoint {
 impl Case {
     /// Whether two cases differ in nothing but who communicates and how.
     fn is_beside(&self, other: &Self) -> bool {
-        let of = |it: &Self| (it.fabric, it.threads, it.size_bytes, it.window);
+        let of = |it: &Self| {
+            (
+                it.operation,
+                it.fabric,
+                it.threads,
+                it.size_bytes,
+                it.window,
+            )
+        };
         of(self) == of(other)
     }
 }
@@ -184,7 +192,7 @@ mod tests {
     pub(crate) fn case(library: usize, mode: Mode) -> Case {
         Case {
             library,
-            operation: "isend",
+            operation: Operation::Isend,
             fabric: Fabric::Shm,
             mode,
             models: None,

@@ -86,30 +86,42 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
 /// Everything that is measured; what is compared stands side by side.
 fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
     let mut cases = Vec::new();
-    for &fabric in &options.fabrics {
-        for &size_bytes in &options.sizes.0 {
-            for &window in &options.windows {
-                for threads in options.thread_counts(cores) {
-                    for mode in options.modes() {
-                        let of = |library, models| Case {
-                            library,
-                            operation: "isend",
+    for &operation in &options.ops {
+        for &fabric in &options.fabrics {
+            for &size_bytes in &options.sizes.0 {
+                for &window in &options.windows {
+                    for threads in options.thread_counts(cores) {
+                        let of = |mode| Case {
+                            library: 0,
+                            operation,
                             fabric,
                             mode,
-                            models,
+                            models: None,
                             threads,
                             size_bytes,
                             window,
                         };
-                        cases.extend(models(options, mode).map(|models| of(0, models)));
-                        let peers = if fabric == Fabric::Null { 1 } else { libraries };
-                        cases.extend((1..peers).map(|library| of(library, None)));
+                        let modes = options.modes(operation).into_iter();
+                        cases.extend(
+                            modes.flat_map(|mode| side_by_side(options, of(mode), libraries)),
+                        );
                     }
                 }
             }
         }
     }
     cases
+}
+
+/// A case with all models, and with the peers.
+fn side_by_side(options: &ThreadsOptions, case: Case, libraries: usize) -> Vec<Case> {
+    let ours = models(options, case.mode).map(|models| Case { models, ..case });
+    let peers = match case.fabric {
+        Fabric::Null => 1,
+        Fabric::Shm => libraries,
+    };
+    let theirs = (1..peers).map(|library| Case { library, ..case });
+    ours.chain(theirs).collect()
 }
 
 /// The models of locks and progress that a mode is measured with.
@@ -150,6 +162,7 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
     };
     let outcome = shared.and_then(|shared| {
         let plan = RatePlan {
+            operation: case.operation,
             mode: case.mode,
             threads: case.threads as usize,
             size_bytes: case.size_bytes,
@@ -203,7 +216,8 @@ fn described(targets: &[Target], case: &Case) -> String {
         .map(|(locks, progress)| format!(", locks {}, progress {}", locks.name(), progress.name()));
     let (fabric, threads) = (case.fabric.name(), case.threads);
     let (size, models) = (case.size_bytes, models.unwrap_or_default());
-    format!("{name} {mode} on {fabric}, {threads} threads, {size} B{models}")
+    let operation = case.operation.name();
+    format!("{name} {operation} {mode} on {fabric}, {threads} threads, {size} B{models}")
 }
 
 fn write_files(options: &ThreadsOptions, results: &ThreadResults) -> Result<(), String> {

@@ -114,7 +114,9 @@ async fn doubling(coll: &mut Collective, blocks: &Blocks, own: &Block, total: us
     for block in &blocks.0 {
         starts.push(starts[starts.len() - 1] + block.bytes());
     }
-    let mut packed = Scratch::new(total);
+    let Some(mut packed) = coll.memory(Scratch::new(total)) else {
+        return;
+    };
     own.pack_into(&mut packed.as_mut_slice()[starts[rank]..starts[rank + 1]]);
     let mut known = 1;
     while known < size {
@@ -170,7 +172,9 @@ pub(in crate::coll) async fn bruck(
             Some(start)
         })
         .collect();
-    let mut packed = Scratch::new(total);
+    let Some(mut packed) = coll.memory(Scratch::new(total)) else {
+        return;
+    };
     own.pack_into(&mut packed.as_mut_slice()[..start_of[1]]);
     let mut known = 1;
     while known < size {
@@ -197,7 +201,7 @@ pub(in crate::coll) async fn bruck(
 pub async fn gather_words(comm: Arc<Comm>, words: &[u64]) -> Result<Vec<u64>> {
     let size = comm.size() as u32;
     let bytes = size_of_val(words);
-    let mut all = Scratch::new(bytes * size as usize);
+    let mut all = Scratch::of_equal(bytes, size as usize)?;
     let blocks = Blocks::equal(&all.block(0, 0), bytes, size);
     let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     blocks.block(comm.rank() as u32).from_bytes(&own);

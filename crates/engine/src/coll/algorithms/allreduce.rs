@@ -95,7 +95,9 @@ enum Within {
 /// Combines `value` in place, within a power of two of ranks.
 async fn folded(coll: &mut Collective, value: &Block, op: &Reduction, within: Within) {
     let folded = Folded::new(coll.size);
-    let spare = Image::new(value, value.count);
+    let Some(spare) = coll.memory(Image::new(value, value.count)) else {
+        return;
+    };
     let mut sum = Accumulator::new(op, value.clone(), spare.block().clone());
     folded.fold(coll, &sum).await;
     if let Some(me) = folded.rank(coll.rank) {
@@ -192,7 +194,9 @@ async fn reduce_scatter_by_messages(
         _ => None,
     };
     if let Some(within) = within {
-        let image = Image::new(send, send.count);
+        let Some(image) = coll.memory(Image::new(send, send.count)) else {
+            return;
+        };
         image.block().copy_from(send);
         Box::pin(folded(coll, image.block(), op, within)).await;
         receive.copy_from(&part_of(image.block(), counts, coll.rank));
@@ -207,12 +211,16 @@ async fn reduce_scatter_by_messages(
             .map(|rank| part_of(send, counts, rank))
             .collect();
         let largest = counts.iter().max().map_or(0, |&count| count);
-        let images = [(); 2].map(|()| Image::new(send, largest));
+        let Some(images) = coll.memory(Image::two(send, largest)) else {
+            return;
+        };
         let spares = images.each_ref().map(|image| image.block().clone());
         let result = Box::pin(ring::reduce_scatter(coll, &parts, spares, op)).await;
         receive.copy_from(&result);
     } else {
-        let images = [(); 3].map(|()| Image::new(send, mine.count));
+        let Some(images) = coll.memory(Image::three(send, mine.count)) else {
+            return;
+        };
         let blocks = images.each_ref().map(|image| image.block().clone());
         blocks[0].copy_from(&mine);
         let result = Box::pin(direct(coll, send, counts, blocks, op)).await;

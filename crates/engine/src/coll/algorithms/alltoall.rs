@@ -109,7 +109,9 @@ async fn in_place(coll: &mut Collective, blocks: &Blocks) {
         let partner = (sum + size - rank) % size;
         let block = blocks.block(partner);
         if partner != rank && block.bytes() > 0 {
-            let mut leaving = Scratch::of(block);
+            let Some(mut leaving) = coll.memory(Scratch::of(block)) else {
+                return;
+            };
             let out = leaving.block(0, block.bytes());
             coll.exchange(&out, partner, block, partner).await;
         }
@@ -120,12 +122,16 @@ async fn in_place(coll: &mut Collective, blocks: &Blocks) {
 /// (Bruck). Each block is forwarded as often as its distance has bits.
 async fn forward(coll: &mut Collective, send: &Blocks, receive: &Blocks, bytes: usize) {
     let size = coll.size;
-    let mut held = Scratch::new(bytes * size as usize);
+    let half = (size as usize).div_ceil(2);
+    let held = coll.memory(Scratch::of_equal(bytes, size as usize));
+    let out = coll.memory(Scratch::of_equal(bytes, half));
+    let into = coll.memory(Scratch::of_equal(bytes, half));
+    let (Some(mut held), Some(mut out), Some(mut into)) = (held, out, into) else {
+        return;
+    };
     for (distance, block) in (0..size).zip(held.as_mut_slice().chunks_exact_mut(bytes)) {
         send.block(coll.above(distance)).pack_into(block);
     }
-    let half = bytes * (size as usize).div_ceil(2);
-    let (mut out, mut into) = (Scratch::new(half), Scratch::new(half));
     let mut bit = 1;
     while bit < size {
         let moving = || (0..size as usize).filter(move |distance| distance & bit as usize != 0);

@@ -47,7 +47,10 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
 
 /// Messages to the ranks at distances 1, 2, 4..., ceil(log2 p) rounds of one empty message each way.
 pub(in crate::coll) async fn dissemination(coll: &mut Collective) {
-    let nothing = Scratch::new(0).block(0, 0);
+    let Some(mut nothing) = coll.memory(Scratch::new(0)) else {
+        return;
+    };
+    let nothing = nothing.block(0, 0);
     let mut distance = 1;
     while distance < coll.size {
         let (to, from) = (coll.above(distance), coll.below(distance));

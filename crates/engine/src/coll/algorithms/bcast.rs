@@ -133,7 +133,9 @@ async fn parts(coll: &mut Collective, block: &Block, root: u32, collect: Collect
     let real = |relative: usize| ((relative + root) % size) as u32;
     let each = bytes.div_ceil(size);
     let start_of = |relative: usize| (relative * each).min(bytes);
-    let mut flat = Flat::of(block, me == 0);
+    let Some(mut flat) = coll.memory(Flat::of(block, me == 0)) else {
+        return;
+    };
 
     let mut bit = 1;
     while bit < size && me & bit == 0 {

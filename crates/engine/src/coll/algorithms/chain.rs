@@ -17,7 +17,9 @@ pub(in crate::coll) async fn bcast(coll: &mut Collective, block: &Block, root: u
     let me = (coll.rank + coll.size - root) % coll.size;
     let (to, from) = (coll.above(1), coll.below(1));
     let passes_on = me + 1 < coll.size;
-    let mut flat = Flat::of(block, me == 0);
+    let Some(mut flat) = coll.memory(Flat::of(block, me == 0)) else {
+        return;
+    };
     let mut part = |index: usize| {
         let start = index * segment;
         flat.part(start, segment.min(bytes - start))
@@ -52,12 +54,20 @@ pub(in crate::coll) async fn reduce(
     let count = send.count.div_ceil(most);
     let range = |index: usize| (index * most, ((index + 1) * most).min(send.count));
     // One segment arrives while the one before it leaves.
-    let images = [(); 2].map(|()| Image::new(send, most));
+    let Some(images) = coll.memory(Image::two(send, most)) else {
+        return;
+    };
     let arrival = |index: usize| {
         let (low, high) = range(index);
         images[index % 2].block().part(0, high - low)
     };
-    let kept = (rank == 0 && root > 0).then(|| Image::new(send, send.count));
+    let mut kept = None;
+    if rank == 0 && root > 0 {
+        kept = coll.memory(Image::new(send, send.count));
+        if kept.is_none() {
+            return;
+        }
+    }
     let target = kept.as_ref().map(Image::block).or(receive);
     for index in 0..=count {
         let mut step = coll.step();
@@ -107,7 +117,9 @@ pub(in crate::coll) async fn reduce_scatter(
         }
         return;
     }
-    let whole = Image::new(send, send.count);
+    let Some(whole) = coll.memory(Image::new(send, send.count)) else {
+        return;
+    };
     reduce(coll, send, Some(whole.block()), op, (0, segment)).await;
     let mut step = coll.step();
     for rank in 1..step.size() {

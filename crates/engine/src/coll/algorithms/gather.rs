@@ -181,7 +181,10 @@ async fn gather_tree(
     bytes: usize,
 ) {
     let tree = TreePosition::new(coll, root);
-    let mut packed = Scratch::new(bytes * tree.members());
+    let packed = Scratch::of_equal(bytes, tree.members());
+    let Some(mut packed) = coll.memory(packed) else {
+        return;
+    };
     if let Some(block) = &send {
         block.pack_into(&mut packed.as_mut_slice()[..bytes]);
     }
@@ -296,7 +299,10 @@ async fn scatter_tree(
     bytes: usize,
 ) {
     let tree = TreePosition::new(coll, root);
-    let mut packed = Scratch::new(bytes * tree.members());
+    let packed = Scratch::of_equal(bytes, tree.members());
+    let Some(mut packed) = coll.memory(packed) else {
+        return;
+    };
     match blocks {
         Some(blocks) => {
             for (relative, block) in (0..).zip(packed.as_mut_slice().chunks_exact_mut(bytes)) {

@@ -302,7 +302,10 @@ pub(in crate::coll) async fn reduce(
     let part = LevelPlan::of_reduce(&levels.within, send, op);
     let leads = levels.between.is_some();
     // A leader without the result's memory has its own for the node's.
-    let image = (leads && receive.is_none()).then(|| Image::new(send, send.count));
+    let image = match leads && receive.is_none() {
+        true => Some(Image::new(send, send.count)?),
+        false => None,
+    };
     let target = receive.or(image.as_ref().map(Image::block));
     let leader = levels.leader;
     let within = part
@@ -376,7 +379,7 @@ pub(in crate::coll) async fn allgather(
         .gather(&mut levels.within, Some(own), target, leader, largest)
         .await;
 
-    let mut packed = Scratch::new(total);
+    let mut packed = Scratch::new(total)?;
     let mut start = 0;
     let packed_blocks = members.iter().map(|blocks| {
         let bytes = blocks.0.iter().map(Block::bytes).sum();
@@ -429,11 +432,12 @@ pub(in crate::coll) async fn gather(
     let mut levels = Levels::new(coll, node, Some(root));
     let part = LevelPlan::of_gather(&levels.within, bytes, true);
     let count = node.members[node.index as usize].len();
-    let mut packed = Scratch::new(match (all, &levels.between) {
-        (Some(_), _) => bytes * coll.size as usize,
-        (None, Some(_)) => bytes * count,
+    let blocks = match (all, &levels.between) {
+        (Some(_), _) => coll.size as usize,
+        (None, Some(_)) => count,
         (None, None) => 0,
-    });
+    };
+    let mut packed = Scratch::of_equal(bytes, blocks)?;
     let mine = match (all, &levels.between) {
         (Some(all), _) => Some(of_members(all, node, node.index)),
         (None, Some(_)) => {
@@ -485,11 +489,12 @@ pub(in crate::coll) async fn scatter(
     let mut levels = Levels::new(coll, node, Some(root));
     let part = LevelPlan::of_scatter(&levels.within, bytes);
     let count = node.members[node.index as usize].len();
-    let mut packed = Scratch::new(match (all, &levels.between) {
-        (Some(_), _) => bytes * coll.size as usize,
-        (None, Some(_)) => bytes * count,
+    let blocks = match (all, &levels.between) {
+        (Some(_), _) => coll.size as usize,
+        (None, Some(_)) => count,
         (None, None) => 0,
-    });
+    };
+    let mut packed = Scratch::of_equal(bytes, blocks)?;
     let mut mine = None;
     if let Some(between) = &mut levels.between {
         match all {

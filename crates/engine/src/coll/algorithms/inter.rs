@@ -81,7 +81,7 @@ impl Sides {
 pub(in crate::coll) async fn barrier(comm: Arc<Comm>) -> Result<()> {
     let mut sides = Sides::new(comm.clone())?;
     check::between(&comm, Call::Barrier, None, None, Content::None).await?;
-    let nothing = Scratch::new(0).block(0, 0);
+    let nothing = Scratch::new(0)?.block(0, 0);
     dissemination(&mut sides.within).await;
     if sides.leads() {
         sides.across.exchange(&nothing, 0, &nothing, 0).await;
@@ -223,7 +223,7 @@ pub(in crate::coll) async fn reduce(
     .await?;
     match (root, receive) {
         (Root::Rank(root), _) if send.bytes() > 0 => {
-            let sum = Image::new(&send, send.count);
+            let sum = Image::new(&send, send.count)?;
             reduce::into_first(&mut sides.within, &send, sum.block(), op).await;
             if sides.leads() {
                 sides.across.send(sum.block(), root).await;
@@ -246,19 +246,20 @@ pub(in crate::coll) async fn allreduce(
     let content = Content::Common(Some(&send));
     check::between(&comm, Call::Allreduce, Some(op), None, content).await?;
     if send.bytes() > 0 {
-        swap_sums(&mut sides, &send, &receive, op).await;
+        swap_sums(&mut sides, &send, &receive, op).await?;
         tree(&mut sides.within, &receive, 0).await;
     }
     sides.outcome()
 }
 
 /// The combination of the other group's blocks, at the first rank.
-async fn swap_sums(sides: &mut Sides, send: &Block, into: &Block, op: &Reduction) {
-    let sum = Image::new(send, send.count);
+async fn swap_sums(sides: &mut Sides, send: &Block, into: &Block, op: &Reduction) -> Result<()> {
+    let sum = Image::new(send, send.count)?;
     reduce::into_first(&mut sides.within, send, sum.block(), op).await;
     if sides.leads() {
         sides.across.exchange(sum.block(), 0, into, 0).await;
     }
+    Ok(())
 }
 
 /// As [`allreduce`], but each rank gets only its part.
@@ -273,8 +274,8 @@ pub(in crate::coll) async fn reduce_scatter(
     let content = Content::Common(Some(&send));
     check::between(&comm, Call::ReduceScatter, Some(op), None, content).await?;
     if send.bytes() > 0 {
-        let theirs = Image::new(&send, send.count);
-        swap_sums(&mut sides, &send, theirs.block(), op).await;
+        let theirs = Image::new(&send, send.count)?;
+        swap_sums(&mut sides, &send, theirs.block(), op).await?;
         let part = |rank: u32| part_of(theirs.block(), counts, rank);
         if sides.leads() {
             let mut step = sides.within.step();

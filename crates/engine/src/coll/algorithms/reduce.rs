@@ -38,11 +38,14 @@ pub(in crate::coll) struct Image {
 
 impl Image {
     /// Room for `count` elements like those of `like`, aligned as strictly as any type demands.
-    pub(in crate::coll) fn new(like: &Block, count: usize) -> Self {
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(in crate::coll) fn new(like: &Block, count: usize) -> Result<Self> {
         const STRICTEST: i64 = 16;
         let (first, bytes) = like.layout.span(count).unwrap_or((0, 0));
         let shift = -(first.div_euclid(STRICTEST) * STRICTEST);
-        let mut room = Room::new(bytes + STRICTEST as usize);
+        let mut room = Room::new(bytes.saturating_add(STRICTEST as usize))?;
         let base = room.as_mut_ptr();
         let block = Block {
             base: RawMut(base.wrapping_offset(shift as isize)),
@@ -50,7 +53,24 @@ impl Image {
             layout: like.layout.clone(),
             signature: like.signature,
         };
-        Self { _room: room, block }
+        Ok(Self { _room: room, block })
+    }
+
+    /// Two of them.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(in crate::coll) fn two(like: &Block, count: usize) -> Result<[Self; 2]> {
+        Ok([Self::new(like, count)?, Self::new(like, count)?])
+    }
+
+    /// Three of them.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(in crate::coll) fn three(like: &Block, count: usize) -> Result<[Self; 3]> {
+        let [first, second] = Self::two(like, count)?;
+        Ok([first, second, Self::new(like, count)?])
     }
 
     pub(in crate::coll) const fn block(&self) -> &Block {
@@ -314,20 +334,19 @@ pub(in crate::coll) async fn by_messages(
     }
 }
 
-/// Where a rank accumulates: in the receive block if it has one, else in private memory.
-pub(in crate::coll) fn accumulate_in(
-    send: &Block,
-    receive: Option<&Block>,
-) -> (Block, Option<Image>) {
+/// Where a rank accumulates: in the receive block if it has one, else in private memory; and room for an operand. Memory comes
+/// first, then the copy of the own operand.
+fn accumulate_in(send: &Block, receive: Option<&Block>) -> Result<(Block, Image, Option<Image>)> {
+    let spare = Image::new(send, send.count)?;
     let (target, image) = match receive {
         Some(receive) => (receive.clone(), None),
         None => {
-            let image = Image::new(send, send.count);
+            let image = Image::new(send, send.count)?;
             (image.block().clone(), Some(image))
         }
     };
     target.copy_from(send);
-    (target, image)
+    Ok((target, spare, image))
 }
 
 /// A tree over rank order, of ceil(log_degree p) levels; rank 0 hands the result to another root. A rank takes the operands of
@@ -343,8 +362,9 @@ pub(in crate::coll) async fn tree(
     let parent = |distance: u64| (rank - rank / distance % degree * distance) as u32;
     let mut distance = 1;
     if rank.is_multiple_of(degree) {
-        let (value, _kept) = accumulate_in(send, receive);
-        let spare = Image::new(send, send.count);
+        let Some((value, spare, _kept)) = coll.memory(accumulate_in(send, receive)) else {
+            return;
+        };
         let mut sum = Accumulator::new(op, value, spare.block().clone());
         while distance < size && (rank / distance).is_multiple_of(degree) {
             let children = (1..degree).map(|index| rank + index * distance);
@@ -387,7 +407,9 @@ async fn linear(
     if coll.rank > 0 {
         coll.send(send, 0).await;
     } else {
-        let images = [(); 2].map(|()| Image::new(send, send.count));
+        let Some(images) = coll.memory(Image::two(send, send.count)) else {
+            return;
+        };
         let [value, spare] = images.each_ref().map(|image| image.block().clone());
         coll.receive(&value, coll.size - 1).await;
         let sum = Accumulator::new(op, value, spare);
@@ -414,8 +436,9 @@ async fn halving(
     root: u32,
 ) {
     let folded = Folded::new(coll.size);
-    let (value, _kept) = accumulate_in(send, receive);
-    let spare = Image::new(send, send.count);
+    let Some((value, spare, _kept)) = coll.memory(accumulate_in(send, receive)) else {
+        return;
+    };
     let sum = Accumulator::new(op, value, spare.block().clone());
     folded.fold(coll, &sum).await;
     // A root that handed its operand over is stood for by its upper neighbour.

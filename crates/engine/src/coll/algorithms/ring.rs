@@ -15,7 +15,9 @@ pub(in crate::coll) async fn allreduce(coll: &mut Collective, value: &Block, op:
         value.part(bound(index) as i64, bound(index + 1) - bound(index))
     };
     let largest = value.count.div_ceil(size);
-    let spare = Image::new(value, largest);
+    let Some(spare) = coll.memory(Image::new(value, largest)) else {
+        return;
+    };
     let (to, from) = (coll.above(1), coll.below(1));
     for distance in 1..coll.size {
         let out = part(coll.below(distance));

@@ -95,7 +95,9 @@ async fn direct(
     op: &Reduction,
     kind: Prefix,
 ) {
-    let images = [(); 2].map(|()| Image::new(send, send.count));
+    let Some(images) = coll.memory(Image::two(send, send.count)) else {
+        return;
+    };
     let [sum, arrived] = images.each_ref().map(Image::block);
     let mut knows = kind == Prefix::Inclusive;
     if knows {
@@ -129,7 +131,9 @@ async fn linear(
     op: &Reduction,
     kind: Prefix,
 ) {
-    let images = [(); 2].map(|()| Image::new(send, send.count));
+    let Some(images) = coll.memory(Image::two(send, send.count)) else {
+        return;
+    };
     let [sum, below] = images.each_ref().map(Image::block);
     sum.copy_from(send);
     if coll.rank > 0 {
@@ -154,7 +158,9 @@ async fn doubling(
     op: &Reduction,
     kind: Prefix,
 ) {
-    let images = [(); 3].map(|()| Image::new(send, send.count));
+    let Some(images) = coll.memory(Image::three(send, send.count)) else {
+        return;
+    };
     let [range, below, arrived] = images.each_ref().map(Image::block);
     range.copy_from(send);
     let mut knows_below = false;

@@ -19,6 +19,7 @@ use crate::coll::primitives::Collective;
 use crate::coll::select::is_eligible;
 use crate::comm::{COLLECTIVE, Comm, Drawn};
 use crate::errors::Result;
+use crate::identity::Rank;
 use crate::task;
 use crate::vci::Watch;
 
@@ -138,7 +139,8 @@ impl Sequence<'_> {
         poll_fn(|_| {
             let (member, word, seen) = awaited();
             // SAFETY: a word of the area, which stays mapped.
-            let watch = unsafe { Watch::new(word, seen, self.comm.peer(member), match_word) };
+            let watch =
+                unsafe { Watch::new(word, seen, self.comm.peer(Rank::new(member)), match_word) };
             if let Some(found) = ready() {
                 return Poll::Ready(found);
             }

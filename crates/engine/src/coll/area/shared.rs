@@ -18,6 +18,7 @@ use crate::coll::area::purpose::{Purpose, fast_limits};
 use crate::coll::primitives::Collective;
 use crate::comm::{AttachedArea, Comm, Process};
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::Rank;
 
 /// The first collective of a communicator, counted from 0, that may use an area; the first one that can makes it.
 /// Communicators that are used once do without.
@@ -58,7 +59,7 @@ impl Shared {
             me: comm.rank() as u32,
             boards: (0..members)
                 .map(|member| {
-                    let (peers, peer) = (comm.vci().peers(), comm.peer(member));
+                    let (peers, peer) = (comm.vci().peers(), comm.peer(Rank::new(member)));
                     segment.vci_board(peers.process(peer), peers.vci(peer))
                 })
                 .collect(),
@@ -239,7 +240,7 @@ impl Shared {
 #[cold]
 #[inline(never)]
 pub(super) fn wake_member(comm: &Comm, member: u32) -> bool {
-    let (peers, peer) = (comm.vci().peers(), comm.peer(member));
+    let (peers, peer) = (comm.vci().peers(), comm.peer(Rank::new(member)));
     let board = comm.process.segment().board(peers.process(peer));
     board.ring(peers.vci(peer), false)
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use super::compare::{Finding, disagreement, tell};
 use super::statement::{Call, DataSummary, Statement, WORDS, call_text, calls_differ};
-use super::{Finding, disagreement, tell};
 use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::inter::Root;
 use crate::coll::primitives::{Block, Collective, Scratch};
@@ -167,7 +167,7 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
         return Ok(());
     };
     let (mut within, mut across) = (Collective::new(local), Collective::new(comm));
-    let said = tell(&mut within, &words).await;
+    let said = tell(&mut within, &words).await?;
     let ours = agreed(&said);
     // A group that disagrees tells the other one, which waits for nothing then.
     let (own, mut theirs) = (ours.as_ref().copied().unwrap_or([0; 8]), [0; 8]);
@@ -218,17 +218,17 @@ async fn compare_groups(comm: Arc<Comm>, words: [u64; WORDS], pairs: Option<Pair
         return other(ErrorClass::ERR_ROOT, "root", said(own[3]), said(theirs[3]));
     }
     if let Some(pairs) = pairs {
-        let finding = differing_pair(&mut across, pairs).await;
+        let finding = differing_pair(&mut across, pairs).await?;
         report_pair(&mut within, &mut across, finding).await?;
     }
     within.outcome().and(across.outcome())
 }
 
 /// Tells ranks of the other group what they get, and compares what they tell with what is expected of them.
-async fn differing_pair(across: &mut Collective, (given, taken): Pairs) -> Finding {
+async fn differing_pair(across: &mut Collective, (given, taken): Pairs) -> Result<Finding> {
     const BYTES: usize = 3 * size_of::<u64>();
-    let mut out = Scratch::new(BYTES * given.len());
-    let mut into = Scratch::new(BYTES * taken.len());
+    let mut out = Scratch::of_equal(BYTES, given.len())?;
+    let mut into = Scratch::of_equal(BYTES, taken.len())?;
     let words = given.iter().flat_map(|(_, data)| data.words());
     for (word, target) in words.zip(out.as_mut_slice().chunks_exact_mut(8)) {
         target.copy_from_slice(&word.to_ne_bytes());
@@ -243,12 +243,14 @@ async fn differing_pair(across: &mut Collective, (given, taken): Pairs) -> Findi
     step.finish().await;
     let mut told = vec![0; 3 * taken.len()];
     into.store_words(&mut told);
-    told.chunks_exact(3)
+    let finding = told
+        .chunks_exact(3)
         .zip(taken)
         .find_map(|(words, (rank, expected))| {
             let theirs = DataSummary::from_words(words);
             (!theirs.agrees_with(expected)).then_some((rank, theirs, expected))
-        })
+        });
+    Ok(finding)
 }
 
 /// Tells all ranks of both groups what some of them found.
@@ -264,7 +266,7 @@ async fn report_pair(
         words[4..7].copy_from_slice(&expected.words());
         words[7] = u64::from(within.rank);
     }
-    let found = tell(within, &words).await;
+    let found = tell(within, &words).await?;
     let ours = found.into_iter().find(|words| words[0] > 0);
     let ours = ours.unwrap_or_default();
     let mut theirs = [0; WORDS];

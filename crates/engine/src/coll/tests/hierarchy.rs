@@ -5,6 +5,7 @@
 use ::algorithms::{Operation, Table};
 
 use super::*;
+use crate::identity::LinkIndex;
 use crate::settings::VirtualNodes;
 
 const OPERATIONS: [&str; 7] = [
@@ -190,8 +191,11 @@ fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) ->
     let count = || {
         let guard = process.vci().enter();
         let mut sums = [0; 2];
-        let links = (0..).zip(guard.links.iter());
-        for (peer, link) in links.filter(|(_, link)| link.sender.is_connected()) {
+        for peer in 0..process.size() {
+            let link = &guard.links[LinkIndex::new(peer)];
+            if !link.sender.is_connected() {
+                continue;
+            }
             let same = process.node_of(peer) == process.node_of(process.rank());
             sums[usize::from(same)] += link.sender.published();
         }

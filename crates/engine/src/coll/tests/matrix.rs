@@ -11,6 +11,7 @@ use fabric::counters::Counter;
 use sys::sync::Ordering;
 
 use super::*;
+use crate::identity::PeerIndex;
 use crate::settings::VirtualNodes;
 
 const SIZES: [u32; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 16];
@@ -28,7 +29,7 @@ struct Forced {
 /// The messages and bytes that a rank has sent so far.
 fn sent_so_far(process: &'static Process) -> Sent {
     process.vci().enter().publish_counts();
-    let board = process.segment().board(process.rank());
+    let board = process.segment().board(PeerIndex::new(process.rank()));
     let value = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
     let kinds = [
         Counter::SendsInject,

@@ -11,13 +11,14 @@ use crate::allocate;
 use crate::comm::Comm;
 use crate::completion;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::{LinkIndex, Rank};
 use crate::p2p::{
     ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive,
     new_send, post_operation, send_at_once,
 };
 use crate::protocol;
 use crate::request::{
-    Block, Geometry, NO_PEER, Partitioned, Receiving, RequestId, RequestIndex, Role, flag,
+    Block, Geometry, Partitioned, Receiving, RequestId, RequestIndex, Role, flag,
 };
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -118,7 +119,12 @@ fn check_partitions(partitions: i32) -> Result<u32> {
 }
 
 /// Refuses wildcards, and ranks and tags that are none; `None` for MPI_PROC_NULL.
-fn check_envelope(comm: &Comm, argument: &'static str, rank: i32, tag: i32) -> Result<Option<u32>> {
+fn check_envelope(
+    comm: &Comm,
+    argument: &'static str,
+    rank: i32,
+    tag: i32,
+) -> Result<Option<Rank>> {
     let wild = match (argument, rank, tag) {
         ("source", ANY_SOURCE_RANK, _) => Some((ErrorClass::ERR_RANK, "source", "MPI_ANY_SOURCE")),
         ("source", _, ANY_TAG_VALUE) => Some((ErrorClass::ERR_TAG, "tag", "MPI_ANY_TAG")),
@@ -168,11 +174,11 @@ pub(super) fn describe(
     state: &mut VciState,
     comm: &Comm,
     index: RequestIndex,
-    (rank, tag): (Option<u32>, i32),
+    (rank, tag): (Option<Rank>, i32),
     bytes: usize,
 ) {
     let entry = state.slab.entry_mut(index);
-    entry.target = rank.map_or(NO_PEER, |rank| comm.peer(rank));
+    entry.target = rank.map_or(LinkIndex::NONE, |rank| comm.peer(rank));
     let record = &mut entry.record;
     (record.peer, record.bytes) = (entry.target, bytes as u64);
     record.match_word = comm.match_base() | tag as u64;
@@ -182,7 +188,7 @@ pub(super) fn describe(
 fn open(
     state: &mut VciState,
     comm: &Comm,
-    (dest, tag): (u32, i32),
+    (dest, tag): (Rank, i32),
     geometry: Geometry,
 ) -> Result<()> {
     let words: [u64; OPENING_WORDS] = [
@@ -213,7 +219,7 @@ pub(super) fn make_sends(
     state: &mut VciState,
     comm: &Comm,
     index: RequestIndex,
-    dest: u32,
+    dest: Rank,
     geometry: Geometry,
     memory: Memory<'_>,
 ) -> Result<()> {
@@ -237,7 +243,7 @@ fn expect_opening(
     state: &mut VciState,
     comm: &Comm,
     index: RequestIndex,
-    (source, tag): (u32, i32),
+    (source, tag): (Rank, i32),
 ) -> Result<()> {
     let mut held = vec![0; OPENING_BYTES];
     let memory = Memory::contiguous(held.as_mut_ptr(), OPENING_BYTES);

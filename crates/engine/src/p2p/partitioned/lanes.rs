@@ -13,6 +13,7 @@ use super::init::{describe, make_sends, new_request};
 use super::partitions::{find, mark, no_partition, send, unmark};
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
+use crate::identity::Rank;
 use crate::p2p::Memory;
 use crate::progress::Vci;
 use crate::request::{Block, Geometry, Receiving, RequestId, RequestIndex, RequestLanes};
@@ -175,7 +176,7 @@ fn has_arrived(
 pub(super) fn make_send_lanes(
     comm: &Comm,
     id: RequestId,
-    (dest, tag): (u32, i32),
+    (dest, tag): (Rank, i32),
     geometry: Geometry,
     memory: Memory<'_>,
 ) -> Result<()> {
@@ -199,7 +200,7 @@ pub(super) fn make_receive_lanes(
     comm: &Comm,
     id: RequestId,
     sender: Geometry,
-    (source, tag): (u32, i32),
+    (source, tag): (Rank, i32),
     receiving: &Receiving,
     partitions: u32,
 ) -> Result<()> {

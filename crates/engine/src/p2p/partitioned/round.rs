@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use fabric::board::{MOST_VCIS, kind as record_kind};
+use fabric::board::kind as record_kind;
 
 use super::lanes;
 use super::messages::{
@@ -17,11 +17,10 @@ use crate::comm::Comm;
 use crate::completion::let_go;
 use crate::device;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::{LinkIndex, MOST_VCIS, Rank};
 use crate::p2p::{Memory, new_receive, post_operation};
 use crate::progress::{Guard, Vci};
-use crate::request::{
-    Geometry, NO_PEER, Packed, Receiving, RequestId, RequestIndex, RequestLanes, Status,
-};
+use crate::request::{Geometry, Packed, Receiving, RequestId, RequestIndex, RequestLanes, Status};
 use crate::task;
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -42,7 +41,7 @@ pub(in crate::p2p) fn start(vci: &Vci, mut guard: Guard<'_>, index: RequestIndex
         }
         return Ok(());
     };
-    if peer == NO_PEER {
+    if peer == LinkIndex::NONE {
         partitioned.waiting.fill(0);
         begin(
             state,
@@ -185,7 +184,14 @@ fn begin_receive(
     {
         let partitions = partitioned.partitions;
         drop(guard);
-        lanes::make_receive_lanes(comm, id, sender, (source as u32, tag), &whole, partitions)?;
+        lanes::make_receive_lanes(
+            comm,
+            id,
+            sender,
+            (Rank::new(source as u32), tag),
+            &whole,
+            partitions,
+        )?;
         guard = comm.vci().enter();
     }
     let lanes = guard.partitioned(index).and_then(|it| it.lanes.clone());
@@ -341,7 +347,8 @@ fn read_opening(state: &mut VciState, index: RequestIndex) -> Result<Geometry> {
     });
     let peer = state.slab.entry(index).target;
     let sender = sender.ok_or_else(|| {
-        let text = format!("rank {peer} sent no geometry of a partitioned send");
+        let process = state.node.process_of(peer);
+        let text = format!("rank {process} sent no geometry of a partitioned send");
         Error::new(ErrorClass::ERR_INTERN, text)
     })?;
     if let Some(receiving) = receiving(state, index) {

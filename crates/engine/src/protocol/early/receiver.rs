@@ -4,7 +4,7 @@
 use fabric::counters::Counter;
 
 use super::super::rendezvous::{self, copy_chunk};
-use super::super::{cell, eager, note_arrival, send_control};
+use super::super::{cell, eager, note_arrival, put, send_control};
 use crate::request::{RequestIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -44,7 +44,9 @@ fn accept(state: &mut VciState, receive: RequestIndex, key: Key, description: [u
         return 0;
     };
     let id = rendezvous::await_chunks(state, receive, sender, wanted);
-    send_control(state, key.peer, cell::CTS_REST, [sender, id]);
+    if !put::request(state, receive, key.peer, [sender, id], true) {
+        send_control(state, key.peer, cell::CTS_REST, [sender, id]);
+    }
     id
 }
 

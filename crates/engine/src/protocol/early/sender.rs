@@ -5,11 +5,14 @@ use fabric::counters::Counter;
 
 use super::super::rendezvous::chunk_bytes;
 use super::super::{cell, first_aux, is_contiguous, pack_chunk, receiver_prefers_cma};
+use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::VciState;
 
 /// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
 const EARLY_BYTES: usize = 64 << 10;
+/// The same to other nodes, in one chunk: each is a message of the network.
+const REMOTE_EARLY_BYTES: usize = 32 << 10;
 /// Messages that send the RTS only, after one sent data with it in vain.
 pub(super) const RTS_ONLY_AFTER_WASTE: u8 = 16;
 /// `Link::early` while an RTS with data is not answered.
@@ -17,10 +20,18 @@ const UNANSWERED: u8 = u8::MAX;
 
 /// Whether the RTS of this operation to `peer` should bring data: nothing else is in progress to `peer`, and the receiver will want
 /// chunks.
-pub(in super::super) fn should_begin(state: &mut VciState, index: RequestIndex, peer: u32) -> bool {
+pub(in super::super) fn should_begin(
+    state: &mut VciState,
+    index: RequestIndex,
+    peer: LinkIndex,
+) -> bool {
     let prefers_cma = receiver_prefers_cma(state, index);
-    let link = &mut state.links[peer as usize];
-    if peer == state.node.me || prefers_cma || link.backlogged || !state.streaming.is_empty() {
+    let link = &mut state.links[peer];
+    if peer == state.node.own_link()
+        || prefers_cma
+        || link.backlogged
+        || !state.streaming.is_empty()
+    {
         return false;
     }
     match link.early {
@@ -37,7 +48,7 @@ pub(in super::super) fn should_begin(state: &mut VciState, index: RequestIndex, 
 pub(in super::super) fn transmit_rts_data(
     state: &mut VciState,
     index: RequestIndex,
-    peer: u32,
+    peer: LinkIndex,
     word: u64,
 ) -> bool {
     let total = state.slab.record(index).bytes as usize;
@@ -45,10 +56,16 @@ pub(in super::super) fn transmit_rts_data(
     let most = state.node.chunk_bytes as usize;
     loop {
         let entry = state.slab.entry(index);
-        let link = &mut state.links[peer as usize];
+        let link = &mut state.links[peer];
         let start = entry.position;
-        let bytes = chunk_bytes(start, total - start, most);
-        let room = (start < EARLY_BYTES && bytes != 0)
+        let (bytes, early) = match link.is_remote() {
+            true => {
+                let bytes = REMOTE_EARLY_BYTES.min(link.longest_eager());
+                ((total - start).min(bytes), bytes)
+            }
+            false => (chunk_bytes(start, total - start, most), EARLY_BYTES),
+        };
+        let room = (start < early && bytes != 0)
             .then(|| {
                 link.sender
                     .reserve(bytes as u32, entry.base.wrapping_add(start))
@@ -60,7 +77,7 @@ pub(in super::super) fn transmit_rts_data(
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         let taken = unsafe { pack_chunk(state, index, start, target, bytes) };
         let entry = state.slab.entry_mut(index);
-        let link = &mut state.links[peer as usize];
+        let link = &mut state.links[peer];
         let sent = if start == 0 {
             link.early = UNANSWERED;
             let address = if is_contiguous(entry) {
@@ -99,7 +116,7 @@ pub(in super::super) fn note_answer(state: &mut VciState, index: RequestIndex, w
     if entry.position == 0 {
         return;
     }
-    let link = &mut state.links[entry.target as usize];
+    let link = &mut state.links[entry.target];
     link.early = if was_wanted { 0 } else { RTS_ONLY_AFTER_WASTE };
     if !was_wanted {
         state.count(Counter::SendsBegunInVain);

@@ -10,6 +10,7 @@ use super::sender::RTS_ONLY_AFTER_WASTE;
 use crate::ErrorClass;
 use crate::comm::Process;
 use crate::completion::{cancel, wait};
+use crate::identity::PeerIndex;
 use crate::p2p::probe::probe;
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::request::RequestId;
@@ -31,7 +32,7 @@ fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> 
 
 fn begun(process: &'static Process) -> [u64; 2] {
     process.vci().enter().publish_counts();
-    let board = process.segment().board(process.rank());
+    let board = process.segment().board(PeerIndex::new(process.rank()));
     [Counter::SendsBegun, Counter::SendsBegunInVain]
         .map(|counter| board.counters[counter as usize].load(Ordering::Relaxed))
 }

@@ -189,15 +189,18 @@ impl Channel {
         Ok(())
     }
 
-    /// Ends the service; all members have done with the window.
+    /// Ends the service, if it was started; all members have done with the window.
     ///
     /// # Errors
     /// Those of the messages.
     pub(in crate::rma) async fn stop(&self, window: &Window) -> Result<()> {
         let comm = &window.comm;
         let own = comm.rank() as u32;
-        self.send(window, own, Kind::Stop)?;
         let request = std::mem::replace(&mut *locked(&self.service), RequestId::SENT);
+        if request == RequestId::SENT {
+            return Ok(());
+        }
+        self.send(window, own, Kind::Stop)?;
         let outcome = Completion::new(comm.vci(), request).await;
         comm.vci().count_service(false);
         self.settled(comm, own).await.and(outcome).map(|_| ())

@@ -5,7 +5,7 @@
 //! window's own communicator and handles them: [`target`] and [`elements`] access the memory, [`locks`] is the queue of the member's lock. It handles
 //! the requests of one origin in the order in which they were sent, so an answer to a flush, a lock given back or a count of completed
 //! epochs says that everything sent before is done. Data too long for a request follow as a message of their own, which is received
-//! straight into place; meanwhile requests of other origins are handled.
+//! straight into place; meanwhile requests of other origins are handled. [`answers`] are under way until their messages are sent.
 //!
 //! The origin's side is the [`channel`], which keeps what it has started; [`operations`] are its puts, gets and accumulates, cut into
 //! requests by [`cut`]. An operation returns when its messages are under way. They are awaited where synchronisation demands it: here by
@@ -16,6 +16,7 @@
 mod accesses;
 #[cfg(test)]
 mod accesses_tests;
+mod answers;
 pub(super) mod channel;
 mod check;
 #[cfg(test)]
@@ -23,6 +24,8 @@ mod check_tests;
 mod cut;
 mod elements;
 mod locks;
+#[cfg(test)]
+mod many_tests;
 pub(super) mod operations;
 #[cfg(test)]
 mod path_tests;

@@ -203,3 +203,59 @@ fn a_refusal_between_start_and_complete_is_told_by_complete() {
         window.free("test").unwrap();
     });
 }
+
+/// Gets numbers into memory that lives until the test has synchronised.
+fn get(window: &Window, into: &mut [i64], rank: u32) {
+    let there = at(rank, 0, into.len());
+    let memory = word().memory(into.as_mut_ptr().cast(), into.len()).unwrap();
+    // SAFETY: the caller keeps the memory until it has synchronised.
+    unsafe { rma::get(window, &memory, &there) }.unwrap();
+}
+
+#[test]
+fn an_epoch_ends_at_its_target_when_long_answers_have_left() {
+    const LONG: usize = 50_000;
+    const ROUNDS: i64 = 40;
+    on_ranks_with(&settings(RmaPath::Message), 3, |process| {
+        let (world, hints) = (process.world(), WindowHints::default());
+        let window = rma::allocate(world, 8 * LONG as u64, 8, hints, "test").unwrap();
+        let me = process.rank();
+        let fill = |number: i64| {
+            // SAFETY: the window's own memory, in no epoch of others.
+            let memory = unsafe { std::slice::from_raw_parts_mut(window.base().cast(), LONG) };
+            memory.fill(number);
+        };
+        let mut got = vec![0i64; LONG];
+        fill(0);
+        fence::fence(&window, 0, "test").unwrap();
+        fence::fence(&window, 0, "test").unwrap();
+        // Rank 2 changes its memory at once when the exposure is over.
+        let group = |ranks: &[i32]| window.group().include(ranks).unwrap();
+        for round in 0..ROUNDS {
+            if me == 2 {
+                active::post(&window, &group(&[0, 1]), 0).unwrap();
+                active::wait(&window, "test").unwrap();
+                fill(round + 1);
+            } else {
+                active::start(&window, &group(&[2]), 0, "test").unwrap();
+                get(&window, &mut got, 2);
+                active::complete(&window).unwrap();
+                assert!(got.iter().all(|number| *number == round));
+            }
+        }
+        // All ranks write all of the memory of rank 0 with its lock: what one gets is of one writer.
+        fence::fence(&window, 0, "test").unwrap();
+        for round in 0..ROUNDS {
+            let all = vec![10 * round + i64::from(me); LONG];
+            passive::lock(&window, LockKind::Exclusive, 0, 0, "test").unwrap();
+            get(&window, &mut got, 0);
+            passive::unlock(&window, 0).unwrap();
+            assert!(got.iter().all(|number| *number == got[0]));
+            passive::lock(&window, LockKind::Exclusive, 0, 0, "test").unwrap();
+            // SAFETY: the numbers live until the unlock.
+            unsafe { rma::put(&window, &memory(&all), &at(0, 0, LONG)) }.unwrap();
+            passive::unlock(&window, 0).unwrap();
+        }
+        window.free("test").unwrap();
+    });
+}

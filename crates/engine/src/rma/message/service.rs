@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The service of a member: it receives requests of all members and handles them, those of one origin in order.
 //!
-//! A request whose data follow opens a *lane*: later requests of its origin queue there until the data have come.
+//! A request whose data follow opens a *lane*: later requests of its origin queue there until the data have come. So does one that ends
+//! an epoch while answers are still read out of the window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,6 +13,7 @@ use std::task::{Context, Poll};
 use fabric::lock::Hold;
 use sys::sync::Ordering;
 
+use super::answers::Answers;
 use super::channel::{Channel, Pending, poll_request, send_owned};
 use super::locks::{LockQueue, Wanting};
 use super::target::{self, Access, Handled};
@@ -21,14 +23,23 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{self, ANY_SOURCE_RANK};
 use crate::request::{RequestId, Status};
 use crate::rma::window::Window;
+use crate::task::park;
 
 /// A request whose data have not come yet; ends with what is to be sent back.
 pub(super) type Work = Pin<Box<dyn Future<Output = Handled>>>;
 
-/// An origin whose data are on their way, and its requests behind them.
+/// What the requests of an origin wait for.
+enum Waiting {
+    /// Data that are on their way.
+    Data(Work),
+    /// Answers to the origin that are still read out of the window: until then nobody else may write there.
+    Answers,
+}
+
+/// An origin whose requests wait.
 struct Lane {
     source: u32,
-    work: Work,
+    waiting: Waiting,
     queue: VecDeque<Request>,
 }
 
@@ -38,20 +49,20 @@ struct Service {
     /// The receive of the next request.
     receive: Option<RequestId>,
     lanes: Vec<Lane>,
-    /// Answers under way.
-    sending: Vec<Pending>,
+    answers: Answers<Pending>,
     locks: LockQueue,
     is_stopping: bool,
 }
 
 /// Serves a window that has a channel until its own process sends [`Kind::Stop`].
 pub(super) async fn serve(window: Arc<Window>) -> Result<Status> {
+    let members = window.comm.partners() as usize;
     let mut service = Service {
         window,
         buffer: Box::new([0; REQUEST_BYTES]),
         receive: None,
         lanes: Vec::new(),
-        sending: Vec::new(),
+        answers: Answers::new(members),
         locks: LockQueue::default(),
         is_stopping: false,
     };
@@ -62,12 +73,18 @@ impl Service {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status>> {
         loop {
             let has_received = self.take_request();
-            let has_advanced = self.advance_lanes(context);
             self.drop_sent();
-            if self.is_stopping && self.lanes.is_empty() && self.sending.is_empty() {
+            let has_advanced = self.advance_lanes(context);
+            if self.is_stopping && self.lanes.is_empty() && self.answers.is_empty() {
                 return Poll::Ready(Ok(Status::EMPTY));
             }
             if !has_received && !has_advanced {
+                if let Some(receive) = self.receive
+                    && self.lanes.is_empty()
+                    && self.answers.is_empty()
+                {
+                    park(receive);
+                }
                 return Poll::Pending;
             }
         }
@@ -123,39 +140,60 @@ impl Service {
         true
     }
 
-    /// Handles a request, or queues it behind the data of an earlier one.
+    /// Handles a request, or queues it behind an earlier one.
     fn take_up(&mut self, source: u32, request: Request) {
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.source == source) {
             lane.queue.push_back(request);
-        } else if let Some(work) = self.handle(source, &request) {
-            let queue = VecDeque::new();
+        } else if let Some(waiting) = self.begin(source, &request) {
+            let queue = match waiting {
+                Waiting::Data(_) => VecDeque::new(),
+                Waiting::Answers => VecDeque::from([request]),
+            };
             self.lanes.push(Lane {
                 source,
-                work,
+                waiting,
                 queue,
             });
         }
     }
 
-    /// Goes on with the requests whose data have come.
+    /// Handles a request, as far as it goes now.
+    fn begin(&mut self, source: u32, request: &Request) -> Option<Waiting> {
+        let ends_epoch = matches!(request.header.kind, Kind::Unlock | Kind::Complete);
+        if ends_epoch && self.answers.has_any_for(source) {
+            return Some(Waiting::Answers);
+        }
+        self.handle(source, request).map(Waiting::Data)
+    }
+
+    /// Goes on with the requests for which there is nothing to wait any more.
     fn advance_lanes(&mut self, context: &mut Context<'_>) -> bool {
         let mut has_advanced = false;
         let mut index = 0;
-        while let Some(lane) = self.lanes.get_mut(index) {
-            let Poll::Ready(handled) = lane.work.as_mut().poll(context) else {
+        while let Some(source) = self.lanes.get(index).map(|lane| lane.source) {
+            let is_sending = self.answers.has_any_for(source);
+            let handled = match &mut self.lanes[index].waiting {
+                Waiting::Data(work) => work.as_mut().poll(context).map(Some),
+                Waiting::Answers if is_sending => Poll::Pending,
+                Waiting::Answers => Poll::Ready(None),
+            };
+            let Poll::Ready(handled) = handled else {
                 index += 1;
                 continue;
             };
             has_advanced = true;
-            let Lane {
-                source, mut queue, ..
-            } = self.lanes.swap_remove(index);
-            self.conclude(source, handled);
+            let Lane { mut queue, .. } = self.lanes.swap_remove(index);
+            if let Some(handled) = handled {
+                self.conclude(source, handled);
+            }
             while let Some(request) = queue.pop_front() {
-                if let Some(work) = self.handle(source, &request) {
+                if let Some(waiting) = self.begin(source, &request) {
+                    if matches!(waiting, Waiting::Answers) {
+                        queue.push_front(request);
+                    }
                     self.lanes.push(Lane {
                         source,
-                        work,
+                        waiting,
                         queue,
                     });
                     break;
@@ -170,7 +208,7 @@ impl Service {
         match handled {
             Handled::Done => {}
             Handled::Refused(error) => self.refuse(source, error),
-            Handled::Sending(pending) => self.sending.push(pending),
+            Handled::Sending(pending) => self.answers.push(source, pending),
             Handled::RefusedAnswer(number, error) => {
                 self.refuse(source, error);
                 self.answer(source, number, Vec::new());
@@ -181,7 +219,8 @@ impl Service {
     fn answer(&mut self, source: u32, number: Number, bytes: Vec<u8>) {
         let sent = send_owned(&self.window.comm, bytes, source, number.answer_tag());
         match sent {
-            Ok(pending) => self.sending.extend(pending),
+            Ok(Some(pending)) => self.answers.push(source, pending),
+            Ok(None) => {}
             Err(error) => self.refuse(source, error),
         }
     }
@@ -190,8 +229,8 @@ impl Service {
     fn drop_sent(&mut self) {
         let comm = &self.window.comm;
         // The receiver of an answer that failed sees that by its own request.
-        self.sending
-            .retain(|pending| poll_request(comm, pending.request).is_pending());
+        self.answers
+            .drop_sent(|pending| poll_request(comm, pending.request).is_ready());
     }
 
     /// Handles a request; the result is what is left to do when its data have come.

@@ -12,7 +12,7 @@ use crate::datatype::{Datatype, Memory, Predefined, Width, predefined};
 use crate::op::Operator;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::{on_ranks_at_level, on_ranks_with, shares_memory};
+use crate::testing::{has_several_vcis, on_ranks_at_level, on_ranks_with, shares_memory};
 
 fn settings() -> Settings {
     Settings {
@@ -376,7 +376,7 @@ fn a_target_in_another_call_serves_requests() {
 
 #[test]
 fn threads_use_one_window_at_once() {
-    if !shares_memory() {
+    if !has_several_vcis() {
         return;
     }
     on_ranks_at_level(&settings(), ThreadLevel::Multiple, 3, |process| {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use super::messages::{INJECT, PAYLOAD_RULES, poll, send_chunk, settings, take};
+use crate::identity::LinkIndex;
 use crate::ring::{RingReceiver, RingSender, RingView, private_ring};
 use crate::sim::{Port, SimNet};
 
@@ -59,7 +60,7 @@ impl Channel {
     fn simulated(text: &str) -> Self {
         let net = SimNet::new(1, settings(text), PAYLOAD_RULES).unwrap();
         let port = net.port(0).unwrap();
-        let sender = port.connect(0).unwrap();
+        let sender = port.connect(LinkIndex::new(0)).unwrap();
         let (_, receiver) = port.accept().unwrap();
         Self {
             name: format!("simulated network, {text}"),

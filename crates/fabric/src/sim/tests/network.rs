@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use super::messages::{CHUNK, INJECT, PAYLOAD_RULES, poll, run, send_chunk, settings, take};
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
+use crate::peers::Peers;
 use crate::ring::{RingReceiver, RingSender};
 use crate::sim::{
     Death, Explored, Fate, Port, Schedule, SimError, SimNet, SimSettings, for_each_schedule,
@@ -15,7 +17,9 @@ use crate::sim::{
 /// the order of their pair. Returns, for each rank, whom its messages came from.
 fn all_to_all(net: &Arc<SimNet>, ranks: u32, messages: u64) -> Vec<Vec<u32>> {
     run(net, ranks, |port, rank| {
-        let mut senders: Vec<_> = (0..ranks).map(|peer| port.connect(peer).unwrap()).collect();
+        let mut senders: Vec<_> = (0..ranks)
+            .map(|peer| port.connect(LinkIndex::new(peer)).unwrap())
+            .collect();
         let mut sent = vec![0; ranks as usize];
         let mut rings: Vec<(u32, RingReceiver, u64)> = Vec::new();
         let mut sources = Vec::new();
@@ -33,7 +37,7 @@ fn all_to_all(net: &Arc<SimNet>, ranks: u32, messages: u64) -> Vec<Vec<u32>> {
             }
             while (rings.len() as u32) < port.accept_count() {
                 let (peer, ring) = port.accept().unwrap();
-                rings.push((peer, ring, 0));
+                rings.push((peer.get(), ring, 0));
             }
             for (peer, ring, next) in &mut rings {
                 if let Some(number) = take(ring, &mut senders[*peer as usize]) {
@@ -80,7 +84,7 @@ fn latency_gap_and_bandwidth_add_up() {
     let text = "latency=1000,gap=30,bandwidth=500,payload=65536";
     let net = SimNet::new(1, settings(text), PAYLOAD_RULES).unwrap();
     let port = net.port(0).unwrap();
-    let mut sender = port.connect(0).unwrap();
+    let mut sender = port.connect(LinkIndex::new(0)).unwrap();
     let (_, mut ring) = port.accept().unwrap();
     let mut arrivals = Vec::new();
     let mut wait_for = |ring: &mut RingReceiver, sender: &mut RingSender| {
@@ -116,7 +120,7 @@ fn pairs_do_not_delay_each_other() {
     let net = SimNet::new(3, settings(text), PAYLOAD_RULES).unwrap();
     let arrivals = run(&net, 3, |port, rank| {
         if rank < 2 {
-            let mut sender = port.connect(2).unwrap();
+            let mut sender = port.connect(LinkIndex::new(2)).unwrap();
             assert!(sender.put_words(INJECT, 0, !0, &[0]));
             poll(&port);
             return vec![];
@@ -143,7 +147,7 @@ fn a_receiver_that_takes_nothing_stops_its_sender_and_loses_nothing() {
         let net = SimNet::new(2, settings(&text), PAYLOAD_RULES).unwrap();
         run(&net, 2, |port, rank| {
             if rank == 0 {
-                let mut sender = port.connect(1).unwrap();
+                let mut sender = port.connect(LinkIndex::new(1)).unwrap();
                 let send = |sender: &mut RingSender, number: u64| match number % 2 {
                     0 => sender.put_words(INJECT, 0, !number, &[number]),
                     _ => send_chunk(sender, number, 100),
@@ -188,7 +192,7 @@ fn a_receiver_that_takes_nothing_stops_its_sender_and_loses_nothing() {
 fn what_the_receiver_says_takes_the_latency() {
     let net = SimNet::new(1, settings("latency=700"), PAYLOAD_RULES).unwrap();
     let port = net.port(0).unwrap();
-    let sender = port.connect(0).unwrap();
+    let sender = port.connect(LinkIndex::new(0)).unwrap();
     let (_, ring) = port.accept().unwrap();
     poll(&port);
     ring.set_throttle(true);
@@ -211,7 +215,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
     let net = SimNet::new(3, settings(text), PAYLOAD_RULES).unwrap();
     let received = run(&net, 3, |port, rank| {
         if rank == 1 {
-            let mut sender = port.connect(2).unwrap();
+            let mut sender = port.connect(LinkIndex::new(2)).unwrap();
             let mut number = 0;
             let mut start = 0;
             loop {
@@ -233,7 +237,7 @@ fn a_dead_rank_takes_its_messages_along_and_blocks_nobody() {
                 }
             }
         }
-        let mut to_dead = port.connect(1).unwrap();
+        let mut to_dead = port.connect(LinkIndex::new(1)).unwrap();
         let (mut rings, mut numbers, mut sent) = (Vec::new(), Vec::new(), 0);
         while sent < 50 {
             sent += u64::from(to_dead.put_words(INJECT, 0, !sent, &[sent]));
@@ -254,7 +258,7 @@ fn a_rank_that_panics_leaves() {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         run(&net, 2, |port, rank| {
             assert_ne!(rank, 0, "on purpose");
-            let mut sender = port.connect(0).unwrap();
+            let mut sender = port.connect(LinkIndex::new(0)).unwrap();
             for number in 0..500 {
                 while !sender.put_words(INJECT, 0, !number, &[number]) {
                     poll(&port);
@@ -263,6 +267,66 @@ fn a_rank_that_panics_leaves() {
         });
     }));
     assert!(outcome.is_err());
+}
+
+/// Each VCI of each rank sends its name to each one, and knows by the number of its peer who sent what.
+#[test]
+fn each_vci_of_a_rank_has_connections_of_its_own() {
+    const VCIS: usize = 3;
+    let text = settings("seed=4,cells=4,payload=8192,reorder=1");
+    let net = SimNet::with_vcis(2, VCIS as u8, text, PAYLOAD_RULES).unwrap();
+    run(&net, 2, |port, rank| {
+        let name = |process: PeerIndex, vci: VciIndex| {
+            u64::from(process.get()) << 8 | u64::from(vci.get())
+        };
+        let vcis = || VciIndex::all().take(VCIS);
+        let others = vcis()
+            .skip(1)
+            .map(|vci| net.port_of_vci(rank, vci).unwrap());
+        let ports: Vec<Port> = std::iter::once(port).chain(others).collect();
+        let processes = || (0..2).map(PeerIndex::new);
+        let everyone = || processes().flat_map(|process| vcis().map(move |vci| (process, vci)));
+        let me = PeerIndex::new(rank);
+        let mut senders = Vec::new();
+        for (port, vci) in ports.iter().zip(vcis()) {
+            for (to, other) in everyone() {
+                let peer = Peers::new(2, vci).link(to, other);
+                let mut sender = port.connect(peer).unwrap();
+                assert!(sender.put_words(INJECT, 0, name(to, other), &[name(me, vci)]));
+                senders.push(sender);
+            }
+            let fourth = VciIndex::of_bits(VCIS as u32);
+            let none = Peers::new(2, vci).link(PeerIndex::new(0), fourth);
+            let expected = SimError::NoSuchRank {
+                rank: none.get(),
+                ranks: 2,
+            };
+            assert_eq!(port.connect(none).err(), Some(expected));
+        }
+        let mut rings: Vec<Vec<(LinkIndex, RingReceiver)>> =
+            ports.iter().map(|_| Vec::new()).collect();
+        let mut seen = BTreeSet::new();
+        while seen.len() < everyone().count() * VCIS {
+            for ((port, vci), rings) in ports.iter().zip(vcis()).zip(&mut rings) {
+                rings.extend(std::iter::from_fn(|| port.accept()));
+                for (peer, ring) in rings {
+                    let Some(arrival) = ring.peek() else { continue };
+                    let peers = Peers::new(2, vci);
+                    let source = name(peers.process(*peer), peers.vci(*peer));
+                    assert_eq!(ring.contents(arrival).match_word, name(me, vci));
+                    assert_eq!(ring.word(0), source);
+                    ring.advance();
+                    assert!(seen.insert((vci, source)));
+                }
+            }
+            poll(&ports[0]);
+        }
+        assert!(
+            net.port_of_vci(rank, VciIndex::of_bits(VCIS as u32))
+                .is_err()
+        );
+    });
+    assert!(net.port_of_vci(0, VciIndex::of_bits(1)).is_err());
 }
 
 #[test]
@@ -274,7 +338,7 @@ fn a_network_without_messages_is_quiet() {
     )
     .unwrap();
     run(&net, 2, |port, rank| {
-        let mut sender = port.connect(1 - rank).unwrap();
+        let mut sender = port.connect(LinkIndex::new(1 - rank)).unwrap();
         assert!(sender.put_words(INJECT, 0, !0, &[0]));
         assert!(!net.is_quiet());
         while !net.is_quiet() {
@@ -300,13 +364,13 @@ fn misuse_is_an_error() {
     assert_eq!(net.port(2).err(), Some(expected.clone()));
     let port = net.port(0).unwrap();
     assert_eq!(net.port(0).err(), Some(SimError::NoPort { rank: 0 }));
-    assert_eq!(port.connect(2).err(), Some(expected));
-    assert!(port.connect(1).is_ok());
+    assert_eq!(port.connect(LinkIndex::new(2)).err(), Some(expected));
+    assert!(port.connect(LinkIndex::new(1)).is_ok());
     let twice = SimError::AlreadyConnected {
         source: 0,
         target: 1,
     };
-    assert_eq!(port.connect(1).err(), Some(twice));
+    assert_eq!(port.connect(LinkIndex::new(1)).err(), Some(twice));
     net.leave(1);
     assert_eq!(net.port(1).err(), Some(SimError::NoPort { rank: 1 }));
     net.leave(0);
@@ -320,7 +384,7 @@ fn payload_outside_its_ring_is_reported_to_all() {
         if rank == 0 {
             // Rank 1 has its port by now.
             (0..5).for_each(|_| poll(&port));
-            let mut sender = port.connect(1).unwrap();
+            let mut sender = port.connect(LinkIndex::new(1)).unwrap();
             assert!(sender.put_words(CHUNK, 0, 0, &[0, 64, 8150]));
         }
         loop {
@@ -342,7 +406,7 @@ fn payload_outside_its_ring_is_reported_to_all() {
 
 /// One side of `rounds` exchanges: the first rank sends, the other one answers.
 fn play(port: &Port, rank: u32, rounds: u64) {
-    let mut sender = port.connect(1 - rank).unwrap();
+    let mut sender = port.connect(LinkIndex::new(1 - rank)).unwrap();
     let mut incoming = None;
     for number in 0..rounds {
         if rank == 0 {
@@ -406,7 +470,7 @@ fn enumerations_find_both_orders_of_a_race() {
                     while rank == 1 && !net.trace_text().contains("0 -> 2") {
                         poll(&port);
                     }
-                    let mut sender = port.connect(2).unwrap();
+                    let mut sender = port.connect(LinkIndex::new(2)).unwrap();
                     assert!(sender.put_words(INJECT, 0, !0, &[0]));
                     poll(&port);
                     return;
@@ -445,7 +509,7 @@ fn enumerations_let_a_rank_die_at_any_moment() {
         let net = SimNet::new(2, settings, PAYLOAD_RULES).unwrap();
         run(&net, 2, |port, rank| {
             if rank == 0 {
-                let mut sender = port.connect(1).unwrap();
+                let mut sender = port.connect(LinkIndex::new(1)).unwrap();
                 for number in 0..2 {
                     assert!(sender.put_words(INJECT, 0, !number, &[number]));
                     if port.poll() == Ok(Fate::Dead) {

@@ -71,7 +71,12 @@ impl Conductor<'_> {
 
     /// Gives up nodes whose agents have no share yet.
     pub(super) fn leave_unreached(&mut self) {
-        for share in std::mem::take(&mut self.waiting) {
+        let of_branches = self.branches.iter_mut();
+        let of_branches = of_branches.map(|branch| std::mem::take(&mut branch.waiting));
+        let shares: Vec<_> = of_branches
+            .chain(std::mem::take(&mut self.waiting))
+            .collect();
+        for share in shares.iter().flatten() {
             self.count_ended(&share.world().unwrap_or_default());
         }
         for index in 0..self.nodes.len() {
@@ -122,7 +127,7 @@ impl Conductor<'_> {
                 self.outputs.say(&text);
                 self.ending.exit_code = Some(1);
                 self.ending.end = End::HostLost {
-                    node: u32::try_from(index).unwrap_or(u32::MAX),
+                    node: self.nodes[index].number,
                 };
                 self.ask_to_end(signals::SIGTERM);
             }
@@ -142,7 +147,7 @@ impl Conductor<'_> {
         self.count_ended(&ranks)
     }
 
-    fn count_ended(&mut self, ranks: &[u32]) -> usize {
+    pub(super) fn count_ended(&mut self, ranks: &[u32]) -> usize {
         let before = self.alive;
         for &rank in ranks {
             let exit = &mut self.ranks[rank as usize].exit;
@@ -196,11 +201,13 @@ impl Conductor<'_> {
                 self.lose(index, &why);
             }
         }
+        self.keep_branches();
         self.launch_more();
         self.pass_on_closing();
         self.give_credit();
         self.keep_report();
         self.keep_stage(now);
+        self.feed_branches();
     }
 
     pub(super) fn keep_stage(&mut self, now: Instant) {

@@ -23,6 +23,9 @@ pub(super) enum Event {
     Agent(usize),
     AgentErrors(usize),
     AgentWriter(usize),
+    Branch(usize),
+    BranchErrors(usize),
+    BranchWriter(usize),
 }
 
 impl Conductor<'_> {
@@ -34,20 +37,32 @@ impl Conductor<'_> {
             events.push(Event::Signals);
             fds.push(PollFd::new(inbox, PollFlags::IN));
         }
-        for (index, node) in self.nodes.iter().enumerate() {
-            if node.is_over() {
-                continue;
-            }
-            // First, so that what an agent says is known when its end is judged.
-            if let Some(errors) = node.errors() {
-                events.push(Event::AgentErrors(index));
-                fds.push(PollFd::from_borrowed_fd(errors, PollFlags::IN));
-            }
-            events.push(Event::Agent(index));
-            fds.push(PollFd::from_borrowed_fd(node.reader(), PollFlags::IN));
-            if let Some(writer) = node.waiting_writer() {
-                events.push(Event::AgentWriter(index));
-                fds.push(PollFd::from_borrowed_fd(writer, PollFlags::OUT));
+        let nodes = self.nodes.iter().enumerate();
+        let nodes = nodes
+            .filter(|(_, node)| !node.is_over())
+            .map(|(index, node)| {
+                let kinds = [Event::AgentErrors, Event::Agent, Event::AgentWriter];
+                (&node.launched, kinds.map(|kind| kind(index)))
+            });
+        let branches = self.branches.iter().enumerate();
+        let branches = branches
+            .filter(|(_, branch)| !branch.is_over())
+            .map(|(index, branch)| {
+                let kinds = [Event::BranchErrors, Event::Branch, Event::BranchWriter];
+                (&branch.launched, kinds.map(|kind| kind(index)))
+            });
+        for (launched, kinds) in nodes.chain(branches) {
+            // Errors first, so that what an agent says is known when its end is judged.
+            let streams = [
+                (launched.errors(), PollFlags::IN),
+                (launched.channel.reader(), PollFlags::IN),
+                (launched.channel.waiting_writer(), PollFlags::OUT),
+            ];
+            for (event, (stream, flags)) in kinds.into_iter().zip(streams) {
+                if let Some(stream) = stream {
+                    events.push(event);
+                    fds.push(PollFd::from_borrowed_fd(stream, flags));
+                }
             }
         }
         if self.wants_input() {
@@ -97,8 +112,12 @@ impl Conductor<'_> {
             Event::Signals => self.take_signals(),
             Event::Input => self.read_input(),
             Event::Sink => self.outputs.write(),
-            Event::AgentWriter(index) => self.nodes[index].write(),
-            Event::AgentErrors(index) => self.nodes[index].read_errors(),
+            Event::AgentWriter(index) => self.nodes[index].launched.channel.write(),
+            Event::AgentErrors(index) => self.nodes[index].launched.read_errors(),
+            Event::BranchWriter(index) => self.branches[index].launched.channel.write(),
+            Event::BranchErrors(index) => self.branches[index].launched.read_errors(),
+            Event::Branch(index) if self.branches[index].is_over() => {}
+            Event::Branch(index) => self.read_branch(index),
             Event::Agent(index) if self.nodes[index].is_over() => {}
             Event::Agent(index) => self.read_agent(index),
         }
@@ -107,7 +126,7 @@ impl Conductor<'_> {
     pub(super) fn read_agent(&mut self, index: usize) {
         let (messages, end) = self.nodes[index].read();
         let are_ready = |node: &Node| node.progress == Progress::Greeted;
-        if end.is_none() && self.waiting.is_empty() && self.nodes.iter().all(are_ready) {
+        if end.is_none() && self.are_all_launched() && self.nodes.iter().all(are_ready) {
             let elapsed_ms = millis(self.begin.elapsed());
             self.nodes
                 .iter_mut()
@@ -115,6 +134,15 @@ impl Conductor<'_> {
         }
         self.take_all(index, messages);
         if let Some(why) = end.filter(|_| !self.nodes[index].is_over()) {
+            let node = &self.nodes[index];
+            // Not every host may log in to every other.
+            let is_unreached = node.progress == Progress::Launching && node.launched.is_of_branch();
+            if is_unreached && matches!(self.ending.stage, Stage::Running) {
+                if let Err(error) = self.launch_without_branch(index) {
+                    self.refuse(error);
+                }
+                return;
+            }
             self.lose(index, &why);
         }
     }

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use sys::signals::SignalInbox;
 
+use super::branches::{Branch, parts};
 use super::ending::Ending;
 use super::streams::Report;
+use crate::cluster::launched::Launched;
+use crate::cluster::launcher;
 use crate::cluster::message::{NodeStart, ToAgent};
 use crate::cluster::node::{Node, Progress};
 use crate::cluster::share;
@@ -91,7 +94,8 @@ pub(super) fn prepare<'a>(
         input_open: true,
         unread: [false; 2],
         nodes: Vec::new(),
-        waiting: shares.into(),
+        branches: Vec::new(),
+        waiting: parts(hosts, shares).into(),
         cards_sent: false,
         report: None,
         polled: begin,
@@ -135,10 +139,12 @@ pub(super) struct Conductor<'a> {
     pub(super) input_open: bool,
     /// Whether the agents know that nobody reads standard output or error any more.
     pub(super) unread: [bool; 2],
-    /// In the order of the hosts, as far as they are launched.
+    /// As far as they are launched.
     pub(super) nodes: Vec<Node>,
-    /// The shares of the others.
-    pub(super) waiting: VecDeque<NodeStart>,
+    /// Through which some of them are reached.
+    pub(super) branches: Vec<Branch>,
+    /// The shares of the others, for each launcher command that is to be run here.
+    pub(super) waiting: VecDeque<Vec<NodeStart>>,
     /// Whether the nodes have the cards of each other.
     pub(super) cards_sent: bool,
     pub(super) report: Option<Report>,
@@ -164,33 +170,66 @@ impl Conductor<'_> {
             self.keep_time();
         }
         let until = Instant::now() + FINISH_TIME;
-        for node in &mut self.nodes {
-            node.reap(until);
+        self.feed_branches();
+        for branch in &mut self.branches {
+            branch.launched.channel.close_when_written();
         }
+        let branches = self.branches.iter_mut().map(|branch| &mut branch.launched);
+        let nodes = self.nodes.iter_mut().map(|node| &mut node.launched);
+        nodes
+            .chain(branches)
+            .for_each(|launched| launched.reap(until));
         self.finish()
     }
 
     /// Whether nothing more is expected of any node.
     pub(super) fn is_over(&self) -> bool {
-        self.waiting.is_empty() && self.nodes.iter().all(Node::is_over)
+        self.are_all_launched() && self.nodes.iter().all(Node::is_over)
+    }
+
+    /// Whether there is a launcher command for each node.
+    pub(super) fn are_all_launched(&self) -> bool {
+        self.waiting.is_empty() && !self.branches.iter().any(Branch::is_launching)
     }
 
     /// Runs launcher commands, of which only so many may be on their way at once.
     pub(super) fn launch_more(&mut self) {
-        let is_launching = |node: &&Node| node.progress == Progress::Launching;
-        let mut launching = self.nodes.iter().filter(is_launching).count();
+        let is_launching =
+            |node: &&Node| node.progress == Progress::Launching && !node.launched.is_of_branch();
+        let branches = self.branches.iter().filter(|branch| branch.is_launching());
+        let mut launching = self.nodes.iter().filter(is_launching).count() + branches.count();
         while launching < MOST_LAUNCHING
-            && let Some(share) = self.waiting.pop_front()
+            && let Some(shares) = self.waiting.pop_front()
         {
-            let is_here = self.hosts.names[share.node as usize] == notices::host_name();
-            match Node::launch(self.hosts, share, is_here, &self.plan.input) {
-                Ok(node) => self.nodes.push(node),
-                Err((share, error)) => {
-                    self.waiting.push_front(*share);
-                    return self.refuse(error);
-                }
+            if let Err((shares, error)) = self.launch(shares) {
+                self.waiting.push_front(shares);
+                return self.refuse(error);
             }
             launching += 1;
+        }
+    }
+
+    /// Runs the launcher command for one node, or for the branch of several.
+    ///
+    /// # Errors
+    /// When it cannot be run; the shares come back.
+    fn launch(&mut self, mut shares: Vec<NodeStart>) -> Result<(), (Vec<NodeStart>, LaunchError)> {
+        if shares.len() > 1 {
+            return self.launch_branch(shares);
+        }
+        let Some(share) = shares.pop() else {
+            return Ok(());
+        };
+        let name = &self.hosts.names[share.node as usize];
+        let is_here = *name == notices::host_name();
+        let (command, called) = launcher::command(self.hosts, name, is_here, &self.hosts.agent);
+        match Launched::start(command, called, name) {
+            Ok(launched) => {
+                let node = Node::new(name, Box::new(share), launched, &self.plan.input);
+                self.nodes.push(node);
+                Ok(())
+            }
+            Err(error) => Err((vec![share], error)),
         }
     }
 

@@ -2,9 +2,10 @@
 //! The `mpiexec` that the user started, for a job of several nodes.
 //!
 //! [`job`] starts the agents and holds the state of the job; [`events`] takes what happens and what agents say; [`ending`] judges
-//! ends of ranks and losses of nodes, and brings all nodes to their end; [`streams`] passes input and output on and prints reports;
+//! ends of ranks and losses of nodes, and brings all nodes to their end; [`branches`] reaches hosts through others; [`streams`] passes input and output on and prints reports;
 //! [`outcome`] tells how it went. One thread does all of it, and never waits for one node alone.
 
+mod branches;
 mod ending;
 mod events;
 mod job;

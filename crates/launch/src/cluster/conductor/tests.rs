@@ -37,6 +37,7 @@ fn hosts() -> Hosts {
         agent: Vec::new(),
         connect: Duration::from_secs(100),
         heartbeat: None,
+        tree: None,
     }
 }
 

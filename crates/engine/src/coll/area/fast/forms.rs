@@ -2,12 +2,13 @@
 //! The forms of operations with little data: blocking, nonblocking, and planned for persistent requests.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
-use super::{
-    Comm, Reduction, Result, Span, alltoall, barrier, bcast, gather, prefix, reduce,
-    reduce_scatter, scatter,
-};
+use super::Span;
+use super::rounds::{alltoall, barrier, bcast, gather, prefix, reduce, reduce_scatter, scatter};
 use crate::coll::area::drive::{Blocking, Nonblocking};
 use crate::coll::area::persistent::{Describing, PlannedStart};
+use crate::comm::Comm;
+use crate::errors::Result;
+use crate::op::Reduction;
 use crate::task::Begun;
 
 /// Generates the forms of all operations.

@@ -8,7 +8,7 @@ use super::exchanges::*;
 use crate::completion::{complete_some, test_any};
 use crate::identity::VciIndex;
 use crate::settings::ProgressModel;
-use crate::testing::shares_memory;
+use crate::testing::has_several_vcis;
 
 const COUNT: usize = 12;
 const VCIS: u32 = 4;
@@ -41,7 +41,7 @@ fn taken(comm: &Comm) -> Vec<u64> {
 
 #[test]
 fn threads_that_make_different_partitions_ready_share_no_lock() {
-    if !shares_memory() {
+    if !has_several_vcis() {
         return;
     }
     multiple(1, ProgressModel::Hybrid, |process| {
@@ -92,7 +92,7 @@ fn threads_that_make_different_partitions_ready_share_no_lock() {
 
 #[test]
 fn partitions_carry_the_request_of_their_own_lane() {
-    if !shares_memory() {
+    if !has_several_vcis() {
         return;
     }
     multiple(1, ProgressModel::Hybrid, |process| {

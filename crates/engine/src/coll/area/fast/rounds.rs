@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collectives of little data, in one round of the shared area.
-//!
-//! They take the rounds of [`super::describe`] with contiguous data that fit a slot, when the members have an area; otherwise they
-//! answer `None` and have done nothing. How the call goes through its round is its driver's ([`super::drive`],
-//! [`super::persistent`]). Where there is one member, they are copies.
+//! Each collective of little data as one round, whatever drives it.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
-mod forms;
-
-pub use super::span::Span;
-pub use forms::{at_once, here, now, planned};
-
-use super::Purpose;
-use super::describe::{self, Members, Operands};
-use super::drive::{Driver, open};
-use super::spec::{Contiguous, Publish, Shelf};
+use super::Span;
+use crate::coll::area::Purpose;
+use crate::coll::area::describe::{self, Members, Operands};
+use crate::coll::area::drive::{Driver, open};
+use crate::coll::area::spec::{Contiguous, Publish, Shelf};
 use crate::coll::select;
 use crate::comm::Comm;
 use crate::errors::Result;
@@ -38,7 +30,7 @@ impl Span {
 
 /// Nobody leaves before everybody entered.
 #[inline(always)]
-fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Output>> {
+pub(super) fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Output>> {
     if comm.area.is_single() {
         return Some(Ok(E::Output::default()));
     }
@@ -51,7 +43,7 @@ fn barrier<'a, E: Driver<'a>>(driver: E, comm: &'a Comm) -> Option<Result<E::Out
 /// # Safety
 /// The memory is readable at the root, writable elsewhere, until the operation is complete.
 #[inline(always)]
-unsafe fn bcast<'a, E: Driver<'a>>(
+pub(super) unsafe fn bcast<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     data: Span,
@@ -79,7 +71,7 @@ unsafe fn bcast<'a, E: Driver<'a>>(
 /// `send` is readable and `receive` writable, for `count` elements of the operation's type, until the operation is complete;
 /// `receive` is not used but at the root.
 #[inline(always)]
-unsafe fn reduce<'a, E: Driver<'a>>(
+pub(super) unsafe fn reduce<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Span,
@@ -130,7 +122,7 @@ unsafe fn reduce<'a, E: Driver<'a>>(
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
+pub(super) unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     operands: Operands<Contiguous>,
@@ -155,7 +147,7 @@ unsafe fn allreduce_by_last<'a, E: Driver<'a>>(
 /// `send` is readable, and `receive` writable for a block of each rank, until the operation is complete; `receive` is not used
 /// but at the root ([`Driver::ROOM_IS_EXACT`]: not given).
 #[inline(always)]
-unsafe fn gather<'a, E: Driver<'a>>(
+pub(super) unsafe fn gather<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Option<Span>,
@@ -204,7 +196,7 @@ unsafe fn gather<'a, E: Driver<'a>>(
 /// # Safety
 /// `from` is readable and `into` writable, until the operation is complete.
 #[inline(always)]
-unsafe fn copy_for_single<'a, E: Driver<'a>>(
+pub(super) unsafe fn copy_for_single<'a, E: Driver<'a>>(
     driver: E,
     from: Option<Span>,
     into: Option<Span>,
@@ -224,7 +216,7 @@ unsafe fn copy_for_single<'a, E: Driver<'a>>(
 /// # Safety
 /// `send` is readable and `receive` writable for a block of each rank, until the operation is complete; they do not overlap.
 #[inline(always)]
-unsafe fn alltoall<'a, E: Driver<'a>>(
+pub(super) unsafe fn alltoall<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Span,
@@ -266,7 +258,7 @@ unsafe fn alltoall<'a, E: Driver<'a>>(
 /// `send` is readable for a block of each rank, and not used but at the root; `receive` is writable; until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn scatter<'a, E: Driver<'a>>(
+pub(super) unsafe fn scatter<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Option<Span>,
@@ -310,7 +302,7 @@ unsafe fn scatter<'a, E: Driver<'a>>(
 /// # Safety
 /// As for [`reduce`].
 #[inline(always)]
-unsafe fn prefix<'a, E: Driver<'a>>(
+pub(super) unsafe fn prefix<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Span,
@@ -352,7 +344,7 @@ unsafe fn prefix<'a, E: Driver<'a>>(
 /// `send` is readable and `receive` writable, for `count` elements of the operation's type a part, until the operation is
 /// complete.
 #[inline(always)]
-unsafe fn reduce_scatter<'a, E: Driver<'a>>(
+pub(super) unsafe fn reduce_scatter<'a, E: Driver<'a>>(
     driver: E,
     comm: &'a Comm,
     send: Span,

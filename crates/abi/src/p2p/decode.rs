@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The arguments of a message, decoded, and its request, handed out.
+
+use core::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use engine::Result;
+use engine::comm::Comm;
+use engine::p2p::Memory;
+use engine::request::RequestId;
+use mpi_abi_sys::constants::MPI_REQUEST_NULL;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
+
+use crate::datatype::{Count, arguments, memory, target_memory};
+use crate::error::raise;
+use crate::handle::COMMS;
+use crate::naming::Wide;
+
+/// The result of [`decode`].
+pub(super) type Decoded = Result<(&'static Comm, Memory<'static>)>;
+
+/// The first half of every call: communicator and memory, or the error.
+#[inline(always)]
+pub(crate) fn decode(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<(&'static Comm, Memory<'static>)> {
+    let comm = COMMS.find(comm, "comm")?;
+    Ok((comm, memory(buf, count.into(), datatype)?))
+}
+
+/// As [`decode`], of a buffer that is received into.
+#[inline(always)]
+pub(crate) fn decode_target(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<(&'static Comm, Memory<'static>)> {
+    let comm = COMMS.find(comm, "comm")?;
+    Ok((comm, target_memory(buf, count.into(), datatype)?))
+}
+
+/// Rank and tag in one register: with them the calls that leave the fast path are jumps.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Envelope(u64);
+
+impl Envelope {
+    #[inline(always)]
+    pub(super) const fn new(rank: i32, tag: i32) -> Self {
+        Self(rank as u32 as u64 | (tag as u32 as u64) << 32)
+    }
+
+    pub(super) const fn rank(self) -> i32 {
+        self.0 as i32
+    }
+
+    pub(super) const fn tag(self) -> i32 {
+        (self.0 >> 32) as i32
+    }
+}
+
+/// [`decode`] for contiguous data of a predefined type.
+// TIER: short
+#[inline(always)]
+pub(super) fn decode_contiguous(
+    buf: *const c_void,
+    count: impl Count,
+    datatype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Option<(usize, &'static Comm)> {
+    let bytes = arguments::contiguous_bytes(buf, count, datatype)?;
+    Some((bytes, COMMS.get_trusted(comm)?))
+}
+
+/// The name of the form that counts of this type belong to.
+pub(super) const fn called<C: Wide>(call: &'static str, large: &'static str) -> &'static str {
+    if C::WIDE { large } else { call }
+}
+
+/// The handle of a communicator.
+pub(super) fn handle_of(comm: &Comm) -> MPI_Comm {
+    comm.handle.load(Ordering::Relaxed) as usize
+}
+
+/// Gives the program its request, or the null request and the error.
+#[inline(always)]
+pub(super) unsafe fn hand_out(
+    call: &'static str,
+    comm: MPI_Comm,
+    started: Result<RequestId>,
+    request: *mut MPI_Request,
+) -> i32 {
+    match started {
+        Ok(id) => {
+            // SAFETY: the result is writable (crate head).
+            unsafe { *request = id.0 as usize };
+            0
+        }
+        Err(error) => {
+            // SAFETY: as above.
+            unsafe { *request = MPI_REQUEST_NULL };
+            raise(call, comm, error)
+        }
+    }
+}

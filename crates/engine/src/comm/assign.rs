@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a process finds its job: by `mpiexec`, by another launcher, or as a singleton.
+
+use std::time::Duration;
+
+use bootstrap::Member;
+use fabric::segment::{self, SegmentPlan};
+use sys::cores;
+
+use crate::settings::{self, Assigned, Assignment, Foreign, Settings};
+
+/// What a launcher assigns to this process, or a job of its own for a singleton; with what connects it with another launcher than ours.
+pub(super) fn assign(
+    settings: &Settings,
+    warnings: &mut Vec<String>,
+) -> Result<(Assigned, Option<&'static Member>), String> {
+    let limit = Duration::from_secs(settings.bootstrap_timeout_s);
+    match settings::job_from_environment()? {
+        Assignment::Rank(assigned) => return Ok((assigned, None)),
+        Assignment::StartedByRank(notice) => warnings.push(notice),
+        Assignment::None => match settings::foreign_launcher()? {
+            Foreign::Rank(access, is_only) => {
+                match Member::join(&access, &settings.pmix_library, limit) {
+                    Ok((member, file)) => {
+                        // It stays until the process has ended: a launcher takes the end of the connection for a crash.
+                        let member: &'static Member = Box::leak(Box::new(member));
+                        let (rank, size) = (member.rank(), member.size());
+                        return Ok((Assigned { file, rank, size }, Some(member)));
+                    }
+                    // The only process loses nothing.
+                    Err(why) if is_only => warnings.push(format!("{why}; it runs as a singleton")),
+                    Err(why) => return Err(why),
+                }
+            }
+            Foreign::Singleton(warning) => warnings.push(warning),
+            Foreign::Refused(why) => return Err(why),
+            Foreign::None => {}
+        },
+    }
+    singleton().map(|assigned| (assigned, None))
+}
+
+fn singleton() -> Result<Assigned, String> {
+    let plan = SegmentPlan {
+        local_ranks: 1,
+        job_ranks: 1,
+        cores: cores::usable_cores(),
+        launcher_pid: 0,
+    };
+    Ok(Assigned {
+        file: segment::create(&plan).map_err(|error| error.to_string())?,
+        rank: 0,
+        size: 1,
+    })
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starting a send: every mode, every kind of memory.
+
+use fabric::board::kind as record_kind;
+use fabric::ring::INJECT_BYTES;
+use layout::SharedLayout;
+
+use super::arguments::{PROC_NULL, check_rank, check_tag, describe, stage};
+use super::buffered;
+use super::fast::{Injected, send_now, wake};
+use crate::comm::{COLLECTIVE, Comm};
+use crate::datatype::Memory;
+use crate::device::Staged;
+use crate::errors::Result;
+use crate::identity::{LinkIndex, Rank};
+use crate::protocol::{self, eager, inject as injection};
+use crate::request::{RequestId, RequestIndex, Role, flag};
+use crate::vci::VciState;
+
+/// How a send completes (MPI-5.0, section 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When the buffer can be used again.
+    Standard,
+    /// When the receive has started.
+    Synchronous,
+    /// As standard; the receive is known to be posted.
+    Ready,
+    /// At once; the data are copied into the attached buffer if need be.
+    Buffered,
+}
+
+/// Starts a send to rank `dest` with `tag`.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG, MPI_ERR_NO_MEM, and MPI_ERR_BUFFER in buffered mode.
+///
+/// # Safety
+/// The memory stays readable and unchanged until the request is complete.
+// TIER: short
+#[inline(always)]
+pub unsafe fn isend(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    comm.vci().pay_wake();
+    if comm.is_spread() && mode != Mode::Buffered {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_on_lane(comm, memory, dest, tag, mode) };
+    }
+    let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
+    if dest as u32 >= comm.peers || tag < 0 || !may_be_eager {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    }
+    let mut state = comm.vci().enter();
+    let (peer, word) = (
+        comm.peer(Rank::new(dest as u32)),
+        comm.match_base() | tag as u64,
+    );
+    // SAFETY: the caller's promise.
+    if unsafe { send_at_once(&mut state, memory, peer, word) } {
+        return Ok(RequestId::SENT);
+    }
+    drop(state);
+    // SAFETY: the caller's promise.
+    unsafe { isend_checked(comm, memory, dest, tag, mode) }
+}
+
+/// As [`isend`] on the lane of the tag.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn isend_on_lane(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    let Some(lane) = comm.lane_to(tag)? else {
+        // SAFETY: the caller's promise.
+        return unsafe { isend_checked(comm, memory, dest, tag, mode) };
+    };
+    if mode == Mode::Standard && memory.layout.is_none() && memory.types.is_none() {
+        // SAFETY: the caller's promise.
+        match unsafe { send_now(lane, memory.base, memory.bytes, dest, tag) } {
+            Injected::Sent => return Ok(RequestId::SENT),
+            Injected::SentWake => {
+                wake(lane, dest);
+                return Ok(RequestId::SENT);
+            }
+            Injected::Refused | Injected::Unreached => {}
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { isend(lane, memory, dest, tag, mode) }
+}
+
+/// Copies a message into the ring and allocates no request; false, with nothing done, when the message does not fit.
+///
+/// # Safety
+/// The memory is readable.
+#[inline(always)]
+pub(super) unsafe fn send_at_once(
+    state: &mut VciState,
+    memory: Memory<'_>,
+    peer: LinkIndex,
+    word: u64,
+) -> bool {
+    if memory.types.is_some() {
+        return false;
+    }
+    if let Some((layout, _)) = memory.layout {
+        // SAFETY: the caller's promise.
+        return unsafe { send_packed(state, memory, layout, peer, word) };
+    }
+    if memory.bytes > INJECT_BYTES {
+        let source = eager::Source::Contiguous(memory.base);
+        // SAFETY: the caller's promise.
+        return unsafe { eager::send(state, peer, word, source, memory.bytes) };
+    }
+    let link = &mut state.links[peer];
+    if !link.has_room() {
+        return false;
+    }
+    // SAFETY: the memory is readable (caller), at most INJECT_BYTES long and a credit is there (both checked).
+    unsafe { injection::write(link, word, memory.base, memory.bytes) };
+    link.ring_doorbell();
+    true
+}
+
+/// [`send_at_once`] for data that are not contiguous.
+#[inline(never)]
+unsafe fn send_packed(
+    state: &mut VciState,
+    memory: Memory<'_>,
+    layout: &SharedLayout,
+    peer: LinkIndex,
+    word: u64,
+) -> bool {
+    let (base, bytes) = (memory.base, memory.bytes);
+    if !matches!(Staged::of(memory), Ok(None)) {
+        return false;
+    }
+    if bytes > INJECT_BYTES {
+        let source = eager::Source::Layout(layout, base);
+        // SAFETY: the caller's promise.
+        return unsafe { eager::send(state, peer, word, source, bytes) };
+    }
+    let mut data = [0u64; INJECT_BYTES / 8];
+    // SAFETY: the memory is readable (caller), and `data` has room for `bytes` bytes.
+    unsafe {
+        layout.pack(base, 0..bytes, data.as_mut_ptr().cast());
+        let packed = Memory::contiguous(data.as_mut_ptr().cast(), bytes);
+        send_at_once(state, packed, peer, word)
+    }
+}
+
+/// The slow path of sends.
+#[inline(never)]
+unsafe fn isend_checked(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: i32,
+    tag: i32,
+    mode: Mode,
+) -> Result<RequestId> {
+    check_tag(tag, false)?;
+    if dest == PROC_NULL {
+        return Ok(RequestId::SENT);
+    }
+    let dest = check_rank(comm, "dest", dest)?;
+    if mode == Mode::Buffered {
+        return buffered::isend(comm, memory, dest, tag);
+    }
+    let mut guard = comm.vci().enter();
+    let state = &mut *guard;
+    let index = new_send(
+        state,
+        comm,
+        memory,
+        dest,
+        comm.match_base() | tag as u64,
+        mode,
+    )?;
+    start(state, index)
+}
+
+/// Starts a send on a communicator's collective context.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM.
+///
+/// # Safety
+/// As for [`isend`]; `dest` is a valid rank.
+pub(crate) unsafe fn isend_collective(
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: Rank,
+    tag: u32,
+) -> Result<RequestId> {
+    let mut guard = comm.vci().enter();
+    let state = &mut *guard;
+    let word = (comm.match_base() + COLLECTIVE) | u64::from(tag);
+    // SAFETY: the caller's promise.
+    if unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
+        return Ok(RequestId::SENT);
+    }
+    let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
+    start(state, index)
+}
+
+/// Transmits or queues a new send; a send that completes at once keeps no request.
+fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
+    if let Err(error) = protocol::start_send(state, index) {
+        state.retire(index);
+        return Err(error);
+    }
+    if state.slab.record(index).kind == record_kind::COMPLETE {
+        state.retire(index);
+        return Ok(RequestId::SENT);
+    }
+    Ok(state.slab.id(index))
+}
+
+/// A request for a send; not started.
+pub(crate) fn new_send(
+    state: &mut VciState,
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: Rank,
+    word: u64,
+    mode: Mode,
+) -> Result<RequestIndex> {
+    let index = state.slab.take(Role::Send, record_kind::SEND_ACTIVE)?;
+    let peer = comm.peer(dest);
+    let stamp = state.node.now_ms();
+    let record = state.slab.record_mut(index);
+    (record.match_word, record.peer, record.stamp_ms) = (word, peer, stamp);
+    let entry = state.slab.entry_mut(index);
+    entry.target = peer;
+    if mode == Mode::Synchronous {
+        entry.record.flags |= flag::SYNCHRONOUS;
+    }
+    describe(entry, comm, memory);
+    if memory.layout.is_some() {
+        stage(state, index, memory)?;
+    }
+    Ok(index)
+}

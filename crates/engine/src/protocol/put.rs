@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rendezvous with a peer on another node by puts: the network writes the data into the memory of the receive, past the rings.
+//!
+//! The receiver opens its memory and answers an RTS with CTS_PUT in place of CTS. The sender puts what the early chunks have not brought,
+//! and then sends PUT_DONE. A sender that cannot put, because its memory is not one run of bytes, sends chunks as for CTS.
+
+use std::ptr::NonNull;
+
+use fabric::board::kind as record_kind;
+use fabric::counters::Counter;
+use fabric::transport::{Opening, PutBegun};
+
+use super::{cell, complete_offered, early, is_contiguous, named_by_peer, rendezvous};
+use crate::identity::LinkIndex;
+use crate::request::{RequestId, RequestIndex};
+use crate::vci::VciState;
+use crate::vci::link::Queued;
+
+/// Shortest message that is put, in bytes: to open memory costs both sides some time.
+const LEAST_BYTES: usize = 16 << 10;
+
+/// Asks the sender to put the data of a receive; false when the receive is to get them in chunks. `ids` are those of the sender's
+/// operation and of the receive.
+pub(super) fn request(
+    state: &mut VciState,
+    receive: RequestIndex,
+    peer: LinkIndex,
+    ids: [u64; 2],
+    goes_on: bool,
+) -> bool {
+    if !state.node.puts {
+        return false;
+    }
+    let entry = state.slab.entry(receive);
+    let (start, wanted) = (NonNull::new(entry.base), entry.wanted);
+    let Some(start) = start.filter(|_| wanted >= LEAST_BYTES && is_contiguous(entry)) else {
+        return false;
+    };
+    let Some((number, opening)) = state.transport.open_memory(peer, start, wanted) else {
+        return false;
+    };
+    state.slab.entry_mut(receive).inline[0] = u64::from(number) + 1;
+    let [sender, receiver] = ids;
+    let (address, key, goes_on) = (opening.address, opening.key, u64::from(goes_on));
+    let words = [sender, receiver, address, key, wanted as u64, goes_on];
+    send_request(state, peer, words);
+    true
+}
+
+fn send_request(state: &mut VciState, peer: LinkIndex, words: [u64; 6]) {
+    if !state.links[peer].sender.is_connected()
+        && let Err(error) = state.links.connect(&mut state.transport, peer)
+    {
+        state.fault = Some(error.to_string());
+        return;
+    }
+    if state.links[peer].backlogged || !put_request(state, peer, &words) {
+        state.enqueue(peer, Queued::Opening(Box::new(words)));
+    }
+}
+
+/// Sends a CTS_PUT cell; false when the ring has no room.
+pub(super) fn put_request(state: &mut VciState, peer: LinkIndex, words: &[u64; 6]) -> bool {
+    let link = &mut state.links[peer];
+    let sent = link.sender.put_words(cell::CTS_PUT, 0, 0, words);
+    if sent {
+        link.ring_doorbell();
+        state.count_other_cell_sent();
+    }
+    sent
+}
+
+/// Handles a CTS_PUT cell: the receiver has opened its memory.
+pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let peer = incoming.peer;
+    let [sender, receiver, address, key, wanted, goes_on] =
+        std::array::from_fn(|index| incoming.ring.word(index));
+    let Some(index) = rendezvous::answered(state, peer, sender) else {
+        return true;
+    };
+    early::note_answer(state, index, goes_on != 0);
+    let entry = state.slab.entry_mut(index);
+    entry.remote = receiver;
+    if goes_on == 0 {
+        entry.position = 0;
+    }
+    let end = (wanted.min(entry.record.bytes)) as usize;
+    let position = entry.position;
+    if position >= end {
+        complete_offered(state, index);
+        return true;
+    }
+    let start = NonNull::new(entry.base.wrapping_add(position));
+    let Some(start) = start.filter(|_| is_contiguous(state.slab.entry(index))) else {
+        rendezvous::stream(state, peer, index);
+        return true;
+    };
+    let target = Opening {
+        address: address.wrapping_add(position as u64),
+        key,
+    };
+    // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the put has ended.
+    let put = unsafe {
+        state
+            .transport
+            .put(peer, (start, end - position), target, sender)
+    };
+    match put {
+        Ok(PutBegun::No) => rendezvous::stream(state, peer, index),
+        Ok(begun) => {
+            state.count(Counter::Puts);
+            if begun == PutBegun::Whole {
+                announce_end(state, index);
+            }
+        }
+        Err(error) => state.fault = Some(error.to_string()),
+    }
+    true
+}
+
+/// Tells the receiver of a send that its data are there, or will be before this cell.
+fn announce_end(state: &mut VciState, index: RequestIndex) {
+    let entry = state.slab.entry_mut(index);
+    let (peer, receiver) = (entry.target, std::mem::take(&mut entry.remote));
+    super::send_control(state, peer, cell::PUT_DONE, [receiver, 0]);
+}
+
+/// The put of a send has left its memory. Its receiver has heard of that already if the network took the put as a whole.
+pub(crate) fn put_ended(state: &mut VciState, token: u64) {
+    let sent = state.slab.find(RequestId(token));
+    let is_active =
+        |index: &RequestIndex| state.slab.record(*index).kind == record_kind::SEND_ACTIVE;
+    if let Some(index) = sent.filter(is_active) {
+        if state.slab.entry(index).remote != 0 {
+            announce_end(state, index);
+        }
+        complete_offered(state, index);
+    }
+}
+
+/// Handles a PUT_DONE cell: the data of a receive are there.
+pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let (peer, id) = (incoming.peer, incoming.ring.word(0));
+    let active = named_by_peer(state, id).filter(|&index| {
+        let (record, entry) = (state.slab.record(index), state.slab.entry(index));
+        record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer && entry.inline[0] != 0
+    });
+    match active {
+        Some(index) => {
+            close(state, index);
+            state.complete(index);
+        }
+        None => state.blame(peer, "put a message that this rank did not request"),
+    }
+    true
+}
+
+/// Closes the memory of a receive, if it is open.
+pub(super) fn close(state: &mut VciState, receive: RequestIndex) {
+    let opened = std::mem::take(&mut state.slab.entry_mut(receive).inline[0]);
+    if opened != 0 {
+        state.transport.close_memory(opened as u32 - 1);
+    }
+}
