@@ -64,7 +64,7 @@ const SIM_SETTINGS: &[&str] = &[
 ];
 const QUICK_SIM_SETTINGS: usize = 1;
 /// The file that reads it.
-const SIM_READER: &str = "crates/engine/src/testing.rs";
+const SIM_READER: &str = "crates/engine/src/testing/mod.rs";
 
 /// The engine's in-process tests once more, on the simulated network with several of its settings.
 pub(super) fn tests_on_sim(scope: Scope) -> Result<Found, String> {
@@ -79,28 +79,42 @@ pub(super) fn tests_on_sim(scope: Scope) -> Result<Found, String> {
         // Every algorithm in every case takes minutes there.
         arguments.extend(["--", "--skip", "coll::tests::matrix"]);
     }
+    let settings = scope.some(SIM_SETTINGS, QUICK_SIM_SETTINGS);
+    let what = "tests of the engine on the simulated network";
+    each_setting(&arguments, SIM_VARIABLE, settings, scope, what)
+}
+
+/// Runs tests once for each value of a variable of the environment.
+fn each_setting(
+    arguments: &[&str],
+    variable: &str,
+    values: &[&str],
+    scope: Scope,
+    what: &str,
+) -> Result<Found, String> {
+    let log = format!("{}.log", variable.to_lowercase());
     let (mut all, mut failed_all, mut skipped_all, mut told) = (0, 0, 0, Vec::new());
-    for setting in scope.some(SIM_SETTINGS, QUICK_SIM_SETTINGS) {
-        let variables = [(scope::VARIABLE, scope.name()), (SIM_VARIABLE, *setting)];
+    for value in values {
+        let variables = [(scope::VARIABLE, scope.name()), (variable, *value)];
         if let Found::Tests {
             passed,
             failed,
             skipped,
             wrong,
             ..
-        } = counted(&arguments, &variables, "sim.log")?
+        } = counted(arguments, &variables, &log)?
         {
             all += passed;
             failed_all += failed;
             skipped_all += skipped;
-            told.extend(wrong.into_iter().map(|text| format!("{setting}: {text}")));
+            told.extend(wrong.into_iter().map(|text| format!("{value}: {text}")));
         }
     }
     Ok(Found::Tests {
         passed: all,
         failed: failed_all,
         skipped: skipped_all,
-        what: "tests of the engine on the simulated network".to_owned(),
+        what: what.to_owned(),
         wrong: told,
     })
 }
@@ -139,6 +153,28 @@ pub(super) fn tests_on_nodes(scope: Scope) -> Result<Found, String> {
         ("RANKPOINT_TEST_NODES", "2"),
     ];
     counted(&arguments, &variables, "nodes.log")
+}
+
+/// Tests of the engine whose ranks may be endpoints.
+const ENDPOINT_TESTS: &[&str] = &["coll::tests", "p2p::", "protocol::tests", "rma::"];
+/// Endpoints of each process; the quick one first.
+const ENDPOINTS: &[&str] = &["2", "3", "8"];
+const QUICK_ENDPOINTS: usize = 1;
+
+/// Some of the engine's in-process tests once more, with ranks that are endpoints of fewer processes.
+pub(super) fn tests_on_endpoints(scope: Scope) -> Result<Found, String> {
+    let mut arguments = vec!["test", "-p", "rankpoint-engine", "--lib", "--no-fail-fast"];
+    arguments.push("--");
+    arguments.extend(ENDPOINT_TESTS);
+    let setting = "RANKPOINT_TEST_ENDPOINTS";
+    let what = "tests of the engine with endpoints";
+    each_setting(
+        &arguments,
+        setting,
+        scope.some(ENDPOINTS, QUICK_ENDPOINTS),
+        scope,
+        what,
+    )
 }
 
 /// The models of concurrent code, which need a build of their own.

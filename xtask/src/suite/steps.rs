@@ -67,6 +67,7 @@ pub(super) const STEPS: &[Step] = &[
     }),
     ("tests", cargo::tests),
     ("sim", cargo::tests_on_sim),
+    ("endpoints", cargo::tests_on_endpoints),
     ("nodes", cargo::tests_on_nodes),
     ("loom", cargo::models),
     ("ptx", gpu::assemble),

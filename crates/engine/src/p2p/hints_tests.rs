@@ -7,15 +7,15 @@ use std::sync::Arc;
 use super::persistent::{recv_init, start};
 use super::probe::{imrecv, mprobe};
 use super::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, PROC_NULL, irecv, isend};
-use crate::comm::{Comm, Process, Spread, ThreadLevel};
+use crate::comm::{Comm, Spread, ThreadLevel};
 use crate::completion::{cancel, free, test, wait, wait_all};
 use crate::create::dup;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::request::{RequestId, Status};
 use crate::settings::{Checks, Settings};
-use crate::testing::on_ranks_at_level;
+use crate::testing::{Member, on_members_at_level};
 
-pub(super) fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Process) + Sync) {
+pub(super) fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Member) + Sync) {
     let settings = Settings {
         check: Checks {
             hints,
@@ -25,13 +25,13 @@ pub(super) fn checked(hints: bool, ranks: u32, body: impl Fn(&'static Process) +
         ..Settings::from_environment().0
     };
     for level in [ThreadLevel::Single, ThreadLevel::Multiple] {
-        on_ranks_at_level(&settings, level, ranks, &body);
+        on_members_at_level(&settings, level, ranks, &body);
     }
 }
 
 /// A duplicate of MPI_COMM_WORLD with hints.
-pub(super) fn promising(process: &'static Process, pairs: &[(&str, &str)]) -> Arc<Comm> {
-    let comm = dup(process.world(), "test").unwrap();
+pub(super) fn promising(member: &'static Member, pairs: &[(&str, &str)]) -> Arc<Comm> {
+    let comm = dup(member.world(), "test").unwrap();
     let value_of = |key: &str| {
         let found = pairs.iter().find(|(known, _)| *known == key);
         found.map(|(_, value)| (*value).to_owned())
@@ -90,8 +90,8 @@ fn exchange(comm: &Comm, sent: usize, room: usize, is_late: bool) -> Result<Stat
 
 #[test]
 fn a_message_shorter_than_its_buffer_breaks_the_promise_of_exact_lengths() {
-    checked(true, 2, |process| {
-        let comm = promising(process, &[EXACT]);
+    checked(true, 2, |member| {
+        let comm = promising(member, &[EXACT]);
         for is_late in [false, true] {
             for (sent, room) in [(0, 8), (8, 16), (40, 64), (2000, 4096)] {
                 let error = exchange(&comm, sent, room, is_late).unwrap_err();
@@ -105,15 +105,15 @@ fn a_message_shorter_than_its_buffer_breaks_the_promise_of_exact_lengths() {
             assert_eq!(error.class(), ErrorClass::ERR_TRUNCATE);
         }
         // No other communicator has promised it.
-        assert_eq!(exchange(process.world(), 8, 16, false).unwrap().bytes, 8);
+        assert_eq!(exchange(member.world(), 8, 16, false).unwrap().bytes, 8);
         comm.free();
     });
 }
 
 #[test]
 fn every_form_of_receive_is_compared_with_its_buffer() {
-    checked(true, 2, |process| {
-        let comm = promising(process, &[EXACT]);
+    checked(true, 2, |member| {
+        let comm = promising(member, &[EXACT]);
         let (vci, me) = (comm.vci(), comm.rank());
         let mut data = [0u8; 16];
         let too_few = |outcome: Result<Status>| {
@@ -130,7 +130,7 @@ fn every_form_of_receive_is_compared_with_its_buffer() {
         // SAFETY: the data live until the request is complete.
         too_few(end(
             &comm,
-            unsafe { imrecv(process, memory, message) }.unwrap(),
+            unsafe { imrecv(member, memory, message) }.unwrap(),
         ));
 
         // SAFETY: as above.
@@ -174,8 +174,8 @@ fn every_form_of_receive_is_compared_with_its_buffer() {
 
 #[test]
 fn lengths_are_not_compared_where_that_is_not_asked_for() {
-    checked(false, 2, |process| {
-        let comm = promising(process, &[EXACT]);
+    checked(false, 2, |member| {
+        let comm = promising(member, &[EXACT]);
         for is_late in [false, true] {
             assert_eq!(exchange(&comm, 8, 16, is_late).unwrap().bytes, 8);
         }
@@ -191,8 +191,8 @@ const SPREAD: [(&str, &str); 3] = [
 
 #[test]
 fn a_tag_that_names_a_thread_without_a_vci_breaks_the_promise_of_one_each() {
-    checked(true, 1, |process| {
-        let comm = promising(process, &SPREAD);
+    checked(true, 1, |member| {
+        let comm = promising(member, &SPREAD);
         if !comm.is_spread() {
             return;
         }
@@ -228,9 +228,9 @@ fn a_tag_that_names_a_thread_without_a_vci_breaks_the_promise_of_one_each() {
 
 #[test]
 fn hashed_threads_may_have_any_number() {
-    checked(true, 1, |process| {
+    checked(true, 1, |member| {
         let hash = ("rankpoint_tag_vci_hash", "hash");
-        let comm = promising(process, &[&SPREAD[..], &[hash, EXACT]].concat());
+        let comm = promising(member, &[&SPREAD[..], &[hash, EXACT]].concat());
         for tag in 0..16 {
             assert_eq!(exchange_tagged(&comm, tag, 8).unwrap().bytes, 8);
             assert!(exchange_tagged(&comm, tag, 16).is_err());

@@ -170,12 +170,12 @@ fn every_call_refuses_the_wildcards_that_the_program_promised_not_to_use() {
     let source = "argument 'source' is MPI_ANY_SOURCE, expected a value: the communicator has the hint \
                   mpi_assert_no_any_source";
     let tag = "argument 'tag' is MPI_ANY_TAG, expected a value: the communicator has the hint mpi_assert_no_any_tag";
-    checked(false, 1, |process| {
-        let one = promising(process, &[(NO_ANY_SOURCE, "true")]);
+    checked(false, 1, |member| {
+        let one = promising(member, &[(NO_ANY_SOURCE, "true")]);
         let calls = receiving_calls(&one, ANY_SOURCE_RANK, 0);
         are_refused(calls, ErrorClass::ERR_RANK, source);
         for pairs in [&[(NO_ANY_TAG, "true")], SPREAD] {
-            let other = promising(process, pairs);
+            let other = promising(member, pairs);
             let calls = receiving_calls(&other, 0, ANY_TAG_VALUE);
             are_refused(calls, ErrorClass::ERR_TAG, tag);
             // A promise that other messages depend on is not taken back.
@@ -200,8 +200,8 @@ fn every_call_refuses_a_tag_that_names_a_thread_without_a_vci() {
              RANKPOINT_CHECK=hints"
         )
     };
-    checked(true, 1, |process| {
-        let comm = promising(process, SPREAD);
+    checked(true, 1, |member| {
+        let comm = promising(member, SPREAD);
         if !comm.is_spread() {
             return;
         }

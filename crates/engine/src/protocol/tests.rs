@@ -11,15 +11,14 @@ use layout::{Layout, SharedLayout};
 use sys::cma::{self, Remote};
 
 use crate::ErrorClass;
-use crate::comm::Process;
 use crate::completion::{test, wait};
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::p2p::{Memory, Mode, irecv, isend};
-use crate::testing::{on_ranks, shares_memory};
+use crate::testing::{Member, endpoints_of_a_process, on_members, shares_memory};
 
 /// The data that arrive of a message to self, and the receive's outcome.
 fn sent_to_self(
-    process: &'static Process,
+    member: &'static Member,
     send: (&SharedLayout, usize),
     receive: (&SharedLayout, usize),
     posted_first: bool,
@@ -29,7 +28,7 @@ fn sent_to_self(
         .map(|at| (at * 31 + at / 253) as u8)
         .collect();
     let mut to = vec![0u8; span(receive)];
-    let world = process.world();
+    let world = member.world();
     let memory = |base: &mut Vec<u8>, side| {
         let (layout, count): (&SharedLayout, usize) = side;
         Memory::laid_out(base.as_mut_ptr(), count, layout).unwrap()
@@ -46,8 +45,8 @@ fn sent_to_self(
             (sending, irecv(world, target, 0, 5).unwrap())
         }
     };
-    let status = wait(process.vci(), &mut receiving, "test");
-    wait(process.vci(), &mut sending, "test").unwrap();
+    let status = wait(member.vci(), &mut receiving, "test");
+    wait(member.vci(), &mut sending, "test").unwrap();
     (to, status.map(drop).map_err(|error| error.class()))
 }
 
@@ -78,7 +77,7 @@ fn messages_to_oneself_go_from_layout_to_layout() {
     let listed = shared(Layout::hindexed(places, &double).unwrap());
     let contiguous = shared(double);
     let strided = shared(Layout::vector(10, 1, 2, &Layout::named(8, 8)).unwrap());
-    on_ranks(1, |process| {
+    on_members(1, |member| {
         let sides = [
             (&vector, 1),
             (&rows, 1),
@@ -88,20 +87,20 @@ fn messages_to_oneself_go_from_layout_to_layout() {
         for send in sides {
             for receive in sides {
                 for posted_first in [false, true] {
-                    let (arrived, outcome) = sent_to_self(process, send, receive, posted_first);
+                    let (arrived, outcome) = sent_to_self(member, send, receive, posted_first);
                     assert_eq!(outcome, Ok(()));
                     assert!(arrived == expected(send, receive));
                 }
             }
         }
         // Shorter than an eager message, and truncated.
-        let (arrived, outcome) = sent_to_self(process, (&strided, 2), (&strided, 2), true);
+        let (arrived, outcome) = sent_to_self(member, (&strided, 2), (&strided, 2), true);
         assert_eq!(
             (arrived, outcome),
             (expected((&strided, 2), (&strided, 2)), Ok(()))
         );
         let (send, receive) = ((&vector, 1), (&rows, 1));
-        let (arrived, outcome) = sent_to_self(process, (&vector, 2), receive, true);
+        let (arrived, outcome) = sent_to_self(member, (&vector, 2), receive, true);
         assert_eq!(outcome, Err(ErrorClass::ERR_TRUNCATE));
         assert!(arrived == expected(send, receive));
     });
@@ -113,9 +112,9 @@ fn checked(
     received: (&Arc<Datatype>, usize),
     posted_first: bool,
 ) -> Option<String> {
-    let errors = on_ranks(2, |process| {
-        let world = process.world();
-        let mine = if process.rank() == 1 { sent } else { received };
+    let errors = on_members(2, |member| {
+        let world = member.world();
+        let mine = if member.rank() == 1 { sent } else { received };
         let span = mine.0.layout().span(mine.1).unwrap().1;
         let mut memory = vec![0u8; span];
         let typed = Some((mine.0.typed(), mine.1));
@@ -127,7 +126,7 @@ fn checked(
         };
         // SAFETY: the memory lives until the request is complete.
         let mut request = unsafe {
-            if process.rank() == 1 {
+            if member.rank() == 1 {
                 meet();
                 isend(world, buffer, 0, 5, Mode::Standard).unwrap()
             } else if posted_first {
@@ -140,18 +139,18 @@ fn checked(
                 let mut words = [0u8; 8];
                 let flush = Memory::contiguous(words.as_mut_ptr(), 8);
                 let mut flush = irecv(world, flush, 1, 6).unwrap();
-                wait(process.vci(), &mut flush, "test").unwrap();
+                wait(member.vci(), &mut flush, "test").unwrap();
                 irecv(world, buffer, 1, 5).unwrap()
             }
         };
-        if process.rank() == 1 && !posted_first {
+        if member.rank() == 1 && !posted_first {
             let mut words = [0u8; 8];
             let flush = Memory::contiguous(words.as_mut_ptr(), 8);
             // SAFETY: as above.
             let mut flush = unsafe { isend(world, flush, 0, 6, Mode::Standard) }.unwrap();
-            wait(process.vci(), &mut flush, "test").unwrap();
+            wait(member.vci(), &mut flush, "test").unwrap();
         }
-        let outcome = wait(process.vci(), &mut request, "test");
+        let outcome = wait(member.vci(), &mut request, "test");
         outcome.err().map(|error| {
             assert_eq!(error.class(), ErrorClass::ERR_TYPE);
             error.to_string()
@@ -167,6 +166,7 @@ fn receives_of_other_types_fail_and_name_both_sides() {
     let (int, float) = (named(predefined::INT), named(predefined::FLOAT));
     let column = Datatype::vector(20_000, 1, 2, &int, Width::Int).unwrap();
     column.commit();
+    let sender = 1 / endpoints_of_a_process().unwrap_or(1);
     for posted_first in [false, true] {
         for count in [1, 12, 13, 5000, 100_000] {
             assert_eq!(
@@ -175,7 +175,7 @@ fn receives_of_other_types_fail_and_name_both_sides() {
             );
             let error = checked((&int, count), (&float, 100_000), posted_first).unwrap();
             let expected = format!(
-                "rank 1 of MPI_COMM_WORLD sent {count} x MPI_INT, which does not match the receive's 100000 x MPI_FLOAT: the sequences of basic types differ"
+                "rank {sender} of MPI_COMM_WORLD sent {count} x MPI_INT, which does not match the receive's 100000 x MPI_FLOAT: the sequences of basic types differ"
             );
             assert!(error.contains(&expected), "{error}");
         }
@@ -190,13 +190,13 @@ const fn number(at: usize, round: usize) -> u8 {
 }
 
 /// Sends numbered bytes to the other rank, or receives them there.
-fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
+fn exchange(member: &'static Member, sends: bool, bytes: usize, tag: i32) {
     let mut memory = vec![0; bytes];
     if sends {
         memory = (0..bytes).map(|at| number(at, tag as usize)).collect();
     }
     let buffer = Memory::contiguous(memory.as_mut_ptr(), bytes);
-    let (world, peer) = (process.world(), 1 - process.rank() as i32);
+    let (world, peer) = (member.world(), 1 - member.rank() as i32);
     // SAFETY: the memory lives until the request is complete.
     let mut request = unsafe {
         if sends {
@@ -206,7 +206,7 @@ fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
         }
     };
     let deadline = Instant::now() + Duration::from_secs(20);
-    while test(process.vci(), &mut request).unwrap().is_none() {
+    while test(member.vci(), &mut request).unwrap().is_none() {
         assert!(Instant::now() < deadline, "tag {tag} is not through");
     }
     let mut numbered = memory.iter().enumerate();
@@ -215,14 +215,14 @@ fn exchange(process: &'static Process, sends: bool, bytes: usize, tag: i32) {
 
 #[test]
 fn whatever_copy_mode_is_chosen_long_messages_arrive_whole() {
-    on_ranks(2, |process| {
-        let sends = process.rank() == 0;
+    on_members(2, |member| {
+        let sends = member.rank() == 0;
         for bytes in [
             8191, 8192, 30_000, 32_769, 100_000, 131_072, 131_073, 300_000,
         ] {
             for round in 0..300 {
-                exchange(process, sends, bytes, round);
-                exchange(process, !sends, bytes, round);
+                exchange(member, sends, bytes, round);
+                exchange(member, !sends, bytes, round);
             }
         }
     });
@@ -240,20 +240,20 @@ fn eager_messages_that_receivers_read_do_not_wait_for_receives() {
         return;
     }
     for bytes in [8192, 20_000, 131_072] {
-        let copies = on_ranks(2, |process| {
-            let sends = process.rank() == 0;
-            exchange(process, sends, 8, 1);
+        let copies = on_members(2, |member| {
+            let sends = member.rank() == 0;
+            exchange(member, sends, 8, 1);
             if !sends {
-                process.vci().enter().incoming[0]
+                member.vci().enter().incoming[0]
                     .ring
                     .set_preferences(u32::MAX);
             }
-            exchange(process, !sends, 8, 2);
+            exchange(member, !sends, 8, 2);
             // The other rank asks for what comes second first.
             for tag in if sends { [3, 4] } else { [4, 3] } {
-                exchange(process, sends, if tag == 3 { bytes } else { 8 }, tag);
+                exchange(member, sends, if tag == 3 { bytes } else { 8 }, tag);
             }
-            process.vci().enter().counted(Counter::CrossCopies)
+            member.vci().enter().counted(Counter::CrossCopies)
         });
         assert_eq!(copies, [0, 1]);
     }
@@ -269,10 +269,10 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
     const MESSAGES: usize = 4;
     for bytes in [100, 8192, 20_000] {
         let are_sent = Barrier::new(2);
-        let kept = on_ranks(2, |process| {
-            let sends = process.rank() == 0;
-            exchange(process, sends, 8, 1);
-            let kept = || process.vci().enter().counted(Counter::ReceivesUnexpected);
+        let kept = on_members(2, |member| {
+            let sends = member.rank() == 0;
+            exchange(member, sends, 8, 1);
+            let kept = || member.vci().enter().counted(Counter::ReceivesUnexpected);
             let before = kept();
             let mut memory = vec![7u8; bytes];
             let base = memory.as_mut_ptr();
@@ -280,18 +280,18 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
             if sends {
                 // SAFETY: the memory lives until the requests are complete.
                 let start =
-                    || unsafe { isend(process.world(), buffer(), 1, 5, Mode::Standard).unwrap() };
+                    || unsafe { isend(member.world(), buffer(), 1, 5, Mode::Standard).unwrap() };
                 let started = std::array::from_fn::<_, MESSAGES, _>(|_| start());
                 are_sent.wait();
                 for mut request in started {
-                    wait(process.vci(), &mut request, "test").unwrap();
+                    wait(member.vci(), &mut request, "test").unwrap();
                 }
             } else {
                 are_sent.wait();
                 for _ in 0..MESSAGES {
                     // SAFETY: the memory lives until the request is complete.
-                    let mut request = unsafe { irecv(process.world(), buffer(), 0, 5).unwrap() };
-                    wait(process.vci(), &mut request, "test").unwrap();
+                    let mut request = unsafe { irecv(member.world(), buffer(), 0, 5).unwrap() };
+                    wait(member.vci(), &mut request, "test").unwrap();
                 }
             }
             kept() - before
@@ -303,8 +303,8 @@ fn messages_that_are_awaited_one_by_one_find_their_receives() {
 /// Measured chunks of messages that are cut off, also of those that find no room at all.
 #[test]
 fn messages_that_are_cut_off_leave_the_choice_of_copy_modes_sound() {
-    on_ranks(2, |process| {
-        let sends = process.rank() == 0;
+    on_members(2, |member| {
+        let sends = member.rank() == 0;
         let mut memory = vec![7u8; 32_768];
         for round in 0..400 {
             let capacity = [0, 9000, 9000][round % 3];
@@ -312,23 +312,23 @@ fn messages_that_are_cut_off_leave_the_choice_of_copy_modes_sound() {
             let buffer = Memory::contiguous(memory.as_mut_ptr(), bytes);
             // The receive is posted first, so that chunks go there straight.
             if sends {
-                exchange(process, false, 8, 6);
+                exchange(member, false, 8, 6);
             }
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe {
                 if sends {
-                    isend(process.world(), buffer, 1, 5, Mode::Standard).unwrap()
+                    isend(member.world(), buffer, 1, 5, Mode::Standard).unwrap()
                 } else {
-                    irecv(process.world(), buffer, 0, 5).unwrap()
+                    irecv(member.world(), buffer, 0, 5).unwrap()
                 }
             };
             if !sends {
-                exchange(process, true, 8, 6);
+                exchange(member, true, 8, 6);
             }
-            let outcome = wait(process.vci(), &mut request, "test");
+            let outcome = wait(member.vci(), &mut request, "test");
             assert_eq!(outcome.is_err(), !sends);
         }
-        assert!(process.vci().enter().copy_modes.is_sound());
+        assert!(member.vci().enter().copy_modes.is_sound());
     });
 }
 
@@ -338,10 +338,10 @@ fn who_cannot_read_what_comes_stops_asking_for_it() {
     const BYTES: usize = 64 << 10;
     let every_other =
         SharedLayout::from(Layout::vector(BYTES, 1, 2, &Layout::named(1, 1)).unwrap());
-    let ended = on_ranks(2, |process| {
-        let sends = process.rank() == 0;
+    let ended = on_members(2, |member| {
+        let sends = member.rank() == 0;
         let mut memory = vec![7u8; 2 * BYTES];
-        let preferences = || process.vci().enter().copy_modes.preferences() != 0;
+        let preferences = || member.vci().enter().copy_modes.preferences() != 0;
         let (mut tried, mut ended) = (false, false);
         for _ in 0..1500 {
             tried |= preferences();
@@ -354,12 +354,12 @@ fn who_cannot_read_what_comes_stops_asking_for_it() {
             // SAFETY: the memory lives until the request is complete.
             let mut request = unsafe {
                 if sends {
-                    isend(process.world(), buffer, 1, 5, Mode::Standard).unwrap()
+                    isend(member.world(), buffer, 1, 5, Mode::Standard).unwrap()
                 } else {
-                    irecv(process.world(), buffer, 0, 5).unwrap()
+                    irecv(member.world(), buffer, 0, 5).unwrap()
                 }
             };
-            wait(process.vci(), &mut request, "test").unwrap();
+            wait(member.vci(), &mut request, "test").unwrap();
         }
         (tried, ended)
     });

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::comm::{Process, ThreadLevel};
+use crate::comm::ThreadLevel;
 use crate::datatype::predefined::{self, PREDEFINED};
 use crate::datatype::{Category, Datatype, Number, Predefined, Shape, Width};
 use crate::op::{OPERATORS, Operator, Reduction};
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::{on_ranks_at_level, on_ranks_with, shares_memory};
+use crate::testing::{Member, on_members_at_level, on_members_with, shares_memory};
 use crate::{ErrorClass, Result};
 
 fn named(code: u32) -> &'static Arc<Datatype> {
@@ -32,9 +32,9 @@ fn paths() -> Vec<Settings> {
 }
 
 /// Runs `body` on every rank of jobs that reach windows in every way.
-fn on_all_paths(ranks: u32, body: impl Fn(&'static Process) + Sync) {
+fn on_all_paths(ranks: u32, body: impl Fn(&'static Member) + Sync) {
     for settings in paths() {
-        on_ranks_with(&settings, ranks, &body);
+        on_members_with(&settings, ranks, &body);
     }
 }
 
@@ -43,8 +43,8 @@ fn complete(window: &Window) {
     fence::fence(window, 0, "test").unwrap();
 }
 
-fn allocate(process: &'static Process, bytes: u64) -> Arc<Window> {
-    rma::allocate(process.world(), bytes, 1, WindowHints::default(), "test").unwrap()
+fn allocate(member: &'static Member, bytes: u64) -> Arc<Window> {
+    rma::allocate(member.world(), bytes, 1, WindowHints::default(), "test").unwrap()
 }
 
 /// Elements whose numbers are finite and not too large.
@@ -146,8 +146,8 @@ fn valid_pairs() -> impl Iterator<Item = (Operator, &'static Predefined)> {
 
 #[test]
 fn every_operation_on_every_type_is_that_of_the_model() {
-    on_all_paths(1, |process| {
-        let window = allocate(process, 8192);
+    on_all_paths(1, |member| {
+        let window = allocate(member, 8192);
         fence::fence(&window, 0, "test").unwrap();
         let (mut pairs, count) = (0, 9);
         for (operator, row) in valid_pairs() {
@@ -227,8 +227,8 @@ fn spread(dense: &[u8], row: &'static Predefined, layout: &Datatype, count: usiz
 
 #[test]
 fn sides_may_be_laid_out_differently() {
-    on_all_paths(1, |process| {
-        let window = allocate(process, 1 << 18);
+    on_all_paths(1, |member| {
+        let window = allocate(member, 1 << 18);
         fence::fence(&window, 0, "test").unwrap();
         for (seed, (operator, row)) in valid_pairs().enumerate() {
             let old = row.datatype();
@@ -274,9 +274,9 @@ fn sides_may_be_laid_out_differently() {
 }
 
 /// Adds ones to the elements of rank 0 from all ranks and threads, and returns what they become.
-fn hammer(process: &'static Process, threads: usize, code: u32, one: &[u8], disp: i64) -> Vec<u8> {
+fn hammer(member: &'static Member, threads: usize, code: u32, one: &[u8], disp: i64) -> Vec<u8> {
     const ROUNDS: usize = 500;
-    let window = allocate(process, 128);
+    let window = allocate(member, 128);
     passive::lock_all(&window, 0, "test").unwrap();
     let datatype: &Datatype = named(code);
     let count = 3;
@@ -346,8 +346,8 @@ fn no_addition_is_lost() {
             continue;
         }
         for settings in paths() {
-            let sums = on_ranks_at_level(&settings, level, ranks, |process| {
-                let run = |code, one: &[u8], disp| hammer(process, threads, code, one, disp);
+            let sums = on_members_at_level(&settings, level, ranks, |member| {
+                let run = |code, one: &[u8], disp| hammer(member, threads, code, one, disp);
                 [
                     run(predefined::INT64_T, &1i64.to_ne_bytes(), 0),
                     run(predefined::INT64_T, &1i64.to_ne_bytes(), 4),
@@ -386,8 +386,8 @@ fn fetched_tickets_and_swaps_are_each_of_one_rank() {
     let cases = [1, 2, 3, 4, 7].into_iter();
     for (ranks, settings) in cases.flat_map(|ranks| paths().into_iter().map(move |it| (ranks, it)))
     {
-        let tickets = on_ranks_with(&settings, ranks, |process| {
-            let window = allocate(process, 64);
+        let tickets = on_members_with(&settings, ranks, |member| {
+            let window = allocate(member, 64);
             let int: &Datatype = named(predefined::INT32_T);
             let big: &Datatype = named(predefined::INTEGER16);
             let home = (ranks - 1) as i32;
@@ -407,7 +407,7 @@ fn fetched_tickets_and_swaps_are_each_of_one_rank() {
             }
             passive::unlock_all(&window).unwrap();
             fence::fence(&window, 0, "test").unwrap();
-            if process.rank() as i32 == home {
+            if member.rank() as i32 == home {
                 let total = 300 * i128::from(ranks);
                 assert_eq!(own(&window, 8, 4), (total as i32).to_ne_bytes());
                 assert_eq!(own(&window, 16, 16), (total << 70).to_ne_bytes());
@@ -449,8 +449,8 @@ fn add_by_swaps<T: Copy + Default + PartialEq>(
 
 #[test]
 fn wrong_types_and_operations_are_refused() {
-    on_all_paths(1, |process| {
-        let window = allocate(process, 64);
+    on_all_paths(1, |member| {
+        let window = allocate(member, 64);
         let (int, double) = (named(predefined::INT), named(predefined::DOUBLE));
         let types = [int.clone(), double.clone()];
         let record = Datatype::structure(&[1, 1], &[0, 8], &types, Width::Int).unwrap();

@@ -8,12 +8,11 @@ use fabric::board::PAGE_BYTES;
 use sys::cma;
 use sys::sync::Ordering;
 
-use crate::comm::Process;
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::op::Operator;
 use crate::rma::{self, Elements, Remote, Window, WindowHints, attach, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::{on_ranks, on_ranks_with, shares_memory};
+use crate::testing::{Member, on_members, on_members_with, shares_memory};
 use crate::{ErrorClass, Result};
 
 fn named(code: u32) -> &'static Arc<Datatype> {
@@ -28,11 +27,11 @@ fn may_attach() -> bool {
 }
 
 /// A window over private memory of longs.
-fn window_over(process: &'static Process, memory: &mut [i64]) -> Arc<Window> {
+fn window_over(member: &'static Member, memory: &mut [i64]) -> Arc<Window> {
     let (base, bytes) = (memory.as_mut_ptr().cast(), size_of_val(memory) as u64);
     let hints = WindowHints::default();
     // SAFETY: the caller keeps the memory until the window is freed.
-    unsafe { rma::create(process.world(), base, bytes, 8, hints, "test") }.unwrap()
+    unsafe { rma::create(member.world(), base, bytes, 8, hints, "test") }.unwrap()
 }
 
 fn elements(memory: &[i64], count: usize, datatype: &'static Datatype) -> Elements<'static> {
@@ -71,11 +70,11 @@ fn private_memory_is_put_and_got() {
         return;
     }
     for ranks in [1, 2, 3, 4, 7] {
-        on_ranks(ranks, |process| {
+        on_members(ranks, |member| {
             let long: &'static Datatype = named(predefined::INT64_T);
             let mut memory = vec![-1i64; 4 * ranks as usize];
-            let window = window_over(process, &mut memory);
-            let me = process.rank();
+            let window = window_over(member, &mut memory);
+            let me = member.rank();
             fence::fence(&window, 0, "test").unwrap();
             let mine: Vec<i64> = (0..4).map(|index| i64::from(10 * me) + index).collect();
             for rank in 0..ranks {
@@ -105,7 +104,7 @@ fn layouts_of_both_sides_may_differ_and_be_long() {
     if !may_attach() {
         return;
     }
-    on_ranks(2, |process| {
+    on_members(2, |member| {
         let int: &'static Arc<Datatype> = named(predefined::INT32_T);
         // 30,000 ints: every second one here, two of three there.
         let here = Datatype::vector(30_000, 1, 2, int, Width::Int).unwrap();
@@ -113,9 +112,9 @@ fn layouts_of_both_sides_may_differ_and_be_long() {
         here.commit();
         there.commit();
         let mut memory = vec![-1i64; 30_000];
-        let window = window_over(process, &mut memory);
+        let window = window_over(member, &mut memory);
         fence::fence(&window, 0, "test").unwrap();
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             let numbers: Vec<i32> = (0..60_000).collect();
             let origin = here.memory(numbers.as_ptr().cast_mut().cast(), 1).unwrap();
             // SAFETY: the vectors live through the calls.
@@ -129,7 +128,7 @@ fn layouts_of_both_sides_may_differ_and_be_long() {
             }
         }
         fence::fence(&window, 0, "test").unwrap();
-        if process.rank() == 1 {
+        if member.rank() == 1 {
             for index in 0..45_000usize {
                 // SAFETY: inside the window, which nobody changes now.
                 let found = unsafe { window.base().add(8).cast::<i32>().add(index).read() };
@@ -151,13 +150,13 @@ fn accumulates_on_private_memory_lose_nothing() {
         return;
     }
     for ranks in [1, 2, 4, 7] {
-        on_ranks(ranks, |process| {
+        on_members(ranks, |member| {
             const ROUNDS: i64 = 100;
             let long: &'static Datatype = named(predefined::INT64_T);
             let pair: &'static Datatype = named(predefined::DOUBLE_INT);
             // Two longs, a counter of swaps, one of tickets, and a pair.
             let mut memory = vec![0i64; 16];
-            let window = window_over(process, &mut memory);
+            let window = window_over(member, &mut memory);
             passive::lock_all(&window, 0, "test").unwrap();
             let home = ranks - 1;
             let ones = [1i64, 2];
@@ -176,15 +175,15 @@ fn accumulates_on_private_memory_lose_nothing() {
                     rma::fetch_and_op(&window, one, old, long, home as i32, 2, sum).unwrap();
                     count_by_swaps(&window, long, home);
                     // The lowest value is negative and grows with the rank.
-                    let value = -f64::from(process.rank() + 1) - round as f64;
-                    let offer = [value.to_bits() as i64, i64::from(process.rank())];
+                    let value = -f64::from(member.rank() + 1) - round as f64;
+                    let offer = [value.to_bits() as i64, i64::from(member.rank())];
                     let from = elements(&offer, 1, pair);
                     rma::accumulate(&window, &from, &remote(home, 4, 1, pair), lowest).unwrap();
                 }
             }
             passive::unlock_all(&window).unwrap();
             fence::fence(&window, 0, "test").unwrap();
-            if process.rank() == home {
+            if member.rank() == home {
                 let total = ROUNDS * i64::from(ranks);
                 let lowest = (-f64::from(ranks) - (ROUNDS - 1) as f64).to_bits() as i64;
                 let expected = [2 * total, 4 * total, total, total, lowest, i64::from(home)];
@@ -216,8 +215,8 @@ fn count_by_swaps(window: &Window, long: &Datatype, home: u32) {
 }
 
 /// Tells everybody the address of this rank's memory.
-fn addresses(process: &'static Process, address: u64) -> Vec<u64> {
-    let comm = process.world().clone();
+fn addresses(member: &'static Member, address: u64) -> Vec<u64> {
+    let comm = member.world().clone();
     let own = [address];
     let gathered = crate::coll::gather_words(comm.clone(), &own);
     crate::task::block_on(comm.vci(), "test", gathered).unwrap()
@@ -239,21 +238,21 @@ fn attached_memory_is_reached(rma_path: RmaPath) {
         ..Settings::from_environment().0
     };
     for ranks in [1, 2, 3, 4, 7] {
-        on_ranks_with(&settings, ranks, |process| {
+        on_members_with(&settings, ranks, |member| {
             let long: &'static Datatype = named(predefined::INT64_T);
             let hints = WindowHints::default();
-            let window = rma::create_dynamic(process.world(), hints, "test").unwrap();
+            let window = rma::create_dynamic(member.world(), hints, "test").unwrap();
             let mut private = vec![0i64; 8];
-            let shared = process.allocate_shared(64).unwrap();
+            let shared = member.allocate_shared(64).unwrap();
             let bases = [private.as_mut_ptr().cast::<u8>(), shared];
             for base in bases {
                 // SAFETY: the memory lives until the window is freed.
                 unsafe { window.attach(base, 64) }.unwrap();
             }
             for base in bases {
-                let everybody = addresses(process, base as u64);
+                let everybody = addresses(member, base as u64);
                 passive::lock_all(&window, 0, "test").unwrap();
-                let me = process.rank();
+                let me = member.rank();
                 for (rank, &address) in (0..).zip(&everybody) {
                     let one = [i64::from(me) + 1];
                     let disp = address as i64 + 8 * i64::from(me);
@@ -293,7 +292,7 @@ fn attached_memory_is_reached(rma_path: RmaPath) {
             }
             window.free("test").unwrap();
             // SAFETY: nobody uses it any more.
-            assert!(unsafe { process.release_shared(shared, 64) });
+            assert!(unsafe { member.release_shared(shared, 64) });
         });
     }
 }
@@ -310,12 +309,12 @@ fn a_long_accumulate_takes_two_system_calls_for_64_kib() {
         rma_path: RmaPath::Attach,
         ..Settings::from_environment().0
     };
-    on_ranks_with(&attach, 2, |process| {
+    on_members_with(&attach, 2, |member| {
         let long: &'static Datatype = named(predefined::INT64_T);
         let mut memory: Vec<i64> = (0..ALL as i64).collect();
-        let window = window_over(process, &mut memory);
+        let window = window_over(member, &mut memory);
         passive::lock_all(&window, 0, "test").unwrap();
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             let numbers: Vec<i64> = (0..ALL as i64).map(|number| 3 * number).collect();
             let mut got = vec![0i64; ALL];
             for (count, chunks) in [(1, 1), (CHUNK, 1), (CHUNK + 1, 2), (ALL, 17)] {
@@ -354,10 +353,10 @@ fn regions_are_checked_and_many() {
     if !may_attach() {
         return;
     }
-    on_ranks(2, |process| {
+    on_members(2, |member| {
         let long: &'static Datatype = named(predefined::INT64_T);
         let hints = WindowHints::default();
-        let window = rma::create_dynamic(process.world(), hints, "test").unwrap();
+        let window = rma::create_dynamic(member.world(), hints, "test").unwrap();
         let mut memory = vec![1i64; 1000];
         let start = memory.as_mut_ptr();
         let at = |index: usize| start.wrapping_add(index).cast::<u8>();
@@ -378,7 +377,7 @@ fn regions_are_checked_and_many() {
         window.detach(at(5)).unwrap();
         refused(window.detach(at(5)), ErrorClass::ERR_RMA_ATTACH);
         window.detach(at(8)).unwrap();
-        let everybody = addresses(process, at(0) as u64);
+        let everybody = addresses(member, at(0) as u64);
         fence::fence(&window, 0, "test").unwrap();
         for (rank, &address) in (0..).zip(&everybody) {
             for index in 0..1000u64 {
@@ -405,17 +404,17 @@ fn windows_that_are_freed_leave_their_memory_to_others() {
     if !shares_memory() {
         return;
     }
-    on_ranks(2, |process| {
+    on_members(2, |member| {
         let make = || {
             let hints = WindowHints::default();
-            let window = rma::allocate(process.world(), 100, 1, hints, "test").unwrap();
+            let window = rma::allocate(member.world(), 100, 1, hints, "test").unwrap();
             // SAFETY: the window has 100 bytes.
             let memory = unsafe { std::slice::from_raw_parts_mut(window.base(), 100) };
             assert!(memory.iter().all(|byte| *byte == 0));
             memory.fill(1);
             window.free("test").unwrap();
         };
-        let top = || process.segment().header().heap_top.load(Ordering::Relaxed);
+        let top = || member.segment().header().heap_top.load(Ordering::Relaxed);
         for _ in 0..10 {
             make();
         }

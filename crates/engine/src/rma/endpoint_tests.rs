@@ -263,11 +263,10 @@ fn threads_access_node_shared_and_private_memory_without_a_lock_of_a_vci() {
                 }
             });
             let after = vcis.map(|vci| vci.enter().counted(Counter::LocksTaken));
-            // The reading itself takes the lock; no other thread waits, which would take it for progress.
-            let is_same = std::ptr::eq(vcis[0], vcis[1]);
-            let own = if is_same { 2 } else { 1 };
+            // The reading itself takes the lock, and so do the rounds of progress of a thread that waits long for the sum of another
+            // one. A lock for each operation would be hundreds.
             for (before, after) in before.into_iter().zip(after) {
-                assert!(after - before <= own, "{before} {after}");
+                assert!(after - before < u64::from(THREADS) * 50, "{before} {after}");
             }
             passive::unlock_all(window).unwrap();
             fence::fence(window, 0, "test").unwrap();

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use crate::coll;
-use crate::comm::Process;
 use crate::completion;
 use crate::datatype::{Datatype, Memory, Predefined, Width, predefined};
 use crate::op::Operator;
@@ -16,7 +15,7 @@ use crate::request::RequestId;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings, is_thorough};
 use crate::task::block_on;
-use crate::testing::{on_ranks_with, shares_memory};
+use crate::testing::{Member, on_members_with, shares_memory};
 
 /// Words of the parts of a member's memory.
 const PARTS: [usize; 9] = [1, 1, 2, 3, 8, 24, 130, 1500, 6000];
@@ -435,18 +434,18 @@ fn perform(
     }
 }
 
-fn meet(process: &'static Process) {
-    let world = process.world();
+fn meet(member: &'static Member) {
+    let world = member.world();
     block_on(world.vci(), "test", coll::barrier(world.clone())).unwrap();
 }
 
 /// Makes a window, and tells the displacements of all members' memory and where this one's is.
 fn window_of(
-    process: &'static Process,
+    member: &'static Member,
     made: Made,
     memory: &mut [i64],
 ) -> (Arc<Window>, Vec<i64>, *const i64) {
-    let (world, hints) = (process.world(), WindowHints::default());
+    let (world, hints) = (member.world(), WindowHints::default());
     let (base, bytes) = (memory.as_mut_ptr(), size_of_val(memory) as u64);
     let window = match made {
         Made::Allocate => rma::allocate(world, bytes, 1, hints, "test"),
@@ -466,17 +465,17 @@ fn window_of(
         return (window, starts, base);
     }
     let base = window.base().cast::<i64>().cast_const();
-    (window, vec![0; process.size() as usize], base)
+    (window, vec![0; member.size() as usize], base)
 }
 
 /// Random epochs of one window.
-fn epochs(process: &'static Process, made: Made, seed: u64, count: usize) {
-    let (me, ranks) = (process.rank(), process.size());
+fn epochs(member: &'static Member, made: Made, seed: u64, count: usize) {
+    let (me, ranks) = (member.rank(), member.size());
     let mut random = Random(seed);
     let mut model = vec![vec![0i64; WORDS]; ranks as usize];
     let mut memory = vec![0i64; WORDS];
-    let (window, starts, base) = window_of(process, made, &mut memory);
-    meet(process);
+    let (window, starts, base) = window_of(member, made, &mut memory);
+    meet(member);
     for epoch in 0..count {
         let sync = match epoch {
             0..6 => SYNCS[(epoch + seed as usize) % 6],
@@ -493,7 +492,7 @@ fn epochs(process: &'static Process, made: Made, seed: u64, count: usize) {
             issue(&window, &starts, step, found[step.index].clone())
         });
         running.into_iter().for_each(|running| running.check(seed));
-        meet(process);
+        meet(member);
         fence::sync(&window);
         for (index, &expected) in model[me as usize].iter().enumerate() {
             // SAFETY: inside this member's memory, which no operation changes between the two barriers.
@@ -503,7 +502,7 @@ fn epochs(process: &'static Process, made: Made, seed: u64, count: usize) {
                 "seed {seed}, epoch {epoch}, {made:?}, {sync:?}, word {index}"
             );
         }
-        meet(process);
+        meet(member);
     }
     window.free("test").unwrap();
 }
@@ -532,9 +531,7 @@ fn random_epochs_end_as_a_sequential_model() {
                 ..Settings::from_environment().0
             };
             let seed = (1000 * round + case) as u64;
-            on_ranks_with(&settings, ranks, |process| {
-                epochs(process, made, seed, count)
-            });
+            on_members_with(&settings, ranks, |member| epochs(member, made, seed, count));
         }
     }
 }

@@ -2,11 +2,10 @@
 //! Tests of windows on several ranks.
 #![expect(unsafe_code, reason = "memory of windows is addresses")]
 
-use crate::comm::Process;
 use crate::datatype::{Datatype, Memory, Predefined, predefined};
 use crate::errors::{Error, ErrorClass};
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
-use crate::testing::on_ranks;
+use crate::testing::{Member, endpoints_of_a_process, on_members};
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ fn bytes_type() -> &'static Datatype {
     Predefined::find(predefined::BYTE).unwrap().datatype()
 }
 
-fn allocate(process: &'static Process, bytes: u64) -> Arc<Window> {
-    rma::allocate(process.world(), bytes, 1, WindowHints::default(), "test").unwrap()
+fn allocate(member: &'static Member, bytes: u64) -> Arc<Window> {
+    rma::allocate(member.world(), bytes, 1, WindowHints::default(), "test").unwrap()
 }
 
 fn put_word(window: &Window, word: u64, rank: i32, disp: i64) -> crate::Result<()> {
@@ -39,13 +38,13 @@ fn own_word(window: &Window, index: usize) -> u64 {
 #[test]
 fn a_fence_shows_what_the_other_ranks_put() {
     for ranks in [1, 2, 3, 4, 7] {
-        on_ranks(ranks, |process| {
-            let window = allocate(process, 8 * u64::from(ranks));
+        on_members(ranks, |member| {
+            let window = allocate(member, 8 * u64::from(ranks));
             for round in 0..20 {
                 fence::fence(&window, 0, "test").unwrap();
                 for rank in 0..ranks {
-                    let word = u64::from(1000 * round + process.rank());
-                    put_word(&window, word, rank as i32, 8 * i64::from(process.rank())).unwrap();
+                    let word = u64::from(1000 * round + member.rank());
+                    put_word(&window, word, rank as i32, 8 * i64::from(member.rank())).unwrap();
                 }
                 fence::fence(&window, 0, "test").unwrap();
                 for rank in 0..ranks {
@@ -63,12 +62,17 @@ fn a_fence_shows_what_the_other_ranks_put() {
 #[test]
 fn reports_name_the_call_that_made_a_window() {
     for ranks in [1, 2, 3] {
-        on_ranks(ranks, |process| {
+        on_members(ranks, |member| {
             const CALL: &str = "MPI_Win_allocate";
             let hints = WindowHints::default();
-            let window = rma::allocate(process.world(), 8, 1, hints, CALL).unwrap();
+            let window = rma::allocate(member.world(), 8, 1, hints, CALL).unwrap();
             let told = window.comm.describe();
-            let expected = format!("{CALL} of MPI_COMM_WORLD, {ranks} rank");
+            let parent = match endpoints_of_a_process() {
+                None => "of MPI_COMM_WORLD, ",
+                Some(_) => "of context ",
+            };
+            assert!(told.contains(&format!("{CALL} {parent}")), "{told}");
+            let expected = format!(", {ranks} rank");
             assert!(told.contains(&expected), "{told}");
             window.free("test").unwrap();
         });
@@ -78,10 +82,10 @@ fn reports_name_the_call_that_made_a_window() {
 #[test]
 fn a_member_that_declines_makes_all_members_fail() {
     for ranks in [1, 2, 3] {
-        on_ranks(ranks, |process| {
-            let world = process.world();
+        on_members(ranks, |member| {
+            let world = member.world();
             for full in 0..ranks {
-                let is_full = process.rank() == full;
+                let is_full = member.rank() == full;
                 let made = if is_full {
                     let error = Error::new(ErrorClass::ERR_NO_MEM, "no handle");
                     rma::decline(world, error, "test")
@@ -96,7 +100,7 @@ fn a_member_that_declines_makes_all_members_fail() {
                 };
                 assert!(error.to_string().contains(&told), "{error}");
             }
-            allocate(process, 8).free("test").unwrap();
+            allocate(member, 8).free("test").unwrap();
         });
     }
 }
@@ -104,8 +108,8 @@ fn a_member_that_declines_makes_all_members_fail() {
 #[test]
 fn exclusive_locks_are_served_one_after_the_other() {
     for ranks in [1, 2, 3, 4, 7] {
-        on_ranks(ranks, |process| {
-            let window = allocate(process, 8);
+        on_members(ranks, |member| {
+            let window = allocate(member, 8);
             fence::fence(&window, 0, "test").unwrap();
             for _ in 0..100 {
                 passive::lock(&window, LockKind::Exclusive, 0, 0, "test").unwrap();
@@ -125,7 +129,7 @@ fn exclusive_locks_are_served_one_after_the_other() {
                 passive::unlock(&window, 0).unwrap();
             }
             fence::fence(&window, 0, "test").unwrap();
-            if process.rank() == 0 {
+            if member.rank() == 0 {
                 assert_eq!(own_word(&window, 0), 100 * u64::from(ranks));
             }
             window.free("test").unwrap();
@@ -136,9 +140,9 @@ fn exclusive_locks_are_served_one_after_the_other() {
 #[test]
 fn a_target_waits_for_the_origins_to_which_it_posted() {
     for ranks in [2, 3, 4, 7] {
-        on_ranks(ranks, |process| {
-            let window = allocate(process, 8 * u64::from(ranks));
-            let me = process.rank();
+        on_members(ranks, |member| {
+            let window = allocate(member, 8 * u64::from(ranks));
+            let me = member.rank();
             let one = |rank: u32| window.group().include(&[rank as i32]).unwrap();
             let (to, from) = (one((me + 1) % ranks), one((me + ranks - 1) % ranks));
             for round in 0..50 {
@@ -156,8 +160,8 @@ fn a_target_waits_for_the_origins_to_which_it_posted() {
 
 #[test]
 fn operations_outside_an_epoch_or_a_window_are_refused() {
-    on_ranks(2, |process| {
-        let window = allocate(process, 16);
+    on_members(2, |member| {
+        let window = allocate(member, 16);
         let class = |outcome: crate::Result<()>| outcome.unwrap_err().class();
         assert_eq!(
             class(put_word(&window, 1, 1, 0)),

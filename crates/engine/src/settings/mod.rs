@@ -19,6 +19,6 @@ mod values;
 pub(crate) use job::{Assigned, Assignment, job_from_environment};
 pub(crate) use launchers::{Foreign, foreign_launcher};
 #[cfg(test)]
-pub(crate) use read::{is_thorough, simulated_network, test_nodes};
+pub(crate) use read::{is_thorough, simulated_network, test_endpoints, test_nodes};
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
 pub use values::{Checks, LockModel, NetworkChoice, ProgressModel, RmaPath, VirtualNodes};

@@ -235,6 +235,18 @@ pub(crate) fn test_nodes() -> Option<u32> {
     Some(value.to_str().unwrap().parse().unwrap())
 }
 
+/// Endpoints of each process that the ranks of in-process tests are (`RANKPOINT_TEST_ENDPOINTS`); `None` for processes.
+///
+/// # Panics
+/// When the value is no number above 0.
+#[cfg(test)]
+pub(crate) fn test_endpoints() -> Option<u32> {
+    let (_, value) = std::env::vars_os().find(|(name, _)| name == "RANKPOINT_TEST_ENDPOINTS")?;
+    let count = value.to_str().unwrap().parse().unwrap();
+    assert!(count > 0, "RANKPOINT_TEST_ENDPOINTS is 0");
+    Some(count)
+}
+
 /// Whether tests do all that they can rather than what takes seconds (`RANKPOINT_TEST_SCOPE`).
 #[cfg(test)]
 pub(crate) fn is_thorough() -> bool {

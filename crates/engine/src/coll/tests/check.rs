@@ -7,7 +7,7 @@ use crate::completion;
 use crate::create;
 use crate::errors::Error;
 
-fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
+fn checked(size: u32, body: impl Fn(&'static Member) + Sync) {
     let settings = Settings {
         check: Checks {
             collectives: true,
@@ -15,16 +15,16 @@ fn checked(size: u32, body: impl Fn(&'static Process) + Sync) {
         },
         ..Settings::default()
     };
-    on_ranks_with(&settings, size, |process| {
-        body(process);
+    on_members_with(&settings, size, |member| {
+        body(member);
         // Nobody is left waiting.
-        now(process, barrier(world(process)));
-        now(process, barrier(world(process)));
+        now(member, barrier(world(member)));
+        now(member, barrier(world(member)));
     });
 }
 
-fn attempt(process: &'static Process, work: impl Future<Output = Result<()>>) -> Error {
-    task::block_on(process.vci(), "test", work).unwrap_err()
+fn attempt(member: &'static Member, work: impl Future<Output = Result<()>>) -> Error {
+    task::block_on(member.vci(), "test", work).unwrap_err()
 }
 
 /// The error has the class and says all the words.
@@ -51,11 +51,11 @@ fn doubles(numbers: &mut [i64]) -> Block {
 
 #[test]
 fn another_operation_is_named() {
-    checked(3, |process| {
+    checked(3, |member| {
         let mut data = [0; 2];
-        let error = match process.rank() {
-            1 => attempt(process, barrier(world(process))),
-            _ => attempt(process, bcast(world(process), longs(&mut data), 0)),
+        let error = match member.rank() {
+            1 => attempt(member, barrier(world(member))),
+            _ => attempt(member, bcast(world(member), longs(&mut data), 0)),
         };
         let words = [
             "the ranks disagree about the operation",
@@ -68,10 +68,10 @@ fn another_operation_is_named() {
 
 #[test]
 fn another_root_is_named() {
-    checked(4, |process| {
-        let root = u32::from(process.rank() == 3);
+    checked(4, |member| {
+        let root = u32::from(member.rank() == 3);
         let mut data = [0; 2];
-        let error = attempt(process, bcast(world(process), longs(&mut data), root));
+        let error = attempt(member, bcast(world(member), longs(&mut data), root));
         let words = ["root", "ranks 0..2 said 0", "rank 3 said 1"];
         tells(&error, ErrorClass::ERR_ROOT, &words);
     });
@@ -79,15 +79,15 @@ fn another_root_is_named() {
 
 #[test]
 fn another_reduction_is_named() {
-    checked(2, |process| {
+    checked(2, |member| {
         let mut data = [1; 2];
         let both = longs(&mut data);
-        let op = if process.rank() == 0 {
+        let op = if member.rank() == 0 {
             sum()
         } else {
             composition(&long())
         };
-        let error = attempt(process, allreduce(world(process), both.clone(), both, op));
+        let error = attempt(member, allreduce(world(member), both.clone(), both, op));
         let words = [
             "rank 0 said MPI_SUM",
             "rank 1 said a user's operation that does not",
@@ -98,11 +98,11 @@ fn another_reduction_is_named() {
 
 #[test]
 fn another_count_is_named_and_another_type() {
-    checked(5, |process| {
-        let rank = process.rank();
+    checked(5, |member| {
+        let rank = member.rank();
         let mut data = vec![1; if rank == 4 { 3 } else { 2 }];
         let both = longs(&mut data);
-        let error = attempt(process, scan(world(process), both.clone(), both, sum()));
+        let error = attempt(member, scan(world(member), both.clone(), both, sum()));
         let words = [
             "amount of data",
             "ranks 0..3 said 2 of MPI_AINT (16 bytes)",
@@ -115,7 +115,7 @@ fn another_count_is_named_and_another_type() {
         } else {
             longs(&mut data)
         };
-        let error = attempt(process, bcast(world(process), block, 0));
+        let error = attempt(member, bcast(world(member), block, 0));
         let words = [
             "type signature",
             "rank 2 said 2 of MPI_DOUBLE",
@@ -127,8 +127,8 @@ fn another_count_is_named_and_another_type() {
 
 #[test]
 fn blocks_that_only_two_ranks_know_are_compared() {
-    checked(4, |process| {
-        let (rank, comm) = (process.rank(), world(process));
+    checked(4, |member| {
+        let (rank, comm) = (member.rank(), world(member));
         let counts = [1usize, 2, 3, 4];
         // Rank 2 gives less than the root expects, and takes less than the root has.
         let own = if rank == 2 { 2 } else { counts[rank as usize] };
@@ -138,7 +138,7 @@ fn blocks_that_only_two_ranks_know_are_compared() {
         let send = Some(longs(&mut mine));
         let work = gather(comm.clone(), send, blocks.clone(), 1, Sizes::Varying);
         let words = ["rank 2 said 2 of", "rank 1 said 24 bytes"];
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
         let work = scatter(
             comm.clone(),
             blocks,
@@ -146,7 +146,7 @@ fn blocks_that_only_two_ranks_know_are_compared() {
             1,
             Sizes::Varying,
         );
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
         // Rank 0 thinks another length of rank 3's block in an allgather.
         let known = if rank == 0 { [1, 2, 3, 5] } else { counts };
         let mut mine = vec![7; counts[rank as usize]];
@@ -157,7 +157,7 @@ fn blocks_that_only_two_ranks_know_are_compared() {
             "rank 0 said 40 bytes",
             "ranks 1..3 said 32 bytes",
         ];
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
         // Rank 3 expects more of rank 0 than that sends.
         let out = [1usize; 4];
         let into = if rank == 3 { [2, 1, 1, 1] } else { out };
@@ -165,21 +165,21 @@ fn blocks_that_only_two_ranks_know_are_compared() {
         let (send, receive) = (Some(sent.blocks(&out)), got.blocks(&into));
         let work = alltoall(comm, send, receive, Sizes::Varying);
         let words = ["rank 0 said 8 bytes", "rank 3 said 16 bytes"];
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
     });
 }
 
 #[test]
 fn nonblocking_ones_are_compared_too() {
-    checked(2, |process| {
-        let comm = world(process);
+    checked(2, |member| {
+        let comm = world(member);
         let mut data = [0; 2];
-        let work = bcast(comm.clone(), longs(&mut data), process.rank());
+        let work = bcast(comm.clone(), longs(&mut data), member.rank());
         let mut wrong = task::spawn_collective(&comm, CallName::of("MPI_Ibcast"), work).unwrap();
         let mut right =
             task::spawn_collective(&comm, CallName::OTHER, barrier(comm.clone())).unwrap();
-        completion::wait(process.vci(), &mut right, "test").unwrap();
-        let error = completion::wait(process.vci(), &mut wrong, "test").unwrap_err();
+        completion::wait(member.vci(), &mut right, "test").unwrap();
+        let error = completion::wait(member.vci(), &mut wrong, "test").unwrap_err();
         tells(
             &error,
             ErrorClass::ERR_ROOT,
@@ -195,19 +195,16 @@ fn nonblocking_ones_are_compared_too() {
 #[test]
 fn one_that_is_in_progress_does_not_change_what_the_next_one_is() {
     for size in [2, 3] {
-        checked(size, |process| {
+        checked(size, |member| {
             for _ in 0..100 {
-                let comm = create::dup(&world(process), "test").unwrap();
+                let comm = create::dup(&world(member), "test").unwrap();
                 let (mut first, mut second) = ([1], [2]);
                 let block = longs(&mut first);
                 let work = allreduce(comm.clone(), block.clone(), block, sum());
                 let mut request = task::spawn_collective(&comm, CallName::OTHER, work).unwrap();
                 let block = longs(&mut second);
-                now(
-                    process,
-                    allreduce(comm.clone(), block.clone(), block, sum()),
-                );
-                completion::wait(process.vci(), &mut request, "test").unwrap();
+                now(member, allreduce(comm.clone(), block.clone(), block, sum()));
+                completion::wait(member.vci(), &mut request, "test").unwrap();
                 let size = i64::from(size);
                 assert_eq!((first, second), ([size], [2 * size]));
                 comm.free();
@@ -219,23 +216,23 @@ fn one_that_is_in_progress_does_not_change_what_the_next_one_is() {
 #[test]
 fn members_that_agree_get_what_they_want() {
     for size in [1, 2, 5, 8] {
-        checked(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        checked(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             let every = vec![2; size as usize];
             for _ in 0..3 {
                 let mut data = vec![i64::from(rank); 2];
                 let both = longs(&mut data);
-                now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                now(member, allreduce(comm.clone(), both.clone(), both, sum()));
                 let total = i64::from(size * (size - 1) / 2);
                 assert_eq!(data, [total; 2]);
                 let both = longs(&mut data);
                 let first = (rank == 0).then(|| both.clone());
-                now(process, reduce(comm.clone(), both.clone(), first, sum(), 0));
+                now(member, reduce(comm.clone(), both.clone(), first, sum(), 0));
                 now(
-                    process,
+                    member,
                     scan(comm.clone(), both.clone(), both.clone(), sum()),
                 );
-                now(process, exscan(comm.clone(), both.clone(), both, sum()));
+                now(member, exscan(comm.clone(), both.clone(), both, sum()));
                 let mut all = vec![0; 2 * size as usize];
                 let whole = longs(&mut all);
                 let blocks = Blocks::equal(&whole, 2, size);
@@ -243,20 +240,20 @@ fn members_that_agree_get_what_they_want() {
                     let own = Some(longs(&mut data));
                     let root = (rank == size - 1).then(|| blocks.clone());
                     now(
-                        process,
+                        member,
                         gather(comm.clone(), own.clone(), root.clone(), size - 1, sizes),
                     );
-                    now(process, scatter(comm.clone(), root, own, size - 1, sizes));
-                    now(process, alltoall(comm.clone(), None, blocks.clone(), sizes));
+                    now(member, scatter(comm.clone(), root, own, size - 1, sizes));
+                    now(member, alltoall(comm.clone(), None, blocks.clone(), sizes));
                 }
                 now(
-                    process,
+                    member,
                     allgather(comm.clone(), Some(longs(&mut data)), blocks),
                 );
                 let part = longs(&mut data);
                 let counts = every.clone();
                 now(
-                    process,
+                    member,
                     reduce_scatter(comm.clone(), whole, part, counts, sum()),
                 );
             }
@@ -266,10 +263,10 @@ fn members_that_agree_get_what_they_want() {
 
 #[test]
 fn makers_of_communicators_are_compared() {
-    checked(3, |process| {
-        let comm = process.world();
-        let error = if process.rank() == 2 {
-            attempt(process, barrier(comm.clone()))
+    checked(3, |member| {
+        let comm = member.world();
+        let error = if member.rank() == 2 {
+            attempt(member, barrier(comm.clone()))
         } else {
             crate::create::dup(comm, "test").err().unwrap()
         };
@@ -279,15 +276,15 @@ fn makers_of_communicators_are_compared() {
         ];
         tells(&error, ErrorClass::ERR_OTHER, &words);
         let made = crate::create::dup(comm, "test").unwrap();
-        now(process, barrier(made));
+        now(member, barrier(made));
     });
 }
 
 /// The lower and the upper half of the world.
-fn two_groups(process: &'static Process) -> Arc<Comm> {
+fn two_groups(member: &'static Member) -> Arc<Comm> {
     use crate::create::{self, inter};
-    let (rank, size) = (process.rank(), process.size());
-    let comm = process.world();
+    let (rank, size) = (member.rank(), member.size());
+    let comm = member.world();
     let upper = rank >= size / 2;
     let local = create::split(comm, i32::from(upper), 0, "test")
         .unwrap()
@@ -303,8 +300,8 @@ fn two_groups(process: &'static Process) -> Arc<Comm> {
     reason = "the same two groups, operation by operation"
 )]
 fn two_groups_compare_their_data() {
-    checked(5, |process| {
-        let (rank, comm) = (process.rank(), two_groups(process));
+    checked(5, |member| {
+        let (rank, comm) = (member.rank(), two_groups(member));
         let upper = rank >= 2;
         let theirs: u32 = if upper { 2 } else { 3 };
         let mut data = [i64::from(rank); 9];
@@ -320,7 +317,7 @@ fn two_groups_compare_their_data() {
             sum(),
         );
         let words = ["groups disagree about the data", "2 of", "3 of", "24 bytes"];
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
         // One rank of a group.
         let count = if rank == 1 { 3 } else { 2 };
         let work = allreduce(
@@ -329,7 +326,7 @@ fn two_groups_compare_their_data() {
             block(&mut got, count),
             sum(),
         );
-        let error = attempt(process, work);
+        let error = attempt(member, work);
         if upper {
             tells(
                 &error,
@@ -354,7 +351,7 @@ fn two_groups_compare_their_data() {
         let count = if upper { 3 } else { 2 };
         let work = bcast(comm.clone(), block(&mut data, count), root);
         let words = ["groups disagree about the data", "2 of", "3 of"];
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
 
         // Rank 2 of the upper group gives the root two instead of one.
         let count = if rank == 4 { 2 } else { 1 };
@@ -362,7 +359,7 @@ fn two_groups_compare_their_data() {
         let receive = (rank == 1).then_some(blocks);
         let send = upper.then(|| block(&mut data, count));
         let work = gather(comm.clone(), send, receive, root, Sizes::Varying);
-        let error = attempt(process, work);
+        let error = attempt(member, work);
         let giver = if upper {
             "rank 2 of this group said 2 of"
         } else {
@@ -387,7 +384,7 @@ fn two_groups_compare_their_data() {
         });
         let blocks = Blocks(blocks.collect());
         let work = allgather(comm.clone(), Some(block(&mut data, 1)), blocks.clone());
-        let error = attempt(process, work);
+        let error = attempt(member, work);
         let words = if upper {
             [
                 "rank 1 of this group said 1 of",
@@ -402,32 +399,32 @@ fn two_groups_compare_their_data() {
         tells(&error, ErrorClass::ERR_COUNT, &words);
         let given = Blocks::equal(&block(&mut data, 9), 1, theirs);
         let work = alltoall(comm.clone(), Some(given), blocks, Sizes::Varying);
-        tells(&attempt(process, work), ErrorClass::ERR_COUNT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_COUNT, &words);
 
         // Members that agree get the data.
         let blocks = Blocks::equal(&block(&mut got, 9), 1, theirs);
         now(
-            process,
+            member,
             allgather(comm.clone(), Some(block(&mut data, 1)), blocks),
         );
         let first = if upper { 0 } else { 2 };
         assert!((0..theirs).all(|index| got[index as usize] == i64::from(first + index)));
-        now(process, barrier(comm));
+        now(member, barrier(comm));
     });
 }
 
 #[test]
 fn two_groups_compare_calls_operations_and_roots() {
-    checked(5, |process| {
-        let (rank, comm) = (process.rank(), two_groups(process));
+    checked(5, |member| {
+        let (rank, comm) = (member.rank(), two_groups(member));
         let upper = rank >= 2;
         let mut data = [i64::from(rank); 2];
         // Another call in the upper group: all of both groups are told.
         let error = if upper {
-            attempt(process, barrier(comm.clone()))
+            attempt(member, barrier(comm.clone()))
         } else {
             let both = longs(&mut data);
-            attempt(process, allreduce(comm.clone(), both.clone(), both, sum()))
+            attempt(member, allreduce(comm.clone(), both.clone(), both, sum()))
         };
         let words = [
             "the groups disagree about the operation",
@@ -443,7 +440,7 @@ fn two_groups_compare_calls_operations_and_roots() {
             sum()
         };
         let work = allreduce(comm.clone(), longs(&mut data), longs(&mut got), op);
-        let error = attempt(process, work);
+        let error = attempt(member, work);
         if upper {
             let words = ["ranks 0, 2 said MPI_SUM", "rank 1 said a user's operation"];
             tells(&error, ErrorClass::ERR_OP, &words);
@@ -466,9 +463,9 @@ fn two_groups_compare_calls_operations_and_roots() {
             "MPI_ROOT at its rank 1",
             "rank 0 of the other",
         ];
-        tells(&attempt(process, work), ErrorClass::ERR_ROOT, &words);
+        tells(&attempt(member, work), ErrorClass::ERR_ROOT, &words);
         // Members that agree get the data.
-        now(process, bcast(comm.clone(), longs(&mut data), root(1)));
+        now(member, bcast(comm.clone(), longs(&mut data), root(1)));
         assert_eq!(data[0], if upper { 1 } else { i64::from(rank) });
         let receive = (rank == 1).then(|| longs(&mut got));
         let op = if rank == 0 {
@@ -477,12 +474,12 @@ fn two_groups_compare_calls_operations_and_roots() {
             sum()
         };
         now(
-            process,
+            member,
             reduce(comm.clone(), longs(&mut data), receive, op, root(1)),
         );
         if rank == 1 {
             assert_eq!(got, [3; 2]);
         }
-        now(process, barrier(comm));
+        now(member, barrier(comm));
     });
 }

@@ -6,13 +6,13 @@ use super::*;
 pub(super) const RANKS: [u32; 8] = [1, 2, 3, 4, 5, 7, 8, 13];
 
 /// Runs a test with messages only, and with the memory that members share.
-pub(super) fn on_ranks(size: u32, body: impl Fn(&'static Process) + Sync) {
+pub(super) fn on_members(size: u32, body: impl Fn(&'static Member) + Sync) {
     for shared_collectives in [0, 1] {
         let settings = Settings {
             shared_collectives,
             ..Settings::default()
         };
-        on_ranks_with(&settings, size, &body);
+        on_members_with(&settings, size, &body);
     }
 }
 
@@ -79,12 +79,12 @@ impl Numbers {
     }
 }
 
-pub(super) fn now<T>(process: &'static Process, work: impl Future<Output = Result<T>>) -> T {
-    task::block_on(process.vci(), "test", work).unwrap()
+pub(super) fn now<T>(member: &'static Member, work: impl Future<Output = Result<T>>) -> T {
+    task::block_on(member.vci(), "test", work).unwrap()
 }
 
-pub(super) fn world(process: &'static Process) -> Arc<Comm> {
-    process.world().clone()
+pub(super) fn world(member: &'static Member) -> Arc<Comm> {
+    member.world().clone()
 }
 
 pub(super) fn value(rank: u32, index: usize) -> i64 {

@@ -8,12 +8,12 @@ fn barrier_holds_everyone_until_the_last_has_come() {
     use sys::sync::{AtomicU32, Ordering};
     for size in RANKS {
         let arrived = AtomicU32::new(0);
-        on_ranks(size, |process| {
+        on_members(size, |member| {
             for coll in 1..=20 {
                 arrived.fetch_add(1, Ordering::Relaxed);
-                now(process, barrier(world(process)));
+                now(member, barrier(world(member)));
                 assert!(arrived.load(Ordering::Relaxed) >= coll * size);
-                now(process, barrier(world(process)));
+                now(member, barrier(world(member)));
             }
         });
     }
@@ -22,7 +22,7 @@ fn barrier_holds_everyone_until_the_last_has_come() {
 #[test]
 fn broadcast_reaches_everyone() {
     for size in RANKS {
-        on_ranks(size, |process| {
+        on_members(size, |member| {
             for root in 0..size {
                 for (count, holes) in [
                     (0, false),
@@ -31,13 +31,13 @@ fn broadcast_reaches_everyone() {
                     (20_011, true),
                     (20_011, false),
                 ] {
-                    let mine = if process.rank() == root {
+                    let mine = if member.rank() == root {
                         vector(root, count)
                     } else {
                         vec![0; count]
                     };
                     let mut numbers = Numbers::new(&mine, holes);
-                    now(process, bcast(world(process), numbers.block(), root));
+                    now(member, bcast(world(member), numbers.block(), root));
                     assert_eq!(numbers.values(), vector(root, count));
                 }
             }
@@ -48,8 +48,8 @@ fn broadcast_reaches_everyone() {
 #[test]
 fn gather_and_scatter_are_inverse() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for root in 0..size {
                 for (count, holes) in [(0, false), (3, false), (3, true), (700, true)] {
                     let everything: Vec<i64> =
@@ -61,8 +61,8 @@ fn gather_and_scatter_are_inverse() {
                     let receive = at_root.then(|| all.blocks(&counts));
                     let send = Some(mine.block());
                     now(
-                        process,
-                        gather(world(process), send, receive, root, Sizes::Equal),
+                        member,
+                        gather(world(member), send, receive, root, Sizes::Equal),
                     );
                     if at_root {
                         assert_eq!(all.values(), everything);
@@ -71,8 +71,8 @@ fn gather_and_scatter_are_inverse() {
                     let (send, receive) =
                         (at_root.then(|| all.blocks(&counts)), Some(back.block()));
                     now(
-                        process,
-                        scatter(world(process), send, receive, root, Sizes::Equal),
+                        member,
+                        scatter(world(member), send, receive, root, Sizes::Equal),
                     );
                     assert_eq!(back.values(), vector(rank, count));
                 }
@@ -84,8 +84,8 @@ fn gather_and_scatter_are_inverse() {
 #[test]
 fn root_may_gather_and_scatter_in_place() {
     for size in [1, 4, 7] {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for (root, count) in [(0, 2), (size - 1, 2), (size / 2, 400)] {
                 let at_root = rank == root;
                 let counts = vec![count; size as usize];
@@ -96,15 +96,15 @@ fn root_may_gather_and_scatter_in_place() {
                 let send = (!at_root).then(|| mine.block());
                 let receive = at_root.then(|| all.blocks(&counts));
                 now(
-                    process,
-                    gather(world(process), send, receive, root, Sizes::Equal),
+                    member,
+                    gather(world(member), send, receive, root, Sizes::Equal),
                 );
                 let mut back = Numbers::new(&vec![0; count], false);
                 let send = at_root.then(|| all.blocks(&counts));
                 let receive = (!at_root).then(|| back.block());
                 now(
-                    process,
-                    scatter(world(process), send, receive, root, Sizes::Equal),
+                    member,
+                    scatter(world(member), send, receive, root, Sizes::Equal),
                 );
                 if at_root {
                     let all = all.values();
@@ -120,8 +120,8 @@ fn root_may_gather_and_scatter_in_place() {
 #[test]
 fn blocks_may_differ_in_length() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for scale in [0, 1, 900] {
                 let counts: Vec<usize> = (0..size as usize)
                     .map(|r| (r * 5 + 3) % 4 * scale)
@@ -133,10 +133,7 @@ fn blocks_may_differ_in_length() {
                 let mut mine = Numbers::new(&vector(rank, count), true);
                 let mut all = Numbers::new(&vec![0; everything.len()], false);
                 let send = Some(mine.block());
-                now(
-                    process,
-                    allgather(world(process), send, all.blocks(&counts)),
-                );
+                now(member, allgather(world(member), send, all.blocks(&counts)));
                 assert_eq!(all.values(), everything);
 
                 let root = size / 2;
@@ -144,8 +141,8 @@ fn blocks_may_differ_in_length() {
                 let receive = (rank == root).then(|| all.blocks(&counts));
                 let send = Some(mine.block());
                 now(
-                    process,
-                    gather(world(process), send, receive, root, Sizes::Varying),
+                    member,
+                    gather(world(member), send, receive, root, Sizes::Varying),
                 );
                 if rank == root {
                     assert_eq!(all.values(), everything);
@@ -156,8 +153,8 @@ fn blocks_may_differ_in_length() {
                     Some(back.block()),
                 );
                 now(
-                    process,
-                    scatter(world(process), send, receive, root, Sizes::Varying),
+                    member,
+                    scatter(world(member), send, receive, root, Sizes::Varying),
                 );
                 assert_eq!(back.values(), vector(rank, count));
             }
@@ -168,14 +165,14 @@ fn blocks_may_differ_in_length() {
 #[test]
 fn allgather_in_place_keeps_the_own_block() {
     for size in RANKS {
-        on_ranks(size, |process| {
+        on_members(size, |member| {
             for count in [1, 3000] {
-                let rank = process.rank();
+                let rank = member.rank();
                 let mut all = vec![0; count * size as usize];
                 all[rank as usize * count..][..count].copy_from_slice(&vector(rank, count));
                 let mut all = Numbers::new(&all, false);
                 let blocks = all.blocks(&vec![count; size as usize]);
-                now(process, allgather(world(process), None, blocks));
+                now(member, allgather(world(member), None, blocks));
                 let everything: Vec<i64> = (0..size).flat_map(|r| vector(r, count)).collect();
                 assert_eq!(all.values(), everything);
             }
@@ -186,8 +183,8 @@ fn allgather_in_place_keeps_the_own_block() {
 #[test]
 fn all_to_all_transposes() {
     for size in [1, 2, 3, 8, 9, 13, 16] {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             let element =
                 |from: u32, to: u32, index: usize| value(from, index) * 31 + i64::from(to);
             for (count, holes) in [
@@ -209,11 +206,11 @@ fn all_to_all_transposes() {
                 for sizes in [Sizes::Equal, Sizes::Varying] {
                     into.memory.fill(0);
                     let (send, receive) = (Some(out.blocks(&counts)), into.blocks(&counts));
-                    now(process, alltoall(world(process), send, receive, sizes));
+                    now(member, alltoall(world(member), send, receive, sizes));
                     assert_eq!(into.values(), expected);
                     let mut swapped = Numbers::new(&sent, holes);
                     let receive = swapped.blocks(&counts);
-                    now(process, alltoall(world(process), None, receive, sizes));
+                    now(member, alltoall(world(member), None, receive, sizes));
                     assert_eq!(swapped.values(), expected);
                 }
             }
@@ -224,8 +221,8 @@ fn all_to_all_transposes() {
 #[test]
 fn all_to_all_blocks_may_differ() {
     for size in [2, 5, 8] {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             let count = |from: u32, to: u32| ((from * 3 + to * 5) % 4 * 50) as usize;
             let counts_out: Vec<usize> = (0..size).map(|to| count(rank, to)).collect();
             let counts_in: Vec<usize> = (0..size).map(|from| count(from, rank)).collect();
@@ -239,8 +236,8 @@ fn all_to_all_blocks_may_differ() {
             let mut into = Numbers::new(&vec![0; expected.len()], false);
             let (send, receive) = (Some(out.blocks(&counts_out)), into.blocks(&counts_in));
             now(
-                process,
-                alltoall(world(process), send, receive, Sizes::Varying),
+                member,
+                alltoall(world(member), send, receive, Sizes::Varying),
             );
             assert_eq!(into.values(), expected);
         });
@@ -260,24 +257,24 @@ const LENGTHS: [(usize, bool); 6] = [
 #[test]
 fn reductions_combine_in_rank_order() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for (count, holes) in LENGTHS {
                 let datatype = if holes { sparse() } else { long() };
                 let (op, expected) = (composition(&datatype), composed(0..size, count));
                 let mut mine = Numbers::new(&maps(rank, count), holes);
                 let mut result = Numbers::new(&vec![0; count], holes);
                 now(
-                    process,
-                    allreduce(world(process), mine.block(), result.block(), op.clone()),
+                    member,
+                    allreduce(world(member), mine.block(), result.block(), op.clone()),
                 );
                 assert_eq!(result.values(), expected, "allreduce of {count}");
                 for root in 0..size {
                     let mut result = Numbers::new(&vec![0; count], holes);
                     let receive = (rank == root).then(|| result.block());
                     now(
-                        process,
-                        reduce(world(process), mine.block(), receive, op.clone(), root),
+                        member,
+                        reduce(world(member), mine.block(), receive, op.clone(), root),
                     );
                     let expected = if rank == root {
                         expected.clone()
@@ -295,8 +292,8 @@ fn reductions_combine_in_rank_order() {
 #[test]
 fn reductions_work_in_place() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for (count, _) in LENGTHS {
                 let expected: Vec<i64> = (0..count)
                     .map(|index| (0..size).map(|rank| value(rank, index)).sum())
@@ -304,16 +301,16 @@ fn reductions_work_in_place() {
                 let mut both = Numbers::new(&vector(rank, count), false);
                 let block = both.block();
                 now(
-                    process,
-                    allreduce(world(process), block.clone(), block, sum()),
+                    member,
+                    allreduce(world(member), block.clone(), block, sum()),
                 );
                 assert_eq!(both.values(), expected);
                 let root = size - 1;
                 let mut both = Numbers::new(&vector(rank, count), false);
                 let receive = (rank == root).then(|| both.block());
                 now(
-                    process,
-                    reduce(world(process), both.block(), receive, sum(), root),
+                    member,
+                    reduce(world(member), both.block(), receive, sum(), root),
                 );
                 if rank == root {
                     assert_eq!(both.values(), expected);
@@ -326,8 +323,8 @@ fn reductions_work_in_place() {
 #[test]
 fn reduce_scatter_gives_everyone_a_part() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank() as usize;
+        on_members(size, |member| {
+            let rank = member.rank() as usize;
             for (scale, holes) in [(0, false), (1, false), (1, true), (600, true), (600, false)] {
                 let counts: Vec<usize> = (0..size as usize).map(|r| (r + 2) % 4 * scale).collect();
                 let (total, own) = (counts.iter().sum(), counts[rank]);
@@ -339,19 +336,19 @@ fn reduce_scatter_gives_everyone_a_part() {
                 let (send, receive) = (all.block(), part.block());
                 let op = composition(&datatype);
                 let work = reduce_scatter(
-                    world(process),
+                    world(member),
                     send.clone(),
                     receive,
                     counts.clone(),
                     op.clone(),
                 );
-                now(process, work);
+                now(member, work);
                 assert_eq!(part.values(), expected);
                 assert_eq!(all.values(), maps(rank as u32, total));
                 let in_place = send.part(0, own);
                 now(
-                    process,
-                    reduce_scatter(world(process), send, in_place, counts, op),
+                    member,
+                    reduce_scatter(world(member), send, in_place, counts, op),
                 );
                 assert_eq!(all.values()[..own], expected);
             }
@@ -362,22 +359,22 @@ fn reduce_scatter_gives_everyone_a_part() {
 #[test]
 fn prefixes_cover_the_ranks_below() {
     for size in RANKS {
-        on_ranks(size, |process| {
-            let rank = process.rank();
+        on_members(size, |member| {
+            let rank = member.rank();
             for (count, holes) in [(0, false), (1, true), (5000, false)] {
                 let datatype = if holes { sparse() } else { long() };
                 let op = composition(&datatype);
                 let mut mine = Numbers::new(&maps(rank, count), holes);
                 let mut result = Numbers::new(&vec![5; count], holes);
                 now(
-                    process,
-                    scan(world(process), mine.block(), result.block(), op.clone()),
+                    member,
+                    scan(world(member), mine.block(), result.block(), op.clone()),
                 );
                 assert_eq!(result.values(), composed(0..rank + 1, count));
                 result = Numbers::new(&vec![5; count], holes);
                 now(
-                    process,
-                    exscan(world(process), mine.block(), result.block(), op.clone()),
+                    member,
+                    exscan(world(member), mine.block(), result.block(), op.clone()),
                 );
                 let expected = if rank == 0 {
                     vec![5; count]

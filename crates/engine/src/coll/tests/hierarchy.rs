@@ -44,12 +44,12 @@ fn layouts() -> Vec<VirtualNodes> {
 
 #[expect(clippy::too_many_lines, reason = "one list of operations")]
 /// Every operation with a root, by all roots, and every other one, on `count` longs.
-fn all_operations(process: &'static Process, count: usize, holes: bool) {
-    let (rank, size) = (process.rank(), process.size());
+fn all_operations(member: &'static Member, count: usize, holes: bool) {
+    let (rank, size) = (member.rank(), member.size());
     let counts = vec![count; size as usize];
     let everything: Vec<i64> = (0..size).flat_map(|rank| vector(rank, count)).collect();
     let datatype = if holes { sparse() } else { long() };
-    now(process, barrier(world(process)));
+    now(member, barrier(world(member)));
     for root in 0..size {
         let at_root = rank == root;
         let given = if at_root {
@@ -58,20 +58,20 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
             vec![0; count]
         };
         let mut numbers = Numbers::new(&given, holes);
-        now(process, bcast(world(process), numbers.block(), root));
+        now(member, bcast(world(member), numbers.block(), root));
         assert_eq!(numbers.values(), vector(root, count));
 
         let mut mine = Numbers::new(&vector(rank, count), holes);
         let mut all = Numbers::new(&vec![0; everything.len()], !holes);
         let receive = at_root.then(|| all.blocks(&counts));
         let work = gather(
-            world(process),
+            world(member),
             Some(mine.block()),
             receive,
             root,
             Sizes::Equal,
         );
-        now(process, work);
+        now(member, work);
         if at_root {
             assert_eq!(all.values(), everything);
         }
@@ -79,8 +79,8 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
         let mut back = Numbers::new(&vec![0; count], holes);
         let (send, receive) = (at_root.then(|| all.blocks(&counts)), Some(back.block()));
         now(
-            process,
-            scatter(world(process), send, receive, root, Sizes::Equal),
+            member,
+            scatter(world(member), send, receive, root, Sizes::Equal),
         );
         assert_eq!(back.values(), vector(rank, count));
 
@@ -95,8 +95,8 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
             let receive = at_root.then_some(into);
             let op = composition(&datatype);
             now(
-                process,
-                reduce(world(process), mine.block(), receive, op, root),
+                member,
+                reduce(world(member), mine.block(), receive, op, root),
             );
             let got = if in_place { &mine } else { &result };
             if at_root {
@@ -107,16 +107,16 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
     let mut mine = Numbers::new(&maps(rank, count), holes);
     let both = mine.block();
     now(
-        process,
-        allreduce(world(process), both.clone(), both, composition(&datatype)),
+        member,
+        allreduce(world(member), both.clone(), both, composition(&datatype)),
     );
     assert_eq!(mine.values(), composed(0..size, count));
 
     let mut mine = Numbers::new(&vector(rank, count), false);
     let mut result = Numbers::new(&vec![0; count], false);
     now(
-        process,
-        allreduce(world(process), mine.block(), result.block(), sum()),
+        member,
+        allreduce(world(member), mine.block(), result.block(), sum()),
     );
     let sums: Vec<i64> = (0..count)
         .map(|index| (0..size).map(|rank| value(rank, index)).sum())
@@ -131,8 +131,8 @@ fn all_operations(process: &'static Process, count: usize, holes: bool) {
     let mut mine = Numbers::new(&vector(rank, counts[rank as usize]), !holes);
     let mut all = Numbers::new(&vec![0; expected.len()], holes);
     now(
-        process,
-        allgather(world(process), Some(mine.block()), all.blocks(&counts)),
+        member,
+        allgather(world(member), Some(mine.block()), all.blocks(&counts)),
     );
     assert_eq!(all.values(), expected);
 }
@@ -143,7 +143,7 @@ fn nodes_of_any_size_and_order_give_the_same_results() {
         for shared_collectives in [0, 1] {
             let settings = settings(layout.clone(), shared_collectives);
             for size in [1, 2, 3, 5, 8, 11] {
-                on_ranks_with(&settings, size, |process| {
+                on_members_with(&settings, size, |member| {
                     for (count, holes) in [
                         (0, false),
                         (1, false),
@@ -151,7 +151,7 @@ fn nodes_of_any_size_and_order_give_the_same_results() {
                         (700, false),
                         (9001, true),
                     ] {
-                        all_operations(process, count, holes);
+                        all_operations(member, count, holes);
                     }
                 });
             }
@@ -164,19 +164,19 @@ fn nodes_of_any_size_and_order_give_the_same_results() {
 fn parts_of_the_job_have_their_own_nodes() {
     use crate::create::split;
     let settings = settings(VirtualNodes::Blocks(3), 1);
-    on_ranks_with(&settings, 9, |process| {
-        let rank = process.rank();
+    on_members_with(&settings, 9, |member| {
+        let rank = member.rank();
         // The first half backwards, the second one forwards.
         let (color, key) = (
             i32::from(rank > 4),
             if rank > 4 { 1 } else { -1 } * rank as i32,
         );
         for _ in 0..3 {
-            let comm = split(process.world(), color, key, "test").unwrap().unwrap();
+            let comm = split(member.world(), color, key, "test").unwrap().unwrap();
             for _ in 0..3 {
                 let mut numbers = Numbers::new(&vector(rank, 50), false);
                 let both = numbers.block();
-                now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                now(member, allreduce(comm.clone(), both.clone(), both, sum()));
                 let members = if rank > 4 { 5..9 } else { 0..5 };
                 let sum = |index| members.clone().map(|rank| value(rank, index)).sum::<i64>();
                 assert_eq!(numbers.values(), (0..50).map(sum).collect::<Vec<_>>());
@@ -187,22 +187,22 @@ fn parts_of_the_job_have_their_own_nodes() {
 }
 
 /// Messages to ranks of other nodes, and to ranks of the own.
-fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) -> [u64; 2] {
+fn sent_to(member: &'static Member, work: impl Future<Output = Result<()>>) -> [u64; 2] {
     let count = || {
-        let guard = process.vci().enter();
+        let guard = member.vci().enter();
         let mut sums = [0; 2];
-        for peer in 0..process.size() {
+        for peer in 0..member.size() {
             let link = &guard.links[LinkIndex::new(peer)];
             if !link.sender.is_connected() {
                 continue;
             }
-            let same = process.node_of(peer) == process.node_of(process.rank());
+            let same = member.node_of(peer) == member.node_of(member.rank());
             sums[usize::from(same)] += link.sender.published();
         }
         sums
     };
     let before = count();
-    now(process, work);
+    now(member, work);
     let after = count();
     [after[0] - before[0], after[1] - before[1]]
 }
@@ -210,47 +210,42 @@ fn sent_to(process: &'static Process, work: impl Future<Output = Result<()>>) ->
 /// Sixteen ranks on four nodes, operands that fit one message: what passes between nodes is what four ranks would send.
 #[test]
 fn only_leaders_send_and_no_more_than_they_must() {
-    if !shares_memory() {
+    // Nodes are divided by processes.
+    if !shares_memory() || endpoints_of_a_process().is_some() {
         return;
     }
     let log2_of_nodes = 2;
     let settings = settings(VirtualNodes::Blocks(4), 1);
-    on_ranks_with(&settings, 16, |process| {
-        let (rank, leads) = (process.rank(), process.rank().is_multiple_of(4));
+    on_members_with(&settings, 16, |member| {
+        let (rank, leads) = (member.rank(), member.rank().is_multiple_of(4));
         // The members of each node agree on what they share.
         for _ in 0..2 {
-            all_operations(process, 2, false);
+            all_operations(member, 2, false);
         }
         let expect = |work: std::pin::Pin<Box<dyn Future<Output = Result<()>>>>, messages: u64| {
             let expected = if leads { messages } else { 0 };
-            assert_eq!(sent_to(process, work), [expected, 0], "rank {rank}");
+            assert_eq!(sent_to(member, work), [expected, 0], "rank {rank}");
         };
         let mut numbers = Numbers::new(&vector(rank, 4), false);
         let mut all = Numbers::new(&[0; 64], false);
         let block = numbers.block();
         let counts = [4; 16];
-        expect(Box::pin(barrier(world(process))), log2_of_nodes);
-        let work = allreduce(world(process), block.clone(), block.clone(), sum());
+        expect(Box::pin(barrier(world(member))), log2_of_nodes);
+        let work = allreduce(world(member), block.clone(), block.clone(), sum());
         expect(Box::pin(work), log2_of_nodes);
         // To two nodes, of which one tells the fourth.
         let children = [2, 0, 1, 0][rank as usize / 4];
-        expect(Box::pin(bcast(world(process), block.clone(), 0)), children);
+        expect(Box::pin(bcast(world(member), block.clone(), 0)), children);
         let receive = (rank == 0).then(|| block.clone());
-        let work = reduce(world(process), block.clone(), receive, sum(), 0);
+        let work = reduce(world(member), block.clone(), receive, sum(), 0);
         expect(Box::pin(work), u64::from(rank > 0));
-        let work = allgather(world(process), Some(block.clone()), all.blocks(&counts));
+        let work = allgather(world(member), Some(block.clone()), all.blocks(&counts));
         expect(Box::pin(work), log2_of_nodes);
         let receive = (rank == 0).then(|| all.blocks(&counts));
-        let work = gather(
-            world(process),
-            Some(block.clone()),
-            receive,
-            0,
-            Sizes::Equal,
-        );
+        let work = gather(world(member), Some(block.clone()), receive, 0, Sizes::Equal);
         expect(Box::pin(work), u64::from(rank > 0));
         let send = (rank == 0).then(|| all.blocks(&counts));
-        let work = scatter(world(process), send, Some(block), 0, Sizes::Equal);
+        let work = scatter(world(member), send, Some(block), 0, Sizes::Equal);
         expect(Box::pin(work), if rank == 0 { 3 } else { 0 });
     });
 }
@@ -258,25 +253,28 @@ fn only_leaders_send_and_no_more_than_they_must() {
 /// An operation that does not commute takes another algorithm where a node's ranks are not neighbours.
 #[test]
 fn order_is_kept_where_ranks_are_on_nodes_in_rounds() {
+    if endpoints_of_a_process().is_some() {
+        return;
+    }
     let settings = settings(VirtualNodes::List([0, 1].as_slice().into()), 1);
-    on_ranks_with(&settings, 6, |process| {
-        let mut numbers = Numbers::new(&maps(process.rank(), 9), false);
+    on_members_with(&settings, 6, |member| {
+        let mut numbers = Numbers::new(&maps(member.rank(), 9), false);
         let block = numbers.block();
-        let coll = super::super::primitives::Collective::new(world(process));
+        let coll = super::super::primitives::Collective::new(world(member));
         let chosen = |commutative| {
             let case = super::super::select::reduction(&coll, &block, commutative);
-            let table = &process.settings().algorithms;
+            let table = &member.settings().algorithms;
             table.choose::<::algorithms::Allreduce>(&case).algorithm
         };
         assert_eq!(chosen(true), ::algorithms::Allreduce::Hierarchical);
         assert_ne!(chosen(false), ::algorithms::Allreduce::Hierarchical);
         let work = allreduce(
-            world(process),
+            world(member),
             block.clone(),
             block.clone(),
             composition(&long()),
         );
-        now(process, work);
+        now(member, work);
         assert_eq!(numbers.values(), composed(0..6, 9));
     });
 }

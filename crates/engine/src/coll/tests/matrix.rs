@@ -11,7 +11,6 @@ use fabric::counters::Counter;
 use sys::sync::Ordering;
 
 use super::*;
-use crate::identity::PeerIndex;
 use crate::settings::VirtualNodes;
 
 const SIZES: [u32; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 16];
@@ -27,10 +26,9 @@ struct Forced {
 }
 
 /// The messages and bytes that a rank has sent so far.
-fn sent_so_far(process: &'static Process) -> Sent {
-    process.vci().enter().publish_counts();
-    let board = process.segment().board(PeerIndex::new(process.rank()));
-    let value = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
+fn sent_so_far(member: &'static Member) -> Sent {
+    let counts = member.vci().enter().all_counts();
+    let value = |counter: Counter| counts[counter as usize];
     let kinds = [
         Counter::SendsInject,
         Counter::SendsEager,
@@ -46,21 +44,22 @@ impl Forced {
     /// Runs `work` and compares what the rank sends with what the algorithm promises for its rank relative to the root.
     fn run<A: Typed, T>(
         &self,
-        process: &'static Process,
+        member: &'static Member,
         (case, relative): (Case, u32),
         work: impl Future<Output = Result<T>>,
     ) where
         Algorithm: From<A>,
     {
-        let before = sent_so_far(process);
-        now(process, work);
-        let after = sent_so_far(process);
+        let before = sent_so_far(member);
+        now(member, work);
+        let after = sent_so_far(member);
         let choice = self.table.choose::<A>(&case);
         let chosen = Algorithm::from(choice.algorithm);
         let hindered = self.algorithm.obstacle(&case).is_some();
         assert_eq!(chosen != self.algorithm, hindered, "{case:?}");
-        // Nodes of a test are not those of the case.
-        if crate::settings::test_nodes().is_some() {
+        // Nodes of a test are not those of the case; virtual ones are made of processes.
+        let of_endpoints = endpoints_of_a_process().is_some() && case.nodes > 1;
+        if crate::settings::test_nodes().is_some() || of_endpoints {
             return;
         }
         // Rounds of the shared area become messages where ranks share no memory.
@@ -76,7 +75,7 @@ impl Forced {
         let mut promised = ::algorithms::sent(chosen, choice.parameter, &case, relative);
         if chosen.name() == "hierarchical" {
             // Promised for roots that are the first of their node, and operands that can be published within one.
-            if relative != process.rank() || !case.dense {
+            if relative != member.rank() || !case.dense {
                 return;
             }
             // And, where blocks of nodes differ in length, of messages only.
@@ -89,7 +88,7 @@ impl Forced {
 }
 
 /// Runs `body` on every rank of jobs of all sizes with every algorithm of an operation, and returns how many cases it ran.
-fn every_algorithm<A: Typed>(body: impl Fn(&'static Process, &Forced) + Sync) {
+fn every_algorithm<A: Typed>(body: impl Fn(&'static Member, &Forced) + Sync) {
     for algorithm in Algorithm::of(A::OPERATION) {
         let number = match algorithm.name() {
             "knomial" => ":3",
@@ -124,22 +123,22 @@ fn every_algorithm<A: Typed>(body: impl Fn(&'static Process, &Forced) + Sync) {
                 virtual_nodes,
                 ..settings.clone()
             };
-            on_ranks_with(&settings, size, |process| {
+            on_members_with(&settings, size, |member| {
                 // The members agree on what they share.
-                now(process, barrier(world(process)));
-                now(process, barrier(world(process)));
-                body(process, &forced);
+                now(member, barrier(world(member)));
+                now(member, barrier(world(member)));
+                body(member, &forced);
             });
         }
     }
 }
 
-fn case_of<A: Typed>(process: &'static Process, bytes: usize) -> Case {
-    let nodes = match process.settings().virtual_nodes {
+fn case_of<A: Typed>(member: &'static Member, bytes: usize) -> Case {
+    let nodes = match member.settings().virtual_nodes {
         VirtualNodes::Blocks(nodes) => nodes,
         _ => 1,
     };
-    Case::new(A::OPERATION, process.size(), bytes, nodes)
+    Case::new(A::OPERATION, member.size(), bytes, nodes)
 }
 
 /// Roots to try: the first, and one in the middle.
@@ -148,8 +147,8 @@ fn roots(size: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The rank relative to the root.
-fn relative_rank(process: &'static Process, root: u32) -> u32 {
-    (process.rank() + process.size() - root) % process.size()
+fn relative_rank(member: &'static Member, root: u32) -> u32 {
+    (member.rank() + member.size() - root) % member.size()
 }
 
 #[test]
@@ -157,37 +156,37 @@ fn every_barrier_holds() {
     use sys::sync::AtomicU32;
     let arrived = SIZES.map(|_| AtomicU32::new(0));
     let left = SIZES.map(|_| AtomicU32::new(0));
-    every_algorithm::<Barrier>(|process, forced| {
-        let size = process.size();
+    every_algorithm::<Barrier>(|member, forced| {
+        let size = member.size();
         let index = SIZES.iter().position(|&one| one == size).unwrap();
         for _ in 0..5 {
-            let case = case_of::<Barrier>(process, 0);
+            let case = case_of::<Barrier>(member, 0);
             let before = left[index].load(Ordering::SeqCst);
             arrived[index].fetch_add(1, Ordering::SeqCst);
-            let work = barrier(world(process));
-            forced.run::<Barrier, _>(process, (case, process.rank()), work);
+            let work = barrier(world(member));
+            forced.run::<Barrier, _>(member, (case, member.rank()), work);
             // All that had not left the last one yet have arrived at this one.
             assert!(arrived[index].load(Ordering::SeqCst) >= before / size * size + size);
             left[index].fetch_add(1, Ordering::SeqCst);
-            now(process, barrier(world(process)));
+            now(member, barrier(world(member)));
         }
     });
 }
 
 #[test]
 fn every_broadcast_reaches_everyone() {
-    every_algorithm::<Bcast>(|process, forced| {
-        for (root, count) in roots(process.size()).flat_map(|root| COUNTS.map(|c| (root, c))) {
+    every_algorithm::<Bcast>(|member, forced| {
+        for (root, count) in roots(member.size()).flat_map(|root| COUNTS.map(|c| (root, c))) {
             for holes in [false, true] {
-                let mine = if process.rank() == root {
+                let mine = if member.rank() == root {
                     vector(root, count)
                 } else {
                     vec![0; count]
                 };
                 let mut numbers = Numbers::new(&mine, holes);
-                let case = case_of::<Bcast>(process, 8 * count);
-                let work = bcast(world(process), numbers.block(), root);
-                forced.run::<Bcast, _>(process, (case, relative_rank(process, root)), work);
+                let case = case_of::<Bcast>(member, 8 * count);
+                let work = bcast(world(member), numbers.block(), root);
+                forced.run::<Bcast, _>(member, (case, relative_rank(member, root)), work);
                 assert_eq!(numbers.values(), vector(root, count));
             }
         }
@@ -200,8 +199,8 @@ fn everything(size: u32, count: usize) -> Vec<i64> {
 
 #[test]
 fn every_gather_collects() {
-    every_algorithm::<Gather>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Gather>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for (root, count) in roots(size).flat_map(|root| BLOCKS.map(|c| (root, c))) {
             for (holes, sizes) in [
                 (false, Sizes::Equal),
@@ -214,10 +213,10 @@ fn every_gather_collects() {
                 let receive = (rank == root).then(|| all.blocks(&counts));
                 let case = Case {
                     equal: sizes == Sizes::Equal,
-                    ..case_of::<Gather>(process, 8 * count)
+                    ..case_of::<Gather>(member, 8 * count)
                 };
-                let work = gather(world(process), Some(mine.block()), receive, root, sizes);
-                forced.run::<Gather, _>(process, (case, relative_rank(process, root)), work);
+                let work = gather(world(member), Some(mine.block()), receive, root, sizes);
+                forced.run::<Gather, _>(member, (case, relative_rank(member, root)), work);
                 if rank == root {
                     assert_eq!(all.values(), everything(size, count));
                 }
@@ -228,8 +227,8 @@ fn every_gather_collects() {
 
 #[test]
 fn every_scatter_distributes() {
-    every_algorithm::<Scatter>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Scatter>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for (root, count) in roots(size).flat_map(|root| BLOCKS.map(|c| (root, c))) {
             for (holes, sizes) in [
                 (false, Sizes::Equal),
@@ -242,10 +241,10 @@ fn every_scatter_distributes() {
                 let send = (rank == root).then(|| all.blocks(&counts));
                 let case = Case {
                     equal: sizes == Sizes::Equal,
-                    ..case_of::<Scatter>(process, 8 * count)
+                    ..case_of::<Scatter>(member, 8 * count)
                 };
-                let work = scatter(world(process), send, Some(mine.block()), root, sizes);
-                forced.run::<Scatter, _>(process, (case, relative_rank(process, root)), work);
+                let work = scatter(world(member), send, Some(mine.block()), root, sizes);
+                forced.run::<Scatter, _>(member, (case, relative_rank(member, root)), work);
                 assert_eq!(mine.values(), vector(rank, count));
             }
         }
@@ -254,16 +253,16 @@ fn every_scatter_distributes() {
 
 #[test]
 fn every_allgather_collects_everywhere() {
-    every_algorithm::<Allgather>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Allgather>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for count in BLOCKS {
             for holes in [false, true] {
                 let mut mine = Numbers::new(&vector(rank, count), !holes);
                 let mut all = Numbers::new(&vec![0; count * size as usize], holes);
                 let counts = vec![count; size as usize];
-                let case = case_of::<Allgather>(process, 8 * count);
-                let work = allgather(world(process), Some(mine.block()), all.blocks(&counts));
-                forced.run::<Allgather, _>(process, (case, rank), work);
+                let case = case_of::<Allgather>(member, 8 * count);
+                let work = allgather(world(member), Some(mine.block()), all.blocks(&counts));
+                forced.run::<Allgather, _>(member, (case, rank), work);
                 assert_eq!(all.values(), everything(size, count));
                 // In place, with blocks of other lengths.
                 let counts: Vec<usize> = (0..size as usize).map(|r| (r % 3) * count).collect();
@@ -275,10 +274,7 @@ fn every_allgather_collects_everywhere() {
                 let own = counts[rank as usize];
                 values[first..first + own].copy_from_slice(&expected[first..first + own]);
                 let mut all = Numbers::new(&values, holes);
-                now(
-                    process,
-                    allgather(world(process), None, all.blocks(&counts)),
-                );
+                now(member, allgather(world(member), None, all.blocks(&counts)));
                 assert_eq!(all.values(), expected);
             }
         }
@@ -287,8 +283,8 @@ fn every_allgather_collects_everywhere() {
 
 #[test]
 fn every_all_to_all_transposes() {
-    every_algorithm::<Alltoall>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Alltoall>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         let element = |from: u32, to: u32, index: usize| value(from, index) * 31 + i64::from(to);
         for count in [0, 1, 37, 255, 1025] {
             let own = |to| (0..count).map(move |index| element(rank, to, index));
@@ -305,7 +301,7 @@ fn every_all_to_all_transposes() {
                     let case = Case {
                         equal: sizes == Sizes::Equal,
                         in_place,
-                        ..case_of::<Alltoall>(process, 8 * count)
+                        ..case_of::<Alltoall>(member, 8 * count)
                     };
                     let mut out = Numbers::new(&sent, holes);
                     let start = if in_place {
@@ -315,8 +311,8 @@ fn every_all_to_all_transposes() {
                     };
                     let mut into = Numbers::new(&start, !holes);
                     let send = (!in_place).then(|| out.blocks(&counts));
-                    let work = alltoall(world(process), send, into.blocks(&counts), sizes);
-                    forced.run::<Alltoall, _>(process, (case, rank), work);
+                    let work = alltoall(world(member), send, into.blocks(&counts), sizes);
+                    forced.run::<Alltoall, _>(member, (case, rank), work);
                     assert_eq!(into.values(), expected);
                 }
             }
@@ -378,8 +374,8 @@ impl Kind {
         }
     }
 
-    fn case<A: Typed>(self, process: &'static Process, bytes: usize) -> Case {
-        let case = case_of::<A>(process, bytes);
+    fn case<A: Typed>(self, member: &'static Member, bytes: usize) -> Case {
+        let case = case_of::<A>(member, bytes);
         Case {
             elements: case.total / 8,
             commutative: self.commutes,
@@ -391,20 +387,20 @@ impl Kind {
 
 #[test]
 fn every_reduce_combines_in_rank_order() {
-    every_algorithm::<Reduce>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Reduce>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for (kind, count) in Kind::each(COUNTS) {
             let expected = kind.result(0..size, count);
             for root in roots(size) {
                 let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
                 let mut result = Numbers::new(&vec![0; count], kind.holes);
                 let receive = (rank == root).then(|| result.block());
-                let work = reduce(world(process), mine.block(), receive, kind.op(), root);
+                let work = reduce(world(member), mine.block(), receive, kind.op(), root);
                 if root == 0 {
-                    let case = kind.case::<Reduce>(process, 8 * count);
-                    forced.run::<Reduce, _>(process, (case, rank), work);
+                    let case = kind.case::<Reduce>(member, 8 * count);
+                    forced.run::<Reduce, _>(member, (case, rank), work);
                 } else {
-                    now(process, work);
+                    now(member, work);
                 }
                 if rank == root {
                     assert_eq!(result.values(), expected);
@@ -413,8 +409,8 @@ fn every_reduce_combines_in_rank_order() {
                 // In place.
                 let receive = (rank == root).then(|| mine.block());
                 now(
-                    process,
-                    reduce(world(process), mine.block(), receive, kind.op(), root),
+                    member,
+                    reduce(world(member), mine.block(), receive, kind.op(), root),
                 );
                 if rank == root {
                     assert_eq!(mine.values(), expected);
@@ -426,19 +422,19 @@ fn every_reduce_combines_in_rank_order() {
 
 #[test]
 fn every_allreduce_combines_everywhere() {
-    every_algorithm::<Allreduce>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<Allreduce>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for (kind, count) in Kind::each(COUNTS) {
             let expected = kind.result(0..size, count);
-            let case = kind.case::<Allreduce>(process, 8 * count);
+            let case = kind.case::<Allreduce>(member, 8 * count);
             let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
             let mut result = Numbers::new(&vec![0; count], kind.holes);
-            let work = allreduce(world(process), mine.block(), result.block(), kind.op());
-            forced.run::<Allreduce, _>(process, (case, rank), work);
+            let work = allreduce(world(member), mine.block(), result.block(), kind.op());
+            forced.run::<Allreduce, _>(member, (case, rank), work);
             assert_eq!(result.values(), expected);
             let both = mine.block();
-            let work = allreduce(world(process), both.clone(), both, kind.op());
-            forced.run::<Allreduce, _>(process, (case, rank), work);
+            let work = allreduce(world(member), both.clone(), both, kind.op());
+            forced.run::<Allreduce, _>(member, (case, rank), work);
             assert_eq!(mine.values(), expected);
         }
     });
@@ -446,10 +442,10 @@ fn every_allreduce_combines_everywhere() {
 
 #[test]
 fn every_reduce_scatter_gives_parts() {
-    every_algorithm::<ReduceScatter>(|process, forced| {
-        let (rank, size) = (process.rank(), process.size());
+    every_algorithm::<ReduceScatter>(|member, forced| {
+        let (rank, size) = (member.rank(), member.size());
         for (kind, count) in Kind::each(BLOCKS) {
-            let case = kind.case::<ReduceScatter>(process, 8 * count);
+            let case = kind.case::<ReduceScatter>(member, 8 * count);
             for equal in [true, false] {
                 let part = |r: usize| if equal { count } else { (r + 1) % 3 * count };
                 let counts: Vec<usize> = (0..size as usize).map(part).collect();
@@ -459,18 +455,18 @@ fn every_reduce_scatter_gives_parts() {
                 let mut all = Numbers::new(&kind.operand(rank, total), kind.holes);
                 let mut mine = Numbers::new(&vec![0; own], kind.holes);
                 let (send, receive) = (all.block(), mine.block());
-                let work = reduce_scatter(world(process), send, receive, counts.clone(), kind.op());
+                let work = reduce_scatter(world(member), send, receive, counts.clone(), kind.op());
                 if equal {
-                    forced.run::<ReduceScatter, _>(process, (case, rank), work);
+                    forced.run::<ReduceScatter, _>(member, (case, rank), work);
                 } else {
-                    now(process, work);
+                    now(member, work);
                 }
                 assert_eq!(mine.values(), expected);
                 assert_eq!(all.values(), kind.operand(rank, total));
                 // In place: the part comes where the vector begins.
                 let (send, receive) = (all.block(), all.block().part(0, own));
-                let work = reduce_scatter(world(process), send, receive, counts, kind.op());
-                now(process, work);
+                let work = reduce_scatter(world(member), send, receive, counts, kind.op());
+                now(member, work);
                 assert_eq!(all.values()[..own], expected);
             }
         }
@@ -479,25 +475,22 @@ fn every_reduce_scatter_gives_parts() {
 
 #[test]
 fn every_scan_covers_the_ranks_below() {
-    every_algorithm::<Scan>(|process, forced| {
-        let rank = process.rank();
+    every_algorithm::<Scan>(|member, forced| {
+        let rank = member.rank();
         for (kind, count) in Kind::each(COUNTS) {
-            let case = kind.case::<Scan>(process, 8 * count);
+            let case = kind.case::<Scan>(member, 8 * count);
             let mut mine = Numbers::new(&kind.operand(rank, count), kind.holes);
             let mut result = Numbers::new(&vec![5; count], kind.holes);
-            let work = scan(world(process), mine.block(), result.block(), kind.op());
-            forced.run::<Scan, _>(process, (case, rank), work);
+            let work = scan(world(member), mine.block(), result.block(), kind.op());
+            forced.run::<Scan, _>(member, (case, rank), work);
             assert_eq!(result.values(), kind.result(0..rank + 1, count));
             let mut both = Numbers::new(&kind.operand(rank, count), kind.holes);
             let block = both.block();
-            now(
-                process,
-                scan(world(process), block.clone(), block, kind.op()),
-            );
+            now(member, scan(world(member), block.clone(), block, kind.op()));
             assert_eq!(both.values(), kind.result(0..rank + 1, count));
             let mut result = Numbers::new(&vec![5; count], kind.holes);
-            let work = exscan(world(process), mine.block(), result.block(), kind.op());
-            forced.run::<Scan, _>(process, (case, rank), work);
+            let work = exscan(world(member), mine.block(), result.block(), kind.op());
+            forced.run::<Scan, _>(member, (case, rank), work);
             let expected = if rank == 0 {
                 vec![5; count]
             } else {

@@ -22,11 +22,10 @@ use layout::SharedLayout;
 
 use super::*;
 use crate::comm::Comm;
-use crate::comm::Process;
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::errors::{ErrorClass, Result};
 use crate::op::{Op, Operator, Reduction};
 use crate::settings::{Checks, Settings};
 use crate::task;
-use crate::testing::{on_ranks_with, shares_memory};
+use crate::testing::{Member, endpoints_of_a_process, on_members_with, shares_memory};
 use data::*;

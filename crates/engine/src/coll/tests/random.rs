@@ -266,8 +266,8 @@ fn mix(seeds: std::ops::Range<u64>, settings: &Settings) {
         if seed % 2 == 0 {
             settings.algorithms = random_table(&mut dice);
         }
-        on_ranks_with(&settings, size, |process| {
-            let (rank, everyone) = (process.rank(), process.world());
+        on_members_with(&settings, size, |member| {
+            let (rank, everyone) = (member.rank(), member.world());
             let turned = split(everyone, 0, -(rank as i32), "test").unwrap().unwrap();
             let comms = [everyone.clone(), dup(everyone, "test").unwrap(), turned];
             let mut dice = Dice(seed + 1000);
@@ -281,7 +281,7 @@ fn mix(seeds: std::ops::Range<u64>, settings: &Settings) {
                 let mut own = Dice(seed * 100 + u64::from(rank));
                 while !started.is_empty() {
                     let mut one = started.swap_remove(own.below(started.len()));
-                    completion::wait(process.vci(), &mut one.request, "test").unwrap();
+                    completion::wait(member.vci(), &mut one.request, "test").unwrap();
                     assert_eq!(one.result.values(), one.expected, "seed {seed}");
                 }
             }

@@ -43,13 +43,13 @@ fn add() -> Reduction {
     Reduction::new(&Op::predefined(Operator::Sum), double).unwrap()
 }
 
-fn check_sums(process: &'static Process, count: usize) {
-    let (rank, size) = (process.rank(), process.size());
-    let (first, comm) = (rank as usize * count, world(process));
+fn check_sums(member: &'static Member, count: usize) {
+    let (rank, size) = (member.rank(), member.size());
+    let (first, comm) = (rank as usize * count, world(member));
     let (mut mine, mut got) = (operand(rank, count), vec![0.0; count]);
     let (send, into) = (doubles(&mut mine), doubles(&mut got));
     now(
-        process,
+        member,
         allreduce(comm.clone(), send.clone(), into.clone(), add()),
     );
     assert_eq!(bits(&got), total(0..size, count));
@@ -57,7 +57,7 @@ fn check_sums(process: &'static Process, count: usize) {
         let receive = (rank == root).then(|| into.clone());
         got.fill(0.0);
         now(
-            process,
+            member,
             reduce(comm.clone(), send.clone(), receive, add(), root),
         );
         if rank == root {
@@ -65,11 +65,11 @@ fn check_sums(process: &'static Process, count: usize) {
         }
     }
     now(
-        process,
+        member,
         scan(comm.clone(), send.clone(), into.clone(), add()),
     );
     assert_eq!(bits(&got), total(0..rank + 1, count));
-    now(process, exscan(comm.clone(), send, into.clone(), add()));
+    now(member, exscan(comm.clone(), send, into.clone(), add()));
     if rank > 0 {
         assert_eq!(bits(&got), total(0..rank, count));
     }
@@ -77,7 +77,7 @@ fn check_sums(process: &'static Process, count: usize) {
     let mut whole = operand(rank, all);
     let counts = vec![count; size as usize];
     now(
-        process,
+        member,
         reduce_scatter(comm, doubles(&mut whole), into, counts, add()),
     );
     assert_eq!(bits(&got), total(0..size, all)[first..first + count]);
@@ -117,9 +117,9 @@ fn sums_have_the_same_bits_by_every_algorithm() {
             ..Settings::default()
         };
         for size in [1, 2, 3, 4, 7, 8] {
-            on_ranks_with(&settings, size, |process| {
+            on_members_with(&settings, size, |member| {
                 for count in [1, 3, COUNT, 9000] {
-                    check_sums(process, count);
+                    check_sums(member, count);
                 }
             });
         }

@@ -12,23 +12,23 @@ use crate::coll::fast::Span;
 #[test]
 fn rounds_of_all_kinds_follow_each_other() {
     for size in [2, 3, 8] {
-        on_ranks(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        on_members(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             for number in 0..300 {
                 let root = number % size;
                 let count = [1, 6, 7, 700, 20_000][number as usize % 5];
                 let mut block = Numbers::new(&vector(rank + number, count), false);
                 match number % 4 {
-                    0 => now(process, barrier(comm.clone())),
+                    0 => now(member, barrier(comm.clone())),
                     1 => {
-                        now(process, bcast(comm.clone(), block.block(), root));
+                        now(member, bcast(comm.clone(), block.block(), root));
                         assert_eq!(block.values(), vector(root + number, count));
                     }
                     2 => {
                         let mut result = Numbers::new(&vec![0; count], false);
                         let receive = (rank == root).then(|| result.block());
                         let work = reduce(comm.clone(), block.block(), receive, sum(), root);
-                        now(process, work);
+                        now(member, work);
                         let total = |index| (0..size).map(|r| value(r + number, index)).sum();
                         if rank == root {
                             assert!(result.values().iter().copied().eq((0..count).map(total)));
@@ -36,7 +36,7 @@ fn rounds_of_all_kinds_follow_each_other() {
                     }
                     _ => {
                         let both = block.block();
-                        now(process, allreduce(comm.clone(), both.clone(), both, sum()));
+                        now(member, allreduce(comm.clone(), both.clone(), both, sum()));
                         let total = |index| (0..size).map(|r| value(r + number, index)).sum();
                         assert!(block.values().iter().copied().eq((0..count).map(total)));
                     }
@@ -50,9 +50,9 @@ fn rounds_of_all_kinds_follow_each_other() {
 #[test]
 fn two_members_combine_half_each() {
     let most = buffer_bytes(2) / 8;
-    on_ranks(2, |process| {
-        let (rank, comm) = (process.rank(), world(process));
-        now(process, barrier(comm.clone()));
+    on_members(2, |member| {
+        let (rank, comm) = (member.rank(), world(member));
+        now(member, barrier(comm.clone()));
         for multiple in [1, 2, 3, 4, 5, 8, 16, 17] {
             for count in [multiple * most - 1, multiple * most, multiple * most + 1] {
                 for in_place in [false, true] {
@@ -64,7 +64,7 @@ fn two_members_combine_half_each() {
                     } else {
                         result.block()
                     };
-                    now(process, allreduce(comm.clone(), send, receive, sum()));
+                    now(member, allreduce(comm.clone(), send, receive, sum()));
                     let values = if in_place {
                         given.values()
                     } else {
@@ -83,8 +83,8 @@ fn two_members_combine_half_each() {
 #[test]
 fn fast_paths_and_futures_meet_in_the_same_rounds() {
     for size in [2, 3, 7] {
-        on_ranks(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        on_members(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             for number in 0..200_u32 {
                 let fast = (rank + number).is_multiple_of(2);
                 let mut mine = [value(rank, number as usize)];
@@ -106,7 +106,7 @@ fn fast_paths_and_futures_meet_in_the_same_rounds() {
                             [mine.as_mut_ptr(), all.as_mut_ptr()].map(|at| unsafe {
                                 Block::new(at.cast(), 1, datatype.shared_layout().clone())
                             });
-                        now(process, allreduce(comm.clone(), send, receive, sum()));
+                        now(member, allreduce(comm.clone(), send, receive, sum()));
                     }
                 }
                 let expected: i64 = (0..size).map(|r| value(r, number as usize)).sum();
@@ -120,8 +120,8 @@ fn fast_paths_and_futures_meet_in_the_same_rounds() {
 #[test]
 fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
     for size in [2, 3, 8] {
-        on_ranks(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        on_members(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             let mut fast_ones = 0;
             for number in 0..120_u32 {
                 let count = [40, 256, 1, 129, 255][number as usize % 5];
@@ -156,9 +156,9 @@ fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
                         let [send, receive] =
                             [send, receive].map(|block| Blocks::equal(&block, count, size));
                         let work = alltoall(comm.clone(), Some(send), receive, Sizes::Equal);
-                        now(process, work);
+                        now(member, work);
                     }
-                    None => now(process, allreduce(comm.clone(), send, receive, sum())),
+                    None => now(member, allreduce(comm.clone(), send, receive, sum())),
                 }
                 let expected: Vec<i64> = if exchanges {
                     let own = rank as usize * count;
@@ -173,7 +173,7 @@ fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
                 assert_eq!(all, expected, "{number} on rank {rank} of {size}");
             }
             // Two thirds of all but the first ones, which come before the area.
-            let has_area = process.settings().shared_collectives != 0;
+            let has_area = member.settings().shared_collectives != 0;
             assert_eq!(fast_ones > 70, has_area, "{fast_ones}");
         });
     }
@@ -184,8 +184,8 @@ fn fast_paths_and_futures_meet_in_rounds_with_more_data() {
 #[test]
 fn fast_paths_and_futures_pass_on_the_same_rounds() {
     for size in [2, 3, 7] {
-        on_ranks(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        on_members(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             for number in 0..400_u32 {
                 let count = [1, 7, 40, 200][number as usize % 4];
                 let inclusive = number % 3 > 0;
@@ -211,9 +211,9 @@ fn fast_paths_and_futures_pass_on_the_same_rounds() {
                                 Block::new(at.cast(), count, datatype.shared_layout().clone())
                             });
                         if inclusive {
-                            now(process, scan(comm.clone(), send, receive, op));
+                            now(member, scan(comm.clone(), send, receive, op));
                         } else {
-                            now(process, exscan(comm.clone(), send, receive, op));
+                            now(member, exscan(comm.clone(), send, receive, op));
                         }
                     }
                 }
@@ -232,8 +232,8 @@ fn fast_paths_and_futures_pass_on_the_same_rounds() {
 #[test]
 fn fast_paths_and_futures_scatter_in_the_same_rounds() {
     for size in [2, 3, 7] {
-        on_ranks(size, |process| {
-            let (rank, comm) = (process.rank(), world(process));
+        on_members(size, |member| {
+            let (rank, comm) = (member.rank(), world(member));
             for number in 0..400_u32 {
                 let count = [1, 2, 7, 40, 200][number as usize % 5];
                 let root = number / 7 % size;
@@ -256,7 +256,7 @@ fn fast_paths_and_futures_scatter_in_the_same_rounds() {
                         let counts = vec![count; size as usize];
                         let send = (rank == root).then(|| blocks.blocks(&counts));
                         let work = scatter(comm.clone(), send, Some(own), root, Sizes::Equal);
-                        now(process, work);
+                        now(member, work);
                     }
                 }
                 assert_eq!(mine.values(), vector(rank + number, count), "{number}");
@@ -270,56 +270,56 @@ fn members_that_disagree_are_told_so() {
     if !shares_memory() {
         return;
     }
-    on_ranks_with(&Settings::default(), 3, |process| {
-        let comm = world(process);
-        now(process, barrier(comm.clone()));
-        now(process, barrier(comm.clone()));
-        let count = if process.rank() == 1 { 3 } else { 4 };
+    on_members_with(&Settings::default(), 3, |member| {
+        let comm = world(member);
+        now(member, barrier(comm.clone()));
+        now(member, barrier(comm.clone()));
+        let count = if member.rank() == 1 { 3 } else { 4 };
         let mut numbers = Numbers::new(&vector(0, count), false);
         let block = numbers.block();
         let work = allreduce(comm.clone(), block.clone(), block, sum());
-        let error = task::block_on(process.vci(), "test", work).unwrap_err();
+        let error = task::block_on(member.vci(), "test", work).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ERR_TRUNCATE);
         // Rank 1 names whom it met first.
-        let (others, told): (&[u32], _) = match process.rank() {
+        let (others, told): (&[u32], _) = match member.rank() {
             1 => (&[0, 2], "takes part with 32 bytes, this rank with 24"),
             _ => (&[1], "takes part with 24 bytes, this rank with 32"),
         };
         let text = error.to_string();
         let is_told = |other| text.contains(&format!("rank {other} {told}"));
         assert!(others.iter().any(is_told), "{error}");
-        let outcome = if process.rank() == 2 {
+        let outcome = if member.rank() == 2 {
             let work = bcast(comm.clone(), numbers.block(), 2);
-            task::block_on(process.vci(), "test", work)
+            task::block_on(member.vci(), "test", work)
         } else {
-            task::block_on(process.vci(), "test", barrier(comm.clone()))
+            task::block_on(member.vci(), "test", barrier(comm.clone()))
         };
         match outcome {
-            Ok(()) => assert_eq!(process.rank(), 2),
+            Ok(()) => assert_eq!(member.rank(), 2),
             Err(error) => {
                 let text = error.to_string();
                 assert!(text.contains("rank 2 is in another collective"), "{text}");
             }
         }
-        now(process, barrier(comm));
+        now(member, barrier(comm));
     });
 }
 
 /// The memory of a freed communicator serves the next one.
 #[test]
 fn areas_are_used_again() {
-    on_ranks_with(&Settings::default(), 2, |process| {
-        let comm = world(process);
+    on_members_with(&Settings::default(), 2, |member| {
+        let comm = world(member);
         let mut used = Vec::new();
         for _ in 0..200 {
             let twin = crate::create::dup(&comm, "test").unwrap();
             for _ in 0..3 {
-                now(process, barrier(twin.clone()));
+                now(member, barrier(twin.clone()));
             }
             twin.free();
             drop(twin);
-            now(process, barrier(comm.clone()));
-            let top = process.segment().header().heap_top.load(Ordering::Relaxed);
+            now(member, barrier(comm.clone()));
+            let top = member.segment().header().heap_top.load(Ordering::Relaxed);
             used.push(top);
         }
         // The first ones need rings and pages of their own.

@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use crate::ErrorClass;
-use crate::comm::Process;
 use crate::datatype::{Datatype, Memory, Predefined, predefined};
 use crate::op::Operator;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::on_ranks_with;
+use crate::testing::{Member, on_members_with};
 
 fn settings(rma_path: RmaPath) -> Settings {
     Settings {
@@ -50,14 +49,14 @@ fn add(window: &Window, numbers: &[i64], rank: u32, disp: i64) -> crate::Result<
 }
 
 /// A window over node-shared memory at even ranks and over private memory at odd ones.
-fn mixed(process: &'static Process, own: &mut [i64], shared: &Window) -> Arc<Window> {
+fn mixed(member: &'static Member, own: &mut [i64], shared: &Window) -> Arc<Window> {
     let bytes = size_of_val(own) as u64;
-    let base = if process.rank().is_multiple_of(2) {
+    let base = if member.rank().is_multiple_of(2) {
         shared.base()
     } else {
         own.as_mut_ptr().cast()
     };
-    let (world, hints) = (process.world(), WindowHints::default());
+    let (world, hints) = (member.world(), WindowHints::default());
     // SAFETY: both memories outlive the window.
     unsafe { rma::create(world, base, bytes, 8, hints, "test") }.unwrap()
 }
@@ -65,13 +64,13 @@ fn mixed(process: &'static Process, own: &mut [i64], shared: &Window) -> Arc<Win
 #[test]
 fn targets_of_one_window_may_have_different_paths() {
     for ranks in [1, 2, 3, 4, 7] {
-        on_ranks_with(&settings(RmaPath::Direct), ranks, |process| {
+        on_members_with(&settings(RmaPath::Direct), ranks, |member| {
             let mut own = vec![0i64; 100];
-            let world = process.world();
+            let world = member.world();
             let shared = rma::allocate(world, 800, 1, WindowHints::default(), "test").unwrap();
-            let window = mixed(process, &mut own, &shared);
+            let window = mixed(member, &mut own, &shared);
             let everyone = window.group().clone();
-            let (me, all) = (process.rank(), 0..ranks);
+            let (me, all) = (member.rank(), 0..ranks);
             let ones = vec![1i64; 100];
             for round in 0..12 {
                 match round % 4 {
@@ -134,17 +133,17 @@ fn targets_of_one_window_may_have_different_paths() {
 
 #[test]
 fn a_refusal_is_told_by_the_next_call_that_asks_the_target() {
-    on_ranks_with(&settings(RmaPath::Message), 2, |process| {
+    on_members_with(&settings(RmaPath::Message), 2, |member| {
         let hints = WindowHints::default();
-        let window = rma::create_dynamic(process.world(), hints, "test").unwrap();
+        let window = rma::create_dynamic(member.world(), hints, "test").unwrap();
         let mut numbers = vec![3i64; 20_000];
         let (base, bytes) = (numbers.as_mut_ptr(), size_of_val(&numbers[..]));
         // SAFETY: the memory lives until the window is freed.
         unsafe { window.attach(base.cast(), bytes) }.unwrap();
         let own = [base as u64];
-        let tell = crate::coll::gather_words(process.world().clone(), &own);
-        let told = crate::task::block_on(process.vci(), "test", tell).unwrap();
-        let (other, there) = (1 - process.rank(), told[1 - process.rank() as usize] as i64);
+        let tell = crate::coll::gather_words(member.world().clone(), &own);
+        let told = crate::task::block_on(member.vci(), "test", tell).unwrap();
+        let (other, there) = (1 - member.rank(), told[1 - member.rank() as usize] as i64);
         let outside = there + bytes as i64 - 8;
         let mut data = vec![4i64; 20_000];
         passive::lock_all(&window, 0, "test").unwrap();
@@ -181,10 +180,10 @@ fn a_refusal_is_told_by_the_next_call_that_asks_the_target() {
 
 #[test]
 fn a_refusal_between_start_and_complete_is_told_by_complete() {
-    on_ranks_with(&settings(RmaPath::Message), 2, |process| {
+    on_members_with(&settings(RmaPath::Message), 2, |member| {
         let hints = WindowHints::default();
-        let window = rma::create_dynamic(process.world(), hints, "test").unwrap();
-        let other = 1 - process.rank();
+        let window = rma::create_dynamic(member.world(), hints, "test").unwrap();
+        let other = 1 - member.rank();
         let group = window.group().include(&[other as i32]).unwrap();
         let data = [4i64; 2];
         for round in 0..4 {
@@ -216,10 +215,10 @@ fn get(window: &Window, into: &mut [i64], rank: u32) {
 fn an_epoch_ends_at_its_target_when_long_answers_have_left() {
     const LONG: usize = 50_000;
     const ROUNDS: i64 = 40;
-    on_ranks_with(&settings(RmaPath::Message), 3, |process| {
-        let (world, hints) = (process.world(), WindowHints::default());
+    on_members_with(&settings(RmaPath::Message), 3, |member| {
+        let (world, hints) = (member.world(), WindowHints::default());
         let window = rma::allocate(world, 8 * LONG as u64, 8, hints, "test").unwrap();
-        let me = process.rank();
+        let me = member.rank();
         let fill = |number: i64| {
             // SAFETY: the window's own memory, in no epoch of others.
             let memory = unsafe { std::slice::from_raw_parts_mut(window.base().cast(), LONG) };

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use sys::sync::{AtomicBool, Ordering};
 
-use crate::comm::{Process, ThreadLevel};
+use crate::comm::ThreadLevel;
 use crate::completion;
 use crate::datatype::{Datatype, Memory, Predefined, Width, predefined};
 use crate::op::Operator;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::{has_several_vcis, on_ranks_at_level, on_ranks_with, shares_memory};
+use crate::testing::{
+    Member, has_several_vcis, on_members_at_level, on_members_with, shares_memory,
+};
 
 fn settings() -> Settings {
     Settings {
@@ -24,18 +26,18 @@ fn settings() -> Settings {
 const RANKS: [u32; 5] = [1, 2, 3, 4, 7];
 
 /// Runs `body` on every rank of jobs of several sizes, with a window of so many bytes.
-fn with_windows(bytes: u64, body: impl Fn(&'static Process, &Window) + Sync) {
+fn with_windows(bytes: u64, body: impl Fn(&'static Member, &Window) + Sync) {
     for ranks in RANKS {
-        on_ranks_with(&settings(), ranks, |process| {
-            let window = allocate(process, bytes);
-            body(process, &window);
+        on_members_with(&settings(), ranks, |member| {
+            let window = allocate(member, bytes);
+            body(member, &window);
             window.free("test").unwrap();
         });
     }
 }
 
-fn allocate(process: &'static Process, bytes: u64) -> Arc<Window> {
-    rma::allocate(process.world(), bytes, 1, WindowHints::default(), "test").unwrap()
+fn allocate(member: &'static Member, bytes: u64) -> Arc<Window> {
+    rma::allocate(member.world(), bytes, 1, WindowHints::default(), "test").unwrap()
 }
 
 fn byte() -> &'static Arc<Datatype> {
@@ -90,8 +92,8 @@ const LENGTHS: [usize; 7] = [0, 1, 8, 1000, 8192, 40_000, 300_000];
 #[test]
 fn a_fence_completes_puts_and_gets_of_all_lengths() {
     let places = 7 * 300_000;
-    with_windows(places, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(places, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         for (round, length) in (0..).zip(LENGTHS) {
             fence::fence(window, 0, "test").unwrap();
             let sent: Vec<_> = (0..ranks)
@@ -146,8 +148,8 @@ fn layouts_differ_between_origin_and_target() {
         (40, 8000, 9000),
         (3000, 100, 120),
     ];
-    with_windows(500_000, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(500_000, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         let (to, from) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
         for (round, (count, block, stride)) in (0..).zip(shapes) {
             let spread = strided(count, block, stride);
@@ -206,7 +208,7 @@ fn layouts_differ_between_origin_and_target() {
 
 #[test]
 fn exclusive_locks_keep_others_out() {
-    with_windows(8, |process, window| {
+    with_windows(8, |member, window| {
         fence::fence(window, 0, "test").unwrap();
         for _ in 0..50 {
             passive::lock(window, LockKind::Exclusive, 0, 0, "test").unwrap();
@@ -218,17 +220,17 @@ fn exclusive_locks_keep_others_out() {
             passive::unlock(window, 0).unwrap();
         }
         fence::fence(window, 0, "test").unwrap();
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             let total = u64::from_ne_bytes(own(window).try_into().unwrap());
-            assert_eq!(total, 50 * u64::from(process.size()));
+            assert_eq!(total, 50 * u64::from(member.size()));
         }
     });
 }
 
 #[test]
 fn a_flush_under_shared_locks_completes_gets_and_puts() {
-    with_windows(7 * 100_000, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(7 * 100_000, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         passive::lock_all(window, 0, "test").unwrap();
         for (round, length) in (0..).zip([8, 5000, 100_000]) {
             let to = (me + round) % ranks;
@@ -251,8 +253,8 @@ fn a_flush_under_shared_locks_completes_gets_and_puts() {
 
 #[test]
 fn a_target_waits_for_all_that_its_origins_sent() {
-    with_windows(7 * 70_000, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(7 * 70_000, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         let others: Vec<_> = (0..ranks as i32)
             .filter(|&rank| rank != me as i32)
             .collect();
@@ -284,8 +286,8 @@ fn a_target_waits_for_all_that_its_origins_sent() {
 
 #[test]
 fn requests_complete_before_and_after_flushes() {
-    with_windows(7 * 100_000, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(7 * 100_000, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         let to = (me + 1) % ranks;
         passive::lock_all(window, 0, "test").unwrap();
         for (round, length) in (0..).zip([0, 8, 9000, 100_000]) {
@@ -295,11 +297,11 @@ fn requests_complete_before_and_after_flushes() {
             let request = unsafe { rma::rput(window, &memory(&sent), &there) };
             let mut request = request.unwrap();
             if round % 2 == 0 {
-                completion::wait(process.vci(), &mut request, "test").unwrap();
+                completion::wait(member.vci(), &mut request, "test").unwrap();
                 passive::flush(window, to as i32).unwrap();
             } else {
                 passive::flush(window, to as i32).unwrap();
-                completion::wait(process.vci(), &mut request, "test").unwrap();
+                completion::wait(member.vci(), &mut request, "test").unwrap();
             }
             let got = vec![0; length];
             // SAFETY: as above.
@@ -309,7 +311,7 @@ fn requests_complete_before_and_after_flushes() {
                 passive::flush_local(window, to as i32).unwrap();
                 assert!(got == sent);
             }
-            completion::wait(process.vci(), &mut request, "test").unwrap();
+            completion::wait(member.vci(), &mut request, "test").unwrap();
             assert!(got == sent);
         }
         passive::unlock_all(window).unwrap();
@@ -319,8 +321,8 @@ fn requests_complete_before_and_after_flushes() {
 #[test]
 fn random_mixes_of_operations_end_as_one_after_the_other() {
     const SLOT: usize = 120_000;
-    with_windows(7 * SLOT as u64, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(7 * SLOT as u64, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         let mut state = 88_172_645_463_325_252u64 + u64::from(me);
         let mut random = move |below: usize| {
             state ^= state << 13;
@@ -355,9 +357,9 @@ fn random_mixes_of_operations_end_as_one_after_the_other() {
 
 #[test]
 fn a_target_in_another_call_serves_requests() {
-    on_ranks_with(&settings(), 2, |process| {
-        let window = allocate(process, 100_000);
-        if process.rank() == 0 {
+    on_members_with(&settings(), 2, |member| {
+        let window = allocate(member, 100_000);
+        if member.rank() == 0 {
             let sent = pattern(100_000, 0, 1, 0);
             passive::lock(&window, LockKind::Exclusive, 1, 0, "test").unwrap();
             put(&window, &sent, 1, 0);
@@ -367,7 +369,7 @@ fn a_target_in_another_call_serves_requests() {
             passive::unlock(&window, 1).unwrap();
             assert!(got == sent);
         }
-        let world = process.world();
+        let world = member.world();
         // Rank 1 is in this call only.
         crate::task::block_on(world.vci(), "test", crate::coll::barrier(world.clone())).unwrap();
         window.free("test").unwrap();
@@ -379,14 +381,14 @@ fn threads_use_one_window_at_once() {
     if !has_several_vcis() {
         return;
     }
-    on_ranks_at_level(&settings(), ThreadLevel::Multiple, 3, |process| {
-        let window = allocate(process, 4 * 3 * 20_000);
+    on_members_at_level(&settings(), ThreadLevel::Multiple, 3, |member| {
+        let window = allocate(member, 4 * 3 * 20_000);
         passive::lock_all(&window, 0, "test").unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let window = &window;
                 scope.spawn(move || {
-                    let me = process.rank();
+                    let me = member.rank();
                     let place = (4 * me as usize + thread) * 20_000;
                     for round in 0..30 {
                         let to = (me + round) % 3;
@@ -409,10 +411,10 @@ fn threads_use_one_window_at_once() {
 
 #[test]
 fn windows_that_are_not_freed_do_not_keep_a_process_from_ending() {
-    on_ranks_with(&settings(), 2, |process| {
-        let window = allocate(process, 8);
+    on_members_with(&settings(), 2, |member| {
+        let window = allocate(member, 8);
         fence::fence(&window, 0, "test").unwrap();
-        put(&window, &[1], 1 - process.rank(), 0);
+        put(&window, &[1], 1 - member.rank(), 0);
         fence::fence(&window, 0, "test").unwrap();
         assert_eq!(own(&window)[0], 1);
     });
@@ -435,8 +437,8 @@ fn words(numbers: &[i64], count: usize, datatype: &'static Datatype) -> Elements
 #[test]
 fn accumulates_of_all_lengths_are_in_program_order() {
     const MOST: usize = 100_000;
-    with_windows(8 * MOST as u64, |process, window| {
-        let (me, ranks) = (process.rank(), process.size());
+    with_windows(8 * MOST as u64, |member, window| {
+        let (me, ranks) = (member.rank(), member.size());
         let to = (me + 1) % ranks;
         passive::lock_all(window, 0, "test").unwrap();
         for count in [1, 3, 900, 5000, MOST] {
@@ -479,7 +481,7 @@ fn accumulates_of_all_lengths_are_in_program_order() {
                 }
             }
             for mut request in requests {
-                completion::wait(process.vci(), &mut request, "test").unwrap();
+                completion::wait(member.vci(), &mut request, "test").unwrap();
             }
             passive::flush(window, to as i32).unwrap();
             let last = vec![0i64; count];
@@ -511,10 +513,10 @@ fn a_progress_thread_serves_while_the_program_computes() {
         ..settings()
     };
     let is_done = AtomicBool::new(false);
-    on_ranks_with(&settings, 2, |process| {
-        let window = allocate(process, 100_000);
+    on_members_with(&settings, 2, |member| {
+        let window = allocate(member, 100_000);
         fence::fence(&window, fence_end(), "test").unwrap();
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             let sent = pattern(100_000, 0, 1, 0);
             passive::lock(&window, LockKind::Exclusive, 1, 0, "test").unwrap();
             put(&window, &sent, 1, 0);
@@ -540,21 +542,21 @@ const fn fence_end() -> i32 {
 
 #[test]
 fn many_windows_come_and_go() {
-    on_ranks_with(&settings(), 3, |process| {
-        let alive: Vec<_> = (0..40).map(|_| allocate(process, 64)).collect();
+    on_members_with(&settings(), 3, |member| {
+        let alive: Vec<_> = (0..40).map(|_| allocate(member, 64)).collect();
         for (index, window) in alive.iter().enumerate() {
             fence::fence(window, 0, "test").unwrap();
-            put(window, &[index as u8], (process.rank() + 1) % 3, 5);
+            put(window, &[index as u8], (member.rank() + 1) % 3, 5);
         }
         for (index, window) in alive.iter().enumerate() {
             fence::fence(window, 0, "test").unwrap();
             assert_eq!(own(window)[5], index as u8);
             window.free("test").unwrap();
         }
-        let are_none = process.vci().has_no_tasks();
+        let are_none = member.vci().has_no_tasks();
         assert!(are_none, "services end with their windows");
         for _ in 0..300 {
-            let window = allocate(process, 8);
+            let window = allocate(member, 8);
             if window.comm().rank() == 1 {
                 rma::window::let_go(&window);
             } else {
@@ -566,8 +568,8 @@ fn many_windows_come_and_go() {
 
 #[test]
 fn sixteen_ranks_share_one_exclusive_lock() {
-    on_ranks_with(&settings(), 16, |process| {
-        let window = allocate(process, 8);
+    on_members_with(&settings(), 16, |member| {
+        let window = allocate(member, 8);
         let one = [1i64];
         for _ in 0..20 {
             passive::lock(&window, LockKind::Exclusive, 3, 0, "test").unwrap();
@@ -578,7 +580,7 @@ fn sixteen_ranks_share_one_exclusive_lock() {
             passive::unlock(&window, 3).unwrap();
         }
         fence::fence(&window, 0, "test").unwrap();
-        if process.rank() == 3 {
+        if member.rank() == 3 {
             assert_eq!(own(&window), (16 * 20i64).to_ne_bytes());
         }
         window.free("test").unwrap();

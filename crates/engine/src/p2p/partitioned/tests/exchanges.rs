@@ -2,11 +2,13 @@
 //! All divisions of a buffer, orders, sizes around the thresholds of the protocols, and threads.
 #![expect(unsafe_code, reason = "buffers are addresses")]
 
+use std::sync::Arc;
+
 pub(super) use layout::{Layout, SharedLayout};
 
 pub(super) use super::super::{arrived, ready, ready_list, ready_range, recv_init, send_init};
 pub(super) use crate::coll;
-pub(super) use crate::comm::{Comm, Process, ThreadLevel};
+pub(super) use crate::comm::{Comm, ThreadLevel};
 pub(super) use crate::completion::{Any, free, peek, test, test_all, wait, wait_all, wait_any};
 pub(super) use crate::create;
 pub(super) use crate::errors::{Error, ErrorClass};
@@ -15,7 +17,7 @@ pub(super) use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, PROC_NULL, p
 pub(super) use crate::request::{RequestId, Status};
 pub(super) use crate::settings::Settings;
 pub(super) use crate::task::block_on;
-pub(super) use crate::testing::on_ranks_at_level;
+pub(super) use crate::testing::{Member, on_members_at_level};
 
 /// VCIs over which sends are spread where threads may be in MPI at once.
 const VCIS: u32 = 5;
@@ -23,10 +25,10 @@ const VCIS: u32 = 5;
 pub(super) const DIVISIONS: [usize; 7] = [1, 2, 3, 4, 7, 8, 16];
 
 /// Runs `body` on `size` ranks with one VCI, and with partitions spread over several.
-pub(super) fn on_ranks(size: u32, body: impl Fn(&'static Process) + Sync) {
+pub(super) fn on_members(size: u32, body: impl Fn(&'static Member) + Sync) {
     let settings = Settings::from_environment().0;
     for level in [ThreadLevel::Single, ThreadLevel::Multiple] {
-        on_ranks_at_level(&settings, level, size, &body);
+        on_members_at_level(&settings, level, size, &body);
     }
 }
 
@@ -63,9 +65,8 @@ pub(super) fn receives(
     unsafe { recv_init(comm, memory, partitions as i32, source, tag) }.unwrap()
 }
 
-pub(super) fn meet(comm: &Comm) {
-    let process = comm.process();
-    let everyone = coll::barrier(process.world().clone());
+pub(super) fn meet(comm: &Arc<Comm>) {
+    let everyone = coll::barrier(comm.clone());
     block_on(comm.vci(), "test", everyone).unwrap();
 }
 
@@ -92,11 +93,11 @@ pub(super) fn shuffled(count: usize, seed: u64) -> Vec<usize> {
 }
 
 /// Rank 0 sends `bytes` bytes in `sent` partitions, rank 1 receives them in `received` ones, several times.
-pub(super) fn exchange(process: &'static Process, bytes: usize, (sent, received): (usize, usize)) {
+pub(super) fn exchange(member: &'static Member, bytes: usize, (sent, received): (usize, usize)) {
     let text = format!("{bytes} bytes, {sent} to {received} partitions");
-    let comm = process.world();
+    let comm = member.world();
     let mut data = vec![0; bytes];
-    if process.rank() == 0 {
+    if member.rank() == 0 {
         let mut request = sends(comm, &data, sent, 1, 5);
         for round in 0..3 {
             fill(&mut data, round);
@@ -131,11 +132,11 @@ pub(super) fn exchange(process: &'static Process, bytes: usize, (sent, received)
 
 #[test]
 fn every_division_meets_every_other_one() {
-    on_ranks(2, |process| {
+    on_members(2, |member| {
         for sent in DIVISIONS {
             for received in DIVISIONS {
                 for bytes in [0, 336, 336 * 40, 336 * 600] {
-                    exchange(process, bytes, (sent, received));
+                    exchange(member, bytes, (sent, received));
                 }
             }
         }
@@ -144,11 +145,11 @@ fn every_division_meets_every_other_one() {
 
 #[test]
 fn partitions_of_every_length_arrive() {
-    on_ranks(2, |process| {
+    on_members(2, |member| {
         for part in [1, 48, 49, 4096, (128 << 10) + 1, 1 << 20] {
             for (sent, received) in [(1, 1), (4, 4), (4, 2), (2, 4), (3, 1)] {
                 let bytes = part * sent * received;
-                exchange(process, bytes, (sent, received));
+                exchange(member, bytes, (sent, received));
             }
         }
     });
@@ -156,11 +157,11 @@ fn partitions_of_every_length_arrive() {
 
 #[test]
 fn partitions_arrive_one_by_one_even_without_bytes() {
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         for bytes in [0, 64, 400_000] {
             let mut data = vec![0; bytes];
-            if process.rank() == 0 {
+            if member.rank() == 0 {
                 fill(&mut data, 0);
                 let mut request = sends(comm, &data, 4, 1, 0);
                 start(comm.vci(), request).unwrap();
@@ -198,12 +199,12 @@ fn partitions_arrive_one_by_one_even_without_bytes() {
 
 #[test]
 fn receivers_may_be_late_and_early() {
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         for bytes in [40, 4000, 300_000] {
             for late in [false, true] {
                 let mut data = vec![0; bytes];
-                if process.rank() == 0 {
+                if member.rank() == 0 {
                     if !late {
                         meet(comm);
                     }
@@ -245,10 +246,10 @@ fn receivers_may_be_late_and_early() {
 
 #[test]
 fn requests_with_one_tag_are_matched_in_the_order_of_their_making() {
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         let mut data: Vec<Vec<u8>> = (0..4).map(|_| vec![0; 64]).collect();
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             let mut requests: Vec<_> = data.iter().map(|it| sends(comm, it, 2, 1, 3)).collect();
             // A request that is freed takes its partner with it.
             release(comm, requests.remove(1));
@@ -289,10 +290,10 @@ fn requests_with_one_tag_are_matched_in_the_order_of_their_making() {
 
 #[test]
 fn nothing_of_the_program_meets_partitions() {
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         let mut data = [0; 8];
-        if process.rank() == 0 {
+        if member.rank() == 0 {
             fill(&mut data, 0);
             let mut request = sends(comm, &data, 2, 1, 7);
             start(comm.vci(), request).unwrap();
@@ -317,8 +318,8 @@ fn nothing_of_the_program_meets_partitions() {
 
 #[test]
 fn ranks_send_to_themselves_and_to_nobody() {
-    on_ranks(1, |process| {
-        let comm = process.world();
+    on_members(1, |member| {
+        let comm = member.world();
         for bytes in [12, 600_000] {
             let (mut out, mut into) = (vec![0; bytes], vec![0; bytes]);
             fill(&mut out, 0);
@@ -361,8 +362,8 @@ fn ranks_send_to_themselves_and_to_nobody() {
 
 #[test]
 fn requests_without_partitions_complete_at_once() {
-    on_ranks(1, |process| {
-        let comm = process.world();
+    on_members(1, |member| {
+        let comm = member.world();
         let mut send = sends(comm, &[], 0, 0, 0);
         let mut receive = receives(comm, &mut [], 0, 0, 0);
         for _ in 0..2 {
@@ -383,13 +384,13 @@ fn elements_with_holes_arrive_however_they_are_divided() {
     let word = Layout::named(8, 8);
     let pair = SharedLayout::from(Layout::vector(2, 1, 2, &word).unwrap());
     let step = pair.extent() as usize;
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         // Messages of whole elements of the receiver, of parts of them, and of one and a half.
         for (sent, received) in [(2, 3), (6, 2), (12, 3), (24, 2), (8, 4), (1, 12)] {
             for scale in [1, 400] {
                 let (words, pairs) = (24 * scale, 12 * scale);
-                if process.rank() == 0 {
+                if member.rank() == 0 {
                     let mut data = vec![0; words * 8];
                     fill(&mut data, 0);
                     let mut request = sends(comm, &data, sent, 1, 0);
@@ -443,11 +444,11 @@ fn elements_with_holes_arrive_however_they_are_divided() {
 
 #[test]
 fn a_small_receive_is_truncated_and_a_large_one_is_not_filled() {
-    on_ranks(2, |process| {
-        let comm = process.world();
+    on_members(2, |member| {
+        let comm = member.world();
         for bytes in [8, 60, 70_000, 1_000_000] {
             let mut data = vec![0; 4 * bytes];
-            if process.rank() == 0 {
+            if member.rank() == 0 {
                 fill(&mut data, 0);
                 for partitions in [4, 2] {
                     let mut request = sends(comm, &data[..partitions * bytes], partitions, 1, 0);
@@ -491,19 +492,19 @@ fn a_small_receive_is_truncated_and_a_large_one_is_not_filled() {
 #[test]
 fn threads_make_their_partitions_ready_at_once() {
     let settings = Settings::from_environment().0;
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
+    on_members_at_level(&settings, ThreadLevel::Multiple, 2, |member| {
         const THREADS: usize = 4;
-        let comm = create::dup(process.world(), "test").unwrap();
+        let comm = create::dup(member.world(), "test").unwrap();
         for part in [8, 5000, 200_000] {
             let (count, bytes) = (4 * THREADS, 4 * THREADS * part);
             let mut data = vec![0; bytes];
-            let mut request = if process.rank() == 0 {
+            let mut request = if member.rank() == 0 {
                 sends(&comm, &data, count, 1, 2)
             } else {
                 receives(&comm, &mut data, THREADS, 0, 2)
             };
             for round in 0..10 {
-                if process.rank() == 0 {
+                if member.rank() == 0 {
                     fill(&mut data, round);
                 }
                 start(comm.vci(), request).unwrap();
@@ -511,7 +512,7 @@ fn threads_make_their_partitions_ready_at_once() {
                     for thread in 0..THREADS {
                         let comm = &comm;
                         scope.spawn(move || {
-                            if process.rank() == 1 {
+                            if member.rank() == 1 {
                                 while !arrived(comm.vci(), request, thread as i32).unwrap() {}
                                 return;
                             }
@@ -524,7 +525,7 @@ fn threads_make_their_partitions_ready_at_once() {
                     // While the threads are at work.
                     end(&comm, &mut request).unwrap();
                 });
-                if process.rank() == 1 {
+                if member.rank() == 1 {
                     check(&data, round, "by threads");
                     data.fill(0);
                 }
@@ -537,9 +538,9 @@ fn threads_make_their_partitions_ready_at_once() {
 
 #[test]
 fn many_rounds_of_many_requests_leave_nothing_behind() {
-    on_ranks(3, |process| {
-        let comm = create::dup(process.world(), "test").unwrap();
-        let (me, size) = (process.rank() as i32, 3);
+    on_members(3, |member| {
+        let comm = create::dup(member.world(), "test").unwrap();
+        let (me, size) = (member.rank() as i32, 3);
         let (right, left) = ((me + 1) % size, (me + size - 1) % size);
         for number in 0..30 {
             let mut out = vec![0; 24 * (1 + number * 40)];

@@ -5,10 +5,11 @@ use fabric::counters::Counter;
 
 use super::super::not_ready;
 use super::exchanges::*;
+use crate::comm::Process;
 use crate::completion::{complete_some, test_any};
 use crate::identity::VciIndex;
 use crate::settings::ProgressModel;
-use crate::testing::has_several_vcis;
+use crate::testing::{has_several_vcis, on_ranks_at_level};
 
 const COUNT: usize = 12;
 const VCIS: u32 = 4;

@@ -27,8 +27,8 @@ fn refused<T>(outcome: Result<T, Error>) {
 #[test]
 fn wrong_arguments_make_no_request() {
     use ErrorClass as E;
-    on_ranks(1, |process| {
-        let comm = process.world();
+    on_members(1, |member| {
+        let comm = member.world();
         let mut data = [0u8; 8];
         let memory = Memory::contiguous(data.as_mut_ptr(), 8);
         // SAFETY: nothing is started.
@@ -51,8 +51,8 @@ fn wrong_arguments_make_no_request() {
 
 #[test]
 fn requests_of_another_kind_or_state_are_refused() {
-    on_ranks(1, |process| {
-        let (comm, mut data) = (process.world(), [0u8; 8]);
+    on_members(1, |member| {
+        let (comm, mut data) = (member.world(), [0u8; 8]);
         let vci = comm.vci();
         let mut send = sends(comm, &[1; 8], 4, 0, 0);
         let mut receive = receives(comm, &mut data, 4, 0, 0);
@@ -85,8 +85,8 @@ fn requests_of_another_kind_or_state_are_refused() {
 
 #[test]
 fn wrong_partitions_are_told_and_change_nothing() {
-    on_ranks(1, |process| {
-        let (comm, mut data) = (process.world(), [0u8; 8]);
+    on_members(1, |member| {
+        let (comm, mut data) = (member.world(), [0u8; 8]);
         let vci = comm.vci();
         let mut send = sends(comm, &[1; 8], 4, 0, 0);
         let mut receive = receives(comm, &mut data, 4, 0, 0);

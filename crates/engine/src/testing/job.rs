@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs whose ranks are threads of a test: several engines over one node segment, over a simulated network if `RANKPOINT_TEST_SIM` is
-//! set, or on several nodes that libfabric connects on the loopback interface if `RANKPOINT_TEST_NODES` is.
+//! Jobs whose processes are threads: engines over the segments of their nodes, or over a simulated network.
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,17 +16,6 @@ use crate::comm::{Process, ThreadLevel};
 use crate::identity::MOST_VCIS;
 use crate::protocol::PAYLOAD_RULES;
 use crate::settings::{self, Assigned, Settings};
-
-/// Whether ranks share memory in this run. Tests of doorbells, cross-memory attach or the shared collective area end at once where
-/// they do not.
-pub(crate) fn shares_memory() -> bool {
-    settings::simulated_network().is_none() && settings::test_nodes().is_none()
-}
-
-/// Whether communicators have VCIs of their own in this run: between nodes all use the first one.
-pub(crate) fn has_several_vcis() -> bool {
-    settings::test_nodes().is_none()
-}
 
 /// Memory of a node's segment.
 const HEAP_BYTES: u64 = 1 << 30;
