@@ -33,6 +33,8 @@ PLACE = "echo $(hostname) $RANKPOINT_LAUNCH_RANK/$RANKPOINT_LAUNCH_SIZE $MPI_LOC
 PROGRAMS = [
     "ring", "collectives", "collective_requests", "completion", "neighbours", "partitioned", "threads", "win_create", "win_sync",
 ]
+# Those of threads, with VCIs enough for each.
+PROGRAMS_OF_THREADS = ["endpoints", "spread", "threads_own", "win_endpoints"]
 LAYOUTS = {"-hosts h1,h2": 2, "-hosts h1:2,h2:2": 4, "-hosts h1:3,h2:1": 4, "-hosts h1,h2,h3": 3}
 CASES = {}
 Skip = launchers.Skip
@@ -212,14 +214,15 @@ def signals_and_times_end_jobs(site):
 def mpi_programs_pass(site):
     if not site.has_network():
         raise Skip("libfabric offers no network between hosts")
-    for name in PROGRAMS:
+    for name in PROGRAMS + PROGRAMS_OF_THREADS:
+        settings = "-genv RANKPOINT_VCIS 8" if name in PROGRAMS_OF_THREADS else ""
         program = site.folder / name
         source = LAB.parents[1] / f"c/{name}.c"
         subprocess.run([site.bin / "mpicc", "-O1", "-w", "-o", program, source, "-lpthread", "-lm"], check=True, timeout=LIMIT_S)
         # The head of a program names the numbers of ranks that it is for.
         ranks = re.search(r"RANKS: ([\d ]+)", source.read_text(encoding="utf-8"))
         for flags in [flags for flags, count in LAYOUTS.items() if not ranks or str(count) in ranks[1].split()]:
-            job = site.job(f"{flags} --timeout {LIMIT_S - 10}", str(program)).end()
+            job = site.job(f"{flags} {settings} --timeout {LIMIT_S - 10}", str(program)).end()
             assert job.code == 0, f"{name}, {flags}: {job.out}{job.err}"
 
 

@@ -11,7 +11,7 @@ use sys::sync::{AtomicU32, Ordering};
 
 use crate::board::RankBoard;
 use crate::identity::{LinkIndex, VciIndex};
-use crate::network::{Doorway, Net};
+use crate::network::{Doorway, Network};
 use crate::ring::RingSender;
 use crate::transport::{Bell, Transport};
 
@@ -145,8 +145,8 @@ impl Link {
     #[inline(never)]
     fn wake(&mut self) {
         if let (true, Some(doorway)) = (self.is_remote(), NonNull::new(self.bell.cast_mut())) {
-            // SAFETY: the entrance exists as long as the transport; who holds a link holds no reference to the transport's network.
-            unsafe { Net::ring(doorway.cast::<Doorway>()) };
+            // SAFETY: the entrance and its network exist as long as the transport.
+            unsafe { Network::ring(doorway.cast::<Doorway>()) };
             return;
         }
         let sender_fences = std::ptr::eq(self.attention, &raw const ALWAYS);

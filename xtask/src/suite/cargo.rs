@@ -123,12 +123,16 @@ fn each_setting(
 const NODE_TESTS: &[&str] = &[
     "p2p::",
     "protocol::",
+    "progress::tests",
+    "create::endpoints",
     "rma::message",
     "coll::tests::random",
     "rma::",
-    "create::split",
+    "create::tests",
+    "create::overlap",
+    "create::vci_report",
 ];
-const QUICK_NODE_TESTS: usize = 4;
+const QUICK_NODE_TESTS: usize = 6;
 
 /// Some of the engine's in-process tests once more, with the ranks on two nodes that libfabric connects.
 pub(super) fn tests_on_nodes(scope: Scope) -> Result<Found, String> {

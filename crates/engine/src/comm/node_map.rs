@@ -26,7 +26,7 @@ impl Comm {
         self.process.vcis().share_memory() && self.is_on_this_node()
     }
 
-    /// Whether all members are on this node. Others are reached from the first VCI only.
+    /// Whether all members are on this node.
     pub(crate) fn is_on_this_node(&self) -> bool {
         let is_here = |&member: &u32| self.process.is_here(member);
         let remote = self.remote_group.as_ref();

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use bootstrap::Member;
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
-use fabric::network::{Net, NetPlan};
+use fabric::network::{NetPlan, Network};
 use fabric::ofi::Choice;
 use fabric::segment::Segment;
 use fabric::transport::{Nodes, Null, Shm, Transport};
@@ -100,13 +100,14 @@ impl Process {
         let (assigned, member) = assign(&settings, &mut warnings)
             .map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))?;
         let (is_null, network) = (settings.null_fabric, settings.network.clone());
+        let opened = OnceLock::new();
         let transport = move |segment: &Arc<Segment>, me, vci: VciIndex| {
             if is_null {
                 let job = segment.job();
                 let null = Null::new(job.ring_cells, job.ring_payload_bytes);
                 return Ok(Transport::Null(null));
             }
-            transport_between_nodes(segment, me, vci, &network)
+            transport_between_nodes(segment, me, vci, &network, &opened)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
         if let Some(member) = member {
@@ -207,13 +208,14 @@ impl Process {
     ) -> &'static Self {
         let net = port.as_ref().map(|port| port.net().clone());
         let (port, network) = (Mutex::new(port), settings.network.clone());
+        let opened = OnceLock::new();
         let transport = move |segment: &Arc<Segment>, me: PeerIndex, vci| match &net {
             Some(net) => {
                 let first = port.lock().unwrap().take();
                 let port = first.map_or_else(|| net.port_of_vci(me.get(), vci), Ok);
                 Ok(Transport::sim(port.unwrap()))
             }
-            None => transport_between_nodes(segment, me, vci, &network),
+            None => transport_between_nodes(segment, me, vci, &network, &opened),
         };
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
@@ -263,15 +265,30 @@ impl Process {
             return Ok(self.vci());
         }
         for member in members {
-            let board = self.segment.board(PeerIndex::new(member));
-            // Relaxed: a member of a new communicator is initialized, and the messages that made the communicator came after this word.
-            count = count.min(board.vci_count.load(Ordering::Relaxed));
+            count = count.min(self.vcis_of(PeerIndex::new(member))?);
             if count <= 1 {
                 return Ok(self.vci());
             }
         }
         let index = self.contexts.ordinal(context) % count;
         self.vcis.obtain(VciIndex::new(index).unwrap_or_default())
+    }
+
+    /// How many VCIs communicators take round-robin at a process that is initialized.
+    fn vcis_of(&'static self, process: PeerIndex) -> Result<u32> {
+        let known = &self.segment.board(process).vci_count;
+        // Relaxed: a member of a new communicator is initialized, and the messages that made the communicator came after this word.
+        match known.load(Ordering::Relaxed) {
+            // No process of another node writes here.
+            0 if !self.segment.is_here(process) => {
+                let told = self.vci().enter().transport.vcis_of(process);
+                let told =
+                    told.map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
+                known.store(told, Ordering::Relaxed);
+                Ok(told)
+            }
+            count => Ok(count),
+        }
     }
 
     /// Sets the function that tells whether the process can hold another communicator: calls that make one fail at all ranks alike.
@@ -570,21 +587,38 @@ impl Process {
     }
 }
 
-/// The transport of a VCI: rings in the node segment, and in a job of several nodes a network for the first VCI, which communicators
-/// with members on other nodes use.
+/// The transport of a VCI: rings in the node segment, and in a job of several nodes the network of the process, which the first VCI opens.
 fn transport_between_nodes(
     segment: &Arc<Segment>,
     me: PeerIndex,
     vci: VciIndex,
-    network: &NetworkChoice,
+    choice: &NetworkChoice,
+    opened: &OnceLock<Arc<Network>>,
 ) -> Result<Transport> {
     let shm = Shm::new(segment.clone(), me, vci);
-    if !segment.has_other_nodes() || vci != VciIndex::FIRST {
+    if !segment.has_other_nodes() {
         return Ok(Transport::Shm(shm));
     }
+    let network = match opened.get() {
+        Some(network) => network,
+        None => {
+            let network = open_network(segment, me, choice)
+                .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
+            opened.get_or_init(|| network)
+        }
+    };
+    let nodes = Nodes::new(segment.clone(), vci, shm, network.clone());
+    Ok(Transport::Nodes(nodes))
+}
+
+fn open_network(
+    segment: &Arc<Segment>,
+    me: PeerIndex,
+    choice: &NetworkChoice,
+) -> std::io::Result<Arc<Network>> {
     let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
-    let (provider, interface) = (given(&network.provider), given(&network.interface));
-    let library = given(&network.library);
+    let (provider, interface) = (given(&choice.provider), given(&choice.interface));
+    let library = given(&choice.library);
     let plan = NetPlan {
         library: library.as_deref().map(AsRef::as_ref),
         choice: Choice {
@@ -593,7 +627,5 @@ fn transport_between_nodes(
         },
         payload_rules: PAYLOAD_RULES,
     };
-    let net = Net::open(segment.clone(), me, &plan)
-        .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
-    Ok(Transport::Nodes(Nodes::new(segment.clone(), shm, net)))
+    Network::open(segment.clone(), me, &plan)
 }

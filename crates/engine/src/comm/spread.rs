@@ -208,7 +208,7 @@ impl Lanes {
 impl Comm {
     /// Spreads the messages of a new communicator of processes, which nobody uses yet, over several VCIs.
     pub fn spread_over_vcis(&self, spread: Spread) {
-        if self.has_endpoints() || !self.is_on_this_node() {
+        if self.has_endpoints() {
             return;
         }
         let count = spread.vcis as usize * (spread.vcis as usize + 1);
@@ -265,8 +265,7 @@ impl Comm {
     pub(crate) fn partition_vcis(&self, wanted: u32) -> u32 {
         let is_one = self.has_endpoints()
             || !self.vci().is_threaded()
-            || self.process.settings().locks == LockModel::Global
-            || !self.is_on_this_node();
+            || self.process.settings().locks == LockModel::Global;
         if is_one {
             1
         } else {

@@ -13,7 +13,7 @@ use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, irecv, isend, pro
 use crate::request::{RequestId, Status};
 use crate::settings::Settings;
 use crate::task::block_on;
-use crate::testing::{has_several_vcis, on_ranks_at_level};
+use crate::testing::on_ranks_at_level;
 
 fn start_send(comm: &Comm, data: &[u8], dest: i32, tag: i32) -> RequestId {
     let memory = Memory::contiguous(data.as_ptr().cast_mut(), data.len());
@@ -34,9 +34,6 @@ fn end(comm: &Comm, mut request: RequestId) {
 
 /// Runs `body` on a thread for each endpoint; the processes have as many as `counts` says, in turn.
 fn on_endpoints(processes: u32, counts: &[i32], body: impl Fn(&Process, Arc<Comm>) + Sync) {
-    if !has_several_vcis() {
-        return;
-    }
     let settings = Settings::from_environment().0;
     on_ranks_at_level(&settings, ThreadLevel::Multiple, processes, |process| {
         let count = counts[process.rank() as usize % counts.len()];
@@ -183,9 +180,6 @@ fn as_many_endpoints_as_there_are_vcis() {
 
 #[test]
 fn wrong_numbers_and_parents_are_errors_at_all_members() {
-    if !has_several_vcis() {
-        return;
-    }
     let settings = Settings::from_environment().0;
     on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
         for wrong in [-1, MOST_ENDPOINTS as i32 + 1] {

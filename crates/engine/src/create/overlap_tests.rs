@@ -16,7 +16,7 @@ use crate::p2p::{Memory, Mode, irecv, isend, persistent};
 use crate::request::RequestId;
 use crate::settings::{Checks, Settings};
 use crate::task::run_collective;
-use crate::testing::{has_several_vcis, on_ranks_at_level};
+use crate::testing::on_ranks_at_level;
 
 /// Runs `body` at ranks that check threads.
 fn checked(ranks: u32, body: impl Fn(&'static Process) + Sync) {
@@ -178,9 +178,6 @@ fn a_persistent_request_is_started_and_waited_for_by_one_thread() {
 
 #[test]
 fn two_threads_that_use_one_endpoint_are_named() {
-    if !has_several_vcis() {
-        return;
-    }
     for ranks in [1, 2, 3] {
         checked(ranks, |process| {
             let comms = create_endpoints(process.world(), 2, "test").unwrap();

@@ -80,12 +80,12 @@ impl Vcis {
                     .collect(),
             ),
         };
-        let first = transport(segment, me, VciIndex::FIRST)?;
         let count = count_of(settings, is_multiple, job.cores);
         let board = segment.board(me);
         // Relaxed: members read it for a communicator whose making has told them that this rank is initialized.
         board.vci_count.store(count, Ordering::Relaxed);
         board.vci_rows.store(count, Ordering::Relaxed);
+        let first = transport(segment, me, VciIndex::FIRST)?;
         Ok(Self {
             first: Vci::new(segment, me, VciIndex::FIRST, &shared, first)?,
             count,

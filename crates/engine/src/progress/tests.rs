@@ -11,7 +11,7 @@ use crate::errors::ErrorClass;
 use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, irecv, isend, probe};
 use crate::request::{RequestId, Status};
 use crate::settings::{LockModel, ProgressModel, Settings};
-use crate::testing::{has_several_vcis, on_ranks_at_level};
+use crate::testing::on_ranks_at_level;
 
 /// Longer than messages that are injected.
 const LONG: usize = 1000;
@@ -62,10 +62,7 @@ fn duplicates_take_the_vcis_round_robin_and_all_ranks_agree() {
     let found = on_ranks_at_level(&settings(3), ThreadLevel::Multiple, 3, |process| {
         indices(process, 7)
     });
-    let expected = match has_several_vcis() {
-        true => vec![1, 2, 0, 1, 2, 0, 1],
-        false => vec![0; 7],
-    };
+    let expected = vec![1, 2, 0, 1, 2, 0, 1];
     assert_eq!(found, [expected.clone(), expected.clone(), expected]);
 }
 
@@ -319,11 +316,9 @@ fn a_wait_on_one_vci_advances_the_others() {
 
 #[test]
 fn a_wait_that_advances_its_own_vci_only_hangs() {
-    if has_several_vcis() {
-        for is_long in [false, true] {
-            let patience = Duration::from_millis(300);
-            assert!(!ends_by_itself(ProgressModel::Vci, is_long, patience));
-        }
+    for is_long in [false, true] {
+        let patience = Duration::from_millis(300);
+        assert!(!ends_by_itself(ProgressModel::Vci, is_long, patience));
     }
 }
 
@@ -423,10 +418,8 @@ fn a_spread_communicator_gives_each_pair_of_threads_their_vcis() {
             };
             // SAFETY: the request is waited for below.
             let mut arrival = unsafe { irecv(comm, memory, source, from) }.unwrap();
-            if has_several_vcis() {
-                let base = u32::from(comm.vci().index().get());
-                assert_eq!(u32::from(arrival.vci().get()), (base + thread as u32) % 64);
-            }
+            let base = u32::from(comm.vci().index().get());
+            assert_eq!(u32::from(arrival.vci().get()), (base + thread as u32) % 64);
             let memory = Memory::contiguous(out.as_ptr().cast_mut(), length);
             // SAFETY: as above.
             let sent = unsafe { isend(comm, memory, peer, to, Mode::Standard) };

@@ -14,13 +14,10 @@ use crate::op::Operator;
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
 use crate::task::block_on;
-use crate::testing::{has_several_vcis, on_ranks_at_level, shares_memory};
+use crate::testing::{on_ranks_at_level, shares_memory};
 
 /// Runs `body` on every process of jobs of several sizes, on every path.
 fn on_processes(sizes: &[u32], body: impl Fn(&'static Process) + Sync) {
-    if !has_several_vcis() {
-        return;
-    }
     let paths = [RmaPath::Best, RmaPath::Message, RmaPath::Attach];
     for rma_path in paths.into_iter().take(if shares_memory() { 3 } else { 2 }) {
         let settings = Settings {

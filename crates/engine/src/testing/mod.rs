@@ -9,4 +9,4 @@ mod run;
 
 pub(crate) use job::{on_ranks, on_ranks_at_level, on_ranks_with};
 pub(crate) use members::{Member, on_members, on_members_at_level, on_members_with};
-pub(crate) use run::{endpoints_of_a_process, has_several_vcis, shares_memory};
+pub(crate) use run::{endpoints_of_a_process, shares_memory};

@@ -9,11 +9,6 @@ pub(crate) fn shares_memory() -> bool {
     settings::simulated_network().is_none() && settings::test_nodes().is_none()
 }
 
-/// Whether communicators have VCIs of their own in this run: between nodes all use the first one.
-pub(crate) fn has_several_vcis() -> bool {
-    settings::test_nodes().is_none()
-}
-
 /// Ranks that a process has as endpoints in this run; `None` where ranks are processes.
 pub(crate) fn endpoints_of_a_process() -> Option<u32> {
     settings::test_endpoints()

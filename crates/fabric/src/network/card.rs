@@ -6,10 +6,11 @@ use std::io;
 use crate::board::CARD_BYTES;
 
 /// Version of cards and frames; processes of one job must agree.
-const WIRE_VERSION: u16 = 1;
+const WIRE_VERSION: u16 = 2;
 /// Begins every card; read with the other byte order it is another number.
 const MAGIC: u32 = 0x5250_4e31;
 /// Where the parts of a card begin.
+const VCIS: usize = 6;
 const NONCE: usize = 8;
 const PROVIDER: usize = 16;
 const ADDRESS: usize = 34;
@@ -21,6 +22,8 @@ const PROVIDER_BYTES: usize = 16;
 pub(super) struct Card {
     /// A random number, of which tokens are made.
     pub(super) nonce: u64,
+    /// How many VCIs communicators of processes take round-robin there.
+    pub(super) vcis: u16,
     /// The provider of its endpoint.
     pub(super) provider: String,
     /// The address of its endpoint.
@@ -32,6 +35,7 @@ impl Card {
         let mut bytes = vec![0; ADDRESS];
         bytes[0..4].copy_from_slice(&MAGIC.to_ne_bytes());
         bytes[4..6].copy_from_slice(&WIRE_VERSION.to_ne_bytes());
+        bytes[VCIS..NONCE].copy_from_slice(&self.vcis.to_ne_bytes());
         bytes[NONCE..NONCE + 8].copy_from_slice(&self.nonce.to_ne_bytes());
         let name = &self.provider.as_bytes()[..self.provider.len().min(PROVIDER_BYTES)];
         bytes[PROVIDER..PROVIDER + name.len()].copy_from_slice(name);
@@ -67,6 +71,7 @@ impl Card {
                 "its Rankpoint speaks version {version} of the wire protocol, this one version {WIRE_VERSION}"
             ));
         }
+        let vcis: [u8; 2] = part(VCIS, NONCE)?.try_into().map_err(|_| cut())?;
         let nonce: [u8; 8] = part(NONCE, NONCE + 8)?.try_into().map_err(|_| cut())?;
         let name = part(PROVIDER, PROVIDER + PROVIDER_BYTES)?;
         let end = name.iter().position(|&byte| byte == 0);
@@ -75,6 +80,7 @@ impl Card {
         let address = part(ADDRESS, ADDRESS + usize::from(u16::from_ne_bytes(length)))?;
         Ok(Self {
             nonce: u64::from_ne_bytes(nonce),
+            vcis: u16::from_ne_bytes(vcis),
             provider: provider.into_owned(),
             address: address.to_vec(),
         })

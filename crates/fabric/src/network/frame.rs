@@ -38,7 +38,9 @@ pub(super) struct Header {
     pub(super) token: u64,
     /// World rank of the sender.
     pub(super) sender: u32,
-    /// Number of the frame among those from this sender; wraps.
+    /// The VCIs that it goes from and to.
+    pub(super) vcis: [u8; 2],
+    /// Number of the frame among those from this VCI of the sender to this VCI; wraps.
     pub(super) sequence: u32,
     pub(super) kind: Kind,
     pub(super) cells: u8,
@@ -54,6 +56,7 @@ impl Header {
         bytes[12..16].copy_from_slice(&self.sequence.to_ne_bytes());
         bytes[16] = self.kind as u8;
         bytes[17] = self.cells;
+        bytes[18..20].copy_from_slice(&self.vcis);
         bytes[24..32].copy_from_slice(&self.feedback.consumed.to_ne_bytes());
         bytes[32..36].copy_from_slice(&self.feedback.throttle.to_ne_bytes());
         bytes[36..40].copy_from_slice(&self.feedback.preferences.to_ne_bytes());
@@ -73,6 +76,7 @@ impl Header {
         let header = Self {
             token: word64(0)?,
             sender: word32(8)?,
+            vcis: [*frame.get(18)?, *frame.get(19)?],
             sequence: word32(12)?,
             kind,
             cells,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network of a VCI: peers, polls, and the end.
-#![expect(unsafe_code, reason = "links lead back to their network")]
+//! What the lock of a network protects: peers, polls, and the end.
+#![expect(unsafe_code, reason = "frames are memory of the library")]
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use sys::sync::Ordering;
-use sys::{clock, memory, random};
+use sys::{memory, random};
 
+use super::Network;
 use super::card::Card;
 use super::frame::{CELL_BYTES, FRAME_BYTES, token};
-use super::peer::{Doorway, Peer};
+use super::peer::{Doorway, Peer, PeerKey, RemoteProcess};
 use super::put::{PUTS, Puts};
-use crate::identity::PeerIndex;
+use crate::identity::{PeerIndex, VciIndex};
 use crate::ofi::{Choice, Completion, Endpoint, Library, RECEIVE_BYTES, choose};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
 use crate::segment::Segment;
@@ -39,10 +40,6 @@ const _: () = assert!(
 );
 /// Time for the cards of the other nodes to arrive.
 const CARDS_LIMIT: Duration = Duration::from_secs(60);
-/// Ticks of the processor's clock between two polls of a network that was quiet lately: about a microsecond.
-const QUIET_TICKS: u64 = 2500;
-/// Rounds that a network is polled each time after something arrived.
-const BUSY_ROUNDS: u32 = 256;
 
 /// The user's choice for a network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,8 +52,8 @@ pub struct NetPlan<'a> {
     pub payload_rules: &'static [PayloadRule],
 }
 
-/// The network of a VCI.
-pub struct Net {
+/// Endpoint and state of a network.
+pub(super) struct Net {
     pub(super) endpoint: Endpoint,
     pub(super) state: State,
 }
@@ -66,16 +63,17 @@ pub(super) struct State {
     pub(super) segment: Arc<Segment>,
     pub(super) me: PeerIndex,
     /// The network that this state belongs to, for entrances of links.
-    pub(super) net: *mut Net,
+    pub(super) network: *const Network,
     nonce: u64,
     provider: String,
     pub(super) payload_rules: &'static [PayloadRule],
     pub(super) peers: Vec<Peer>,
-    known: HashMap<PeerIndex, usize>,
+    known: HashMap<PeerKey, usize>,
+    processes: HashMap<PeerIndex, Arc<RemoteProcess>>,
     /// Peers to whom something is to be sent.
     pub(super) pending: Vec<usize>,
     /// Rings from new peers, for [`Net::accept`].
-    pub(super) accepted: Vec<(PeerIndex, RingReceiver)>,
+    pub(super) accepted: Vec<(PeerKey, RingReceiver)>,
     /// Buffers of sends: where they lie, which are free, and whose the others are.
     pub(super) slots: NonNull<u8>,
     pub(super) slots_desc: *mut std::ffi::c_void,
@@ -84,16 +82,13 @@ pub(super) struct State {
     pub(super) puts: Puts,
     /// Frames of processes that do not belong to the job.
     pub(super) outsiders: u64,
-    /// A failure that the next poll tells.
-    pub(super) fault: Option<io::Error>,
-    /// When the last poll was, and rounds for which polls follow each other.
-    polled: u64,
-    busy: u32,
+    /// Failures, each of which the next poll of each VCI tells.
+    pub(super) faults: Vec<String>,
     /// When this rank began to say farewell.
     leaving: bool,
 }
 
-// SAFETY: the slots belong to the state; everything is used under the lock of the VCI.
+// SAFETY: the slots belong to the state; everything is used under the lock of the network.
 unsafe impl Send for State {}
 
 /// The library, opened once in a process.
@@ -110,7 +105,11 @@ impl Net {
     ///
     /// # Errors
     /// When libfabric is not there or offers nothing that fits, and its own errors.
-    pub fn open(segment: Arc<Segment>, me: PeerIndex, plan: &NetPlan<'_>) -> io::Result<Box<Self>> {
+    pub(super) fn open(
+        segment: Arc<Segment>,
+        me: PeerIndex,
+        plan: &NetPlan<'_>,
+    ) -> io::Result<Self> {
         let library = library(plan.library)?;
         let chosen = choose(library, &plan.choice)?;
         let mut endpoint = Endpoint::open(library, &chosen, FRAME_BYTES, SENDS + PUTS)?;
@@ -125,21 +124,23 @@ impl Net {
         let slots_desc = endpoint.register(slots, bytes)?;
         let card = Card {
             nonce: random::random_word()?,
+            vcis: segment.board(me).vci_count.load(Ordering::Relaxed) as u16,
             provider: chosen.offer.provider.clone(),
             address: endpoint.address()?,
         };
         segment.publish_card(me, &card.to_bytes()?)?;
-        let mut net = Box::new(Self {
+        Ok(Self {
             endpoint,
             state: State {
                 segment,
                 me,
-                net: std::ptr::null_mut(),
+                network: std::ptr::null(),
                 nonce: card.nonce,
                 provider: card.provider,
                 payload_rules: plan.payload_rules,
                 peers: Vec::new(),
                 known: HashMap::new(),
+                processes: HashMap::new(),
                 pending: Vec::new(),
                 accepted: Vec::new(),
                 slots,
@@ -148,81 +149,55 @@ impl Net {
                 owners: vec![usize::MAX; SENDS as usize],
                 puts: Puts::new()?,
                 outsiders: 0,
-                fault: None,
-                polled: 0,
-                busy: 0,
+                faults: Vec::new(),
                 leaving: false,
             },
-        });
-        net.state.net = &raw mut *net;
-        Ok(net)
+        })
     }
 
-    /// Makes the ring to a world rank on another node; returns its sending end and its entrance, which lives as long as the
-    /// network.
+    /// Makes the ring to a peer; returns its sending end and its entrance, which lives as long as the network.
     ///
     /// # Errors
-    /// When the rank's card does not come or does not fit, or there is no memory.
-    ///
-    /// # Safety
-    /// `net` stays where it is, and is used by one thread at a time.
-    pub unsafe fn connect(
-        mut net: NonNull<Self>,
-        rank: PeerIndex,
-    ) -> io::Result<(RingSender, NonNull<Doorway>)> {
-        let whole = net.as_ptr();
-        // SAFETY: the caller's promise; no other reference to it is used meanwhile.
-        let this = unsafe { net.as_mut() };
-        this.state.net = whole;
-        let peer = this.state.peer(&mut this.endpoint, rank)?;
+    /// When the process's card does not come or does not fit, or there is no memory.
+    pub(super) fn connect(&mut self, key: PeerKey) -> io::Result<(RingSender, NonNull<Doorway>)> {
+        let peer = self.state.peer(&mut self.endpoint, key)?;
         let ring = mirrored_sender(RING_CELLS, RING_PAYLOAD_BYTES);
         let (sender, source) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
         let (start, bytes) = source.memory();
-        let desc = this.endpoint.register(start, bytes)?;
-        let peer = &mut this.state.peers[peer];
+        let desc = self.endpoint.register(start, bytes)?;
+        let peer = &mut self.state.peers[peer];
         (peer.out, peer.out_desc) = (Some(source), desc);
         Ok((sender, NonNull::from(&*peer.doorway)))
     }
 
-    /// Sends what a link has published.
-    ///
-    /// # Safety
-    /// The doorway came from [`Self::connect`] of a network that still exists, and no reference to that network is in use.
-    pub(crate) unsafe fn ring(doorway: NonNull<Doorway>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (net, peer) = (doorway.as_ref().net(), doorway.as_ref().peer());
-            let this = &mut *net;
-            this.state.push(&mut this.endpoint, peer);
-        }
+    /// Sends what the link to a peer has published.
+    pub(super) fn push(&mut self, peer: usize) {
+        self.state.push(&mut self.endpoint, peer);
     }
 
-    /// The rings that peers have made since the last call, and the peers.
-    pub fn accept(&mut self) -> Vec<(PeerIndex, RingReceiver)> {
-        std::mem::take(&mut self.state.accepted)
+    /// The rings that peers of a VCI have made since the last call, and the peers.
+    pub(super) fn accept(&mut self, vci: VciIndex) -> Vec<(PeerKey, RingReceiver)> {
+        let accepted = &mut self.state.accepted;
+        accepted
+            .extract_if(.., |(key, _)| key.here == vci)
+            .collect()
     }
 
-    /// Whether [`Self::poll`] is due in this round of progress.
-    #[inline]
-    pub fn is_due(&mut self) -> bool {
-        let state = &mut self.state;
-        if state.busy > 0 {
-            state.busy -= 1;
-            return true;
-        }
-        let now = clock::ticks();
-        let is_due = now.wrapping_sub(state.polled) >= QUIET_TICKS;
-        if is_due {
-            state.polled = now;
-        }
-        is_due
+    /// The failures that a VCI has not been told of, of which it knows `told`.
+    pub(super) fn faults_after(&self, told: usize) -> &[String] {
+        self.state.faults.get(told..).unwrap_or_default()
     }
 
-    /// Reads what arrived and sends what waits; returns the number of events.
-    ///
-    /// # Errors
-    /// When a peer cannot be reached or breaks the protocol, and the library's errors.
-    pub fn poll(&mut self) -> io::Result<usize> {
+    /// Reads what arrived and sends what waits; returns the number of events. That a peer cannot be reached or breaks the protocol, and the
+    /// library's errors, are noted as failures.
+    pub(super) fn poll(&mut self) -> usize {
+        self.try_poll().unwrap_or_else(|error| {
+            self.state.faults.push(error.to_string());
+            0
+        })
+    }
+
+    fn try_poll(&mut self) -> io::Result<usize> {
         let Self { endpoint, state } = self;
         let events = endpoint.poll(|endpoint, completion| match completion {
             Completion::Sent(number) if number < SENDS => {
@@ -241,25 +216,19 @@ impl Net {
                 state.arrived(endpoint, frame)
             }
         })?;
-        if events != 0 {
-            state.busy = BUSY_ROUNDS;
-        }
         for peer in std::mem::take(&mut state.pending) {
             state.peers[peer].is_pending = false;
             state.push(endpoint, peer);
         }
         state.start_puts(endpoint)?;
-        match state.fault.take() {
-            Some(fault) => Err(fault),
-            None => Ok(events),
-        }
+        Ok(events)
     }
 
     /// Tells a rank of room in the ring from it: with the next frame to it, or in the next poll. A rank that makes room a second time
     /// before that is told at once, so most of the ring is never withheld from it while this rank computes.
-    pub fn tell_of_room(&mut self, rank: PeerIndex) {
+    pub(super) fn tell_of_room(&mut self, key: PeerKey) {
         let Self { endpoint, state } = self;
-        let Some(&peer) = state.known.get(&rank) else {
+        let Some(&peer) = state.known.get(&key) else {
             return;
         };
         let known = &mut state.peers[peer];
@@ -272,7 +241,7 @@ impl Net {
 
     /// Says farewell to all peers that it has exchanged cells with; true when nothing is under way any longer in either direction.
     /// Until then it has to be polled and called again.
-    pub fn is_finished(&mut self) -> bool {
+    pub(super) fn is_finished(&mut self) -> bool {
         let Self { endpoint, state } = self;
         state.leaving = true;
         let mut is_finished = true;
@@ -299,20 +268,16 @@ impl Net {
 }
 
 impl State {
-    /// The number of a process among the known peers, made known where it is not yet.
-    pub(super) fn peer(&mut self, endpoint: &mut Endpoint, rank: PeerIndex) -> io::Result<usize> {
-        if let Some(&known) = self.known.get(&rank) {
+    /// The number of a peer, made known where it is not yet.
+    pub(super) fn peer(&mut self, endpoint: &mut Endpoint, key: PeerKey) -> io::Result<usize> {
+        if let Some(known) = self.known(key) {
             return Ok(known);
         }
-        let card = self.card(rank)?;
-        let (secret, index) = (self.segment.secret(), self.peers.len());
-        let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
+        let process = self.process(endpoint, key.process)?.clone();
+        let index = self.peers.len();
         self.peers.push(Peer {
-            rank,
-            host: self.segment.host(self.segment.node_of(rank)),
-            address: endpoint.insert(&card.address)?,
-            token_out: token(secret, here, there),
-            token_in: token(secret, there, here),
+            key,
+            process,
             out: None,
             out_desc: std::ptr::null_mut(),
             into: None,
@@ -327,19 +292,40 @@ impl State {
             is_leaving: false,
             owes_farewell: false,
             is_gone: false,
-            doorway: Box::new(Doorway::new(self.net, index)),
+            doorway: Box::new(Doorway::new(self.network, index)),
         });
-        self.known.insert(rank, index);
+        self.known.insert(key, index);
         Ok(index)
     }
 
-    /// The number of a process among the known peers.
-    pub(super) fn known(&self, rank: PeerIndex) -> Option<usize> {
-        self.known.get(&rank).copied()
+    /// The number of a known peer.
+    pub(super) fn known(&self, key: PeerKey) -> Option<usize> {
+        self.known.get(&key).copied()
+    }
+
+    /// A process on another node.
+    pub(super) fn process(
+        &mut self,
+        endpoint: &mut Endpoint,
+        rank: PeerIndex,
+    ) -> io::Result<&Arc<RemoteProcess>> {
+        if !self.processes.contains_key(&rank) {
+            let card = self.card(rank)?;
+            let secret = self.segment.secret();
+            let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
+            let process = RemoteProcess {
+                host: self.segment.host(self.segment.node_of(rank)),
+                address: endpoint.insert(&card.address)?,
+                token_out: token(secret, here, there),
+                token_in: token(secret, there, here),
+            };
+            self.processes.insert(rank, Arc::new(process));
+        }
+        Ok(&self.processes[&rank])
     }
 
     /// The card of a rank; waits until all cards are here.
-    fn card(&self, rank: PeerIndex) -> io::Result<Card> {
+    pub(super) fn card(&self, rank: PeerIndex) -> io::Result<Card> {
         let host = self.segment.host(self.segment.node_of(rank));
         let refuse = |why: &str| {
             io::Error::other(format!(
@@ -401,7 +387,7 @@ impl State {
         }
         Err(io::Error::other(format!(
             "rank {} on host {} cannot be reached any longer: {reason}",
-            peer.rank, peer.host
+            peer.key.process, peer.process.host
         )))
     }
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One peer on another node.
+//! One peer on another node: a VCI of a process there that a VCI of this process talks to.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use super::Net;
-use crate::identity::PeerIndex;
+use super::Network;
+use crate::identity::{PeerIndex, VciIndex};
 use crate::ring::{Feedback, MirrorSource, MirrorTarget};
 
 /// The entrance of a link to the network: a link that has published a cell rings here.
 pub struct Doorway {
-    net: *mut Net,
+    network: *const Network,
     peer: usize,
 }
 
 impl Doorway {
-    pub(super) const fn new(net: *mut Net, peer: usize) -> Self {
-        Self { net, peer }
+    pub(super) const fn new(network: *const Network, peer: usize) -> Self {
+        Self { network, peer }
     }
 
-    pub(super) const fn net(&self) -> *mut Net {
-        self.net
+    pub(super) const fn network(&self) -> *const Network {
+        self.network
     }
 
     pub(super) const fn peer(&self) -> usize {
@@ -27,10 +28,19 @@ impl Doorway {
     }
 }
 
-/// A rank that this one talks to.
-pub(super) struct Peer {
-    /// Its world rank.
-    pub(super) rank: PeerIndex,
+/// What tells peers apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PeerKey {
+    /// The process on another node.
+    pub process: PeerIndex,
+    /// Its VCI.
+    pub there: VciIndex,
+    /// The VCI of this process.
+    pub here: VciIndex,
+}
+
+/// A process on another node.
+pub(super) struct RemoteProcess {
     /// The name of its node.
     pub(super) host: String,
     /// Its number in the address vector.
@@ -38,6 +48,12 @@ pub(super) struct Peer {
     /// The tokens of frames to it and from it.
     pub(super) token_out: u64,
     pub(super) token_in: u64,
+}
+
+/// A peer.
+pub(super) struct Peer {
+    pub(super) key: PeerKey,
+    pub(super) process: Arc<RemoteProcess>,
     /// The ring to it.
     pub(super) out: Option<MirrorSource>,
     /// The registration of that ring's memory.
@@ -68,6 +84,6 @@ pub(super) struct Peer {
     pub(super) doorway: Box<Doorway>,
 }
 
-// SAFETY: the pointers are used under the lock of the VCI that owns the network.
+// SAFETY: the pointers are used under the lock of the network.
 #[expect(unsafe_code, reason = "a link knows its network")]
 unsafe impl Send for Peer {}

@@ -14,9 +14,9 @@ use std::ptr::{self, NonNull};
 use siphasher::sip::SipHasher24;
 use sys::random;
 
-use super::Net;
-use super::net::{SENDS, State};
-use crate::identity::PeerIndex;
+use super::net::{Net, SENDS, State};
+use super::peer::PeerKey;
+use crate::identity::VciIndex;
 use crate::ofi::{Endpoint, Opening, Part, Region, Sent};
 
 /// Puts under way at once; others wait.
@@ -33,8 +33,8 @@ pub(super) struct Puts {
     closed: Vec<u32>,
     started: [Option<Put>; PUTS as usize],
     waiting: VecDeque<Put>,
-    /// The tokens of puts that have ended.
-    ended: Vec<u64>,
+    /// The VCIs and tokens of puts that have ended.
+    ended: Vec<(VciIndex, u64)>,
 }
 
 /// How a put began.
@@ -61,7 +61,7 @@ struct Put {
     source: Option<Region>,
 }
 
-// SAFETY: the memory is the program's until the put has ended; everything is used under the lock of the VCI.
+// SAFETY: the memory is the program's until the put has ended; everything is used under the lock of the network.
 unsafe impl Send for Puts {}
 
 impl Puts {
@@ -91,13 +91,17 @@ impl Puts {
 
 impl Net {
     /// Whether long data may be put into the memory of peers.
-    pub fn can_put(&self) -> bool {
+    pub(super) fn can_put(&self) -> bool {
         self.endpoint.most_put_bytes() != 0
     }
 
     /// Opens memory for a put; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know. `None` when
     /// too many are open, or the library registers no more memory.
-    pub fn open_memory(&mut self, start: NonNull<u8>, bytes: usize) -> Option<(u32, Opening)> {
+    pub(super) fn open_memory(
+        &mut self,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<(u32, Opening)> {
         let puts = &mut self.state.puts;
         if puts.openings.len() - puts.closed.len() >= MOST_OPENINGS {
             return None;
@@ -113,7 +117,7 @@ impl Net {
     }
 
     /// Closes an opening.
-    pub fn close_memory(&mut self, number: u32) {
+    pub(super) fn close_memory(&mut self, number: u32) {
         let puts = &mut self.state.puts;
         let opening = puts.openings.get_mut(number as usize);
         if let Some(region) = opening.and_then(Option::take) {
@@ -122,7 +126,7 @@ impl Net {
         }
     }
 
-    /// Puts memory into the memory that a rank has opened. [`Self::ended_puts`] tells its end by `token`; a message that is sent after
+    /// Puts memory into the memory that a peer has opened. [`Self::ended_puts`] tells its end by `token`; a message that is sent after
     /// that arrives after the data, too.
     ///
     /// # Errors
@@ -130,15 +134,15 @@ impl Net {
     ///
     /// # Safety
     /// The memory is readable and stays unchanged until the end.
-    pub unsafe fn put(
+    pub(super) unsafe fn put(
         &mut self,
-        rank: PeerIndex,
+        key: PeerKey,
         (start, bytes): (NonNull<u8>, usize),
         target: Opening,
         token: u64,
     ) -> io::Result<PutBegun> {
         let Self { endpoint, state } = self;
-        let peer = state.peer(endpoint, rank)?;
+        let peer = state.peer(endpoint, key)?;
         let Ok(source) = endpoint.open_source(start, bytes) else {
             return Ok(PutBegun::No);
         };
@@ -160,17 +164,24 @@ impl Net {
         })
     }
 
-    /// Whether the put with a token has not ended.
-    pub fn is_putting(&self, token: u64) -> bool {
-        let puts = &self.state.puts;
-        let started = puts.started.iter().flatten();
-        let mut tokens = started.chain(&puts.waiting).map(|put| put.token);
-        tokens.any(|other| other == token) || puts.ended.contains(&token)
+    /// Whether the put of a VCI with a token has not ended.
+    pub(super) fn is_putting(&self, vci: VciIndex, token: u64) -> bool {
+        let Puts {
+            started,
+            waiting,
+            ended,
+            ..
+        } = &self.state.puts;
+        let mut started_or_waiting = started.iter().flatten().chain(waiting);
+        let is_it = |put: &Put| (self.state.peers[put.peer].key.here, put.token) == (vci, token);
+        started_or_waiting.any(is_it) || ended.contains(&(vci, token))
     }
 
-    /// The tokens of the puts that have ended since the last call.
-    pub fn ended_puts(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.state.puts.ended)
+    /// The tokens of the puts of a VCI that have ended since the last call.
+    pub(super) fn ended_puts(&mut self, vci: VciIndex) -> Vec<u64> {
+        let ended = &mut self.state.puts.ended;
+        let own = ended.extract_if(.., |(other, _)| *other == vci);
+        own.map(|(_, token)| token).collect()
     }
 }
 
@@ -194,7 +205,7 @@ impl State {
                 address: put.target.address.wrapping_add(done as u64),
                 key: put.target.key,
             };
-            let (address, number) = (self.peers[put.peer].address, SENDS + slot as u32);
+            let (address, number) = (self.peers[put.peer].process.address, SENDS + slot as u32);
             // SAFETY: the memory stays readable and unchanged until the put has ended (`Net::put`).
             let sent = unsafe { endpoint.put(part, address, target, number) }?;
             if sent == Sent::Full {
@@ -215,7 +226,8 @@ impl State {
         if put.done < put.bytes {
             self.puts.waiting.push_front(put);
         } else {
-            self.puts.ended.push(put.token);
+            let vci = self.peers[put.peer].key.here;
+            self.puts.ended.push((vci, put.token));
             if let Some(source) = put.source.take() {
                 endpoint.close_region(source);
             }

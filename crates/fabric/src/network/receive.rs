@@ -6,8 +6,8 @@ use std::io;
 
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, cell_words};
 use super::net::{RING_CELLS, RING_PAYLOAD_BYTES, State};
-use super::peer::Peer;
-use crate::identity::PeerIndex;
+use super::peer::{Peer, PeerKey};
+use crate::identity::{PeerIndex, VciIndex};
 use crate::ofi::Endpoint;
 use crate::ring::{MirrorTarget, PayloadRule, mirrored_receiver};
 
@@ -22,22 +22,36 @@ impl State {
             return Ok(());
         };
         let rank = PeerIndex::new(header.sender);
-        let known = match self.known(rank) {
+        let [there, here] = header.vcis.map(|vci| VciIndex::new(vci.into()));
+        let (Some(there), Some(here)) = (there, here) else {
+            self.outsiders += 1;
+            return Ok(());
+        };
+        let key = PeerKey {
+            process: rank,
+            there,
+            here,
+        };
+        let known = match self.known(key) {
             Some(known) => known,
             None if rank.get() >= self.segment.job().job_ranks || self.segment.is_here(rank) => {
                 self.outsiders += 1;
                 return Ok(());
             }
-            // The rank may be none of the job's, but its card is.
-            None => self.peer(endpoint, rank)?,
+            // A process that cannot prove itself makes no peers.
+            None if self.process(endpoint, rank)?.token_in != header.token => {
+                self.outsiders += 1;
+                return Ok(());
+            }
+            None => self.peer(endpoint, key)?,
         };
         let peer = &mut self.peers[known];
-        if header.token != peer.token_in {
+        if header.token != peer.process.token_in {
             self.outsiders += 1;
             return Ok(());
         }
         if header.sequence != peer.sequence_in {
-            let (host, expected) = (&peer.host, peer.sequence_in);
+            let (host, expected) = (&peer.process.host, peer.sequence_in);
             return Err(io::Error::other(format!(
                 "the network lost or repeated a message of rank {rank} on host {host}: number {} came, {expected} was due",
                 header.sequence
@@ -55,7 +69,7 @@ impl State {
                     let ring = mirrored_receiver(RING_CELLS, RING_PAYLOAD_BYTES);
                     let (target, receiver) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
                     peer.into = Some(target);
-                    self.accepted.push((rank, receiver));
+                    self.accepted.push((key, receiver));
                 }
                 peer.is_active = true;
                 fill(peer, &header, frame, self.payload_rules)?;
@@ -70,7 +84,7 @@ impl State {
 fn fill(peer: &mut Peer, header: &Header, frame: &[u8], rules: &[PayloadRule]) -> io::Result<()> {
     let (cells, mut payload) =
         frame[HEADER_BYTES..].split_at(usize::from(header.cells) * CELL_BYTES);
-    let (rank, host) = (peer.rank, &peer.host);
+    let (rank, host) = (peer.key.process, &peer.process.host);
     let Some(target) = &mut peer.into else {
         return Ok(());
     };

@@ -108,9 +108,9 @@ impl State {
             Err(error) => {
                 let known = &mut self.peers[peer];
                 known.is_gone = true;
-                let (rank, host) = (known.rank, &known.host);
+                let (rank, host) = (known.key.process, &known.process.host);
                 let text = format!("rank {rank} on host {host} cannot be reached: {error}");
-                self.fault.get_or_insert_with(|| io::Error::other(text));
+                self.faults.push(text);
             }
         }
     }
@@ -184,14 +184,15 @@ impl State {
         let feedback = known.into.as_ref().map(|into| into.feedback());
         let feedback = feedback.unwrap_or_default();
         let header = Header {
-            token: known.token_out,
+            token: known.process.token_out,
             sender: self.me.get(),
+            vcis: [known.key.here.get(), known.key.there.get()],
             sequence: known.sequence_out,
             kind,
             cells: load.count as u8,
             feedback,
         };
-        let (to, ring_desc) = (known.address, known.out_desc);
+        let (to, ring_desc) = (known.process.address, known.out_desc);
         let copied = if load.is_copied() { load.bytes } else { 0 };
         let head_bytes = HEADER_BYTES + load.count * CELL_BYTES + copied;
         // The last message of a peer needs a completion: the library may keep injected ones.

@@ -5,9 +5,10 @@ use std::ptr::{NonNull, null};
 use std::sync::Arc;
 
 use super::frame::{Header, Kind, token};
-use super::net::{RING_CELLS, State};
-use super::{Doorway, Net, NetPlan};
-use crate::identity::PeerIndex;
+use super::net::{Net, RING_CELLS, State};
+use super::peer::PeerKey;
+use super::{Doorway, NetPlan, Network};
+use crate::identity::{PeerIndex, VciIndex};
 use crate::nodes::{NodePlan, create_on_node};
 use crate::observe::NodeFile;
 use crate::ofi::{Choice, Library};
@@ -30,7 +31,7 @@ const PLAN: NetPlan<'_> = NetPlan {
 };
 
 /// The networks of two ranks, each alone on its node; `None` where there is no libfabric.
-fn pair() -> Option<[NonNull<Net>; 2]> {
+fn pair() -> Option<[&'static Network; 2]> {
     if Library::open(None).is_err() {
         eprintln!("skipped: libfabric is not installed");
         return None;
@@ -55,8 +56,8 @@ fn pair() -> Option<[NonNull<Net>; 2]> {
     let mut ranks = 0..;
     let nets = files.map(|file| {
         let segment = Arc::new(Segment::attach(file).unwrap());
-        let net = Net::open(segment, PeerIndex::new(ranks.next().unwrap()), &PLAN).unwrap();
-        NonNull::from(Box::leak(net))
+        let me = PeerIndex::new(ranks.next().unwrap());
+        &**Box::leak(Box::new(Network::open(segment, me, &PLAN).unwrap()))
     });
     for (here, there) in [(0, 1), (1, 0)] {
         let card = launchers[there].card(there as u32).unwrap();
@@ -66,23 +67,42 @@ fn pair() -> Option<[NonNull<Net>; 2]> {
     Some(nets)
 }
 
-fn poll(nets: [NonNull<Net>; 2]) {
-    for mut net in nets {
-        // SAFETY: leaked by `pair`, and used by this thread alone.
-        unsafe { net.as_mut() }.poll().unwrap();
+/// The VCI that the tests use there and here.
+const THERE: VciIndex = VciIndex::of_bits(3);
+const HERE: VciIndex = VciIndex::FIRST;
+
+/// The key of a rank's peer.
+fn key(process: u32, there: VciIndex, here: VciIndex) -> PeerKey {
+    PeerKey {
+        process: PeerIndex::new(process),
+        there,
+        here,
     }
 }
 
-fn connect(net: NonNull<Net>, rank: u32) -> (RingSender, NonNull<Doorway>) {
-    // SAFETY: leaked by `pair`, and used by this thread alone.
-    unsafe { Net::connect(net, PeerIndex::new(rank)) }.unwrap()
+/// Polls for nobody.
+fn poll(nets: [&Network; 2]) {
+    for net in nets {
+        let mut net = net.lock();
+        net.poll();
+        assert!(net.state.faults.is_empty(), "{:?}", net.state.faults);
+    }
 }
 
-fn accept(nets: [NonNull<Net>; 2], mut net: NonNull<Net>) -> (PeerIndex, RingReceiver) {
+/// A ring from VCI 0 of rank 0 to VCI 3 of rank 1, or back.
+fn connect(net: &Network, rank: u32) -> (RingSender, NonNull<Doorway>) {
+    let (there, here) = if rank == 1 {
+        (THERE, HERE)
+    } else {
+        (HERE, THERE)
+    };
+    net.connect(key(rank, there, here)).unwrap()
+}
+
+fn accept(nets: [&Network; 2], net: &Network, vci: VciIndex) -> (PeerKey, RingReceiver) {
     loop {
         poll(nets);
-        // SAFETY: as for `poll`.
-        if let Some(found) = unsafe { net.as_mut() }.accept().pop() {
+        if let Some(found) = net.poll(vci, 0).accepted.pop() {
             return found;
         }
     }
@@ -93,12 +113,12 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
     let Some(nets) = pair() else { return };
     let (mut sender, doorway) = connect(nets[0], 1);
     assert!(sender.put_words(0, 7, 99, &[1, 2, 3]));
-    // SAFETY: of `connect`, and no reference to the network is in use.
-    unsafe { Net::ring(doorway) };
-    let (peer, mut receiver) = accept(nets, nets[1]);
+    // SAFETY: of `connect`; the network is leaked.
+    unsafe { Network::ring(doorway) };
+    let (peer, mut receiver) = accept(nets, nets[1], THERE);
     assert_eq!(
-        (peer.get(), receiver.match_word(), receiver.word(2)),
-        (0, 99, 3)
+        (peer, receiver.match_word(), receiver.word(2)),
+        (key(0, HERE, THERE), 99, 3)
     );
     receiver.advance();
 
@@ -115,7 +135,7 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
             unsafe { to.write_bytes(sent as u8, bytes as usize) };
             assert!(sender.put_words(1, 0, sent, &[location, bytes.into()]));
             // SAFETY: as above.
-            unsafe { Net::ring(doorway) };
+            unsafe { Network::ring(doorway) };
             sent += 1;
         }
         poll(nets);
@@ -131,20 +151,65 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
             got += 1;
         }
         if receiver.take_credited() {
-            let mut net = nets[1];
-            // SAFETY: as for `poll`.
-            unsafe { net.as_mut() }.tell_of_room(PeerIndex::new(0));
+            nets[1].tell_of_room(key(0, HERE, THERE));
         }
     }
-    let finished = |mut net: NonNull<Net>| {
-        // SAFETY: as for `poll`.
-        unsafe { net.as_mut() }.is_finished()
-    };
     let begin = std::time::Instant::now();
-    while !(finished(nets[0]) & finished(nets[1])) {
+    while !(nets[0].is_finished() & nets[1].is_finished()) {
         poll(nets);
     }
     assert!(begin.elapsed().as_secs() < 5);
+}
+
+/// Four threads of each process, each with a VCI, send to the next VCI of the other process and receive at their own.
+#[test]
+fn vcis_of_two_processes_share_the_networks_and_keep_their_order() {
+    const VCIS: u32 = 4;
+    const CELLS: u64 = 5000;
+    let Some(nets) = pair() else { return };
+    let vci = |index: u32| VciIndex::of_bits(index % VCIS);
+    let exchange = |process: usize, index: u32| {
+        let (net, other) = (nets[process], 1 - process as u32);
+        let to = key(other, vci(index + 1), vci(index));
+        let from = key(other, vci(index + VCIS - 1), vci(index));
+        let (mut sender, doorway) = net.connect(to).unwrap();
+        let (mut receiver, mut sent, mut got) = (None::<RingReceiver>, 0, 0);
+        while got < CELLS || sent < CELLS {
+            let may_send = sent < CELLS && (sender.has_credit() || sender.refresh());
+            if may_send && sender.put_words(0, 0, u64::from(index) << 32 | sent, &[sent]) {
+                // SAFETY: of `connect`; the network is leaked.
+                unsafe { Network::ring(doorway) };
+                sent += 1;
+            }
+            let found = net.poll(vci(index), 0);
+            assert_eq!((found.faults, found.ended_puts), (Vec::new(), Vec::new()));
+            for (peer, ring) in found.accepted {
+                assert_eq!(peer, from);
+                receiver = Some(ring);
+            }
+            let Some(ring) = &mut receiver else { continue };
+            while ring.peek().is_some() {
+                assert_eq!(ring.match_word(), u64::from(from.there.get()) << 32 | got);
+                assert_eq!(ring.word(0), got);
+                ring.advance();
+                got += 1;
+            }
+            if ring.take_credited() {
+                net.tell_of_room(from);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for process in [0, 1] {
+            for index in 0..VCIS {
+                let exchange = &exchange;
+                scope.spawn(move || exchange(process, index));
+            }
+        }
+    });
+    while !(nets[0].is_finished() & nets[1].is_finished()) {
+        poll(nets);
+    }
 }
 
 #[test]
@@ -157,16 +222,15 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
         for _ in 0..cells {
             assert!(sender.has_credit() || sender.refresh());
             assert!(sender.put_words(0, 0, 0, &[1]));
-            // SAFETY: of `connect`, and no reference to the network is in use.
-            unsafe { Net::ring(doorway) };
+            // SAFETY: of `connect`; the network is leaked.
+            unsafe { Network::ring(doorway) };
         }
     };
-    // SAFETY: leaked by `pair`, and used by this thread alone.
-    let frames = || unsafe { b.as_ref() }.state.peers[0].sequence_out;
+    let frames = || b.lock().state.peers[0].sequence_out;
     send(1);
-    let (_, mut receiver) = accept(nets, b);
+    let (_, mut receiver) = accept(nets, b, THERE);
     // Consumes cells until there is room to tell of, and tells.
-    let mut make_room = |mut b: NonNull<Net>| {
+    let mut make_room = |b: &Network| {
         while !receiver.take_credited() {
             if receiver.peek().is_some() {
                 receiver.advance();
@@ -174,15 +238,14 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
                 poll(nets);
             }
         }
-        // SAFETY: as for `frames`.
-        unsafe { b.as_mut() }.tell_of_room(PeerIndex::new(0));
+        b.tell_of_room(key(0, HERE, THERE));
     };
     send(RING_CELLS / 4 - 1);
     make_room(b);
     assert_eq!(frames(), 0);
     assert!(back.put_words(0, 0, 0, &[2]));
     // SAFETY: as in `send`.
-    unsafe { Net::ring(doorway_back) };
+    unsafe { Network::ring(doorway_back) };
     assert_eq!(frames(), 1);
     poll([b, a]);
     assert_eq!(frames(), 1, "told with the cell");
@@ -194,9 +257,9 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
     assert_eq!(frames(), 2, "told by a poll");
 
     send(RING_CELLS / 2);
-    let arrived = |net: NonNull<Net>| {
-        // SAFETY: as for `frames`.
-        let into = unsafe { net.as_ref() }.state.peers[0].into.as_ref();
+    let arrived = |net: &Network| {
+        let net = net.lock();
+        let into = net.state.peers[0].into.as_ref();
         into.map(|into| into.written())
     };
     while arrived(b) != Some(RING_CELLS) {
@@ -211,13 +274,14 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
 #[test]
 fn frames_of_outsiders_are_dropped_and_counted() {
     let Some(nets) = pair() else { return };
-    let mut net = nets[1];
-    // SAFETY: leaked by `pair`, and used by this thread alone.
-    let Net { endpoint, state } = unsafe { net.as_mut() };
+    let mut net = nets[1].lock();
+    let Net { endpoint, state } = &mut *net;
+    let right = state.process(endpoint, PeerIndex::new(0)).unwrap().token_in;
     let mut give = |state: &mut State, frame: &[u8]| state.arrived(endpoint, frame);
     let header = |sender, token| Header {
         token,
         sender,
+        vcis: [0, 3],
         sequence: 0,
         kind: Kind::Cells,
         cells: 0,
@@ -236,10 +300,12 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     for (sender, guess) in [(0, 5), (1, 5), (2, 5), (u32::MAX, 0)] {
         give(state, &header(sender, guess).to_bytes()).unwrap();
     }
-    assert_eq!(state.outsiders, 304);
-    assert!(state.accepted.is_empty());
+    let mut no_vci = header(0, right);
+    no_vci.vcis = [64, 0];
+    give(state, &no_vci.to_bytes()).unwrap();
+    assert_eq!(state.outsiders, 305);
+    assert!(state.accepted.is_empty() && state.peers.is_empty());
     // With the right token the same is a member's, and what breaks the protocol is told.
-    let right = state.peers[0].token_in;
     give(state, &header(0, right).to_bytes()).unwrap();
     let again = give(state, &header(0, right).to_bytes()).unwrap_err();
     assert!(again.to_string().contains("rank 0 on host one"), "{again}");

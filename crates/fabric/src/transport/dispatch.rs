@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use super::connection::{Bell, Capabilities, Connection, Polled};
 use super::{Nodes, Null, Shm};
-use crate::identity::LinkIndex;
+use crate::identity::{LinkIndex, PeerIndex};
 use crate::network::PutBegun;
 use crate::ofi::Opening;
 use crate::ring::RingReceiver;
@@ -67,6 +67,18 @@ impl Transport {
         match self {
             Self::Nodes(nodes) => nodes.can_put(),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+        }
+    }
+
+    /// How many VCIs communicators of processes take round-robin at a process on another node.
+    ///
+    /// # Errors
+    /// When the process's card does not come or does not fit.
+    #[cold]
+    pub fn vcis_of(&self, process: PeerIndex) -> io::Result<u32> {
+        match self {
+            Self::Nodes(nodes) => nodes.vcis_of(process),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(1),
         }
     }
 
@@ -162,8 +174,8 @@ impl Transport {
     ) -> Option<(u32, Opening)> {
         match self {
             Self::Nodes(nodes) => {
-                let (net, _) = nodes.putting(peer)?;
-                net.open_memory(start, bytes)
+                let (network, _) = nodes.putting(peer)?;
+                network.open_memory(start, bytes)
             }
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
         }
@@ -196,7 +208,7 @@ impl Transport {
         match self {
             Self::Nodes(nodes) => match nodes.putting(peer) {
                 // SAFETY: the caller's promise.
-                Some((net, rank)) => unsafe { net.put(rank, memory, target, token) },
+                Some((network, key)) => unsafe { network.put(key, memory, target, token) },
                 None => Ok(PutBegun::No),
             },
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(PutBegun::No),
@@ -207,7 +219,7 @@ impl Transport {
     #[cold]
     pub fn is_putting(&self, token: u64) -> bool {
         match self {
-            Self::Nodes(nodes) => nodes.net_ref().is_putting(token),
+            Self::Nodes(nodes) => nodes.is_putting(token),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
         }
     }

@@ -1,73 +1,81 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transport of a job of several nodes: rings in the node segment to ranks of this node, a network to the others.
-#![expect(unsafe_code, reason = "links lead back to the network")]
 
 use std::io;
-use std::ptr::NonNull;
 use std::sync::Arc;
+
+use sys::clock;
 
 use super::Shm;
 use super::connection::{Bell, Connection};
-use crate::identity::{LinkIndex, PeerIndex};
-use crate::network::Net;
+use crate::identity::{LinkIndex, PeerIndex, VciIndex};
+use crate::network::{Network, PeerKey};
 use crate::peers::Peers;
 use crate::ring::RingReceiver;
 use crate::segment::Segment;
 
-/// Rings and a network.
+/// Ticks of the processor's clock between two polls of a network that was quiet lately: about a microsecond.
+const QUIET_TICKS: u64 = 2500;
+/// Rounds that a network is polled each time after something arrived.
+const BUSY_ROUNDS: u32 = 256;
+
+/// Rings of a VCI, and the network of its process.
 pub struct Nodes {
     shm: Shm,
     peers: Peers,
+    vci: VciIndex,
     segment: Arc<Segment>,
-    /// Owned. A pointer, because links use it, too; never while a method of this type runs, since both need the VCI's state.
-    net: NonNull<Net>,
-}
-
-// SAFETY: the network is owned, and used under the lock of the VCI.
-unsafe impl Send for Nodes {}
-
-impl Drop for Nodes {
-    fn drop(&mut self) {
-        // SAFETY: from a box (`new`); links end before their transport.
-        drop(unsafe { Box::from_raw(self.net.as_ptr()) });
-    }
+    network: Arc<Network>,
+    /// When the last poll was, and rounds for which polls follow each other.
+    polled: u64,
+    busy: u32,
+    /// What polls have found and nobody has taken.
+    accepted: Vec<(LinkIndex, RingReceiver)>,
+    ended_puts: Vec<u64>,
+    /// Failures of the network that this VCI has been told of.
+    told: usize,
 }
 
 impl Nodes {
     /// The transport of a VCI that has these rings and this network.
-    pub fn new(segment: Arc<Segment>, shm: Shm, net: Box<Net>) -> Self {
+    pub fn new(segment: Arc<Segment>, vci: VciIndex, shm: Shm, network: Arc<Network>) -> Self {
         Self {
             peers: shm.peers(),
+            vci,
             shm,
             segment,
-            net: NonNull::from(Box::leak(net)),
+            network,
+            polled: 0,
+            busy: 0,
+            accepted: Vec::new(),
+            ended_puts: Vec::new(),
+            told: 0,
         }
-    }
-
-    fn net(&mut self) -> &mut Net {
-        // SAFETY: owned, and no other reference is in use (see the field).
-        unsafe { self.net.as_mut() }
-    }
-
-    pub(super) const fn net_ref(&self) -> &Net {
-        // SAFETY: as for `net`.
-        unsafe { self.net.as_ref() }
     }
 
     pub(super) fn can_put(&self) -> bool {
-        self.net_ref().can_put()
+        self.network.can_put()
+    }
+
+    pub(super) fn vcis_of(&self, process: PeerIndex) -> io::Result<u32> {
+        self.network.vcis_of(process)
+    }
+
+    /// The peer that a link leads to, if it is on another node.
+    fn remote(&self, peer: LinkIndex) -> Option<PeerKey> {
+        let process = self.peers.process(peer);
+        (!self.segment.is_here(process)).then(|| PeerKey {
+            process,
+            there: self.peers.vci(peer),
+            here: self.vci,
+        })
     }
 
     pub(super) fn connect(&self, peer: LinkIndex) -> io::Result<Connection> {
-        let process = self.peers.process(peer);
-        if self.segment.is_here(process) {
+        let Some(key) = self.remote(peer) else {
             return self.shm.connect(peer);
-        }
-        if peer != self.peers.same_vci(process) {
-            return self.shm.connect(peer);
-        }
-        // SAFETY: the network stays where it is until drop, and the VCI's lock is held.
-        let (sender, doorway) = unsafe { Net::connect(self.net, process) }?;
+        };
+        let (sender, doorway) = self.network.connect(key)?;
         Ok(Connection {
             sender,
             bell: Bell::Network(doorway),
@@ -76,51 +84,72 @@ impl Nodes {
 
     #[inline]
     pub(super) fn needs_attention(&mut self) -> bool {
-        self.shm.has_new_rings() || self.net().is_due()
+        self.shm.has_new_rings() || self.is_due()
+    }
+
+    /// Whether the network is to be polled in this round of progress.
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        if self.busy > 0 {
+            self.busy -= 1;
+            return true;
+        }
+        let now = clock::ticks();
+        let is_due = now.wrapping_sub(self.polled) >= QUIET_TICKS;
+        if is_due {
+            self.polled = now;
+        }
+        is_due
     }
 
     pub(super) fn poll(&mut self) -> io::Result<()> {
-        self.net().poll().map(drop)
+        let found = self.network.poll(self.vci, self.told);
+        if found.events != 0 {
+            self.busy = BUSY_ROUNDS;
+        }
+        let peers = self.peers;
+        let link = |(key, ring): (PeerKey, _)| (peers.link(key.process, key.there), ring);
+        self.accepted.extend(found.accepted.into_iter().map(link));
+        self.ended_puts.extend(found.ended_puts);
+        self.told += found.faults.len();
+        match found.faults.into_iter().next() {
+            Some(fault) => Err(io::Error::other(fault)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn accept(&mut self) -> io::Result<Vec<(LinkIndex, RingReceiver)>> {
         let mut found = self.shm.accept()?;
-        let accepted = self.net().accept();
-        let peers = self.peers;
-        found.extend(
-            accepted
-                .into_iter()
-                .map(|(process, ring)| (peers.same_vci(process), ring)),
-        );
+        found.append(&mut self.accepted);
         Ok(found)
     }
 
     pub(super) fn wake(&mut self, peer: LinkIndex) {
-        let process = self.peers.process(peer);
-        if self.segment.is_here(process) {
-            self.shm.wake(peer);
-        } else {
-            self.net().tell_of_room(process);
+        match self.remote(peer) {
+            None => self.shm.wake(peer),
+            Some(key) => self.network.tell_of_room(key),
         }
     }
 
-    /// The network and the peer's process, if peers are put to.
-    pub(super) fn putting(&mut self, peer: LinkIndex) -> Option<(&mut Net, PeerIndex)> {
-        let process = self.peers.process(peer);
-        let is_far = !self.segment.is_here(process);
-        let net = self.net();
-        (is_far && net.can_put()).then_some((net, process))
+    /// The network and the peer, if peers are put to.
+    pub(super) fn putting(&self, peer: LinkIndex) -> Option<(&Network, PeerKey)> {
+        let key = self.remote(peer)?;
+        self.can_put().then_some((&*self.network, key))
     }
 
-    pub(super) fn close_memory(&mut self, number: u32) {
-        self.net().close_memory(number);
+    pub(super) fn close_memory(&self, number: u32) {
+        self.network.close_memory(number);
+    }
+
+    pub(super) fn is_putting(&self, token: u64) -> bool {
+        self.ended_puts.contains(&token) || self.network.is_putting(self.vci, token)
     }
 
     pub(super) fn ended_puts(&mut self) -> Vec<u64> {
-        self.net().ended_puts()
+        std::mem::take(&mut self.ended_puts)
     }
 
-    pub(super) fn is_finished(&mut self) -> bool {
-        self.net().is_finished()
+    pub(super) fn is_finished(&self) -> bool {
+        self.network.is_finished()
     }
 }

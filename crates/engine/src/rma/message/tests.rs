@@ -12,9 +12,7 @@ use crate::datatype::{Datatype, Memory, Predefined, Width, predefined};
 use crate::op::Operator;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings};
-use crate::testing::{
-    Member, has_several_vcis, on_members_at_level, on_members_with, shares_memory,
-};
+use crate::testing::{Member, on_members_at_level, on_members_with, shares_memory};
 
 fn settings() -> Settings {
     Settings {
@@ -378,9 +376,6 @@ fn a_target_in_another_call_serves_requests() {
 
 #[test]
 fn threads_use_one_window_at_once() {
-    if !has_several_vcis() {
-        return;
-    }
     on_members_at_level(&settings(), ThreadLevel::Multiple, 3, |member| {
         let window = allocate(member, 4 * 3 * 20_000);
         passive::lock_all(&window, 0, "test").unwrap();

@@ -9,7 +9,7 @@ use crate::comm::Process;
 use crate::completion::{complete_some, test_any};
 use crate::identity::VciIndex;
 use crate::settings::ProgressModel;
-use crate::testing::{has_several_vcis, on_ranks_at_level};
+use crate::testing::on_ranks_at_level;
 
 const COUNT: usize = 12;
 const VCIS: u32 = 4;
@@ -42,9 +42,6 @@ fn taken(comm: &Comm) -> Vec<u64> {
 
 #[test]
 fn threads_that_make_different_partitions_ready_share_no_lock() {
-    if !has_several_vcis() {
-        return;
-    }
     multiple(1, ProgressModel::Hybrid, |process| {
         let comm = create::dup(process.world(), "test").unwrap();
         let (mut data, mut into) = (vec![0; COUNT * 8], vec![0; COUNT * 8]);
@@ -93,9 +90,6 @@ fn threads_that_make_different_partitions_ready_share_no_lock() {
 
 #[test]
 fn partitions_carry_the_request_of_their_own_lane() {
-    if !has_several_vcis() {
-        return;
-    }
     multiple(1, ProgressModel::Hybrid, |process| {
         let comm = process.world();
         let data = [0; 24];
