@@ -34,7 +34,7 @@ PROGRAMS = [
     "ring", "collectives", "collective_requests", "completion", "neighbours", "partitioned", "threads", "win_create", "win_sync",
 ]
 # Those of threads, with VCIs enough for each.
-PROGRAMS_OF_THREADS = ["endpoints", "spread", "threads_own", "win_endpoints"]
+PROGRAMS_OF_THREADS = ["endpoints", "spread", "win_endpoints"]
 LAYOUTS = {"-hosts h1,h2": 2, "-hosts h1:2,h2:2": 4, "-hosts h1:3,h2:1": 4, "-hosts h1,h2,h3": 3}
 CASES = {}
 Skip = launchers.Skip
