@@ -33,6 +33,8 @@ int main(int argc, char **argv)
         CHECK(MPI_Bsend(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
         CHECK(MPI_Comm_detach_buffer(MPI_COMM_WORLD, &address, &bytes) == MPI_SUCCESS && address == &value && bytes == 0);
         CHECK(MPI_Comm_attach_buffer(MPI_COMM_WORLD, &value, -1) == MPI_ERR_ARG);
+        CHECK(MPI_Comm_attach_buffer((MPI_Comm)0, &value, 8) == MPI_ERR_COMM);
+        CHECK(MPI_Comm_detach_buffer((MPI_Comm)0, &address, &bytes) == MPI_ERR_COMM);
         address = &value, bytes = 5;
     }
 

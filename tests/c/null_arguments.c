@@ -18,6 +18,9 @@
 
 int main(int argc, char **argv)
 {
+    /* The first call of the program. */
+    MPI_Session early;
+    CHECK(MPI_Session_init((MPI_Info)0x123456789abcUL, MPI_ERRORS_RETURN, &early) == MPI_ERR_INFO);
     MPI_Init(&argc, &argv);
     int flag, length, index;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -94,5 +94,19 @@ int main(int argc, char **argv)
     CHECK(class_of(info_of("5", "2", "true")) == MPI_ERR_INFO_VALUE);
     CHECK(class_of(info_of("none", "2", "true")) == MPI_ERR_INFO_VALUE);
     CHECK(class_of(info_of(NULL, "2", "true")) == MPI_SUCCESS);
+    /* Hints of one rank that the others do not have. */
+    if (size > 1) {
+        CHECK(class_of(info_of(rank == 1 ? "4" : "2", "2", "true")) == MPI_ERR_INFO_VALUE);
+        CHECK(class_of(info_of(rank == 1 ? "none" : "2", "2", "true")) == MPI_ERR_INFO_VALUE);
+        CHECK(class_of(info_of(rank == 0 ? NULL : "2", rank == 0 ? NULL : "2", "true")) == MPI_ERR_INFO_VALUE);
+        MPI_Info info = info_of(rank == 1 ? "64" : "2", "2", "true");
+        MPI_Comm made;
+        MPI_Request request;
+        CHECK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &made, &request) == MPI_SUCCESS);
+        int class, code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_INFO_VALUE);
+        MPI_Info_free(&info);
+    }
     return finish(rank);
 }

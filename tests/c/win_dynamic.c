@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     CHECK(MPI_Win_detach(win, own) == MPI_ERR_RMA_ATTACH);
     CHECK(MPI_Win_attach(win, more, sizeof(int)) == MPI_ERR_RMA_ATTACH);
     CHECK(MPI_Win_attach(win, own, -1) == MPI_ERR_SIZE);
+    CHECK(MPI_Win_attach(win, NULL, 16) == MPI_ERR_BASE);
     CHECK(MPI_Win_shared_query(win, 0, &(MPI_Aint){0}, &value, &base) == MPI_ERR_RMA_FLAVOR);
     MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
     /* The window takes what is attached with it. */

@@ -12,6 +12,7 @@ WHY" and the exit status 77 where hosts cannot be made.
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -386,7 +387,7 @@ def suite(site, name, *options):
     site.lab.up(max(SUITE_HOSTS))
     script, folder = LAB.parents[1] / name / "run.py", site.folder.parent / name
     for count in SUITE_HOSTS:
-        words = [sys.executable, script, site.bin.parent, folder, *options, f"--flags={' '.join(site.lab.flags(count))}"]
+        words = [sys.executable, script, site.bin.parent, folder, *options, f"--flags={shlex.join(site.lab.flags(count))}"]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, timeout=SUITE_LIMIT_S)
         if done.returncode == UNAVAILABLE:
             raise Skip(done.stdout.strip().splitlines()[-1])

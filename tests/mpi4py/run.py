@@ -12,6 +12,7 @@ last line printed is "N passed, N failed, N skipped", counted in test functions 
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -112,7 +113,7 @@ def run(prefix, flags, site, tests, names, ranks, settings, left_out):
 
 def main():
     quick = "--quick" in sys.argv[3:]
-    flags = [word for option in sys.argv[3:] if option.startswith("--flags=") for word in option[8:].split()]
+    flags = [word for option in sys.argv[3:] if option.startswith("--flags=") for word in shlex.split(option[8:])]
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     site, tests = build(prefix, folder)
     excuse_files(tests)

@@ -13,6 +13,7 @@ and the exit status 77 where the suite cannot be had.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def main():
     prefix, folder, *names = [word for word in sys.argv[1:] if not word.startswith("--")]
     prefix, folder = Path(prefix).resolve(), Path(folder).resolve()
     whole = "--whole" in options
-    flags = [word for option in options if option.startswith("--flags=") for word in option[8:].split()]
+    flags = [word for option in options if option.startswith("--flags=") for word in shlex.split(option[8:])]
     mpiexec = [prefix / "bin/mpiexec", *flags]
     lines = expected.rules(Path(__file__).with_name("expected.txt"))
     directories = [rule.name for rule in lines if rule.verb == "directory"]

@@ -118,11 +118,7 @@ impl<T: Threads> Communicator<'_, T> {
     /// As for [`Self::duplicate`].
     pub fn duplicate_with(&self, hints: Hints) -> Result<Self> {
         self.run("Communicator::duplicate", |this| {
-            let spread = hints.spread()?;
-            let made = create::dup(&this.comm, "Communicator::duplicate")?;
-            if let Some(spread) = spread {
-                made.spread_over_vcis(spread);
-            }
+            let made = create::dup_spread(&this.comm, hints.spread(), "Communicator::duplicate")?;
             Ok(Self::owned(made).with_hints(hints))
         })
     }

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Longest text that [`read_text`] takes, in bytes.
@@ -19,7 +20,18 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
 
 fn read_text_up_to(path: &Path, most_bytes: u64) -> io::Result<String> {
     let mut text = String::new();
-    let mut file = File::open(path)?.take(most_bytes);
+    // A pipe without a writer would wait for one.
+    let mut options = File::options();
+    let file = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        let error = "it is a pipe, expected a file that can be read at once";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+    }
+    let mut file = file.take(most_bytes);
     file.read_to_string(&mut text)?;
     if text.len() as u64 == most_bytes && file.into_inner().read(&mut [0])? != 0 {
         let error = format!("it has more than {} MiB", most_bytes >> 20);
@@ -36,6 +48,17 @@ mod tests {
     fn a_file_without_end_is_refused() {
         let error = read_text("/dev/zero").unwrap_err().to_string();
         assert!(error.contains("more than 1 MiB"), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let name = format!("rankpoint-pipe-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = read_text(&path).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(error.contains("it is a pipe"), "{error}");
     }
 
     #[test]

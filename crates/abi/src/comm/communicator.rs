@@ -102,12 +102,8 @@ pub(crate) unsafe fn MPI_Comm_dup_with_info(
     let call = "MPI_Comm_dup_with_info";
     run(call, comm, || {
         let hints = hints_of(info)?;
-        let spread = spread_of(hints)?;
-        let made = create::dup(&COMMS.share(comm, "comm")?, call)?;
+        let made = create::dup_spread(&COMMS.share(comm, "comm")?, spread_of(hints), call)?;
         replace_hints(&made, hints);
-        if let Some(spread) = spread {
-            made.spread_over_vcis(spread);
-        }
         publish(Some(made), newcomm)
     })
 }
@@ -153,14 +149,11 @@ fn start_dup(
     run(call, comm, || {
         let parent = COMMS.share(comm, "comm")?;
         let hints = info.map(hints_of).transpose()?;
-        let spread = spread_of(hints.flatten())?;
+        let spread = hints.map(spread_of);
         // The handle comes first: without a free handle, messages to other ranks could not be taken back.
         let announce = |made: &Arc<Comm>| {
             if let Some(hints) = hints {
                 replace_hints(made, hints);
-            }
-            if let Some(spread) = spread {
-                made.spread_over_vcis(spread);
             }
             let has_room = publish(Some(made.clone()), newcomm).is_ok();
             if !has_room {
@@ -169,7 +162,8 @@ fn start_dup(
             }
             has_room
         };
-        let (_, id) = create::idup_announced(&parent, CallName::of(call), announce, withdraw)?;
+        let (_, id) =
+            create::idup_announced(&parent, CallName::of(call), spread, announce, withdraw)?;
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())

@@ -74,8 +74,9 @@ pub(crate) unsafe fn MPI_Session_init(
 ) -> i32 {
     let call = "MPI_Session_init";
     let made = || {
-        let level = level(info)?;
+        // First, because the error of a wrong info goes to one of them.
         handlers::define_predefined();
+        let level = level(info)?;
         handlers::check(errhandler)?;
         init::join_engine(call, level)?;
         let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));

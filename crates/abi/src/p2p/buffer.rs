@@ -35,33 +35,34 @@ pub(crate) fn detach_from(
     Ok(bytes.unwrap_or(0) as i64)
 }
 
-/// The buffer of a communicator, or of the process for 0.
-fn place(comm: MPI_Comm) -> Result<&'static AttachedBuffer> {
-    if comm == 0 {
-        Ok(require_process()?.buffer())
-    } else {
-        Ok(COMMS.find(comm, "comm")?.send_buffer())
+/// The buffer of a communicator, or of the process for `None`.
+fn place(comm: Option<MPI_Comm>) -> Result<&'static AttachedBuffer> {
+    match comm {
+        None => Ok(require_process()?.buffer()),
+        Some(comm) => Ok(COMMS.find(comm, "comm")?.send_buffer()),
     }
 }
 
-fn attach(call: &'static str, comm: MPI_Comm, buffer: *mut c_void, size: i64) -> i32 {
-    run(call, comm, || attach_to(place(comm)?, buffer, size))
+fn attach(call: &'static str, comm: Option<MPI_Comm>, buffer: *mut c_void, size: i64) -> i32 {
+    run(call, comm.unwrap_or(0), || {
+        attach_to(place(comm)?, buffer, size)
+    })
 }
 
 fn detach(
     call: &'static str,
-    comm: MPI_Comm,
+    comm: Option<MPI_Comm>,
     buffer_addr: *mut c_void,
     size: &mut dyn FnMut(i64),
 ) -> i32 {
-    run(call, comm, || {
+    run(call, comm.unwrap_or(0), || {
         size(detach_from(place(comm)?, call, buffer_addr)?);
         Ok(())
     })
 }
 
 pub(crate) fn MPI_Buffer_attach(buffer: *mut c_void, size: impl Into<i64>) -> i32 {
-    attach("MPI_Buffer_attach", 0, buffer, size.into())
+    attach("MPI_Buffer_attach", None, buffer, size.into())
 }
 
 pub(crate) fn MPI_Comm_attach_buffer(
@@ -69,7 +70,7 @@ pub(crate) fn MPI_Comm_attach_buffer(
     buffer: *mut c_void,
     size: impl Into<i64>,
 ) -> i32 {
-    attach("MPI_Comm_attach_buffer", comm, buffer, size.into())
+    attach("MPI_Comm_attach_buffer", Some(comm), buffer, size.into())
 }
 
 pub(crate) unsafe fn MPI_Buffer_detach<C: crate::status::CountOut>(
@@ -79,7 +80,7 @@ pub(crate) unsafe fn MPI_Buffer_detach<C: crate::status::CountOut>(
     // SAFETY: the result is writable (crate head).
     detach(
         named!("MPI_Buffer_detach", size),
-        0,
+        None,
         buffer_addr,
         &mut |bytes| unsafe { *size = C::from_count(bytes) },
     )
@@ -93,7 +94,7 @@ pub(crate) unsafe fn MPI_Comm_detach_buffer<C: crate::status::CountOut>(
     // SAFETY: the result is writable (crate head).
     detach(
         named!("MPI_Comm_detach_buffer", size),
-        comm,
+        Some(comm),
         buffer_addr,
         &mut |bytes| unsafe { *size = C::from_count(bytes) },
     )

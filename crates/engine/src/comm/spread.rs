@@ -107,6 +107,12 @@ impl Spread {
         }))
     }
 
+    /// All of it as a word, which is not 0.
+    pub(crate) fn word(self) -> u64 {
+        let flags = u64::from(self.is_high) << 16 | u64::from(self.is_hash) << 17;
+        u64::from(self.vcis) | u64::from(self.bits) << 8 | flags
+    }
+
     /// The hints and their values.
     fn pairs(self) -> [(&'static str, String); 4] {
         let end = if self.is_high { "high" } else { "low" };

@@ -13,6 +13,7 @@ use crate::call::CallName;
 use crate::coll::{self, Collective};
 use crate::comm::Comm;
 use crate::comm::Process;
+use crate::comm::Spread;
 use crate::comm::context::PENDING;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -43,6 +44,38 @@ pub(super) async fn agree_context(coll: &mut Collective, has_room: bool) -> Resu
     }
     coll.bcast_words(&mut word, 0).await;
     u32::try_from(word[0]).map_err(|_| full_elsewhere((word[0] & !FULL) as usize))
+}
+
+/// [`agree_context`] where all members also have to spread messages alike; `own` is [`spread_word`] of this one.
+async fn agree_context_and_spread(
+    coll: &mut Collective,
+    has_room: bool,
+    own: Option<u64>,
+) -> Result<u32> {
+    let Some(own) = own else {
+        return agree_context(coll, has_room).await;
+    };
+    let lowest = coll.lowest_word(own).await;
+    let highest = !coll.lowest_word(!own).await;
+    let mut is_same = [u64::from(lowest == highest && highest != WRONG_SPREAD)];
+    coll.bcast_words(&mut is_same, 0).await;
+    if is_same == [0] {
+        let expected = "the same valid hints rankpoint_num_vcis and others at all ranks";
+        let value = "of another value at some rank";
+        let error = Error::argument(ErrorClass::ERR_INFO_VALUE, "info", value, expected);
+        return Err(error);
+    }
+    agree_context(coll, has_room).await
+}
+
+/// Told instead of a spread by a member whose hints are wrong.
+const WRONG_SPREAD: u64 = u64::MAX;
+
+fn spread_word(spread: &Result<Option<Spread>>) -> u64 {
+    match spread {
+        Err(_) => WRONG_SPREAD,
+        Ok(spread) => spread.map_or(0, Spread::word),
+    }
 }
 
 /// Told instead of its rank by a member that has room for another communicator.
@@ -86,7 +119,12 @@ fn new_twin(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
 }
 
 /// Gives a twin its context, if all members have room for it.
-async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Result<()> {
+async fn agree_on_twin(
+    parent: Arc<Comm>,
+    made: Arc<Comm>,
+    has_room: bool,
+    spread: Option<u64>,
+) -> Result<()> {
     if let (Some(local), Some(inner)) = (parent.local(), made.local()) {
         let (context, inner_context) = inter::agree_contexts(&parent, local, has_room).await?;
         // SAFETY: nobody uses it before its members have agreed.
@@ -98,7 +136,7 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
         return Ok(());
     }
     let mut coll = Collective::new(parent.clone());
-    let context = agree_context(&mut coll, has_room).await?;
+    let context = agree_context_and_spread(&mut coll, has_room, spread).await?;
     // SAFETY: as above.
     unsafe { made.set_context(context) }?;
     made.tell_origin("dup", &parent);
@@ -106,9 +144,14 @@ async fn agree_on_twin(parent: Arc<Comm>, made: Arc<Comm>, has_room: bool) -> Re
 }
 
 /// Agrees on a twin; it is gone if that fails.
-fn settle_twin(parent: &Arc<Comm>, made: Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
+fn settle_twin(
+    parent: &Arc<Comm>,
+    made: Arc<Comm>,
+    spread: Option<u64>,
+    call: &'static str,
+) -> Result<Arc<Comm>> {
     let has_room = parent.process.contexts.has_room();
-    let agreement = agree_on_twin(parent.clone(), made.clone(), has_room);
+    let agreement = agree_on_twin(parent.clone(), made.clone(), has_room, spread);
     match run_collective(parent, call, agreement) {
         Ok(()) => Ok(made),
         Err(error) => {
@@ -129,7 +172,7 @@ pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>
     comm.set_name(&parent.name());
     comm.handle
         .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
-    settle_twin(parent, comm, call)
+    settle_twin(parent, comm, None, call)
 }
 
 /// A communicator of the same members that the program does not see, of an object that is made over them.
@@ -137,7 +180,7 @@ pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>
 /// # Errors
 /// As for [`dup`], but for the callbacks.
 pub(crate) fn twin(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    let comm = settle_twin(parent, new_twin(parent)?, call)?;
+    let comm = settle_twin(parent, new_twin(parent)?, None, call)?;
     comm.tell_origin(call, parent);
     Ok(comm)
 }
@@ -147,7 +190,25 @@ pub(crate) fn twin(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> 
 /// # Errors
 /// Of a copy callback; then no communicator is made. MPI_ERR_NO_MEM, at all ranks, when one of them can hold no more communicators.
 pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
-    settle_twin(parent, new_dup(parent)?, call)
+    settle_twin(parent, new_dup(parent)?, None, call)
+}
+
+/// As [`dup`]; all members give what [`Spread::read`] returned for their hints (MPI_Comm_dup_with_info).
+///
+/// # Errors
+/// MPI_ERR_INFO_VALUE, at all members, when one of them gives an error or another value.
+pub fn dup_spread(
+    parent: &Arc<Comm>,
+    spread: Result<Option<Spread>>,
+    call: &'static str,
+) -> Result<Arc<Comm>> {
+    let word = spread_word(&spread);
+    let made = settle_twin(parent, new_dup(parent)?, Some(word), call);
+    let (spread, made) = (spread?, made?);
+    if let Some(spread) = spread {
+        made.spread_over_vcis(spread);
+    }
+    Ok(made)
 }
 
 /// As [`dup`], with a request; the communicator can be used when that is complete (MPI_Comm_idup). If a rank can hold no more, all
@@ -157,29 +218,38 @@ pub fn dup(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>> {
 /// Of a copy callback; when no request is free.
 pub fn idup(parent: &Arc<Comm>) -> Result<(Arc<Comm>, RequestId)> {
     let call = CallName::of("MPI_Comm_idup");
-    idup_announced(parent, call, |_| parent.process.contexts.has_room(), |_| ())
+    let announce = |_: &Arc<Comm>| parent.process.contexts.has_room();
+    idup_announced(parent, call, None, announce, |_| ())
 }
 
-/// As [`idup`]; the communicator is shown to `announce` before anything of it is under way, which says whether there is room for it. If
-/// it fails later, `withdraw` gets it, and it is gone.
+/// As [`idup`], or with a `spread` as [`dup_spread`]; the communicator is shown to `announce` before anything of it is under way, which
+/// says whether there is room for it. If it fails later, `withdraw` gets it, and it is gone.
 ///
 /// # Errors
 /// As for [`idup`].
 pub fn idup_announced(
     parent: &Arc<Comm>,
     call: CallName,
+    spread: Option<Result<Option<Spread>>>,
     announce: impl FnOnce(&Arc<Comm>) -> bool,
     withdraw: impl FnOnce(&Arc<Comm>) + 'static,
 ) -> Result<(Arc<Comm>, RequestId)> {
     let _entered = parent.enter_collective(call.name().unwrap_or("MPI_Comm_idup"))?;
     let comm = new_dup(parent)?;
+    let word = spread.as_ref().map(spread_word);
+    let spread = spread.unwrap_or(Ok(None));
+    if let Ok(Some(spread)) = spread {
+        comm.spread_over_vcis(spread);
+    }
     let has_room = announce(&comm);
     let (agreement, made) = (
-        agree_on_twin(parent.clone(), comm.clone(), has_room),
+        agree_on_twin(parent.clone(), comm.clone(), has_room, word),
         comm.clone(),
     );
     let id = spawn_collective(parent, call, async move {
         let outcome = agreement.await;
+        // The error of this member's hints says more than that they differ.
+        let outcome = spread.and(outcome);
         if outcome.is_err() {
             withdraw(&made);
             made.free();
@@ -315,7 +385,14 @@ fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
     match outsider {
         None => Ok(()),
         Some(outsider) => {
-            let value = format!("a group with rank {outsider} of the job");
+            let size = parent.process.size();
+            let value = match outsider / size {
+                0 => format!("a group with rank {outsider} of the job"),
+                _ => format!(
+                    "a group with an endpoint of rank {} of the job",
+                    outsider % size
+                ),
+            };
             Err(parent.annotate(Error::argument(
                 ErrorClass::ERR_GROUP,
                 "group",

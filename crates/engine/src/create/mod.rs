@@ -21,6 +21,7 @@ mod vci_report_tests;
 pub use endpoints::{MOST_ENDPOINTS, create_endpoints};
 pub(crate) use members::twin;
 pub use members::{
-    UNDEFINED, create, create_from_group, create_group, dup, idup, idup_announced, split,
+    UNDEFINED, create, create_from_group, create_group, dup, dup_spread, idup, idup_announced,
+    split,
 };
 pub use persistent::plan;

@@ -377,7 +377,7 @@ impl RequestSlab {
             .min(MOST_ENTRIES - FIRST_INDEX);
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<RequestEntry>();
-        let file = memory::memory_file(c"rankpoint-operations", bytes as u64)?;
+        let file = memory::memory_file(c"rankpoint-requests", bytes as u64)?;
         let memory = Reservation::of_file(file.as_fd(), bytes, PART_BYTES)?;
         let vci_bits = u32::from(vci.get()) << SLAB_BITS;
         let slab = memory.base().cast::<RequestEntry>().as_ptr();

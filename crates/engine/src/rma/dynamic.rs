@@ -68,7 +68,7 @@ impl Window {
     /// Lets the other members access memory of this process (MPI_Win_attach).
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_ATTACH when some of the memory is attached, MPI_ERR_NO_MEM.
+    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE for null, MPI_ERR_RMA_ATTACH when some of the memory is attached, MPI_ERR_NO_MEM.
     ///
     /// # Safety
     /// `bytes` bytes at `base` are memory of this process until they are detached, which members may access as MPI-5.0, section 12.7,
@@ -76,6 +76,13 @@ impl Window {
     #[expect(unsafe_code, reason = "the memory is an address that the program gave")]
     pub unsafe fn attach(&self, base: *mut u8, bytes: usize) -> Result<()> {
         self.check_dynamic()?;
+        if base.is_null() && bytes > 0 {
+            let (class, expected) = (
+                ErrorClass::ERR_BASE,
+                format!("the address of {bytes} bytes"),
+            );
+            return Err(self.annotate(Error::argument(class, "base", "null", expected)));
+        }
         let process = self.process();
         let is_shared = self.comm.shares_memory()
             && matches!(process.settings().rma_path, RmaPath::Best | RmaPath::Direct);

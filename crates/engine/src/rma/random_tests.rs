@@ -519,10 +519,10 @@ fn random_epochs_end_as_a_sequential_model() {
     let sizes = [1, 2, 3, 4, 8];
     let (rounds, count) = if is_thorough() { (6, 40) } else { (1, 8) };
     for round in 0..rounds {
-        // Every kind meets every number of ranks, and every path both.
+        // Every kind meets every number of ranks, and in four rounds each path both at once.
         for case in 0..20 {
             let (made, ranks) = (kinds[case % 4], sizes[case % 5]);
-            let rma_path = paths[(case % 4 + case % 5) % 4];
+            let rma_path = paths[(case % 4 + case % 5 + round) % 4];
             if !shares_memory() && (made == Made::Shared || rma_path != RmaPath::Message) {
                 continue;
             }

@@ -167,11 +167,11 @@ impl Window {
         if start < 0 || end > i128::from(target.bytes) {
             let value = format!("{} (displacement unit {})", remote.disp, target.unit);
             let expected = format!(
-                "the {} elements of {} lie in bytes {start}..{end}; the window of rank {} has {} bytes",
-                remote.count,
-                remote.datatype.describe(),
+                "a place within the {} bytes of the window of rank {}: {} elements of {} there are bytes {start}..{end}",
+                target.bytes,
                 remote.rank,
-                target.bytes
+                remote.count,
+                remote.datatype.describe()
             );
             return refuse(ErrorClass::ERR_RMA_RANGE, "target_disp", value, expected);
         }

@@ -194,7 +194,8 @@ impl Window {
         };
         if self.flavor == Flavor::Dynamic {
             let expected = "a window that was made over memory";
-            let error = Error::argument(ErrorClass::ERR_RMA_FLAVOR, "win", self.name(), expected);
+            let value = "a dynamic window";
+            let error = Error::argument(ErrorClass::ERR_RMA_FLAVOR, "win", value, expected);
             return Err(self.annotate(error));
         }
         // Memory that this process does not map is as if it were not there (MPI-5.0, section 12.2.3).
