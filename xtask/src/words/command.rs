@@ -15,7 +15,7 @@ const LEFT: Left = Left {
     head: "Replaced terms that are left, by crate or folder: `cargo xtask words --write` makes this file, which only shrinks.",
 };
 const FOLDERS: &[&str] = &["crates", "docs", "examples", "tests", "xtask"];
-const ENDINGS: &[&str] = &["rs", "c", "h", "md", "py", "sh", "toml"];
+const ENDINGS: &[&str] = &["rs", "c", "h", "md", "sh", "toml"];
 
 /// `[PATH...] [--write]`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {

@@ -8,14 +8,13 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use bootstrap::Member;
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
-use fabric::network::{NetPlan, Network};
-use fabric::ofi::Choice;
 use fabric::segment::Segment;
-use fabric::transport::{Nodes, Null, Shm, Transport};
+use fabric::transport::{Null, Transport};
 use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
 use super::assign::assign;
+use super::network::transport_between_nodes;
 use super::shared_pages::FreePages;
 use super::vci_report::VciReport;
 use super::{AttachedBuffer, endpoint};
@@ -25,8 +24,7 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::identity::{PeerIndex, VciIndex};
 use crate::progress::{MakeTransport, Vci, Vcis};
-use crate::protocol::PAYLOAD_RULES;
-use crate::settings::{Assigned, NetworkChoice, Settings, VirtualNodes};
+use crate::settings::{Assigned, Settings, VirtualNodes};
 
 /// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -585,47 +583,4 @@ impl Process {
         let told = self.member.get().and_then(|member| member.universe_size());
         told.unwrap_or(self.size).max(self.size)
     }
-}
-
-/// The transport of a VCI: rings in the node segment, and in a job of several nodes the network of the process, which the first VCI opens.
-fn transport_between_nodes(
-    segment: &Arc<Segment>,
-    me: PeerIndex,
-    vci: VciIndex,
-    choice: &NetworkChoice,
-    opened: &OnceLock<Arc<Network>>,
-) -> Result<Transport> {
-    let shm = Shm::new(segment.clone(), me, vci);
-    if !segment.has_other_nodes() {
-        return Ok(Transport::Shm(shm));
-    }
-    let network = match opened.get() {
-        Some(network) => network,
-        None => {
-            let network = open_network(segment, me, choice)
-                .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
-            opened.get_or_init(|| network)
-        }
-    };
-    let nodes = Nodes::new(segment.clone(), vci, shm, network.clone());
-    Ok(Transport::Nodes(nodes))
-}
-
-fn open_network(
-    segment: &Arc<Segment>,
-    me: PeerIndex,
-    choice: &NetworkChoice,
-) -> std::io::Result<Arc<Network>> {
-    let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
-    let (provider, interface) = (given(&choice.provider), given(&choice.interface));
-    let library = given(&choice.library);
-    let plan = NetPlan {
-        library: library.as_deref().map(AsRef::as_ref),
-        choice: Choice {
-            provider: provider.as_deref(),
-            interface: interface.as_deref(),
-        },
-        payload_rules: PAYLOAD_RULES,
-    };
-    Network::open(segment.clone(), me, &plan)
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The transports of a process that may have peers on other nodes.
+
+use std::sync::{Arc, OnceLock};
+
+use fabric::network::{NetPlan, Network};
+use fabric::ofi::Choice;
+use fabric::segment::Segment;
+use fabric::transport::{Nodes, Shm, Transport};
+
+use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::{PeerIndex, VciIndex};
+use crate::protocol::PAYLOAD_RULES;
+use crate::settings::NetworkChoice;
+
+/// The transport of a VCI: rings in the node segment, and in a job of several nodes the network of the process, which the first VCI opens.
+pub(super) fn transport_between_nodes(
+    segment: &Arc<Segment>,
+    me: PeerIndex,
+    vci: VciIndex,
+    choice: &NetworkChoice,
+    opened: &OnceLock<Arc<Network>>,
+) -> Result<Transport> {
+    let shm = Shm::new(segment.clone(), me, vci);
+    if !segment.has_other_nodes() {
+        return Ok(Transport::Shm(shm));
+    }
+    let network = match opened.get() {
+        Some(network) => network,
+        None => {
+            let network = open_network(segment, me, choice)
+                .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
+            opened.get_or_init(|| network)
+        }
+    };
+    let nodes = Nodes::new(segment.clone(), vci, shm, network.clone());
+    Ok(Transport::Nodes(nodes))
+}
+
+fn open_network(
+    segment: &Arc<Segment>,
+    me: PeerIndex,
+    choice: &NetworkChoice,
+) -> std::io::Result<Arc<Network>> {
+    let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let (provider, interface) = (given(&choice.provider), given(&choice.interface));
+    let library = given(&choice.library);
+    let plan = NetPlan {
+        library: library.as_deref().map(AsRef::as_ref),
+        choice: Choice {
+            provider: provider.as_deref(),
+            interface: interface.as_deref(),
+        },
+        payload_rules: PAYLOAD_RULES,
+    };
+    Network::open(segment.clone(), me, &plan)
+}
