@@ -3,7 +3,7 @@
 
 use std::sync::PoisonError;
 
-use sys::sync::Mutex;
+use sys::sync::{AtomicBool, Mutex, Ordering};
 
 /// Keys whose value is true or false.
 const TRUTHS: &[&str] = &[
@@ -15,9 +15,17 @@ const TRUTHS: &[&str] = &[
 /// Ordering of accumulates by default.
 const ALL_ORDERED: &str = "rar,raw,war,waw";
 
-/// The hints of a window: key and value.
+/// Alignment of all memory of windows, in bytes.
+const ALIGNMENT: u64 = 4096;
+
+/// The hints of a window.
 #[derive(Debug, Default)]
-pub struct WindowHints(Mutex<Vec<(&'static str, String)>>);
+pub struct WindowHints {
+    /// Keys and values.
+    known: Mutex<Vec<(&'static str, String)>>,
+    /// Whether no_locks is true.
+    no_locks: AtomicBool,
+}
 
 /// Whether a value is one that its key may have.
 fn is_valid(key: &str, value: &str) -> bool {
@@ -27,9 +35,11 @@ fn is_valid(key: &str, value: &str) -> bool {
             value == "none" || parts.all(|part| ALL_ORDERED.split(',').any(|known| known == part))
         }
         "accumulate_ops" => matches!(value, "same_op" | "same_op_no_op"),
-        "mpi_accumulate_granularity" | "mpi_minimum_memory_alignment" => {
-            value.parse::<u64>().is_ok()
-        }
+        "mpi_accumulate_granularity" => value.parse::<u64>().is_ok(),
+        // More than the alignment of windows is not promised.
+        "mpi_minimum_memory_alignment" => value
+            .parse::<u64>()
+            .is_ok_and(|bytes| bytes.is_power_of_two() && bytes <= ALIGNMENT),
         _ => matches!(value, "true" | "false"),
     }
 }
@@ -55,18 +65,27 @@ impl WindowHints {
 
     /// Takes over hints as [`Self::of`] does.
     pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for key in keys() {
             if let Some(value) = value_of(key).filter(|value| is_valid(key, value)) {
                 known.retain(|(old, _)| *old != key);
+                if key == "no_locks" {
+                    // Relaxed: calls that change hints and that lock are ordered by the program.
+                    self.no_locks.store(value == "true", Ordering::Relaxed);
+                }
                 known.push((key, value));
             }
         }
     }
 
+    /// Whether the program promised that it locks nothing (`no_locks`).
+    pub(super) fn no_locks(&self) -> bool {
+        self.no_locks.load(Ordering::Relaxed)
+    }
+
     /// The value of a key, if it was given.
     pub fn get(&self, key: &str) -> Option<String> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(known, _)| *known == key);
         found.map(|(_, value)| value.clone())
     }
@@ -88,7 +107,7 @@ impl WindowHints {
             "accumulate_ordering" => ALL_ORDERED.to_owned(),
             "accumulate_ops" => "same_op_no_op".to_owned(),
             "mpi_accumulate_granularity" => "0".to_owned(),
-            "mpi_minimum_memory_alignment" => "4096".to_owned(),
+            "mpi_minimum_memory_alignment" => ALIGNMENT.to_string(),
             _ => "false".to_owned(),
         };
         keys()

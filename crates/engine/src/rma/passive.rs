@@ -81,6 +81,7 @@ pub fn lock(
     call: &'static str,
 ) -> Result<()> {
     window.check_assertion(assertion)?;
+    window.check_may_lock()?;
     if window.epochs.stage() != Stage::None {
         return Err(window.out_of_step(window.current_epoch()));
     }
@@ -127,6 +128,7 @@ pub fn unlock(window: &Window, rank: i32) -> Result<()> {
 /// MPI_ERR_ASSERT; MPI_ERR_RMA_SYNC inside an access epoch.
 pub fn lock_all(window: &Window, assertion: i32, call: &'static str) -> Result<()> {
     window.check_assertion(assertion)?;
+    window.check_may_lock()?;
     window.check_no_access()?;
     window.epochs.set_open_to_all(false);
     if assertion & assertion::NOCHECK != 0 {
@@ -160,6 +162,13 @@ pub fn unlock_all(window: &Window) -> Result<()> {
 }
 
 impl Window {
+    fn check_may_lock(&self) -> Result<()> {
+        match self.hints.no_locks() {
+            false => Ok(()),
+            true => Err(self.out_of_step("the window's hint no_locks is true")),
+        }
+    }
+
     fn check_passive(&self, rank: Option<u32>) -> Result<()> {
         let is_all = matches!(
             self.epochs.stage(),
