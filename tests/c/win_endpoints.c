@@ -140,6 +140,12 @@ int main(int argc, char **argv)
     CHECK(class == MPI_ERR_ARG && wins[0] == MPI_WIN_NULL);
     MPI_Error_class(windows(NULL, sizes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, 65, wins), &class);
     CHECK(class == MPI_ERR_ARG);
+    /* One size is wrong: the member that gave it learns which, the others that somebody did. */
+    char said[MPI_MAX_ERROR_STRING];
+    sizes[0] = rank ? 8 : -5;
+    int length, code = windows(NULL, sizes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, 1, wins);
+    MPI_Error_string(code, said, &length);
+    CHECK(strstr(said, rank ? "could not take part" : "argument 'size' is -5 for endpoint 0"));
     CHECK(windows(NULL, NULL, 8, MPI_INFO_NULL, MPI_COMM_WORLD, 1, wins) != MPI_SUCCESS);
     CHECK(windows(NULL, sizes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, 1, NULL) != MPI_SUCCESS);
     CHECK(windows(NULL, sizes, 8, MPI_INFO_NULL, MPI_COMM_NULL, 1, wins) != MPI_SUCCESS);

@@ -2,9 +2,9 @@
 //! Windows of endpoints, which the standard does not have: `rankpoint.h` declares these functions.
 
 use core::ffi::c_void;
-use engine::Result;
 use engine::create::MOST_ENDPOINTS;
 use engine::rma::{self, Part, WindowHints};
+use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
@@ -19,7 +19,12 @@ const CALL: &str = "MPIX_Win_create_endpoints";
 const NULL: Null = Null {
     call: CALL,
     argument: "win",
-    expected: "the addresses of arrays of my_num_ep sizes and of my_num_ep variables of type MPI_Win",
+    expected: "the address of my_num_ep variables of type MPI_Win",
+};
+const NULL_SIZE: Null = Null {
+    call: CALL,
+    argument: "size",
+    expected: "the address of my_num_ep sizes",
 };
 
 /// The program's arrays, which threads of the library read.
@@ -34,6 +39,20 @@ struct Arrays {
 unsafe impl Sync for Arrays {}
 
 impl Arrays {
+    /// The error of the first size that is none, among those of so many endpoints.
+    fn check(&self, count: usize) -> Result<()> {
+        for index in 0..count {
+            // SAFETY: as in `part`.
+            let size = unsafe { *self.size.add(index) };
+            if size < 0 {
+                let value = format!("{size} for endpoint {index} of this process");
+                let error = Error::argument(ErrorClass::ERR_SIZE, "size", value, "0 or more bytes");
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// The part of an endpoint.
     fn part(&self, index: usize) -> Part {
         // SAFETY: the arrays have as many elements as the process has endpoints (caller of the call).
@@ -66,8 +85,11 @@ unsafe extern "C" fn create_endpoints(
     my_num_ep: i32,
     win: *mut MPI_Win,
 ) -> i32 {
-    if (win.is_null() || size.is_null()) && my_num_ep > 0 {
+    if win.is_null() && my_num_ep > 0 {
         return refuse_null(const { &NULL }, parent_comm);
+    }
+    if size.is_null() && my_num_ep > 0 {
+        return refuse_null(const { &NULL_SIZE }, parent_comm);
     }
     let is_possible = usize::try_from(my_num_ep)
         .ok()
@@ -84,13 +106,18 @@ unsafe extern "C" fn create_endpoints(
             let handles: Result<Vec<_>> = (0..room).map(|_| WINS.reserve()).collect();
             Ok((info, handles?))
         };
-        let (failure, info, handles) = match hints_of(info).and_then(reserve) {
+        let arrays = Arrays {
+            base,
+            size,
+            unit: i64::from(disp_unit),
+        };
+        let reserved = hints_of(info).and_then(reserve);
+        let reserved = arrays.check(room).and(reserved);
+        let (failure, info, handles) = match reserved {
             Ok((info, handles)) => (None, info, handles),
             Err(error) => (Some(error), None, Vec::new()),
         };
         let hints = || WindowHints::of(|key| info.and_then(|info| info.get(key)));
-        let unit = i64::from(disp_unit);
-        let arrays = Arrays { base, size, unit };
         let part = |index: usize| match &failure {
             None => Ok(arrays.part(index)),
             Some(error) => Err(error.clone()),
