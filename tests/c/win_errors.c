@@ -66,6 +66,17 @@ static void epochs(MPI_Win win)
     CHECK(is(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC, "MPI_Win_unlock_all was not"));
     CHECK(is(MPI_Win_unlock(0, win), MPI_ERR_RMA_SYNC, "MPI_Win_lock"));
     MPI_Win_unlock_all(win);
+    /* Operations after a fence begin an epoch that a fence ends. */
+    MPI_Win_fence(0, win);
+    int put = 1;
+    MPI_Put(&put, 1, MPI_INT, rank, 0, 1, MPI_INT, win);
+    CHECK(is(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC, "no MPI_Win_fence"));
+    CHECK(is(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC, "no MPI_Win_fence"));
+    CHECK(is(MPI_Win_start(group, 0, win), MPI_ERR_RMA_SYNC, "no MPI_Win_fence"));
+    CHECK(is(MPI_Win_post(group, 0, win), MPI_ERR_RMA_SYNC, "no MPI_Win_fence"));
+    MPI_Win_fence(0, win);
+    CHECK(MPI_Win_lock_all(0, win) == MPI_SUCCESS && MPI_Win_unlock_all(win) == MPI_SUCCESS);
+    CHECK(is(MPI_Put(&put, 1, MPI_INT, rank, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC, "no access epoch"));
     MPI_Group_free(&group);
 }
 

@@ -51,7 +51,7 @@ pub fn post(window: &Window, group: &Group, assertion: i32) -> Result<()> {
         return Err(window.out_of_step("MPI_Win_post was called, and MPI_Win_wait was not"));
     }
     let ranks = window.ranks(group)?;
-    window.epochs.set_open_to_all(false);
+    window.leave_fences()?;
     let me = window.comm.rank() as u32;
     layout::settle();
     if let Some(channel) = &window.channel {
@@ -87,7 +87,7 @@ pub fn start(window: &Window, group: &Group, assertion: i32, call: &'static str)
     window.check_assertion(assertion)?;
     window.check_no_access()?;
     let ranks = window.ranks(group)?;
-    window.epochs.set_open_to_all(false);
+    window.leave_fences()?;
     for &rank in &ranks {
         let target = &window.targets[rank as usize];
         let posts = match window.channel_to(rank) {

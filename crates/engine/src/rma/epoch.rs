@@ -4,7 +4,7 @@
 //! An operation asks one question: is its target open? A target is open by itself (lock, start), or all targets are (fence). After
 //! MPI_Win_lock_all a target opens with the first operation on it, which takes the shared lock there.
 
-use sys::sync::{AtomicU8, AtomicU32, Ordering};
+use sys::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use fabric::lock::Hold;
 
@@ -86,8 +86,10 @@ pub(super) enum Stage {
 /// The epochs of a member.
 #[derive(Default)]
 pub(super) struct Epochs {
-    /// Not 0 while all targets are open: after a fence.
+    /// Not 0 while all targets are open: from the first operation after a fence.
     open: AtomicU8,
+    /// Whether the last fence lets operations follow.
+    is_fenced: AtomicBool,
     stage: AtomicU32,
     /// Locks held at single targets.
     pub(super) locks: AtomicU32,
@@ -105,8 +107,10 @@ impl Epochs {
         self.open.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_open_to_all(&self, open: bool) {
-        self.open.store(u8::from(open), Ordering::Relaxed);
+    /// After a fence: operations may follow it or not. An epoch begins with the first one.
+    pub(super) fn set_fenced(&self, is_fenced: bool) {
+        self.is_fenced.store(is_fenced, Ordering::Relaxed);
+        self.open.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn stage(&self) -> Stage {
@@ -159,6 +163,10 @@ impl Window {
             Stage::Started => Err(self.out_of_step(format!(
                 "rank {rank} is not in the group of MPI_Win_start"
             ))),
+            Stage::None if self.epochs.is_fenced.load(Ordering::Relaxed) => {
+                self.epochs.open.store(1, Ordering::Relaxed);
+                Ok(())
+            }
             Stage::None => Err(self.out_of_step(format!(
                 "no access epoch to rank {rank} is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all first"
             ))),
@@ -176,6 +184,19 @@ impl Window {
         let expected = "0 or a sum of MPI_MODE_NOCHECK, NOPRECEDE, NOPUT, NOSTORE and NOSUCCEED";
         let error = Error::argument(ErrorClass::ERR_ASSERT, "assert", assertion, expected);
         Err(self.annotate(error))
+    }
+
+    /// Begins an epoch of another kind than that of fences.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC when operations have begun one of fences, which only a fence ends.
+    pub(super) fn leave_fences(&self) -> Result<()> {
+        if self.epochs.open_to_all() != 0 {
+            let text = "operations were started after MPI_Win_fence, and no MPI_Win_fence has ended their epoch";
+            return Err(self.out_of_step(text));
+        }
+        self.epochs.set_fenced(false);
+        Ok(())
     }
 
     /// Refuses a call that needs a window without open access epochs.

@@ -29,7 +29,7 @@ pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> 
     }
     window
         .epochs
-        .set_open_to_all(assertion & assertion::NOSUCCEED == 0);
+        .set_fenced(assertion & assertion::NOSUCCEED == 0);
     let checked = match &window.channel {
         Some(channel) => channel.tell_after_fence(window, call),
         None => Ok(()),

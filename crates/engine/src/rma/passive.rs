@@ -93,7 +93,7 @@ pub fn lock(
     if target.access.load(Ordering::Relaxed) != access::NONE {
         return Err(window.out_of_step(format!("rank {rank} is locked by this process already")));
     }
-    window.epochs.set_open_to_all(false);
+    window.leave_fences()?;
     if assertion & assertion::NOCHECK != 0 {
         target.access.store(access::UNCHECKED, Ordering::Relaxed);
     } else {
@@ -130,7 +130,7 @@ pub fn lock_all(window: &Window, assertion: i32, call: &'static str) -> Result<(
     window.check_assertion(assertion)?;
     window.check_may_lock()?;
     window.check_no_access()?;
-    window.epochs.set_open_to_all(false);
+    window.leave_fences()?;
     if assertion & assertion::NOCHECK != 0 {
         window.epochs.set_stage(Stage::LockAllUnchecked);
         return Ok(());
