@@ -55,7 +55,7 @@ fn begin(socket: UnixStream, limit: Duration) -> Result<(Client, Welcome), Strin
     Client::begin(Stream::new(socket.into(), limit), 1, 4)
 }
 
-/// What a client does in a job of several nodes.
+/// The calls of a client in a job of several nodes.
 fn talk(client: &mut Client, missing: &str) {
     client.put("rankpoint-0-0", "00ff").unwrap();
     client.fence().unwrap();

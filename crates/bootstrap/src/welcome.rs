@@ -4,12 +4,12 @@
 /// Bytes of a line, its end included: Slurm loses longer ones without an error.
 pub(crate) const LINE_BYTES: usize = 1023;
 
-/// What a server says about the job of a process.
+/// The job of a process, as its server describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    /// What the launcher calls this start of ranks.
+    /// The name of this start of ranks at the launcher.
     pub(crate) step: String,
     /// The node of each rank, numbered in the order in which they first occur.
     pub(crate) node_of: Vec<u32>,

@@ -111,7 +111,7 @@ impl Session {
         })
     }
 
-    /// What the server of this node says about a process, if it is a number.
+    /// A number that the server of this node has for a process.
     fn number(&self, who: Proc, name: &str) -> Option<u64> {
         match self.ask(who, name, true) {
             Ok(Item::Number(number)) => Some(number),

@@ -17,7 +17,7 @@ unsafe extern "C" {
     fn malloc(bytes: usize) -> *mut c_void;
 }
 
-/// What ranks have put.
+/// Keys and values that ranks have put.
 static KEYS: Mutex<Option<HashMap<String, Vec<u8>>>> = Mutex::new(None);
 
 unsafe extern "C" fn init(me: *mut Proc, _: *const Info, _: usize) -> c_int {

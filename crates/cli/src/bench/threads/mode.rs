@@ -4,7 +4,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// What threads do.
+/// The operation that threads start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(in super::super) enum Operation {
