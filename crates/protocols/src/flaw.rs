@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Wrong rules, one for each hazard: the exhaustive model must catch every one of them. Only tests of this crate can set one.
+
+/// A rule that is left out or wrong.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Flaw {
+    /// An eager send is forgotten at once, so the RTR of its receive meets the next send.
+    EagerForgotten,
+    /// A receive behind a wildcard sends RTR.
+    WildcardOvertaken,
+    /// A receive that the notification completes is freed although an RTS for it is on its way.
+    FreedBeforeRts,
+    /// An RTS takes a receive that a write has completed and that is still posted.
+    RtsTakesCompleted,
+    /// An eager message takes a receive that a write has completed and that is still posted.
+    EagerTakesCompleted,
+    /// An RTS or an eager message leaves while a write that nothing has announced is under way.
+    SentBehindSilentWrite,
+    /// What was posted behind a wildcard is passed over when the wildcard has left.
+    SuspensionLiftedEarly,
+    /// The sender writes the whole message, whatever the receive holds.
+    CapacityIgnored,
+    /// A receive is cancelled without the claim word.
+    CancelledWithoutClaim,
+    /// A cancelled receive keeps its ticket.
+    TicketLeftBehind,
+    /// The receiver serves an RTS without revoking the receive's RTR.
+    ServedWithoutClaim,
+    /// An eager message is copied into an offered receive without revoking its RTR.
+    DeliveredWithoutClaim,
+    /// The claim word has no generation.
+    GenerationIgnored,
+    /// The sender claims without looking for messages of its own on their way.
+    ScanLeftOut,
+    /// An RTR leaves open what a message on its way closes.
+    OpenStaysOpen,
+    /// An RTS that an offer did not serve takes the next one.
+    LostStaysOpen,
+    /// The receiver offers what a match makes possible before it answers the match.
+    OfferedBeforeAnswer,
+    /// The sender counts a write as done when its own part is, and sends on.
+    LocalCompletionTrusted,
+}
+
+impl Flaw {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::EagerForgotten,
+        Self::WildcardOvertaken,
+        Self::FreedBeforeRts,
+        Self::RtsTakesCompleted,
+        Self::EagerTakesCompleted,
+        Self::SentBehindSilentWrite,
+        Self::SuspensionLiftedEarly,
+        Self::CapacityIgnored,
+        Self::CancelledWithoutClaim,
+        Self::TicketLeftBehind,
+        Self::ServedWithoutClaim,
+        Self::DeliveredWithoutClaim,
+        Self::GenerationIgnored,
+        Self::ScanLeftOut,
+        Self::OpenStaysOpen,
+        Self::LostStaysOpen,
+        Self::OfferedBeforeAnswer,
+        Self::LocalCompletionTrusted,
+    ];
+}
