@@ -20,6 +20,7 @@ pub mod link;
 pub mod lock;
 #[cfg(not(loom))]
 pub mod network;
+pub mod node;
 pub mod nodes;
 pub mod observe;
 #[cfg(not(loom))]

@@ -12,7 +12,7 @@ use std::slice;
 
 use sys::sync::{AtomicU64, Ordering, fence};
 
-use crate::segment::Segment;
+use crate::node::NodeHandle;
 use crate::window::WindowBoard;
 
 /// A range of attached memory.
@@ -45,17 +45,17 @@ pub enum Found {
     Changing,
 }
 
-fn words(segment: &Segment, offset: u64, regions: u64) -> Option<&[AtomicU64]> {
+fn words(node: &NodeHandle, offset: u64, regions: u64) -> Option<&[AtomicU64]> {
     let count = regions.checked_mul(REGION_WORDS)?.checked_add(1)?;
-    let base = segment.address(offset, count.checked_mul(8)?)?;
+    let base = node.address(offset, count.checked_mul(8)?)?;
     let is_aligned = offset.is_multiple_of(8);
     // SAFETY: memory of the segment that is long enough and aligned, and mapped as long as the segment; all atomics.
     is_aligned.then(|| unsafe { slice::from_raw_parts(base.cast().as_ptr(), count as usize) })
 }
 
 /// Publishes the regions of a member, sorted by address, in a table at this offset that has room for them. Calls do not overlap.
-pub fn publish(segment: &Segment, board: &WindowBoard, table: u64, regions: &[Region]) {
-    let Some(words) = words(segment, table, regions.len() as u64) else {
+pub fn publish(node: &NodeHandle, board: &WindowBoard, table: u64, regions: &[Region]) {
+    let Some(words) = words(node, table, regions.len() as u64) else {
         return;
     };
     // Relaxed: this member is the sole writer.
@@ -79,13 +79,13 @@ pub fn publish(segment: &Segment, board: &WindowBoard, table: u64, regions: &[Re
 }
 
 /// The region of a member that holds these bytes.
-pub fn find(segment: &Segment, board: &WindowBoard, address: u64, bytes: u64) -> Found {
+pub fn find(node: &NodeHandle, board: &WindowBoard, address: u64, bytes: u64) -> Found {
     // PAIRS: window.regions
     let version = board.regions_version.load(Ordering::Acquire);
     if !version.is_multiple_of(2) {
         return Found::Changing;
     }
-    let region = search(segment, board, address, bytes);
+    let region = search(node, board, address, bytes);
     // PAIRS: window.regions. What was read is older than the second look at the version.
     fence(Ordering::Acquire);
     if board.regions_version.load(Ordering::Relaxed) != version {
@@ -94,13 +94,13 @@ pub fn find(segment: &Segment, board: &WindowBoard, address: u64, bytes: u64) ->
     region.map_or(Found::Nothing, Found::Region)
 }
 
-fn search(segment: &Segment, board: &WindowBoard, address: u64, bytes: u64) -> Option<Region> {
+fn search(node: &NodeHandle, board: &WindowBoard, address: u64, bytes: u64) -> Option<Region> {
     let table = board.regions.load(Ordering::Relaxed);
     if table == 0 {
         return None;
     }
-    let count = words(segment, table, 0)?[0].load(Ordering::Relaxed);
-    let words = &words(segment, table, count)?[1..];
+    let count = words(node, table, 0)?[0].load(Ordering::Relaxed);
+    let words = &words(node, table, count)?[1..];
     let region = |index: usize| {
         let word =
             |part: usize| words[index * REGION_WORDS as usize + part].load(Ordering::Relaxed);

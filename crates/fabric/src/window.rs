@@ -11,7 +11,7 @@ use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::identity::{PeerIndex, VciIndex};
 use crate::lock::{AccumulateGate, Announcement, Hold, Next, RequestCell, WindowLock};
-use crate::segment::Segment;
+use crate::node::NodeHandle;
 
 /// The fixed part of a board; zeros are its first state.
 #[repr(C, align(64))]
@@ -56,11 +56,11 @@ impl Bell {
     }
 
     /// Wakes who sleeps there; a word that names nobody wakes nobody.
-    pub fn ring(self, segment: &Segment) {
+    pub fn ring(self, node: &NodeHandle) {
         let process = (self.0 & ((1 << Self::VCI_SHIFT) - 1)).wrapping_sub(1);
         let vci = VciIndex::new(self.0 >> Self::VCI_SHIFT);
-        if let (true, Some(vci)) = (process < segment.job().job_ranks, vci) {
-            segment.board(PeerIndex::new(process)).ring(vci, true);
+        if let (true, Some(vci)) = (process < node.job().job_ranks, vci) {
+            node.board(PeerIndex::new(process)).ring(vci, true);
         }
     }
 }
@@ -93,9 +93,9 @@ impl WindowView {
     /// The board at an offset, if it can be one.
     ///
     /// The result is used only while the segment is mapped.
-    pub fn at(segment: &Segment, offset: u64, members: u32, has_cell: bool) -> Option<Self> {
+    pub fn at(node: &NodeHandle, offset: u64, members: u32, has_cell: bool) -> Option<Self> {
         let is_aligned = offset.is_multiple_of(align_of::<WindowBoard>() as u64);
-        let base = segment.address(offset, Self::bytes(members, has_cell))?;
+        let base = node.address(offset, Self::bytes(members, has_cell))?;
         is_aligned.then_some(Self {
             board: base.cast(),
             members,
@@ -149,19 +149,19 @@ impl WindowView {
     }
 
     /// Enters the lock with a ticket that is next.
-    pub fn enter(&self, ticket: u32, hold: Hold, segment: &Segment) {
-        self.wake(self.board().lock.enter(ticket, hold), segment);
+    pub fn enter(&self, ticket: u32, hold: Hold, node: &NodeHandle) {
+        self.wake(self.board().lock.enter(ticket, hold), node);
     }
 
     /// Leaves the lock.
-    pub fn leave(&self, ticket: u32, hold: Hold, segment: &Segment) {
-        self.wake(self.board().lock.leave(ticket, hold), segment);
+    pub fn leave(&self, ticket: u32, hold: Hold, node: &NodeHandle) {
+        self.wake(self.board().lock.leave(ticket, hold), node);
     }
 
-    fn wake(&self, next: Next, segment: &Segment) {
+    fn wake(&self, next: Next, node: &NodeHandle) {
         if let Next(Some(ticket)) = next {
             // PAIRS: window.bell
-            Bell(self.queue(ticket).load(Ordering::SeqCst)).ring(segment);
+            Bell(self.queue(ticket).load(Ordering::SeqCst)).ring(node);
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::cycles;
 use super::modules::Modules;
-use super::{conclude, metadata, trees};
+use super::{conclude, metadata, seam, trees};
 use crate::shell;
 
 /// Compares both plans with the code.
@@ -16,10 +16,11 @@ pub(crate) fn layers() -> Result<usize, String> {
     let crates = compare_crates(&metadata, &mut wrong)?;
     let folders = compare_folders(&metadata, &mut wrong)?;
     trees::compare_trees(&metadata, &mut wrong)?;
+    let seams = seam::compare_seams(&metadata, &mut wrong)?;
     conclude(
         "layers",
-        crates + folders,
-        "crates and files compared with the plan, and no cycle",
+        crates + folders + seams,
+        "crates, files and names of shared memory compared with the plan, and no cycle",
         &wrong,
     )
 }

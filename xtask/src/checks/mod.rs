@@ -14,6 +14,7 @@ mod links;
 mod metadata;
 mod modules;
 mod pairs;
+mod seam;
 mod shape;
 mod sources;
 mod trees;

@@ -4,8 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fabric::network::{NetPlan, Network};
+use fabric::node::NodeHandle;
 use fabric::ofi::Choice;
-use fabric::segment::Segment;
 use fabric::transport::{Nodes, Shm, Transport};
 
 use crate::errors::{Error, ErrorClass, Result};
@@ -15,30 +15,30 @@ use crate::settings::NetworkChoice;
 
 /// The transport of a VCI: rings in the node segment, and in a job of several nodes the network of the process, which the first VCI opens.
 pub(super) fn transport_between_nodes(
-    segment: &Arc<Segment>,
+    node: &NodeHandle,
     me: PeerIndex,
     vci: VciIndex,
     choice: &NetworkChoice,
     opened: &OnceLock<Arc<Network>>,
 ) -> Result<Transport> {
-    let shm = Shm::new(segment.clone(), me, vci);
-    if !segment.has_other_nodes() {
+    let shm = Shm::new(node.segment().clone(), me, vci);
+    if !node.has_other_nodes() {
         return Ok(Transport::Shm(shm));
     }
     let network = match opened.get() {
         Some(network) => network,
         None => {
-            let network = open_network(segment, me, choice)
+            let network = open_network(node, me, choice)
                 .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
             opened.get_or_init(|| network)
         }
     };
-    let nodes = Nodes::new(segment.clone(), vci, shm, network.clone());
+    let nodes = Nodes::new(node.segment().clone(), vci, shm, network.clone());
     Ok(Transport::Nodes(nodes))
 }
 
 fn open_network(
-    segment: &Arc<Segment>,
+    node: &NodeHandle,
     me: PeerIndex,
     choice: &NetworkChoice,
 ) -> std::io::Result<Arc<Network>> {
@@ -53,5 +53,5 @@ fn open_network(
         },
         payload_rules: PAYLOAD_RULES,
     };
-    Network::open(segment.clone(), me, &plan)
+    Network::open(node.segment().clone(), me, &plan)
 }

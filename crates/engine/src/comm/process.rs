@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use bootstrap::Member;
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
-use fabric::segment::Segment;
+use fabric::node::NodeHandle;
 use fabric::transport::{Null, Transport};
 use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
@@ -56,7 +56,7 @@ impl ThreadLevel {
 pub struct Process {
     rank: u32,
     size: u32,
-    segment: Arc<Segment>,
+    node: NodeHandle,
     vcis: Vcis,
     settings: Settings,
     thread_level: ThreadLevel,
@@ -99,13 +99,13 @@ impl Process {
             .map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))?;
         let (is_null, network) = (settings.null_fabric, settings.network.clone());
         let opened = OnceLock::new();
-        let transport = move |segment: &Arc<Segment>, me, vci: VciIndex| {
+        let transport = move |node: &NodeHandle, me, vci: VciIndex| {
             if is_null {
-                let job = segment.job();
+                let job = node.job();
                 let null = Null::new(job.ring_cells, job.ring_payload_bytes);
                 return Ok(Transport::Null(null));
             }
-            transport_between_nodes(segment, me, vci, &network, &opened)
+            transport_between_nodes(node, me, vci, &network, &opened)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
         if let Some(member) = member {
@@ -117,9 +117,9 @@ impl Process {
     /// This process is a rank of another launcher's job.
     fn follow(&'static self, member: &'static Member) -> Result<()> {
         self.member.get_or_init(|| member);
-        let fetch = |rank| member.fetch_cards(&self.segment, rank);
-        self.segment.fetch_cards_by(Box::new(fetch));
-        let exchanged = member.exchange_cards(&self.segment);
+        let fetch = |rank| member.fetch_cards(self.node.segment(), rank);
+        self.node.fetch_cards_by(Box::new(fetch));
+        let exchanged = member.exchange_cards(self.node.segment());
         exchanged.map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))
     }
 
@@ -135,8 +135,8 @@ impl Process {
         if settings.check.types {
             crate::datatype::start_checking();
         }
-        let segment = Arc::new(Segment::attach(assigned.file)?);
-        let board = segment.board(PeerIndex::new(assigned.rank));
+        let node = NodeHandle::attach(assigned.file)?;
+        let board = node.board(PeerIndex::new(assigned.rank));
         let pid = std::process::id();
         if board
             .pid
@@ -153,7 +153,7 @@ impl Process {
         }
         let is_multiple = level == ThreadLevel::Multiple;
         let vcis = Vcis::new(
-            &segment,
+            &node,
             PeerIndex::new(assigned.rank),
             &settings,
             is_multiple,
@@ -166,7 +166,7 @@ impl Process {
         let process: &'static Self = Box::leak(Box::new(Self {
             rank: assigned.rank,
             size: assigned.size,
-            segment,
+            node,
             vcis,
             settings,
             thread_level: level,
@@ -207,13 +207,13 @@ impl Process {
         let net = port.as_ref().map(|port| port.net().clone());
         let (port, network) = (Mutex::new(port), settings.network.clone());
         let opened = OnceLock::new();
-        let transport = move |segment: &Arc<Segment>, me: PeerIndex, vci| match &net {
+        let transport = move |node: &NodeHandle, me: PeerIndex, vci| match &net {
             Some(net) => {
                 let first = port.lock().unwrap().take();
                 let port = first.map_or_else(|| net.port_of_vci(me.get(), vci), Ok);
                 Ok(Transport::sim(port.unwrap()))
             }
-            None => transport_between_nodes(segment, me, vci, &network, &opened),
+            None => transport_between_nodes(node, me, vci, &network, &opened),
         };
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
@@ -274,11 +274,11 @@ impl Process {
 
     /// How many VCIs communicators take round-robin at a process that is initialized.
     fn vcis_of(&'static self, process: PeerIndex) -> Result<u32> {
-        let known = &self.segment.board(process).vci_count;
+        let known = &self.node.board(process).vci_count;
         // Relaxed: a member of a new communicator is initialized, and the messages that made the communicator came after this word.
         match known.load(Ordering::Relaxed) {
             // No process of another node writes here.
-            0 if !self.segment.is_here(process) => {
+            0 if !self.node.is_here(process) => {
                 let told = self.vci().enter().transport.vcis_of(process);
                 let told =
                     told.map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
@@ -310,13 +310,13 @@ impl Process {
     }
 
     /// The node segment.
-    pub fn segment(&self) -> &Segment {
-        &self.segment
+    pub fn node(&self) -> &NodeHandle {
+        &self.node
     }
 
     /// Ranks on this node.
     pub fn local_ranks(&self) -> u32 {
-        self.segment.job().local_ranks
+        self.node.job().local_ranks
     }
 
     /// The process of a member of a group, which is a process or an endpoint.
@@ -327,19 +327,19 @@ impl Process {
     /// The node of a member of a group, as collectives see it.
     pub fn node_of(&self, member: u32) -> u32 {
         match &self.settings.virtual_nodes {
-            VirtualNodes::One => self.segment.node_of(self.process_of(member)),
+            VirtualNodes::One => self.node.node_of(self.process_of(member)),
             // Virtual nodes are parts of real ones, whose members share memory.
             nodes => {
                 let process = self.process_of(member);
                 let part = nodes.node_of(process.get(), self.size);
-                self.segment.node_of(process) * self.size + part
+                self.node.node_of(process) * self.size + part
             }
         }
     }
 
     /// Whether a member of a group shares memory with this process.
     pub fn is_here(&self, member: u32) -> bool {
-        self.segment.is_here(self.process_of(member))
+        self.node.is_here(self.process_of(member))
     }
 
     /// Whether all ranks of the job are on one node, as collectives see it.
@@ -434,9 +434,7 @@ impl Process {
             if let Some(node) = comm.known_node_map() {
                 node.comm.area.retire(&node.comm);
             }
-            self.segment
-                .board(self.index())
-                .forget_context(comm.context());
+            self.node.board(self.index()).forget_context(comm.context());
             if endpoint::is_first_here(&comm) {
                 self.contexts.give_back(comm.context());
             }
@@ -445,7 +443,7 @@ impl Process {
 
     /// What reports call a communicator.
     pub(crate) fn tell_of(&self, comm: &Comm, text: &str, is_name: bool) {
-        let board = self.segment.board(self.index());
+        let board = self.node.board(self.index());
         board.describe_context(comm.context(), text, is_name);
         if let Some(report) = self.vci_report.as_ref().filter(|_| !is_name) {
             report.note_origin(comm, text);
@@ -454,7 +452,7 @@ impl Process {
 
     /// The same, as it was told.
     pub(crate) fn told_of(&self, comm: &Comm) -> Option<String> {
-        let board = self.segment.board(self.index());
+        let board = self.node.board(self.index());
         board.context_text(comm.context())
     }
 
@@ -480,8 +478,8 @@ impl Process {
     pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
         let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
         let kept = self.free_pages().take(rounded as u64);
-        let offset = kept.or_else(|| self.segment.allocate(rounded as u64).ok())?;
-        let base = self.segment.address(offset, rounded as u64)?;
+        let offset = kept.or_else(|| self.node.allocate(rounded as u64).ok())?;
+        let base = self.node.address(offset, rounded as u64)?;
         // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
         // dumps, but the program's own data belong into them.
         unsafe { memory::set_dumped(base, rounded, true) };
@@ -495,7 +493,7 @@ impl Process {
     pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
         let rounded = bytes.max(1).next_multiple_of(PAGE_BYTES);
         match (
-            self.segment.offset_of(address, rounded),
+            self.node.offset_of(address, rounded),
             std::ptr::NonNull::new(address),
         ) {
             // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
@@ -532,7 +530,7 @@ impl Process {
             vci.wait_until(call, |state| state.transport.is_finished())?;
             vci.enter().publish_counts();
         }
-        self.segment
+        self.node
             .board(self.index())
             .phase
             .store(phase::FINALIZED, Ordering::Relaxed);
@@ -547,7 +545,7 @@ impl Process {
     /// # Errors
     /// When a progress thread is wanted and cannot be started.
     pub fn resume(&'static self) -> Result<()> {
-        self.segment
+        self.node
             .board(self.index())
             .phase
             .store(phase::INITIALIZED, Ordering::Relaxed);
@@ -556,7 +554,7 @@ impl Process {
 
     /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.
     pub fn announce_abort(&self, code: i32) {
-        let board = self.segment.board(self.index());
+        let board = self.node.board(self.index());
         board.abort_code.store(code as u32, Ordering::Relaxed);
         board.phase.store(phase::ABORTED, Ordering::Relaxed);
         if let Some(member) = self.member.get() {

@@ -67,7 +67,7 @@ fn split_orders_by_key_and_rank() {
 
 /// The text for this process's communicator in reports.
 fn told(process: &Process, context: u32) -> Option<String> {
-    let board = process.segment().board(PeerIndex::new(process.rank()));
+    let board = process.node().board(PeerIndex::new(process.rank()));
     let held = |place: &&ContextText| place.word.load(Ordering::Relaxed) & !NAMED;
     let place = board
         .contexts

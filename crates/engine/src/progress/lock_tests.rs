@@ -256,7 +256,7 @@ fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
         let vcis = || process.vcis().iter();
         let taken = vcis().map(taken).sum::<u64>();
         vcis().for_each(|vci| vci.enter().publish_counts());
-        let board = process.segment().board(PeerIndex::new(0));
+        let board = process.node().board(PeerIndex::new(0));
         let counted = |counter: Counter| board.counters[counter as usize].load(Ordering::Relaxed);
         assert_eq!(counted(Counter::LocksFailed), 4);
         assert_eq!(counted(Counter::GlobalRounds), {

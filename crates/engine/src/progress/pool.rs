@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::segment::Segment;
+use fabric::node::NodeHandle;
 use fabric::transport::Transport;
 use sys::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
@@ -20,7 +20,7 @@ use crate::settings::{LockModel, Settings};
 
 /// Makes the transport of a VCI.
 pub(crate) type MakeTransport =
-    dyn Fn(&Arc<Segment>, PeerIndex, VciIndex) -> Result<Transport> + Send + Sync;
+    dyn Fn(&NodeHandle, PeerIndex, VciIndex) -> Result<Transport> + Send + Sync;
 
 /// The state that all VCIs of a process share.
 pub(super) struct VciCommon {
@@ -47,7 +47,7 @@ pub struct Vcis {
     /// One bit for each VCI that exists.
     made: AtomicU64,
     making: Mutex<()>,
-    segment: Arc<Segment>,
+    node: NodeHandle,
     me: PeerIndex,
     shared: VciCommon,
     transport: Box<MakeTransport>,
@@ -59,13 +59,13 @@ impl Vcis {
     /// # Errors
     /// When the system refuses memory.
     pub(crate) fn new(
-        segment: &Arc<Segment>,
+        node: &NodeHandle,
         me: PeerIndex,
         settings: &Settings,
         is_multiple: bool,
         transport: Box<MakeTransport>,
     ) -> Result<Self> {
-        let job = segment.job();
+        let job = node.job();
         let wants_thread = settings.progress_thread != 0;
         let shared = VciCommon {
             settings: settings.clone(),
@@ -81,19 +81,19 @@ impl Vcis {
             ),
         };
         let count = count_of(settings, is_multiple, job.cores);
-        let board = segment.board(me);
+        let board = node.board(me);
         // Relaxed: members read it for a communicator whose making has told them that this rank is initialized.
         board.vci_count.store(count, Ordering::Relaxed);
         board.vci_rows.store(count, Ordering::Relaxed);
-        let first = transport(segment, me, VciIndex::FIRST)?;
+        let first = transport(node, me, VciIndex::FIRST)?;
         Ok(Self {
-            first: Vci::new(segment, me, VciIndex::FIRST, &shared, first)?,
+            first: Vci::new(node, me, VciIndex::FIRST, &shared, first)?,
             count,
             others: (1..MOST_VCIS).map(|_| OnceLock::new()).collect(),
             next_endpoint: AtomicU32::new(count),
             made: AtomicU64::new(1),
             making: Mutex::new(()),
-            segment: segment.clone(),
+            node: node.clone(),
             me,
             shared,
             transport,
@@ -124,7 +124,7 @@ impl Vcis {
 
     /// The first of `count` VCIs, taken round-robin, for the endpoints of a communicator.
     pub(crate) fn take_for_endpoints(&self, count: u32) -> VciIndex {
-        let board = self.segment.board(self.me);
+        let board = self.node.board(self.me);
         board.vci_rows.store(MOST_VCIS as u32, Ordering::Relaxed);
         VciIndex::of_bits(self.next_endpoint.fetch_add(count, Ordering::Relaxed))
     }
@@ -166,8 +166,8 @@ impl Vcis {
         if let Some(vci) = cell.get() {
             return Ok(vci);
         }
-        let transport = (self.transport)(&self.segment, self.me, index)?;
-        let vci = Vci::new(&self.segment, self.me, index, &self.shared, transport)?;
+        let transport = (self.transport)(&self.node, self.me, index)?;
+        let vci = Vci::new(&self.node, self.me, index, &self.shared, transport)?;
         // Nobody else has set either: `making` is held.
         let _ = vci.all.set(self);
         let vci = cell.get_or_init(|| Box::new(vci));

@@ -56,7 +56,7 @@ impl Vci {
     /// Wakes the threads of this process that sleep: something happened that they may wait for.
     pub(crate) fn ring_own_doorbell(&self) {
         let waiting = &self.waiting;
-        let board = waiting.segment.board(waiting.me);
+        let board = waiting.node.board(waiting.me);
         board.ring(waiting.vci, false);
     }
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 use fabric::counters::{COUNTERS, Counter};
 use fabric::lock::VciLock;
+use fabric::node::NodeHandle;
 use fabric::peers::Peers;
-use fabric::segment::Segment;
 use fabric::transport::Transport;
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -77,7 +77,7 @@ unsafe impl Send for Vci {}
 impl Vci {
     /// A VCI of a rank.
     pub(super) fn new(
-        segment: &Arc<Segment>,
+        node: &NodeHandle,
         me: PeerIndex,
         index: VciIndex,
         shared: &VciCommon,
@@ -85,7 +85,7 @@ impl Vci {
     ) -> Result<Self> {
         let settings = &shared.settings;
         let can = transport.capabilities();
-        let state = VciState::new(segment, me, index, settings, transport)?;
+        let state = VciState::new(node, me, index, settings, transport)?;
         Ok(Self {
             first_link: state.links.first(),
             #[cfg(not(feature = "ablate-alignment"))]
@@ -96,13 +96,13 @@ impl Vci {
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
             index,
-            peers: Peers::new(segment.job().job_ranks, index),
+            peers: Peers::new(node.job().job_ranks, index),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             overlaps: shared.overlaps.clone(),
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
-                segment,
+                node,
                 me,
                 index,
                 settings,

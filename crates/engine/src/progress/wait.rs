@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fabric::board::{CALL_NAME_BYTES, VciBoard, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
-use fabric::segment::Segment;
+use fabric::node::NodeHandle;
 use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, spin};
@@ -33,7 +33,7 @@ const DEATH_GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 
 
 /// The waiting policy of a rank.
 pub(crate) struct WaitPolicy {
-    pub(super) segment: Arc<Segment>,
+    pub(super) node: NodeHandle,
     pub(super) me: PeerIndex,
     pub(super) vci: VciIndex,
     /// How often waits advance the other VCIs.
@@ -65,17 +65,17 @@ pub(super) struct Patience {
 
 impl WaitPolicy {
     pub(crate) fn new(
-        segment: &Arc<Segment>,
+        node: &NodeHandle,
         me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
         can: Capabilities,
         oversubscription: Arc<Oversubscription>,
     ) -> Self {
-        let job = segment.job();
+        let job = node.job();
         let is_oversubscribed = job.local_ranks > job.cores;
         if !doorbell::prepare() {
-            segment.sender_fences().store(1, Ordering::Relaxed);
+            node.sender_fences().store(1, Ordering::Relaxed);
         }
         let oversubscribed = Patience {
             polls: settings.oversubscribed_spin_polls,
@@ -90,7 +90,7 @@ impl WaitPolicy {
             false => (own, polls::SHORT_POLLS),
         };
         Self {
-            segment: segment.clone(),
+            node: node.clone(),
             me,
             vci,
             rounds: RoundInterval::new(settings),
@@ -120,14 +120,14 @@ impl WaitPolicy {
 
     /// The part of a VCI of this rank that other ranks see.
     pub(super) fn vci_board(&self, vci: VciIndex) -> &VciBoard {
-        self.segment.vci_board(self.me, vci)
+        self.node.vci_board(self.me, vci)
     }
 
     pub(super) fn sleeper(&self) -> Sleeper<'_> {
         Sleeper {
             asleep: &self.vci_board(self.vci).asleep,
-            sender_fences: self.segment.sender_fences(),
-            sleepers: &self.segment.header().sleepers,
+            sender_fences: self.node.sender_fences(),
+            sleepers: &self.node.header().sleepers,
         }
     }
 
@@ -153,7 +153,7 @@ impl WaitPolicy {
     /// Whether the launcher has reported external load on this core. On an oversubscribed node a rank itself cannot tell other programs
     /// from other ranks.
     pub(super) fn has_external_load(&self) -> bool {
-        let board = self.segment.board(self.me);
+        let board = self.node.board(self.me);
         board.external_load.load(Ordering::Relaxed) != 0
     }
 
@@ -173,12 +173,12 @@ impl WaitPolicy {
     }
 
     fn now_ms(&self) -> u64 {
-        self.segment.header().clock_ms.load(Ordering::Relaxed)
+        self.node.header().clock_ms.load(Ordering::Relaxed)
     }
 
     fn show(&self, call: &str, what: u32, events: u64) {
-        let header = self.segment.header();
-        let board = self.segment.board(self.me);
+        let header = self.node.header();
+        let board = self.node.board(self.me);
         let mut name = [0u8; CALL_NAME_BYTES];
         let length = call.len().min(CALL_NAME_BYTES);
         name[..length].copy_from_slice(&call.as_bytes()[..length]);
@@ -199,14 +199,14 @@ impl WaitPolicy {
 
     /// The wait may end only because `events` has changed, for its caller to check again.
     fn note_recheck(&self, events: u64) {
-        let since = &self.segment.board(self.me).wait_since_ms;
+        let since = &self.node.board(self.me).wait_since_ms;
         let (at, began) = &self.looked;
         began.store(since.load(Ordering::Relaxed), Ordering::Relaxed);
         at.store(events, Ordering::Relaxed);
     }
 
     pub(super) fn set_activity(&self, what: u32) {
-        self.segment
+        self.node
             .board(self.me)
             .activity
             .store(what, Ordering::Relaxed);
@@ -250,7 +250,7 @@ impl Vci {
         if self.waiting.is_oversubscribed && !self.is_threaded() {
             let waiting = &self.waiting;
             let (process, vci) = (self.peers().process(peer), self.peers().vci(peer));
-            let board = waiting.segment.vci_board(process, vci);
+            let board = waiting.node.vci_board(process, vci);
             for _ in 0..self.short_yields() {
                 let here = self.tell_processor();
                 let mut polls = self.oversubscribed_polls();
@@ -456,7 +456,7 @@ impl Vci {
     pub(super) fn check_death(&self) -> Result<()> {
         let waiting = &self.waiting;
         // A collective waits many times: the grace starts when this rank first saw the death.
-        if waiting.segment.header().death.load(Ordering::Relaxed) != 0
+        if waiting.node.header().death.load(Ordering::Relaxed) != 0
             && waiting.death_seen.get_or_init(Instant::now).elapsed() > DEATH_GRACE
         {
             return Err(Error::new(

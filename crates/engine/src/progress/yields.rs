@@ -80,7 +80,7 @@ mod tests {
         }
         let ranks = cores::usable_cores() + 1;
         let yields = on_ranks_with(&Settings::default(), ranks.max(2), |process| {
-            let board = |rank| process.segment().board(PeerIndex::new(rank));
+            let board = |rank| process.node().board(PeerIndex::new(rank));
             board(process.rank())
                 .external_load
                 .store(1, Ordering::Relaxed);

@@ -52,7 +52,7 @@ pub(super) fn transmit_rts(
     let (node, bytes) = (&state.node, entry.record.bytes);
     let by_one = bytes <= node.direct_max_bytes || receiver_prefers_cma(state, index);
     let shared = (address != 0 && by_one && !state.links[peer].is_remote())
-        .then(|| node.segment.offset_of(entry.base, bytes as usize))
+        .then(|| node.handle.offset_of(entry.base, bytes as usize))
         .flatten();
     if shared.is_none()
         && early::should_begin(state, index, peer)
@@ -166,9 +166,9 @@ fn fetch_shared(
 ) -> bool {
     let Some(source) = state
         .node
-        .segment
+        .handle
         .address(shared, wanted as u64)
-        .filter(|_| shared != 0 && state.node.segment.is_here(state.node.peers.process(peer)))
+        .filter(|_| shared != 0 && state.node.handle.is_here(state.node.peers.process(peer)))
     else {
         return false;
     };
@@ -262,10 +262,10 @@ fn readable(state: &mut VciState, peer: LinkIndex, proof: u64) -> Option<u32> {
     let node = &state.node;
     let link = &mut state.links[peer];
     let process = node.peers.process(peer);
-    if !node.segment.is_here(process) {
+    if !node.handle.is_here(process) {
         return None;
     }
-    let pid = node.segment.board(process).pid.load(Ordering::Relaxed);
+    let pid = node.handle.board(process).pid.load(Ordering::Relaxed);
     if link.cma == Access::Untried {
         let remote = Remote {
             pid,

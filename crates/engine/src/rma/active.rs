@@ -68,7 +68,7 @@ pub fn post(window: &Window, group: &Group, assertion: i32) -> Result<()> {
             };
             // PAIRS: window.post. What this member stored in its memory before is visible to the origin.
             view.posted(me).fetch_add(1, Ordering::Release);
-            window.bell_of(rank).ring(window.process().segment());
+            window.bell_of(rank).ring(window.process().node());
         }
     }
     window
@@ -139,7 +139,7 @@ pub fn complete(window: &Window) -> Result<()> {
         } else if let Some(view) = &target.view {
             // PAIRS: window.complete. The target sees what this member wrote there.
             view.board().completed.fetch_add(1, Ordering::Release);
-            window.bell_of(rank).ring(window.process().segment());
+            window.bell_of(rank).ring(window.process().node());
         }
     }
     window.epochs.set_stage(Stage::None);

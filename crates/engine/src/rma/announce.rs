@@ -73,7 +73,7 @@ impl Announcer {
     pub(super) fn new(process: &Process, own: Option<WindowView>, granularity: u64) -> Self {
         /// Bytes of the largest element that an instruction combines.
         const WORD_BYTES: u64 = 8;
-        let cannot_move_on = process.segment().sender_fences().load(Ordering::Relaxed) != 0;
+        let cannot_move_on = process.node().sender_fences().load(Ordering::Relaxed) != 0;
         Self {
             own,
             is_threaded: process.is_threaded(),

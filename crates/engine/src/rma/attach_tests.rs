@@ -414,7 +414,7 @@ fn windows_that_are_freed_leave_their_memory_to_others() {
             memory.fill(1);
             window.free("test").unwrap();
         };
-        let top = || member.segment().header().heap_top.load(Ordering::Relaxed);
+        let top = || member.node().header().heap_top.load(Ordering::Relaxed);
         for _ in 0..10 {
             make();
         }

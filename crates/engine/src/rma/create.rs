@@ -226,12 +226,12 @@ impl Brought {
 }
 
 fn segment_offset(comm: &Comm, address: *const u8, bytes: usize) -> Option<u64> {
-    comm.process().segment().offset_of(address, bytes)
+    comm.process().node().offset_of(address, bytes)
 }
 
 /// The value of a member's witness.
 fn witness_of(comm: &Comm, rank: u32) -> u64 {
-    comm.process().segment().job().id ^ u64::from(rank)
+    comm.process().node().job().id ^ u64::from(rank)
 }
 
 /// Makes a window of which this member wants its part, or tells the other members that it cannot take part.
@@ -417,7 +417,7 @@ fn share_one_block(
         next += told.bytes;
     }
     let own = all[comm.rank() as usize];
-    let address = comm.process().segment().address(own.shared - 1, own.bytes);
+    let address = comm.process().node().address(own.shared - 1, own.bytes);
     brought.base = address.map_or(std::ptr::null_mut(), |address| address.as_ptr());
     Ok(())
 }
@@ -462,7 +462,7 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
 
 /// A member as a target of this one.
 fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Result<Target> {
-    let segment = comm.process().segment();
+    let node = comm.process().node();
     let unreachable = || {
         let text = format!("the memory of rank {rank} cannot be mapped");
         Error::new(ErrorClass::ERR_NO_MEM, text)
@@ -472,7 +472,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         _ if rank == comm.rank() as u32 => own.base,
         0 => std::ptr::null_mut(),
         shared => {
-            let mapped = segment.address(shared - 1, told.bytes);
+            let mapped = node.address(shared - 1, told.bytes);
             mapped.ok_or_else(unreachable)?.as_ptr()
         }
     };
@@ -484,7 +484,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
     let view = match told.board {
         0 => None,
         board => {
-            let found = WindowView::at(segment, board - 1, comm.size() as u32, has_cell);
+            let found = WindowView::at(node, board - 1, comm.size() as u32, has_cell);
             Some(found.ok_or_else(unreachable)?)
         }
     };

@@ -86,10 +86,7 @@ impl Window {
         let process = self.process();
         let is_shared = self.comm.shares_memory()
             && matches!(process.settings().rma_path, RmaPath::Best | RmaPath::Direct);
-        let offset = process
-            .segment()
-            .offset_of(base, bytes)
-            .filter(|_| is_shared);
+        let offset = process.node().offset_of(base, bytes).filter(|_| is_shared);
         let region = Region {
             address: base as u64,
             bytes: bytes as u64,
@@ -152,7 +149,7 @@ impl Window {
             Some((table, capacity)) if joined.len() <= capacity => table,
             _ => self.longer_table(attached, joined.len())?,
         };
-        regions::publish(self.process().segment(), view.board(), table, &joined);
+        regions::publish(self.process().node(), view.board(), table, &joined);
         Ok(())
     }
 
@@ -163,7 +160,7 @@ impl Window {
         let memory = heap::take(process, regions::table_bytes(capacity) as usize)
             .map_err(|error| self.annotate(error))?;
         let table = process
-            .segment()
+            .node()
             .offset_of(memory.address, memory.bytes)
             .unwrap_or(0);
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,10 +200,10 @@ impl Window {
         if place.path == Path::Message {
             return Ok(place);
         }
-        let segment = self.process().segment();
+        let node = self.process().node();
         let base = place.base as u64;
         let address = base.wrapping_add_signed(first);
-        let search = || regions::find(segment, view.board(), address, bytes as u64);
+        let search = || regions::find(node, view.board(), address, bytes as u64);
         let mut found = search();
         if found == Found::Changing {
             let vci = self.comm.vci();
@@ -228,7 +225,7 @@ impl Window {
             let path = Path::Attach;
             return Ok(Place { path, ..place });
         }
-        let start = segment.address(region.shared - 1, region.bytes);
+        let start = node.address(region.shared - 1, region.bytes);
         let start = start.ok_or_else(|| {
             let text = format!("memory that rank {} attached cannot be mapped", place.rank);
             self.annotate(Error::new(ErrorClass::ERR_RMA_RANGE, text))

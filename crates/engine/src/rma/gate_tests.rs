@@ -124,7 +124,7 @@ fn long_and_short_accumulates_lose_nothing() {
         for granularity in ["0", "1024"] {
             let found = on_ranks_at_level(&settings, level, ranks, |process| {
                 let found = run(process, threads, hints(granularity));
-                let fences = process.segment().sender_fences().load(Ordering::Relaxed);
+                let fences = process.node().sender_fences().load(Ordering::Relaxed);
                 (found, fences == 0)
             });
             let ((sums, manner), has_barrier) = &found[0];

@@ -120,7 +120,7 @@ fn many_windows_give_back_memory() {
             ..Settings::from_environment().0
         };
         on_ranks_with(&settings, 2, |process| {
-            let top = || process.segment().header().heap_top.load(Ordering::Relaxed);
+            let top = || process.node().header().heap_top.load(Ordering::Relaxed);
             let expected = match path {
                 RmaPath::Message => 0,
                 _ => most_helpers(),

@@ -33,7 +33,7 @@ impl Window {
                 vci.wait_for(call, awaited, |_| lock.may_enter(ticket, hold))?;
                 ticket
             };
-            view.enter(ticket, hold, self.process().segment());
+            view.enter(ticket, hold, self.process().node());
             target.ticket.store(ticket, Ordering::Relaxed);
         }
         let mark = match hold {
@@ -59,7 +59,7 @@ impl Window {
                 by_message.push((rank, ending));
             } else if let (Some(view), Some(hold)) = (&target.view, hold) {
                 let ticket = target.ticket.load(Ordering::Relaxed);
-                view.leave(ticket, hold, self.process().segment());
+                view.leave(ticket, hold, self.process().node());
             }
         }
         match &self.channel {

@@ -65,7 +65,7 @@ impl VciState {
     #[cold]
     pub(crate) fn publish(&mut self) {
         let values = self.values();
-        let board = self.node.segment.board(self.node.me);
+        let board = self.node.handle.board(self.node.me);
         let published = std::mem::replace(&mut self.counts.published, values);
         for ((slot, value), published) in board.counters.iter().zip(values).zip(published) {
             slot.fetch_add(value.wrapping_sub(published), Ordering::Relaxed);

@@ -73,7 +73,7 @@ impl VciState {
         if let Some(home) = lanes.note_complete(failure)
             && home != RequestId::vci_of_index(index.0)
         {
-            let board = self.node.segment.board(self.node.me);
+            let board = self.node.handle.board(self.node.me);
             board.ring(home, false);
         }
     }

@@ -2,10 +2,9 @@
 //! The state of a VCI: all that a send or a receive touches.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 
+use fabric::node::NodeHandle;
 use fabric::peers::Peers;
-use fabric::segment::Segment;
 use fabric::transport::Transport;
 use sys::sync::{AtomicU64, Ordering};
 
@@ -75,26 +74,26 @@ impl VciState {
     /// # Errors
     /// When the system refuses memory.
     pub(crate) fn new(
-        segment: &Arc<Segment>,
+        handle: &NodeHandle,
         me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
         transport: Transport,
     ) -> Result<Self> {
         let can = transport.capabilities();
-        let board = segment.vci_board(me, vci);
+        let board = handle.vci_board(me, vci);
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
-        // SAFETY: the board is this VCI's, and `node.segment` keeps it mapped.
+        // SAFETY: the board is this VCI's, and `node.handle` keeps it mapped.
         let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity) }?;
 
-        let job = segment.job();
+        let job = handle.job();
         let is_oversubscribed = job.local_ranks > job.cores;
         let eager_bytes = settings.eager_bytes << u32::from(is_oversubscribed);
         let mut node = Node {
-            segment: segment.clone(),
+            handle: handle.clone(),
             me,
             peers: Peers::new(job.job_ranks, vci),
-            clock: NonNull::from(&segment.header().clock_ms),
+            clock: NonNull::from(&handle.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
@@ -239,7 +238,7 @@ pub(crate) enum CmaPolicy {
 
 /// The node and its limits, as a VCI uses them.
 pub(crate) struct Node {
-    pub(crate) segment: Arc<Segment>,
+    pub(crate) handle: NodeHandle,
     /// This process.
     pub(crate) me: PeerIndex,
     /// How this VCI numbers its peers.

@@ -49,7 +49,7 @@ unsafe impl Send for Shared {}
 impl Shared {
     pub(super) fn attach(comm: &Comm, offset: u64, members: u32) -> Option<Self> {
         let process = comm.process;
-        let segment = process.segment();
+        let node = process.node();
         Some(Self {
             area: at(process, offset, members)?,
             tracker: UnsafeCell::new(Tracker::new()),
@@ -60,10 +60,10 @@ impl Shared {
             boards: (0..members)
                 .map(|member| {
                     let (peers, peer) = (comm.vci().peers(), comm.peer(Rank::new(member)));
-                    segment.vci_board(peers.process(peer), peers.vci(peer))
+                    node.vci_board(peers.process(peer), peers.vci(peer))
                 })
                 .collect(),
-            job: segment.header(),
+            job: node.header(),
         })
     }
 }
@@ -76,7 +76,7 @@ impl AttachedArea for Shared {
         let bytes = SharedArea::bytes(members, self.area.buffer_bytes());
         let offset = comm
             .process
-            .segment()
+            .node()
             .offset_of(self.area.base(), bytes as usize);
         if comm.rank() == 0
             && let (Some(offset), Ok(mut spare)) = (offset, comm.process.spare_areas.lock())
@@ -161,7 +161,7 @@ fn used(process: &Process, members: u32) -> Option<u64> {
 fn at(process: &Process, offset: u64, members: u32) -> Option<SharedArea> {
     let buffer_bytes = buffer_bytes(members);
     let base = process
-        .segment()
+        .node()
         .address(offset, SharedArea::bytes(members, buffer_bytes))
         .filter(|_| offset != 0)?;
     // SAFETY: the first member took the range for this area, fresh or reset (`make`); the segment stays mapped.
@@ -172,7 +172,7 @@ fn at(process: &Process, offset: u64, members: u32) -> Option<SharedArea> {
 fn make(process: &Process, members: u32) -> u64 {
     let bytes = SharedArea::bytes(members, buffer_bytes(members));
     used(process, members)
-        .or_else(|| process.segment().allocate_spare(bytes).ok())
+        .or_else(|| process.node().allocate_spare(bytes).ok())
         .unwrap_or(0)
 }
 
@@ -241,7 +241,7 @@ impl Shared {
 #[inline(never)]
 pub(super) fn wake_member(comm: &Comm, member: u32) -> bool {
     let (peers, peer) = (comm.vci().peers(), comm.peer(Rank::new(member)));
-    let board = comm.process.segment().board(peers.process(peer));
+    let board = comm.process.node().board(peers.process(peer));
     board.ring(peers.vci(peer), false)
 }
 

@@ -319,7 +319,7 @@ fn areas_are_used_again() {
             twin.free();
             drop(twin);
             now(member, barrier(comm.clone()));
-            let top = member.segment().header().heap_top.load(Ordering::Relaxed);
+            let top = member.node().header().heap_top.load(Ordering::Relaxed);
             used.push(top);
         }
         // The first ones need rings and pages of their own.

@@ -32,7 +32,7 @@ fn on_ranks<R: Send>(size: u32, body: impl Fn(&'static Process) -> R + Sync) -> 
 
 fn begun(process: &'static Process) -> [u64; 2] {
     process.vci().enter().publish_counts();
-    let board = process.segment().board(PeerIndex::new(process.rank()));
+    let board = process.node().board(PeerIndex::new(process.rank()));
     [Counter::SendsBegun, Counter::SendsBegunInVain]
         .map(|counter| board.counters[counter as usize].load(Ordering::Relaxed))
 }

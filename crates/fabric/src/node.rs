@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A rank's node, as the layers above the transports see it.
+//!
+//! The engine reads and writes boards, asks which ranks are on this node, and takes memory that its ranks share. How that
+//! memory comes about is the business of [`segment`](crate::segment): rings, their directory and cards have no entrance here.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::board::{JobHeader, RankBoard, VciBoard};
+use crate::identity::{PeerIndex, VciIndex};
+use crate::segment::{FetchCards, Job, Segment};
+use sys::sync::AtomicU32;
+
+/// The node that this process is on. A clone leads to the same node.
+#[derive(Clone)]
+pub struct NodeHandle(Arc<Segment>);
+
+impl NodeHandle {
+    /// Joins the node whose memory file the launcher made.
+    ///
+    /// # Errors
+    /// As [`Segment::attach`].
+    pub fn attach(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self(Arc::new(Segment::attach(fd)?)))
+    }
+
+    /// The memory behind the node, for transports and for the exchange of cards.
+    pub const fn segment(&self) -> &Arc<Segment> {
+        &self.0
+    }
+
+    /// The job, as its launcher described it.
+    #[inline(always)]
+    pub fn job(&self) -> &Job {
+        self.0.job()
+    }
+
+    /// The words of the job that change while it runs. Any rank may have written anything there.
+    #[inline(always)]
+    pub fn header(&self) -> &JobHeader {
+        self.0.header()
+    }
+
+    /// The board of a process, all zero if it is on another node.
+    ///
+    /// # Panics
+    /// When the job has no such process.
+    #[inline(always)]
+    pub fn board(&self, process: PeerIndex) -> &RankBoard {
+        self.0.board(process)
+    }
+
+    /// The part of a VCI of a process that other processes see.
+    ///
+    /// # Panics
+    /// As [`Self::board`].
+    #[inline(always)]
+    pub fn vci_board(&self, process: PeerIndex, vci: VciIndex) -> &VciBoard {
+        self.0.vci_board(process, vci)
+    }
+
+    /// Whether the job has ranks on other nodes.
+    pub fn has_other_nodes(&self) -> bool {
+        self.0.has_other_nodes()
+    }
+
+    /// The node of a process; 0 in a job of one node.
+    pub fn node_of(&self, process: PeerIndex) -> u32 {
+        self.0.node_of(process)
+    }
+
+    /// Whether a process is on this node.
+    #[inline]
+    pub fn is_here(&self, process: PeerIndex) -> bool {
+        self.0.is_here(process)
+    }
+
+    /// Sets where this process gets cards of other nodes from.
+    pub fn fetch_cards_by(&self, fetch: Box<FetchCards>) {
+        self.0.fetch_cards_by(fetch);
+    }
+
+    /// Takes `bytes` of zeroed memory that the node's ranks share, page-aligned; returns its offset.
+    ///
+    /// # Errors
+    /// When no such memory is left.
+    pub fn allocate(&self, bytes: u64) -> io::Result<u64> {
+        self.0.allocate(bytes)
+    }
+
+    /// As [`Self::allocate`], for memory that is not necessary: at least half is left for the rest.
+    ///
+    /// # Errors
+    /// When more than half of the memory would be used.
+    pub fn allocate_spare(&self, bytes: u64) -> io::Result<u64> {
+        self.0.allocate_spare(bytes)
+    }
+
+    /// The address of `bytes` bytes of shared memory at `offset`; `None` when they have not been allocated.
+    pub fn address(&self, offset: u64, bytes: u64) -> Option<NonNull<u8>> {
+        self.0.address(offset, bytes)
+    }
+
+    /// The offset of `address` when the `bytes` bytes there lie in shared memory.
+    pub fn offset_of(&self, address: *const u8, bytes: usize) -> Option<u64> {
+        self.0.offset_of(address, bytes)
+    }
+
+    /// Not 0 when senders must fence before they look at a doorbell, because some rank cannot use membarrier.
+    pub fn sender_fences(&self) -> &AtomicU32 {
+        self.0.sender_fences()
+    }
+}
