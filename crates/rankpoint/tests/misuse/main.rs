@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that the compiler must refuse: buffers that are touched, shared or gone while an operation uses them, also when requests are
-//! leaked, communicators where they may not be, and what belongs to one thread in the hands of two.
+//! leaked, communicators where they may not be, windows and epochs that outlive what they are made of, and what belongs to one thread in the
+//! hands of two.
 //!
 //! Each program is compiled twice: without the lines marked `//~`, which must work, and with them, which must be the
 //! error named there and no other. So none of them fails for a reason that nobody meant.
@@ -10,6 +11,7 @@
 mod compiler;
 mod one_thread;
 mod threads;
+mod windows;
 
 use compiler::{Compiler, program};
 
@@ -41,4 +43,14 @@ fn misuse_does_not_compile_and_all_else_does() {
 #[test]
 fn misuse_of_threads_does_not_compile_and_all_else_does() {
     check("init_threaded", threads::BODIES);
+}
+
+#[test]
+fn misuse_of_windows_does_not_compile_and_all_else_does() {
+    check("init", windows::BODIES);
+}
+
+#[test]
+fn misuse_of_windows_by_threads_does_not_compile_and_all_else_does() {
+    check("init_threaded", windows::BODIES_OF_THREADS);
 }
