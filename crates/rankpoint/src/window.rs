@@ -159,7 +159,7 @@ impl<E: Plain, T: Threads> Window<'_, E, T> {
     /// Gives the memory back when all ranks have called it (MPI_Win_free). Dropping the window does the same without waiting.
     ///
     /// # Errors
-    /// When this rank holds a lock.
+    /// When this rank holds a lock, or started operations in an epoch of fences that has not ended.
     pub fn free(self) -> Result<()> {
         const CALL: &str = "Window::free";
         self.run(CALL, self.window.free(CALL))

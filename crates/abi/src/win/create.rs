@@ -194,7 +194,7 @@ pub(crate) unsafe fn MPI_Win_free(win: *mut MPI_Win) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *win };
     run_window(call, *handle, |window| {
-        window.check_quiet()?;
+        window.check_may_free()?;
         window.attributes.clear(*handle as u64)?;
         window.free(call)?;
         WINS.remove(*handle, "win")?;

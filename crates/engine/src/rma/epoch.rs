@@ -189,14 +189,23 @@ impl Window {
     /// Begins an epoch of another kind than that of fences.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC when operations have begun one of fences, which only a fence ends.
+    /// As for [`Self::check_fences_ended`].
     pub(super) fn leave_fences(&self) -> Result<()> {
-        if self.epochs.open_to_all() != 0 {
-            let text = "operations were started after MPI_Win_fence, and no MPI_Win_fence has ended their epoch";
-            return Err(self.out_of_step(text));
-        }
+        self.check_fences_ended()?;
         self.epochs.set_fenced(false);
         Ok(())
+    }
+
+    /// Refuses a call that needs operations after a fence to be complete.
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC when operations have begun an epoch of fences, which only a fence ends.
+    fn check_fences_ended(&self) -> Result<()> {
+        if self.epochs.open_to_all() == 0 {
+            return Ok(());
+        }
+        let text = "operations were started after MPI_Win_fence, and no MPI_Win_fence has ended their epoch";
+        Err(self.out_of_step(text))
     }
 
     /// Refuses a call that needs a window without open access epochs.
@@ -215,12 +224,21 @@ impl Window {
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC.
-    pub fn check_quiet(&self) -> Result<()> {
+    pub(super) fn check_quiet(&self) -> Result<()> {
         self.check_no_access()?;
         if self.epochs.is_exposed.load(Ordering::Relaxed) != 0 {
             return Err(self.out_of_step("MPI_Win_post was called, and MPI_Win_wait was not"));
         }
         Ok(())
+    }
+
+    /// Refuses to free a window before this member has completed its part in one-sided communication (MPI-5.0, Window Destruction).
+    ///
+    /// # Errors
+    /// MPI_ERR_RMA_SYNC.
+    pub fn check_may_free(&self) -> Result<()> {
+        self.check_quiet()?;
+        self.check_fences_ended()
     }
 
     /// The rank of a target of synchronisation, which is a member.

@@ -4,6 +4,7 @@
 
 use crate::datatype::{Datatype, Memory, Predefined, predefined};
 use crate::errors::{Error, ErrorClass};
+use crate::rma::epoch::assertion;
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::testing::{Member, endpoints_of_a_process, on_members};
 
@@ -191,4 +192,27 @@ fn operations_outside_an_epoch_or_a_window_are_refused() {
         fence::fence(&window, 0, "test").unwrap();
         window.free("test").unwrap();
     });
+}
+
+#[test]
+fn a_window_with_operations_that_no_fence_ended_is_not_freed() {
+    for ranks in [1, 2, 3] {
+        on_members(ranks, |member| {
+            let window = allocate(member, 64);
+            let refused = || {
+                let error = window.free("test").unwrap_err();
+                assert_eq!(error.class(), ErrorClass::ERR_RMA_SYNC, "{error}");
+            };
+            // A fence alone begins no epoch, as no operation follows it.
+            fence::fence(&window, 0, "test").unwrap();
+            put_word(&window, 1, member.rank() as i32, 0).unwrap();
+            refused();
+            fence::fence(&window, assertion::NOSUCCEED, "test").unwrap();
+            passive::lock(&window, LockKind::Shared, 0, 0, "test").unwrap();
+            refused();
+            passive::unlock(&window, 0).unwrap();
+            fence::fence(&window, 0, "test").unwrap();
+            window.free("test").unwrap();
+        });
+    }
 }

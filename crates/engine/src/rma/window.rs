@@ -237,9 +237,9 @@ impl Window {
     /// Frees the window when all members have done with it (MPI_Win_free).
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC when an epoch is open; those of the messages.
+    /// MPI_ERR_RMA_SYNC when an epoch is open, also one of fences in which this member started operations; those of the messages.
     pub fn free(&self, call: &'static str) -> Result<()> {
-        self.check_quiet()?;
+        self.check_may_free()?;
         let flushed = match &self.channel {
             Some(channel) => channel.flush_all(self, call),
             None => Ok(()),
