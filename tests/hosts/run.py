@@ -174,6 +174,14 @@ def ranks_are_where_they_belong(site):
 
 
 @case
+def agents_have_sessions_of_their_own(site):
+    # Kernels share out the cores among sessions, so that ranks that spin do not keep their agent from answering.
+    script = "for i in $(seq 500); do [ $(ps -o sid= $$) != $(ps -o sid= $PPID) ] && exit; sleep 0.01; done; exit 1"
+    for by in ["ssh", "command"]:
+        site.job("-hosts h1,h2", "bash", "-c", script, by=by).expect(0)
+
+
+@case
 def environment_and_directory_go_along(site):
     words = ["sh", "-c", "echo $PWD $ONE $(hostname) $HOSTNAME"]
     job = site.job("-hosts h2,h3 -wdir /usr -x ONE=1", *words)

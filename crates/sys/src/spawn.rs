@@ -41,6 +41,93 @@ pub fn end_with_thread(command: &mut Command) {
     unsafe { command.pre_exec(between) };
 }
 
+/// Has the command's process lead a session of its own: signals of the terminal do not reach it.
+pub fn lead_session(command: &mut Command) {
+    // SAFETY: no preconditions. A child that was just forked leads no process group, so the call works.
+    let between = || check(unsafe { libc::setsid() });
+    // SAFETY: `between` makes one system call: no allocation, no lock.
+    unsafe { command.pre_exec(between) };
+}
+
+/// Goes on in a child where this process leads a process group, which keeps it from leaving its session. The parent
+/// waits, passes signals on to the child and ends as the child does; the child is killed when the parent ends before it.
+///
+/// The process must have one thread only: a child gets no other.
+///
+/// # Errors
+/// When there can be no further process.
+pub fn cease_to_lead() -> io::Result<()> {
+    // SAFETY: no preconditions.
+    let (me, group) = unsafe { (libc::getpid(), libc::getpgrp()) };
+    if me != group {
+        return Ok(());
+    }
+    // SAFETY: signal sets are plain arrays of words; both live through the calls. The child goes on with the only thread.
+    unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        // No signal is lost between the fork and the parent's first wait.
+        check(libc::sigprocmask(
+            libc::SIG_SETMASK,
+            &raw const all,
+            &raw mut before,
+        ))?;
+        let child = libc::fork();
+        if child > 0 {
+            stand_for(child, &all);
+        }
+        let failure = io::Error::last_os_error();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        if child < 0 {
+            return Err(failure);
+        }
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        if libc::getppid() != me {
+            // The parent died before the line above could notice.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+    }
+    Ok(())
+}
+
+/// Passes signals on to a child until it ends, and then ends with its status.
+fn stand_for(child: libc::pid_t, all: &libc::sigset_t) -> ! {
+    loop {
+        // SAFETY: the set is blocked in the only thread and lives through the call, which accepts a null pointer.
+        let signal = unsafe { libc::sigwaitinfo(all, std::ptr::null_mut()) };
+        if signal > 0 && signal != libc::SIGCHLD {
+            // SAFETY: numbers only; the child is unreaped.
+            unsafe { libc::kill(child, signal) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` lives through the call.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if ended == child {
+            end_as(status);
+        }
+    }
+}
+
+/// Ends this process as a child ended whose status this is, by the same signal if it was one.
+fn end_as(status: libc::c_int) -> ! {
+    if libc::WIFEXITED(status) {
+        // SAFETY: a number only; the child has cleaned up.
+        unsafe { libc::_exit(libc::WEXITSTATUS(status)) };
+    }
+    let signal = libc::WTERMSIG(status);
+    // SAFETY: numbers, and a signal set, a plain array of words that lives through the call. One core file is enough.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        libc::_exit(128 + signal)
+    }
+}
+
 impl RankStart {
     fn apply(&self, launcher: libc::pid_t) -> io::Result<()> {
         // SAFETY: numbers only.

@@ -46,6 +46,7 @@ pub(crate) fn run() -> ExitCode {
 
 fn serve() -> Result<(), LaunchError> {
     let system = |error: io::Error| LaunchError::system("talk to mpiexec", &error);
+    sys::spawn::cease_to_lead().map_err(|error| LaunchError::system("start", &error))?;
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(system)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(system)?;
     let inbox = take_signals()?;
@@ -56,6 +57,10 @@ fn serve() -> Result<(), LaunchError> {
     let begin = Instant::now();
     match start_share(&share) {
         Ok((job, streams, load, places)) => {
+            // Linux shares out the cores among sessions (sched_autogroup_enabled): ranks that compute and yield in many
+            // threads, in the session that they began in, keep neither the agent nor the conductor waiting.
+            let left = rustix::process::setsid();
+            debug_assert!(left.is_ok(), "the agent leads no process group");
             channel.send(&FromAgent::Started(places));
             let mut agent = Agent {
                 channel,

@@ -3,7 +3,6 @@
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -240,7 +239,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // Signals from the terminal are for the conductor.
-    command.process_group(0);
+    sys::spawn::lead_session(command);
     sys::spawn::end_with_thread(command);
     command.spawn()
 }
