@@ -73,10 +73,7 @@ impl Expectation {
             Category::Static => 0.64,
             Category::Threads => 0.03,
         };
-        // The published driver's static policy has collisions that the other one has not.
-        let is_published = threads == PUBLISHED_THREADS
-            && (category != Category::Static || driver == Driver::Legacy);
-        if is_published {
+        if threads == PUBLISHED_THREADS && driver == Driver::Legacy {
             return Self {
                 share: published,
                 origin: Origin::PublishedKernel,

@@ -4,6 +4,7 @@
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
+//! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
 //! * `rankpoint run`: the same as `mpiexec`.
@@ -13,11 +14,13 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod columns;
 mod commplan;
 mod explain;
 mod info;
 mod mpi;
 mod network;
+mod resources;
 mod settings;
 mod sync;
 mod tune;
@@ -45,6 +48,11 @@ enum Command {
     Bench(Box<bench::BenchOptions>),
     /// Plan which communicator each thread of a stencil program uses: counts, bounds, maps, checks
     Commplan(commplan::CommplanOptions),
+    /// Count what threads take of a network interface, and what sharing it costs
+    Resources {
+        #[command(subcommand)]
+        question: resources::Question,
+    },
     /// Tell the library's version, settings and missing functions
     Info(info::InfoOptions),
     /// Explain what the library makes of what a program asks for
@@ -79,6 +87,7 @@ fn main() -> ExitCode {
     match line.command {
         Command::Bench(options) => finish(bench::run(&options)),
         Command::Commplan(options) => finish(commplan::run(&options)),
+        Command::Resources { question } => finish(resources::run(&question)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
         Command::Tune(options) => finish(tune::run(&options)),

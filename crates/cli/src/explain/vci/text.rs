@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use super::advice::{advice, percent};
 use super::report::{Communicators, RankReport, missing, ranges};
+use crate::columns::table;
 
 /// The reports as `rankpoint explain vci` prints them.
 pub(super) fn text(reports: &[RankReport]) -> String {
@@ -149,27 +150,6 @@ fn costs(text: &mut String, reports: &[RankReport]) {
         }
     }
     table(text, usize::MAX, rows);
-}
-
-/// Appends rows in columns as wide as they need; the first `numbers` columns are aligned on the right.
-fn table<const N: usize>(text: &mut String, numbers: usize, rows: Vec<[String; N]>) {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    for row in &rows {
-        let mut line = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            // Writing to a string cannot fail.
-            let _ = if column < numbers {
-                write!(line, "  {cell:>width$}")
-            } else {
-                write!(line, "  {cell:<width$}")
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
 }
 
 #[cfg(test)]
