@@ -46,12 +46,19 @@ pub enum Confinement {
     One(u32),
 }
 
+/// The first of the processors that share a resource of this kind with one, if the kernel tells.
+pub fn first_sharing(resource: Resource, processor: u32) -> Option<u32> {
+    let sharing = sharing(resource, processor, &read)?;
+    sharing.iter().map(|range| *range.start()).min()
+}
+
+fn read(path: &str) -> Option<String> {
+    let path = Path::new("/sys/devices/system").join(path);
+    std::fs::read_to_string(path).ok()
+}
+
 /// How far the calling thread is confined, for each of [`Resource::ALL`].
 pub fn confinement() -> [Confinement; Resource::ALL.len()] {
-    let read = |path: &str| {
-        let path = Path::new("/sys/devices/system").join(path);
-        std::fs::read_to_string(path).ok()
-    };
     describe(&cores::usable_processors(), read)
 }
 

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Core to core: how long a cache line takes.
+
+use std::time::{Duration, Instant};
+
+use machine_profile::{Axis, Matrix, Sample, Unit};
+
+use crate::entry::Entry;
+use crate::kernels::keep;
+use crate::memory::Mapping;
+use crate::session::{Found, Outcome, Session, cost, curve};
+use crate::threads::{CacheLine, Spot, duo, sample_here};
+use crate::timing::Plan;
+
+const PAYLOADS: [u64; 10] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+const QUICK_PAYLOADS: [u64; 4] = [8, 64, 512, 4096];
+/// Lines between a producer and its consumer.
+const SLOTS: u64 = 64;
+
+/// The rows of this group.
+pub(super) fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new(
+            "line/matrix",
+            "one cache line, half a round trip, all pairs of cores",
+            matrix,
+        )
+        .quick()
+        .two_ends(),
+        Entry::new(
+            "line/payload",
+            "a message of bytes and a flag, half a round trip, over bytes",
+            payload,
+        )
+        .quick()
+        .two_ends(),
+        Entry::new(
+            "line/stream",
+            "one producer, one consumer: a line of a ring of 64",
+            stream,
+        )
+        .quick()
+        .two_ends(),
+    ]
+}
+
+/// Half a round trip of one line between two processors, in nanoseconds.
+fn ping_pong(session: &Session, plan: &Plan, spots: [Spot; 2]) -> Result<Sample, String> {
+    duo(
+        spots,
+        |[to, from]| {
+            let mut number = 1;
+            sample_here(plan, |repetitions| {
+                let start = Instant::now();
+                for _ in 0..repetitions {
+                    number += 1;
+                    to.publish(number);
+                    from.wait_for(number);
+                }
+                start.elapsed().as_nanos() as f64 / 2.0
+            })
+        },
+        |[from, to]| {
+            let mut last = 0;
+            while let Ok(number) = from.next(last) {
+                last = number;
+                to.publish(number);
+            }
+        },
+    )
+    .map(|found| session.count(found))
+}
+
+/// The distance of the session's two ends: what entries with two ends are compared by. None with one core.
+pub(crate) fn yardstick(session: &Session) -> Option<f64> {
+    const PLAN: Plan = Plan {
+        value_ns: 100_000.0,
+        fewest: 7,
+        most: 15,
+        trial: Duration::from_millis(5),
+        trials: 1,
+    };
+    let (_, spots) = session.two().ok()?;
+    Some(ping_pong(session, &PLAN, spots).ok()?.ns)
+}
+
+fn matrix(session: &Session, name: &str) -> Outcome {
+    let (_, spots) = session.two()?;
+    let count = session.cores().len();
+    let mut values = vec![vec![None; count]; count];
+    let mut mad = values.clone();
+    // Sixteen pairs take as long as other entries; more share that time.
+    let plan = session.plan().divided((count * (count - 1)).div_ceil(16));
+    for from in 0..count {
+        for to in 0..count {
+            let (time, spread) = if from == to {
+                (0.0, 0.0)
+            } else {
+                let pair = [from, to].map(|end| Spot {
+                    core: session.cores()[end],
+                });
+                let sample = ping_pong(session, &plan, pair)?;
+                (sample.ns, sample.mad)
+            };
+            values[from][to] = Some(time);
+            mad[from][to] = Some(spread);
+        }
+    }
+    let matrix = Found::Matrix(Matrix {
+        name: name.to_owned(),
+        unit: Unit::Ns,
+        places: (0..count).collect(),
+        values,
+        mad,
+    });
+    let sample = ping_pong(session, &session.plan(), spots)?;
+    Ok(vec![matrix, cost("line/pair", sample)])
+}
+
+fn payload(session: &Session, name: &str) -> Outcome {
+    let (places, spots) = session.two()?;
+    let mut points = Vec::new();
+    for bytes in session.sizes(&PAYLOADS, &QUICK_PAYLOADS) {
+        let plan = session.plan();
+        let there = Mapping::touched(bytes as usize)?;
+        let back = Mapping::touched(bytes as usize)?;
+        let (there, back) = (&there, &back);
+        let fill = |memory: &Mapping, value: u64| {
+            // SAFETY: touched memory of at least so many bytes; the reader waits for the flag that is published afterwards.
+            unsafe { crate::kernels::write(memory.start(), bytes as usize, value as u8) };
+        };
+        let take = |memory: &Mapping| {
+            // SAFETY: as above; the writer waits for the answer before it writes again.
+            keep(unsafe { crate::kernels::read(memory.start(), bytes as usize) });
+        };
+        let found = duo(
+            spots,
+            |[to, from]| {
+                let mut number = 1;
+                sample_here(&plan, |repetitions| {
+                    let start = Instant::now();
+                    for _ in 0..repetitions {
+                        number += 1;
+                        fill(there, number);
+                        to.publish(number);
+                        from.wait_for(number);
+                        take(back);
+                    }
+                    start.elapsed().as_nanos() as f64 / 2.0
+                })
+            },
+            |[from, to]| {
+                let mut last = 0;
+                while let Ok(number) = from.next(last) {
+                    last = number;
+                    take(there);
+                    fill(back, number);
+                    to.publish(number);
+                }
+            },
+        )?;
+        points.push((bytes, session.count(found)));
+    }
+    curve(name, Axis::Bytes, Some(places), points)
+}
+
+fn stream(session: &Session, name: &str) -> Outcome {
+    let (_, spots) = session.two()?;
+    let slots: Vec<CacheLine> = (0..SLOTS).map(|_| CacheLine::default()).collect();
+    let slots = &slots;
+    let slot = |number: u64| &slots[(number % SLOTS) as usize];
+    let plan = session.plan();
+    let found = duo(
+        spots,
+        |[_, from]| {
+            let mut number = 0;
+            sample_here(&plan, |repetitions| {
+                let start = Instant::now();
+                for _ in 0..repetitions {
+                    number += 1;
+                    // A slot is free when the consumer has been there a round ago; it says so once for each quarter of the ring.
+                    if number % (SLOTS / 4) == 0 && number > SLOTS {
+                        while consumed(from) + SLOTS / 2 < number {
+                            std::hint::spin_loop();
+                        }
+                    }
+                    slot(number).publish(number);
+                }
+                start.elapsed().as_nanos() as f64
+            })
+        },
+        |[end, to]| {
+            let mut number = 0;
+            'lines: loop {
+                number += 1;
+                while slot(number).number() != number {
+                    if end.has_ended() {
+                        break 'lines;
+                    }
+                    std::hint::spin_loop();
+                }
+                if number % (SLOTS / 8) == 0 {
+                    to.publish(number);
+                }
+            }
+        },
+    )?;
+    Ok(vec![cost(name, session.count(found))])
+}
+
+/// How many lines the consumer has taken.
+fn consumed(from: &CacheLine) -> u64 {
+    from.number()
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What communication costs on this machine: entries that measure it, the way in which they are timed, and the machine itself.
+//!
+//! ```text
+//! timing         repetitions, trials, statistics, independence; two ways at once; asynchronous devices
+//! threads        pairs and teams of bound threads
+//! memory, kernels   what is measured works on and runs
+//! session, entry    what an entry may use, and the rows of the table
+//! groups         the rows: line, atomic, copy, stream, single, double, cma, numa, page, memory, wake, call, pack, network
+//! machine        which machine this is, and its places
+//! measure        entries one after the other become a profile
+//! ```
+//!
+//! Entries that need an MPI library are the command's, which adds them to the table. After C. Pearson, *Movement and Placement
+//! of Non-Contiguous Data in Distributed GPU Computing* (University of Illinois, 2021), chapters 3 and 6.
+
+mod entry;
+mod groups;
+mod kernels;
+mod machine;
+mod measure;
+mod memory;
+mod session;
+mod sync;
+mod threads;
+pub mod timing;
+
+pub use entry::Entry;
+pub use groups::{entries, run_peer};
+pub use machine::{here, places};
+pub use measure::{Progress, measure};
+pub use session::{Effort, Found, Outcome, Session};
