@@ -22,6 +22,8 @@
 //! 4. Or the receiver revokes the RTR, because it gives the receive another message or cancels it. Claim and revocation are one
 //!    compare-exchange each on the same word, so exactly one of them wins.
 
+pub mod cost;
+pub mod emulator;
 mod flaw;
 mod names;
 mod receiver;

@@ -10,7 +10,7 @@ use crate::variant::{Announce, Config, Data, Stale};
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum State {
-    /// Waits for a silent write of its key.
+    /// Waits for a silent write.
     Held { is_blocked: bool },
     /// Its RTS is out, and an RTR may still be its answer.
     Open,
@@ -175,26 +175,19 @@ impl SendSide {
             number,
             state: State::Held { is_blocked },
         };
-        if self.must_hold(key) {
+        if self.must_hold() {
             self.pending.push(pending);
         } else {
             self.begin(pending, is_blocked, out);
         }
     }
 
-    /// Whether a write that nothing announces is under way for a key, or a send waits for one.
-    fn must_hold(&self, key: Key) -> bool {
-        let is_silent = |one: &Pending| match one.state {
-            State::Held { .. } => true,
-            State::Writing { rts_sent, .. } => !rts_sent,
-            _ => false,
-        };
+    /// Whether a write that nothing announces is under way, or a send waits for one. Its receive may take any tag, so all keys wait.
+    fn must_hold(&self) -> bool {
+        let holds = |one: &Pending| matches!(one.state, State::Held { .. }) || is_silent(one);
         self.config.writes_silently()
             && !self.config.has(Flaw::SentBehindSilentWrite)
-            && self
-                .pending
-                .iter()
-                .any(|one| one.key == key && is_silent(one))
+            && self.pending.iter().any(holds)
     }
 
     /// Starts a send that nothing holds.
@@ -424,7 +417,7 @@ impl SendSide {
         let Some(at) = self.find(send) else {
             return;
         };
-        let Pending { key, bytes, .. } = self.pending[at];
+        let bytes = self.pending[at].bytes;
         let State::Writing { receive, .. } = self.pending[at].state else {
             return;
         };
@@ -442,34 +435,19 @@ impl SendSide {
         }
         self.pending.remove(at);
         out.push(SendAction::Complete { send });
-        self.release(key, out);
+        self.release(out);
     }
 
-    /// Starts the sends of a key that waited for a silent write, up to the next such write.
-    fn release(&mut self, key: Key, out: &mut Vec<SendAction>) {
-        loop {
-            let is_writing = |one: &Pending| {
-                one.key == key
-                    && matches!(
-                        one.state,
-                        State::Writing {
-                            rts_sent: false,
-                            ..
-                        }
-                    )
-            };
-            if self.config.writes_silently() && self.pending.iter().any(is_writing) {
-                return;
-            }
-            let is_held = |one: &Pending| one.key == key && matches!(one.state, State::Held { .. });
-            let Some(at) = self.pending.iter().position(is_held) else {
-                return;
-            };
+    /// Starts the sends that waited for a silent write, up to the next such write.
+    fn release(&mut self, out: &mut Vec<SendAction>) {
+        let is_held = |one: &Pending| matches!(one.state, State::Held { .. });
+        while !self.pending.iter().any(is_silent)
+            && let Some(at) = self.pending.iter().position(is_held)
+        {
             let pending = self.pending.remove(at);
-            let State::Held { is_blocked } = pending.state else {
-                return;
-            };
-            self.begin(pending, is_blocked, out);
+            if let State::Held { is_blocked } = pending.state {
+                self.begin(pending, is_blocked, out);
+            }
         }
     }
 
@@ -554,4 +532,15 @@ impl SendSide {
             out.push(SendAction::Complete { send });
         }
     }
+}
+
+/// Whether a send writes into a receive that nothing else tells of it.
+fn is_silent(one: &Pending) -> bool {
+    matches!(
+        one.state,
+        State::Writing {
+            rts_sent: false,
+            ..
+        }
+    )
 }

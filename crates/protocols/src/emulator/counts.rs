@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of counts: control messages of one transfer, by variant and by who comes first.
+
+use super::program::{Operation, Rank, Thread};
+use super::timed::{Outcome, run};
+use super::timing::Timing;
+use super::world::Behaviour;
+use crate::names::{Key, Source};
+use crate::sender::Kind;
+use crate::variant::{Config, Fabric, Variant};
+
+/// The receiver and the sender of a transfer.
+pub const RECEIVER: Rank = 0;
+/// The sender of a transfer.
+pub const SENDER: Rank = 1;
+
+/// A column of the table: a variant on the fabric that it was made for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Column {
+    /// The published baseline, whose receiver orders an agent at the sender to write.
+    Read,
+    /// See [`Variant::Write1`].
+    Write1,
+    /// See [`Variant::Write2`].
+    Write2,
+    /// See [`Variant::Write3`].
+    Write3,
+    /// See [`Variant::Optimistic`].
+    Optimistic,
+    /// [`Variant::Read`] on rings.
+    RingsRead,
+    /// [`Variant::Pieces`] on rings.
+    RingsPieces,
+    /// [`Variant::Write`] on rings.
+    RingsWrite,
+    /// See [`Variant::Write3c`]; its counts are those of [`Column::Write3`].
+    Write3c,
+}
+
+impl Column {
+    /// The columns of the table.
+    pub const ALL: [Self; 8] = [
+        Self::Read,
+        Self::Write1,
+        Self::Write2,
+        Self::Write3,
+        Self::Optimistic,
+        Self::RingsRead,
+        Self::RingsPieces,
+        Self::RingsWrite,
+    ];
+
+    /// The column's variant and fabric.
+    pub const fn config(self) -> Config {
+        let (variant, fabric) = match self {
+            Self::Read => (Variant::Read, Fabric::PUBLISHED),
+            Self::Write1 => (Variant::Write1, Fabric::PUBLISHED),
+            Self::Write2 => (Variant::Write2, Fabric::PUBLISHED),
+            Self::Write3 => (Variant::Write3, Fabric::PUBLISHED),
+            Self::Write3c => (Variant::Write3c, Fabric::PUBLISHED),
+            Self::Optimistic => (Variant::Optimistic, Fabric::PUBLISHED),
+            Self::RingsRead => (Variant::Read, Fabric::RINGS),
+            Self::RingsPieces => (Variant::Pieces, Fabric::RINGS),
+            Self::RingsWrite => (Variant::Write, Fabric::RINGS),
+        };
+        Config::new(variant, fabric)
+    }
+
+    /// The column's head.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write1 => "write1",
+            Self::Write2 => "write2",
+            Self::Write3 => "write3",
+            Self::Write3c => "write3c",
+            Self::Optimistic => "optimistic",
+            Self::RingsRead => "rings: read",
+            Self::RingsPieces => "rings: pieces",
+            Self::RingsWrite => "rings: write",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Case {
+    /// A long message whose RTS is there before the receive.
+    SenderFirst,
+    /// A long message whose RTR, if the variant has any, is there before the send.
+    ReceiverFirst,
+    /// RTS and RTR cross, and the sender claims the receive before the RTS arrives.
+    Crossing,
+    /// RTS and RTR cross, and the RTS arrives first.
+    CrossingRevoked,
+    /// As `ReceiverFirst`: the messages that leave after the send is posted.
+    AfterTheSend,
+    /// A short receive and an eager message.
+    EagerSenderFirst,
+    /// The same, with the receive first.
+    EagerReceiverFirst,
+    /// A long receive gets an eager message.
+    LongReceiveEagerReceiverFirst,
+    /// The same, with the message first.
+    LongReceiveEagerSenderFirst,
+    /// A long message for a receive from any source.
+    AnySourceReceiverFirst,
+    /// The same, with the message first.
+    AnySourceSenderFirst,
+    /// A long message for a receive with any tag.
+    AnyTagReceiverFirst,
+    /// A short synchronous message.
+    SynchronousSenderFirst,
+}
+
+impl Case {
+    /// All rows.
+    pub const ALL: [Self; 13] = [
+        Self::SenderFirst,
+        Self::ReceiverFirst,
+        Self::Crossing,
+        Self::CrossingRevoked,
+        Self::AfterTheSend,
+        Self::EagerSenderFirst,
+        Self::EagerReceiverFirst,
+        Self::LongReceiveEagerReceiverFirst,
+        Self::LongReceiveEagerSenderFirst,
+        Self::AnySourceReceiverFirst,
+        Self::AnySourceSenderFirst,
+        Self::AnyTagReceiverFirst,
+        Self::SynchronousSenderFirst,
+    ];
+
+    /// The row's head.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SenderFirst => "long, sender first",
+            Self::ReceiverFirst => "long, receiver first",
+            Self::Crossing => "long, crossing",
+            Self::CrossingRevoked => "long, crossing, RTS first",
+            Self::AfterTheSend => "long, receiver first, after the send",
+            Self::EagerSenderFirst => "eager, sender first",
+            Self::EagerReceiverFirst => "eager, receiver first",
+            Self::LongReceiveEagerReceiverFirst => "eager, long receive first",
+            Self::LongReceiveEagerSenderFirst => "eager, then long receive",
+            Self::AnySourceReceiverFirst => "long, any source, receiver first",
+            Self::AnySourceSenderFirst => "long, any source, sender first",
+            Self::AnyTagReceiverFirst => "long, any tag, receiver first",
+            Self::SynchronousSenderFirst => "synchronous, sender first",
+        }
+    }
+
+    /// Whether the publication does not say what a variant does.
+    const fn is_unsaid(self, column: Column) -> bool {
+        matches!(self, Self::SynchronousSenderFirst)
+            && matches!(column, Column::Read | Column::Optimistic)
+    }
+}
+
+/// A cell of the table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Count {
+    /// Control messages.
+    Messages(usize),
+    /// The variant forbids the case: the program hangs.
+    Illegal,
+    /// The publication does not say.
+    Unsaid,
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Messages(number) => formatter.pad(&number.to_string()),
+            Self::Illegal => formatter.pad("illegal"),
+            Self::Unsaid => formatter.pad("-"),
+        }
+    }
+}
+
+/// A cell's way; other times are multiples.
+const CELL_NS: u64 = 1000;
+const LONG: u64 = 4096;
+const SHORT: u64 = 16;
+
+/// Counts the control messages of a case in the emulator.
+pub fn count(case: Case, column: Column) -> Count {
+    if case.is_unsaid(column) {
+        return Count::Unsaid;
+    }
+    let (config, threads) = (column.config(), transfer(case));
+    let mut timing = Timing::even(CELL_NS as f64, 0.0, 100.0, 1.0);
+    if matches!(case, Case::CrossingRevoked) {
+        // The rank of the sender is far behind: what it sends is soon there, what comes back is not.
+        timing.back_factor = 4.0;
+    }
+    let outcome = run(config, Behaviour::default(), timing, &threads);
+    if outcome.wrong.is_some() {
+        return Count::Illegal;
+    }
+    Count::Messages(match case {
+        Case::AfterTheSend => outcome.control_messages_from(10 * CELL_NS),
+        _ => outcome.control_messages(),
+    })
+}
+
+/// The two threads of a case.
+fn transfer(case: Case) -> Vec<Thread> {
+    let (early, late) = (0, 10 * CELL_NS);
+    let (send_ns, receive_ns) = match case {
+        Case::SenderFirst
+        | Case::EagerSenderFirst
+        | Case::LongReceiveEagerSenderFirst
+        | Case::AnySourceSenderFirst
+        | Case::SynchronousSenderFirst => (early, late),
+        // Both leave before the other arrives; in the second case the RTR is on its way for longer.
+        Case::Crossing => (CELL_NS / 2, 0),
+        Case::CrossingRevoked => (CELL_NS / 2, 0),
+        _ => (late, early),
+    };
+    let kind = match case {
+        Case::EagerSenderFirst
+        | Case::EagerReceiverFirst
+        | Case::LongReceiveEagerSenderFirst
+        | Case::LongReceiveEagerReceiverFirst => Kind::Eager,
+        Case::SynchronousSenderFirst => Kind::EagerSynchronous,
+        _ => Kind::Long,
+    };
+    let is_short = matches!(
+        case,
+        Case::EagerSenderFirst | Case::EagerReceiverFirst | Case::SynchronousSenderFirst
+    );
+    let any_source = matches!(
+        case,
+        Case::AnySourceReceiverFirst | Case::AnySourceSenderFirst
+    );
+    let key = Key::new(1, 7);
+    let receive = Operation::Receive {
+        source: (!any_source).then_some(Source(SENDER)),
+        key: match case {
+            Case::AnyTagReceiverFirst => Key::new(1, Key::ANY_TAG),
+            _ => key,
+        },
+        capacity: if is_short { SHORT } else { LONG },
+    };
+    let send = Operation::Send {
+        to: RECEIVER,
+        key,
+        bytes: if kind == Kind::Long { LONG } else { SHORT },
+        kind,
+    };
+    vec![
+        Thread::new(RECEIVER, [receive]).at(receive_ns),
+        Thread::new(SENDER, [send]).at(send_ns),
+    ]
+}
+
+/// The whole table as text.
+pub fn table() -> String {
+    let mut text = format!("{:<38}", "control messages");
+    for column in Column::ALL {
+        text.push_str(&format!("{:>15}", column.name()));
+    }
+    for case in Case::ALL {
+        text.push_str(&format!("\n{:<38}", case.name()));
+        for column in Column::ALL {
+            text.push_str(&format!("{:>15}", count(case, column)));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// A long transfer with the given posts, in virtual time.
+pub fn transfer_at(
+    config: Config,
+    timing: Timing,
+    bytes: u64,
+    (send_ns, receive_ns): (u64, u64),
+    is_any_source: bool,
+) -> Outcome {
+    let key = Key::new(1, 7);
+    let threads = [
+        Thread::new(
+            RECEIVER,
+            [Operation::Receive {
+                source: (!is_any_source).then_some(Source(SENDER)),
+                key,
+                capacity: bytes,
+            }],
+        )
+        .at(receive_ns),
+        Thread::new(
+            SENDER,
+            [Operation::Send {
+                to: RECEIVER,
+                key,
+                bytes,
+                kind: Kind::Long,
+            }],
+        )
+        .at(send_ns),
+    ];
+    run(config, Behaviour::default(), timing, &threads)
+}
