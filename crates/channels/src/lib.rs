@@ -6,6 +6,7 @@
 //! | [`policy`] | which uUAR a driver gives to a queue pair |
 //! | [`Category`], [`Inventory`], [`Totals`], [`Shares`] | six ways for threads to have objects, counted by formula and one by one |
 //! | [`Profile`] | limits, memory and times of a network interface, as TOML |
+//! | [`emulated`] | a network interface with a virtual clock: a microbenchmark and a kernel |
 //! | [`Expectation`], [`recommend()`] | throughput with its origin; the category that suits limits |
 //!
 //! No MPI and no operating system. Tests of the published numbers are in `tests/`.
@@ -18,6 +19,7 @@
 
 mod account;
 mod category;
+pub mod emulated;
 mod error;
 mod expectation;
 mod inventory;

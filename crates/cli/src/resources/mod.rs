@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rankpoint resources`: what threads take of a network interface, and what sharing it costs.
 //!
-//! The crate `channels` counts, recommends and emulates. [`options`] reads the command line; [`show`], [`map`] and [`recommend`]
-//! answer one question each, as text or JSON.
+//! The crate `channels` counts, recommends and emulates. [`options`] and [`bench_options`] read the command line; [`show`], [`map`],
+//! [`recommend`] and [`mod@bench`] answer one question each, as text or JSON.
 
+mod bench;
+mod bench_options;
 mod map;
 mod options;
 mod recommend;

@@ -6,6 +6,8 @@ use channels::policy::{DEFAULT_LOW, DEFAULT_TOTAL, Driver};
 use channels::{Error, Profile};
 use clap::{Args, Subcommand};
 
+use super::bench_options::BenchOptions;
+
 /// Most threads, processes and queue pairs that are counted.
 const MOST: i64 = 1 << 16;
 
@@ -18,6 +20,8 @@ pub(crate) enum Question {
     Map(MapOptions),
     /// The way that suits limits
     Recommend(RecommendOptions),
+    /// Rates of threads that share objects, on an emulated network interface
+    Bench(BenchOptions),
 }
 
 /// Whose resources are counted.

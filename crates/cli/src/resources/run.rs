@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 use super::options::Question;
-use super::{map, recommend, show};
+use super::{bench, map, recommend, show};
 
 /// Runs `rankpoint resources`.
 pub(crate) fn run(question: &Question) -> Result<(), String> {
@@ -19,6 +19,7 @@ fn output(question: &Question) -> Result<String, String> {
         Question::Show(options) => show::output(options),
         Question::Map(options) => map::output(options),
         Question::Recommend(options) => recommend::output(options),
+        Question::Bench(options) => bench::output(options),
     }
 }
 
@@ -76,7 +77,7 @@ mod tests {
             assert_eq!(found, expected, "{arguments}");
             checked += 1;
         }
-        assert!(checked >= 3, "{checked} examples");
+        assert!(checked >= 6, "{checked} examples");
     }
 
     #[test]
@@ -96,6 +97,14 @@ mod tests {
         assert!(error("map").contains("--qps or --tds"));
         let line = "recommend --threads 16 --min-throughput 101%";
         assert!(error(line).contains("expected a share such as 90%"));
+        assert!(
+            error("bench --share cq=3").contains("share cq=3: expected a divisor of 16 threads")
+        );
+        assert!(error("bench --share xq=2").contains("object 'xq': expected buf, ctx"));
+        assert!(error("bench --without speed").contains("feature 'speed': expected postlist"));
+        assert!(error("bench --threads 65").contains("expected a whole number from 1 to 64"));
+        assert!(error("bench --nic hfi160").contains("hfi160: [timing]: missing"));
+        assert!(error("bench --cq extended --share cq=2").contains("expected cq=1"));
         let line = "recommend --threads 16 --nic hfi160";
         assert!(error(line).contains("hfi160: [memory]: missing"));
     }
@@ -115,6 +124,13 @@ mod tests {
         );
         let map = json("map --qps 16");
         assert_eq!(map["collisions"], serde_json::json!([4, 15]));
+        let run = json("bench --threads 4 --share cq=4");
+        assert_eq!(
+            (&run["completion_queues"], &run["clock"]),
+            (&1.into(), &"virtual".into())
+        );
+        let kernel = json("bench --threads 2 --kernel");
+        assert_eq!(kernel["kernel"][5]["wrong"], 0);
         let advice = json("recommend --threads 16 --min-throughput 95% --max-uars 32");
         assert_eq!(advice["found"], false);
         assert_eq!(advice["lacks"]["uars"], 8);
