@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `workload` | what a microbenchmark does, and which objects threads share |
 //! | `arrangement` | which thread uses which object |
-//! | `lanes` | locks and lanes in virtual time: whoever comes first is served first |
+//! | `lanes` | locks and lanes in virtual time: the first to come is served first |
 //! | `microbenchmark` | threads that post writes and poll for completions, as discrete events |
 //! | `kernel` | a product of matrices in a global array, in each category |
 //!
