@@ -6,6 +6,7 @@
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
+//! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
 //! * `rankpoint run`: the same as `mpiexec`.
 //!
@@ -18,6 +19,7 @@ mod columns;
 mod commplan;
 mod explain;
 mod info;
+mod model;
 mod mpi;
 mod network;
 mod resources;
@@ -60,6 +62,8 @@ enum Command {
         #[command(subcommand)]
         subject: explain::Subject,
     },
+    /// Model injection overhead and latency: what would a faster component gain
+    Model(model::ModelOptions),
     /// Measure every algorithm of every collective here, and write the table of rules that suits this node
     Tune(tune::TuneOptions),
     /// Start an MPI program; the same as mpiexec
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         Command::Resources { question } => finish(resources::run(&question)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
+        Command::Model(options) => finish(model::run(&options)),
         Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }

@@ -28,6 +28,7 @@ mod measurement;
 mod options;
 mod others;
 mod page;
+pub(crate) mod picture;
 mod plot;
 mod rank;
 mod raster;

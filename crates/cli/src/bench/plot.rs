@@ -7,20 +7,10 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
-use super::raster::Raster;
+use super::picture::{COLORS, Picture, render};
 use super::results::Results;
 
 const PANEL: (u32, u32) = (760, 440);
-/// Colours that differ also for the colour-blind (after Okabe and Ito).
-const COLORS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
-
 /// Points of a line: size and value.
 type Line = Vec<(f64, f64)>;
 
@@ -32,30 +22,22 @@ pub(super) fn draw(results: &Results, file: &Path) -> Result<Vec<u8>, String> {
         return Err("a plot shows measurements by size; none was asked for".to_owned());
     }
     let size = (PANEL.0, PANEL.1 * panels.len() as u32);
-    match file.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => {
-            let mut text = String::new();
-            let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-            draw_panels(results, &panels, &area).map_err(|error| failed(file, &error))?;
-            drop(area);
-            Ok(text.into_bytes())
-        }
-        Some("png") => {
-            let mut picture = Raster::new(size);
-            let area = (&mut picture).into_drawing_area();
-            draw_panels(results, &panels, &area).map_err(|error| failed(file, &error))?;
-            drop(area);
-            picture.png().map_err(|error| failed(file, &error))
-        }
-        _ => Err(format!(
-            "{}: expected a name in .svg or .png",
-            file.display()
-        )),
-    }
+    render(&Panels { results, panels }, size, file)
 }
 
-fn failed(file: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("cannot draw {}: {error}", file.display())
+/// All panels, below each other.
+struct Panels<'a> {
+    results: &'a Results,
+    panels: Vec<&'a Measurement>,
+}
+
+impl Picture for Panels<'_> {
+    fn draw<Backend: DrawingBackend>(
+        &self,
+        area: &DrawingArea<Backend, Shift>,
+    ) -> Result<(), DrawingAreaErrorKind<Backend::ErrorType>> {
+        draw_panels(self.results, &self.panels, area)
+    }
 }
 
 fn draw_panels<Backend: DrawingBackend>(

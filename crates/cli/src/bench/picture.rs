@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A picture as a file, SVG or PNG, as the file's name says.
+
+use std::path::Path;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::raster::Raster;
+
+/// Colours that differ also for the colour-blind (after Okabe and Ito).
+pub(crate) const COLORS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// Something that can be drawn with any backend.
+pub(crate) trait Picture {
+    /// Draws it on an area of the size that [`render`] is given.
+    fn draw<Backend: DrawingBackend>(
+        &self,
+        area: &DrawingArea<Backend, Shift>,
+    ) -> Result<(), DrawingAreaErrorKind<Backend::ErrorType>>;
+}
+
+/// The bytes of a file with a picture.
+pub(crate) fn render(
+    picture: &impl Picture,
+    size: (u32, u32),
+    file: &Path,
+) -> Result<Vec<u8>, String> {
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => {
+            let mut text = String::new();
+            let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+            picture.draw(&area).map_err(|error| failed(file, &error))?;
+            drop(area);
+            Ok(text.into_bytes())
+        }
+        Some("png") => {
+            let mut raster = Raster::new(size);
+            let area = (&mut raster).into_drawing_area();
+            picture.draw(&area).map_err(|error| failed(file, &error))?;
+            drop(area);
+            raster.png().map_err(|error| failed(file, &error))
+        }
+        _ => Err(format!(
+            "{}: expected a name in .svg or .png",
+            file.display()
+        )),
+    }
+}
+
+fn failed(file: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("cannot draw {}: {error}", file.display())
+}

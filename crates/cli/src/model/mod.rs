@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rankpoint model`: where the time of a message goes, and what it would gain from a faster component.
+//!
+//! The crate `models` computes. [`options`] reads the command line, [`source`] the model; [`shown`], [`asked`], [`swept`] and
+//! [`windows`] answer, each as a [`report`] that becomes text, Markdown or JSON.
+
+mod asked;
+mod options;
+mod report;
+mod run;
+mod shown;
+mod source;
+mod swept;
+mod windows;
+
+pub(crate) use options::ModelOptions;
+pub(crate) use run::run;

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command.
+
+use std::io::Write as _;
+
+use super::options::{ModelOptions, Question};
+use super::{asked, shown, source, swept, windows};
+
+/// Runs `rankpoint model`.
+pub(crate) fn run(options: &ModelOptions) -> Result<(), String> {
+    let text = output(&options.question)?;
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+fn output(question: &Question) -> Result<String, String> {
+    match question {
+        Question::Show { common } => {
+            let (model, values) = source::read(common)?;
+            Ok(shown::show(&model, &values)?.show(common.format))
+        }
+        Question::Predict { quantities, common } => {
+            let (model, values) = source::read(common)?;
+            Ok(asked::predict(&model, &values, quantities)?.show(common.format))
+        }
+        Question::Whatif { set, of, common } => {
+            let (model, values) = source::read(common)?;
+            Ok(asked::what_if(&model, &values, set, of)?.show(common.format))
+        }
+        Question::Need {
+            components,
+            gain,
+            of,
+            common,
+        } => {
+            let (model, values) = source::read(common)?;
+            let answer = asked::need(&model, &values, (of, *gain), components)?;
+            Ok(answer.show(common.format))
+        }
+        Question::Sensitivity { of, common } => {
+            let (model, values) = source::read(common)?;
+            Ok(asked::sensitivity(&model, &values, of)?.show(common.format))
+        }
+        Question::Sweep(options) => {
+            let (model, values) = source::read(&options.common)?;
+            swept::sweep(&model, &values, options)
+        }
+        Question::Window(options) => {
+            let (model, values) = source::read(&options.common)?;
+            Ok(windows::window(&model, &values, options)?.show(options.common.format))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: ModelOptions,
+    }
+
+    fn told(arguments: &str) -> Result<String, String> {
+        let words = std::iter::once("model").chain(arguments.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        output(&line.options.question)
+    }
+
+    /// Examples of the page whose output depends on the node that runs them.
+    const MEASURED: [&str; 3] = ["calibrate", "check", "trace"];
+
+    #[test]
+    fn the_examples_of_the_page_are_what_is_printed() {
+        let page = include_str!("../../../../docs/models.md");
+        let mut count = 0;
+        for example in page.split("$ rankpoint model ").skip(1) {
+            let (arguments, rest) = example.split_once('\n').expect("a line of its own");
+            let (expected, _) = rest.split_once("```").expect("an end");
+            if MEASURED.iter().any(|word| arguments.starts_with(word)) {
+                continue;
+            }
+            assert_eq!(told(arguments).as_deref(), Ok(expected), "{arguments}");
+            count += 1;
+        }
+        assert!(count >= 6, "{count}");
+    }
+
+    #[test]
+    fn the_model_of_the_page_is_one() {
+        let page = include_str!("../../../../docs/models.md");
+        let (_, rest) = page.split_once("```toml\n").expect("a model");
+        let (text, _) = rest.split_once("```").expect("an end");
+        let model = models::Model::parse("page", text).expect("a model");
+        assert_eq!(model.quantities().len(), 1);
+    }
+
+    #[test]
+    fn json_has_all_digits_and_csv_a_line_for_each_gain() {
+        let json = told("predict latency --format json").expect("a text");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let row = &json["tables"][0]["rows"][0];
+        let residual = row["residual"].as_f64().expect("a number");
+        assert!((residual - 3.818_862_275).abs() < 1e-6, "{residual}");
+        let csv = told("sweep PIO,Switch --reduce 50 --of latency --csv").expect("a text");
+        assert_eq!(csv.lines().count(), 3);
+        assert!(
+            csv.lines()
+                .any(|line| line.starts_with("latency,Switch,50,3.89")),
+            "{csv}"
+        );
+        assert!(
+            told("show --format markdown")
+                .expect("a text")
+                .contains("| PIO | 94.25 |")
+        );
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_as_the_name_of_the_file_says() {
+        let folder = std::env::temp_dir().join(format!("rankpoint-model-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let draw = |name: &str| {
+            let file = folder.join(name);
+            let text = told(&format!("sweep PIO --plot {}", file.display()));
+            text.map(|_| std::fs::read(file).expect("a picture"))
+        };
+        assert!(draw("a.svg").expect("a picture").starts_with(b"<svg"));
+        assert!(draw("a.png").expect("a picture").starts_with(b"\x89PNG"));
+        let error = draw("a.gif").expect_err("no such picture");
+        assert!(error.contains("expected a name in .svg or .png"), "{error}");
+        std::fs::remove_dir_all(folder).expect("a folder of our own");
+    }
+
+    #[test]
+    fn wrong_questions_tell_what_was_expected() {
+        let error = |arguments: &str| told(arguments).expect_err(arguments);
+        assert!(
+            error("show --model none.toml").contains("expected a TOML file, or a preset: tx2-cx4")
+        );
+        assert!(error("whatif --set PIO=-3").contains("PIO=-3: expected NAME=VALUE"));
+        assert!(error("whatif --set PI=3").contains("PI: no such component or sum: expected MD,"));
+        assert!(error("predict rate").contains("rate: no such quantity: expected injection_llp,"));
+        assert!(error("need PIO --gain 0% --of latency").contains("expected a gain above 0 %"));
+        assert!(error("sweep PIO --reduce 101").contains("between 0 and 100"));
+        assert!(error("show --given c").contains("expected NAME=NUMBER"));
+        assert!(error("window --path Misc Misc Misc Nothing PCIe").contains("Nothing: no such"));
+    }
+}
