@@ -11,7 +11,9 @@
 //! | what if a component changes | [`Model::what_if`], [`Model::sweep`] |
 //! | how much must it change | [`Model::need`] |
 //! | what matters most | [`Model::sensitivity`] |
-//! | what do windows, credits and locks allow | [`window`] |
+//! | what do windows, credits and locks allow | [`window`], and event by event [`simulate`] |
+//! | what do traces of a bus say | [`trace`] |
+//! | which components do experiments determine | [`identify`] |
 //!
 //! Source: R. Zambre, *Exascalable Communication for Modern Supercomputing* (University of California, Irvine, 2020), chapter 2.
 //! Its numbers are tests in `tests/`.
@@ -24,9 +26,12 @@ mod dual;
 mod error;
 mod expression;
 mod fields;
+pub mod identify;
 mod model;
 mod parse;
 mod preset;
+pub mod simulate;
+pub mod trace;
 mod values;
 pub mod window;
 
