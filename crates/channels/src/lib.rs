@@ -8,6 +8,7 @@
 //! | [`Profile`] | limits, memory and times of a network interface, as TOML |
 //! | [`emulated`] | a network interface with a virtual clock: a microbenchmark and a kernel |
 //! | [`Expectation`], [`recommend()`] | throughput with its origin; the category that suits limits |
+//! | [`VciPlan`] | how VCIs could use libfabric, by the limits of a provider |
 //!
 //! No MPI and no operating system. Tests of the published numbers are in `tests/`.
 //!
@@ -26,6 +27,7 @@ mod inventory;
 mod nic;
 pub mod policy;
 mod recommend;
+mod vci_plan;
 
 pub use account::{
     Break, Shares, Totals, exceeded, first_break, second_context, unused_by_one_thread,
@@ -36,3 +38,6 @@ pub use expectation::{Expectation, Origin};
 pub use inventory::{Context, DOMAIN_UARS_PER_CONTEXT, Inventory, QueuePair, threads_per_context};
 pub use nic::{Constants, Limits, Memory, Profile, Timing};
 pub use recommend::{Candidate, Lack, Recommendation, Wanted, candidates, recommend};
+pub use vci_plan::{
+    ProviderLimits, Refusal, Threading, VciObjects, VciPlan, VciVerdict, choose_vci_plan, vci_plans,
+};

@@ -26,6 +26,7 @@ mod resources;
 mod settings;
 mod sync;
 mod tune;
+mod vci_plan;
 
 use std::ffi::OsString;
 use std::io::Write;

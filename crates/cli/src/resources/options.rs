@@ -20,6 +20,8 @@ pub(crate) enum Question {
     Map(MapOptions),
     /// The way that suits limits
     Recommend(RecommendOptions),
+    /// How the VCIs of a process could use the network of this node
+    Plan(PlanOptions),
     /// Rates of threads that share objects, on an emulated network interface
     Bench(BenchOptions),
 }
@@ -88,6 +90,20 @@ pub(crate) struct RecommendOptions {
     /// Most memory of contexts, queue pairs and completion queues; takes K, M, G
     #[arg(long, value_parser = bytes)]
     pub(super) max_memory: Option<usize>,
+}
+
+/// Options of `rankpoint resources plan`.
+#[derive(Args)]
+pub(crate) struct PlanOptions {
+    /// VCIs of a process
+    #[arg(long, value_parser = count)]
+    pub(super) vcis: usize,
+    /// Processes on the node
+    #[arg(long, default_value = "1", value_parser = count)]
+    pub(super) ranks: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 impl Case {

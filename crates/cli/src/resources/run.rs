@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use super::options::Question;
 use super::{bench, map, recommend, show};
+use crate::vci_plan::Plans;
 
 /// Runs `rankpoint resources`.
 pub(crate) fn run(question: &Question) -> Result<(), String> {
@@ -19,6 +20,13 @@ fn output(question: &Question) -> Result<String, String> {
         Question::Show(options) => show::output(options),
         Question::Map(options) => map::output(options),
         Question::Recommend(options) => recommend::output(options),
+        Question::Plan(options) => {
+            let plans = Plans::here(options.vcis, options.ranks)?;
+            Ok(match options.json {
+                true => format!("{:#}\n", plans.json()),
+                false => plans.text(),
+            })
+        }
         Question::Bench(options) => bench::output(options),
     }
 }
@@ -66,7 +74,7 @@ mod tests {
         let mut checked = 0;
         for example in examples {
             let (arguments, rest) = example.split_once('\n').expect("a line of its own");
-            if ["probe", "bench --clock wall"]
+            if ["probe", "plan"]
                 .iter()
                 .any(|name| arguments.starts_with(name))
             {

@@ -32,7 +32,9 @@ pub(super) const FI_MR_ALLOCATED: c_int = 1 << 5;
 pub(super) const FI_MR_PROV_KEY: c_int = 1 << 6;
 pub(super) const FI_MR_ENDPOINT: c_int = 1 << 9;
 pub(super) const FI_PROGRESS_MANUAL: c_int = 2;
+pub(super) const FI_THREAD_SAFE: c_int = 1;
 pub(super) const FI_THREAD_DOMAIN: c_int = 3;
+pub(super) const FI_THREAD_COMPLETION: c_int = 4;
 pub(super) const FI_AV_TABLE: c_int = 2;
 pub(super) const FI_EP_RDM: c_int = 3;
 pub(super) const FI_SOCKADDR_IN: u32 = 2;
@@ -114,6 +116,14 @@ pub(super) struct DomainAttr {
     pub(super) av_type: c_int,
     pub(super) mr_mode: c_int,
     pub(super) mr_key_size: usize,
+    pub(super) cq_data_size: usize,
+    pub(super) cq_cnt: usize,
+    pub(super) ep_cnt: usize,
+    pub(super) tx_ctx_cnt: usize,
+    pub(super) rx_ctx_cnt: usize,
+    pub(super) max_ep_tx_ctx: usize,
+    pub(super) max_ep_rx_ctx: usize,
+    pub(super) max_ep_stx_ctx: usize,
 }
 
 #[repr(C)]

@@ -6,7 +6,7 @@
 //! can reach is taken, or the one that the user names.
 #![expect(unsafe_code, reason = "lists of a C library")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
@@ -104,6 +104,15 @@ impl<'a> InfoList<'a> {
     /// All reliable datagram endpoints that keep messages in order; if `with_puts`, those that also write the memory of others before the
     /// messages that follow.
     fn new(library: &'a Library, with_puts: bool) -> io::Result<Self> {
+        Self::with_threading(library, with_puts, FI_THREAD_DOMAIN)
+    }
+
+    /// The same with another level of threading.
+    pub(super) fn with_threading(
+        library: &'a Library,
+        with_puts: bool,
+        threading: c_int,
+    ) -> io::Result<Self> {
         // SAFETY: null makes an empty one (man fi_getinfo).
         let hints = unsafe { (library.dupinfo)(ptr::null()) };
         let hints = InfoList {
@@ -125,7 +134,7 @@ impl<'a> InfoList<'a> {
             (*info.tx_attr).msg_order = order;
             (*info.rx_attr).msg_order = order;
             let domain = &mut *info.domain_attr;
-            domain.threading = FI_THREAD_DOMAIN;
+            domain.threading = threading;
             domain.data_progress = FI_PROGRESS_MANUAL;
             domain.av_type = FI_AV_TABLE;
             domain.mr_mode =
@@ -150,7 +159,7 @@ impl<'a> InfoList<'a> {
         Ok(InfoList { library, first })
     }
 
-    fn iter(&self) -> impl Iterator<Item = NonNull<Info>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Info>> {
         let next = |info: &NonNull<Info>| {
             // SAFETY: a member of the list, which lives as long as `self`.
             NonNull::new(unsafe { info.as_ref() }.next)
@@ -163,7 +172,7 @@ impl<'a> InfoList<'a> {
 ///
 /// # Safety
 /// `info` is a member of a list that libfabric made and that exists.
-unsafe fn offer_of(info: NonNull<Info>) -> Offer {
+pub(super) unsafe fn offer_of(info: NonNull<Info>) -> Offer {
     // SAFETY: members of a list have all their parts (man fi_getinfo), and texts end with zero.
     unsafe {
         let info = info.as_ref();

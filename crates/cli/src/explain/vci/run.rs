@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::report::{self, RankReport};
 use super::{advice, text};
-use crate::settings;
+use crate::{settings, vci_plan};
 
 /// Options of `rankpoint explain vci`.
 #[derive(Args)]
@@ -53,7 +53,9 @@ pub(crate) fn run(options: &VciOptions) -> Result<(), String> {
     let text = if options.json {
         format!("{:#}\n", as_json(&reports))
     } else {
-        format!("\n{}", text::text(&reports))
+        let (vcis, ranks) = most(&reports);
+        let network = vci_plan::section(vcis, ranks);
+        format!("\n{}{network}", text::text(&reports))
     };
     io::stdout()
         .write_all(text.as_bytes())
@@ -78,8 +80,17 @@ fn start(options: &VciOptions, folder: &Path) -> Result<ExitStatus, String> {
         .map_err(|error| format!("cannot start mpiexec: {error}"))
 }
 
+/// VCIs of a process, and ranks that share a node: all of them, as far as one node runs them.
+fn most(reports: &[RankReport]) -> (usize, usize) {
+    let vcis = reports.iter().map(|report| report.vci_count).max();
+    let ranks = reports.iter().map(|report| report.size).max();
+    (vcis.unwrap_or(1) as usize, ranks.unwrap_or(1) as usize)
+}
+
 fn as_json(reports: &[RankReport]) -> serde_json::Value {
+    let (vcis, ranks) = most(reports);
     json!({
+        "network": vci_plan::value(vcis, ranks),
         "ranks": reports,
         "missing": report::missing(reports),
         "advice": advice::advice(reports),
