@@ -52,6 +52,7 @@ counters! {
     LocksFailed, "locks_failed", "tries", "of threads of this rank to take the lock of a VCI while another one held it";
     GlobalRounds, "global_rounds", "rounds", "in which a thread that waited on one VCI advanced all others";
     Puts, "puts", "messages", "to other nodes whose data the network wrote into the memory of the receive";
+    FramesDropped, "frames_dropped", "frames", "of the network that were dropped, because their sender did not prove that it belongs to the job";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

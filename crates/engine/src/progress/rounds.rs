@@ -5,6 +5,7 @@
 
 use std::io;
 
+use fabric::counters::Counter;
 use fabric::transport::Polled;
 
 use crate::identity::LinkIndex;
@@ -57,6 +58,10 @@ impl VciState {
                 protocol::publish_preferences(self);
             }
             Err(error) => self.fault = Some(error.to_string()),
+        }
+        let outsiders = self.transport.take_outsiders();
+        if outsiders != 0 {
+            self.count_many(Counter::FramesDropped, outsiders);
         }
         if self.node.puts {
             for token in self.transport.ended_puts() {

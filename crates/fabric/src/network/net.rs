@@ -80,7 +80,7 @@ pub(super) struct State {
     pub(super) free: Vec<u32>,
     pub(super) owners: Vec<usize>,
     pub(super) puts: Puts,
-    /// Frames of processes that do not belong to the job.
+    /// Frames of processes that do not belong to the job, until a VCI counts them.
     pub(super) outsiders: u64,
     /// Failures, each of which the next poll of each VCI tells.
     pub(super) faults: Vec<String>,

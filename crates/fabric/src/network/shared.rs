@@ -31,6 +31,8 @@ pub struct Found {
     pub accepted: Vec<(PeerKey, RingReceiver)>,
     /// The tokens of puts that have ended.
     pub ended_puts: Vec<u64>,
+    /// Frames that were dropped because their sender did not prove that it belongs to the job.
+    pub outsiders: u64,
     /// Failures.
     pub faults: Vec<String>,
 }
@@ -87,6 +89,7 @@ impl Network {
             events: net.poll(),
             accepted: net.accept(vci),
             ended_puts: net.ended_puts(vci),
+            outsiders: std::mem::take(&mut net.state.outsiders),
             faults: net.faults_after(told).to_vec(),
         }
     }

@@ -314,6 +314,9 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     let mut frame = cell.to_bytes().to_vec();
     frame.extend([0; 64]);
     assert!(give(state, &frame).is_err());
+    drop(net);
+    let counts = [0, 1].map(|_| nets[1].poll(HERE, 0).outsiders);
+    assert_eq!(counts, [305, 0], "told once, for a counter");
 }
 
 #[test]

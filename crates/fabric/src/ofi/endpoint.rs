@@ -21,7 +21,7 @@ use super::puts::Puts;
 use sys::memory;
 
 /// Bytes of one receive buffer, which takes many messages.
-const BUFFER_BYTES: usize = 512 << 10;
+const BUFFER_BYTES: usize = 128 << 10;
 /// Bytes of the receive buffers of an endpoint whose provider fills each with many messages.
 pub const RECEIVE_BYTES: usize = BUFFERS * BUFFER_BYTES;
 /// Completions read at once.

@@ -233,6 +233,15 @@ impl Transport {
         }
     }
 
+    /// How many frames of processes that do not belong to the job were dropped since the last call.
+    #[cold]
+    pub const fn take_outsiders(&mut self) -> u64 {
+        match self {
+            Self::Nodes(nodes) => nodes.take_outsiders(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => 0,
+        }
+    }
+
     /// Takes leave of the peers, before the process may end; true when nothing is under way any longer. Until then the transport has
     /// to be polled.
     #[cold]

@@ -32,6 +32,7 @@ pub struct Nodes {
     /// What polls have found and nobody has taken.
     accepted: Vec<(LinkIndex, RingReceiver)>,
     ended_puts: Vec<u64>,
+    outsiders: u64,
     /// Failures of the network that this VCI has been told of.
     told: usize,
 }
@@ -49,6 +50,7 @@ impl Nodes {
             busy: 0,
             accepted: Vec::new(),
             ended_puts: Vec::new(),
+            outsiders: 0,
             told: 0,
         }
     }
@@ -111,6 +113,7 @@ impl Nodes {
         let link = |(key, ring): (PeerKey, _)| (peers.link(key.process, key.there), ring);
         self.accepted.extend(found.accepted.into_iter().map(link));
         self.ended_puts.extend(found.ended_puts);
+        self.outsiders += found.outsiders;
         self.told += found.faults.len();
         match found.faults.into_iter().next() {
             Some(fault) => Err(io::Error::other(fault)),
@@ -147,6 +150,10 @@ impl Nodes {
 
     pub(super) fn ended_puts(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.ended_puts)
+    }
+
+    pub(super) const fn take_outsiders(&mut self) -> u64 {
+        std::mem::replace(&mut self.outsiders, 0)
     }
 
     pub(super) fn is_finished(&self) -> bool {
