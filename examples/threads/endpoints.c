@@ -5,7 +5,7 @@
  *     mpicc -fopenmp examples/threads/endpoints.c -o endpoints
  *     OMP_NUM_THREADS=4 mpiexec -n 2 ./endpoints */
 #include <omp.h>
-#include <rankpoint.h>
+#include <mpi_rankpoint.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  *     mpicc -fopenmp examples/threads/windows.c -o windows
  *     OMP_NUM_THREADS=4 mpiexec -n 2 ./windows */
 #include <omp.h>
-#include <rankpoint.h>
+#include <mpi_rankpoint.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::comm::Comm;
+use engine::comm::{Comm, MOST_PREDEFINED};
 use engine::datatype::Datatype;
 use engine::group::Group;
 use engine::op::Op;
@@ -28,6 +28,21 @@ use crate::sync::{AtomicPtr, AtomicU8, AtomicU64};
 const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 16;
 pub(crate) const FIRST_DYNAMIC: u32 = 4096;
+
+/// Communicators whose handles are constants of `mpi_rankpoint.h`. The ABI reserves all values below 4096, so these have the top byte of
+/// communicators; their slots are the last ones that no handle of the ABI has.
+pub(crate) const PLACES: usize = MOST_PREDEFINED;
+const FIRST_PLACE: usize = FIRST_DYNAMIC as usize - PLACES;
+const _: () = assert!(FIRST_PLACE.is_multiple_of(PLACES));
+
+/// The number of the place that a handle names, from 0.
+// TIER: short
+#[inline(always)]
+pub(crate) fn place_number(comm: usize) -> Option<usize> {
+    const FIRST: usize = (Comm::TAG << 56) as usize | FIRST_PLACE;
+    let number = comm.wrapping_sub(FIRST);
+    (number < PLACES).then_some(number)
+}
 
 /// The predefined handles and their names.
 const PREDEFINED: &[(usize, &str)] = include!(concat!(env!("OUT_DIR"), "/predefined.rs"));
@@ -311,6 +326,10 @@ impl<T: Object> HandleTable<T> {
             ),
             1..4096 => predefined_name(handle)
                 .map_or_else(|| format!("{handle:#x}, which is no handle"), str::to_owned),
+            _ if T::TAG == Comm::TAG && place_number(handle).is_some() => format!(
+                "MPIX_COMM_{}, into which no communicator was duplicated (MPIX_Comm_dup_predefined)",
+                handle % PLACES + 1
+            ),
             _ if handle as u64 >> 56 == T::TAG => format!("{handle:#x}, which was freed"),
             _ => format!("{handle:#x}, which is no handle of this kind"),
         };
@@ -319,7 +338,7 @@ impl<T: Object> HandleTable<T> {
 
     /// The handle whose bits below the top byte these are.
     pub(crate) const fn completed(&'static self, low: u64) -> usize {
-        let is_predefined = low < FIRST_DYNAMIC as u64;
+        let is_predefined = low < FIRST_PLACE as u64;
         (if is_predefined {
             low
         } else {
@@ -334,7 +353,7 @@ impl<T: Object> HandleTable<T> {
 
     /// Visits all objects whose handles were made at run time, which takes as long as there are slots.
     pub(crate) fn each(&'static self, mut action: impl FnMut(usize, &T)) {
-        for slot in &self.handles[FIRST_DYNAMIC as usize..] {
+        for slot in &self.handles[FIRST_PLACE..] {
             // PAIRS: handle.published
             let handle = slot.load(Ordering::Acquire) as usize;
             if let Some(object) = self.get(handle) {
@@ -365,7 +384,7 @@ impl<T: Object> HandleTable<T> {
 
     /// Gives a predefined handle its object.
     pub(crate) fn define(&'static self, handle: usize, object: Arc<T>) {
-        self.place(handle, handle as u64, object);
+        self.place(index_of(handle), handle as u64, object);
     }
 
     fn place(&self, index: usize, handle: u64, object: Arc<T>) {

@@ -23,6 +23,7 @@ mod elements;
 mod entries;
 mod env;
 mod error;
+mod extensions;
 mod fortran;
 mod fortran_compiler;
 mod group;

@@ -40,6 +40,9 @@ pub const CARD_BYTES: usize = 128;
 pub const HOST_BYTES: usize = 56;
 /// Tag half of a match word of an operation that takes any tag (MPI_ANY_TAG as unsigned).
 pub const ANY_TAG: u32 = u32::MAX;
+/// Tag half of the match word of messages without a tag, which are received in their order of arrival; the context half is that of the
+/// communicator's collectives, whose tags are below. As an MPI tag it is MPI_ANY_TAG, which a status without a tag has.
+pub const IN_ORDER: u32 = u32::MAX - 1;
 /// Environment variable through which the launcher tells a rank its place: `1:<segment fd>:<rank>:<size>`.
 pub const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 

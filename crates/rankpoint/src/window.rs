@@ -201,6 +201,7 @@ fn named(code: u32, count: usize, rank: usize, index: usize) -> Result<Remote<'s
     let row = Predefined::find(code);
     let row = row.ok_or_else(|| Error::new(ErrorClass::ERR_TYPE, "no such predefined datatype"))?;
     Ok(Remote {
+        unit: None,
         rank: rank_code(rank),
         disp: i64::try_from(index).unwrap_or(i64::MAX),
         count,

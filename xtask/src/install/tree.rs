@@ -29,7 +29,7 @@ const LINKS: &[(&str, &str)] = &[
 const WRAPPERS: &[(&str, &str, &str)] = &[("mpicc", "CC", "cc"), ("mpicxx", "CXX", "c++")];
 
 const TEXTS: &[(&str, &str)] = &[
-    ("include/rankpoint.h", include_str!("rankpoint.h")),
+    ("include/mpi_rankpoint.h", include_str!("mpi_rankpoint.h")),
     ("lib/pkgconfig/rankpoint.pc", include_str!("rankpoint.pc")),
     (
         "lib/cmake/rankpoint/rankpoint-config.cmake",

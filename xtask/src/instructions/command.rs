@@ -5,11 +5,12 @@ use std::path::Path;
 
 use super::callgrind::{self, Costs, Library};
 use super::calls::{self, MODES, ROWS};
-use super::{collectives, windows};
+use super::{collectives, promises, windows};
 use crate::install::{self, Profile};
 use crate::{shell, tools};
 
-const USAGE: &str = "instructions takes --fast, --peers, --collectives, --windows and --prefix DIR";
+const USAGE: &str =
+    "instructions takes --fast, --peers, --collectives, --windows, --promises and --prefix DIR";
 
 /// A count: the call's name, instructions, how many are allowed, and whether more fail.
 pub(crate) struct Count {
@@ -22,10 +23,10 @@ pub(crate) struct Count {
 
 /// Prints the counts of Rankpoint, with `--prefix` of one that is installed, with `--fast` also those of the library without
 /// checks, with `--peers` those of others, with `--collectives` those of collectives, with `--windows` those
-/// of one-sided operations.
+/// of one-sided operations, with `--promises` those of the calls of `mpi_rankpoint.h`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (mut fast, mut peers, mut prefix) = (false, false, None);
-    let (mut collectives, mut windows) = (false, false);
+    let (mut collectives, mut windows, mut promises) = (false, false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -33,6 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             "--peers" => peers = true,
             "--collectives" => collectives = true,
             "--windows" => windows = true,
+            "--promises" => promises = true,
             "--prefix" => prefix = Some(words.next().ok_or(USAGE)?),
             _ => return Err(format!("{word} is not understood: {USAGE}")),
         }
@@ -57,6 +59,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     if windows {
         windows::print()?;
+    }
+    if promises {
+        promises::print()?;
     }
     Ok(())
 }
@@ -131,6 +136,7 @@ pub(crate) fn count() -> Result<Vec<Count>, String> {
     }
     counts.extend(least(collectives::count)?);
     counts.extend(least(windows::count)?);
+    counts.extend(least(promises::count)?);
     Ok(counts)
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::call::CallName;
-use engine::comm::{Comm, Spread};
-use engine::create;
+use engine::comm::{Comm, Predefined, Spread};
 use engine::{Error, ErrorClass, Result};
+use engine::{completion, create, p2p};
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
 use crate::error::{note_freed, run};
-use crate::handle::{COMMS, GROUPS, INFOS, made_by_library};
+use crate::handle::{COMMS, GROUPS, INFOS, made_by_library, place_number};
 use crate::objects::Info;
 use crate::text::store_text;
 
@@ -225,6 +225,18 @@ pub(crate) unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: 
     })
 }
 
+/// Refuses to free a communicator with operations that nobody can complete afterwards.
+fn check_ended(comm: &Comm) -> Result<()> {
+    let pending = completion::pending_in_bulk(comm);
+    if pending > 0 {
+        let text = format!(
+            "{pending} operations without requests are pending on it: complete them first (MPIX_Comm_waitall)"
+        );
+        return Err(Error::new(ErrorClass::ERR_PENDING, text));
+    }
+    p2p::check_received(comm)
+}
+
 fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *comm };
@@ -235,11 +247,16 @@ fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
             return Err(made_by_library(class, "comm", *handle, expected));
         }
         let object = COMMS.find(*handle, "comm")?;
+        check_ended(object)?;
         object.attributes.clear(*handle as u64)?;
         if object.has_requests() {
             note_freed(object, *handle);
         }
-        COMMS.remove(*handle, "comm")?.free();
+        let object = COMMS.remove(*handle, "comm")?;
+        if let Some(number) = place_number(*handle) {
+            Predefined::at(number).clear(&object);
+        }
+        object.free();
         *handle = abi::MPI_COMM_NULL;
         Ok(())
     })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Endpoints, which the standard does not have: `rankpoint.h` declares these functions.
+//! Endpoints, which the standard does not have: `mpi_rankpoint.h` declares these functions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

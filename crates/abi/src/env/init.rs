@@ -174,6 +174,7 @@ fn end_world(process: &'static Process) -> engine::Result<()> {
     process.itself().attributes.clear(MPI_COMM_SELF as u64)?;
     process.world().attributes.clear(MPI_COMM_WORLD as u64)?;
     engine::coll::finish(process)?;
+    engine::p2p::check_received(process.world())?;
     process.resume()
 }
 

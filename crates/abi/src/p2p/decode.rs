@@ -66,7 +66,7 @@ impl Envelope {
 /// [`decode`] for contiguous data of a predefined type.
 // TIER: short
 #[inline(always)]
-pub(super) fn decode_contiguous(
+pub(crate) fn decode_contiguous(
     buf: *const c_void,
     count: impl Count,
     datatype: MPI_Datatype,

@@ -2,7 +2,7 @@
 //! Point-to-point communication (MPI-5.0, chapters 3 and 4): [`send`] and [`receive`] have the fast paths.
 
 pub(crate) mod buffer;
-mod decode;
+pub(crate) mod decode;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
 pub(crate) mod probe;

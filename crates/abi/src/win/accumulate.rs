@@ -31,16 +31,16 @@ fn operator(op: MPI_Op) -> Result<Operator> {
 
 /// A buffer, a count and a datatype of the program's.
 #[derive(Clone, Copy)]
-pub(super) struct Buffer {
-    pub(super) base: *const c_void,
-    pub(super) count: i64,
-    pub(super) datatype: MPI_Datatype,
+pub(crate) struct Buffer {
+    pub(crate) base: *const c_void,
+    pub(crate) count: i64,
+    pub(crate) datatype: MPI_Datatype,
 }
 
 impl Buffer {
     /// The arguments of a call in the standard's order.
     #[inline(always)]
-    pub(super) fn new<C: Count>(base: *const c_void, count: C, datatype: MPI_Datatype) -> Self {
+    pub(crate) fn new<C: Count>(base: *const c_void, count: C, datatype: MPI_Datatype) -> Self {
         let count = count.into();
         Self {
             base,
@@ -89,7 +89,7 @@ impl Buffer {
 
 /// The operation of an accumulate, the elements at the target, and those that are combined with them.
 #[inline(always)]
-pub(super) fn sides(
+pub(crate) fn sides(
     origin: Buffer,
     target: Target,
     op: MPI_Op,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows of endpoints, which the standard does not have: `rankpoint.h` declares these functions.
+//! Windows of endpoints, which the standard does not have: `mpi_rankpoint.h` declares these functions.
 
 use core::ffi::c_void;
 use engine::create::MOST_ENDPOINTS;

@@ -18,6 +18,8 @@ use crate::handle::{DATATYPES, WINS};
 pub(crate) struct Target {
     pub(crate) rank: i32,
     pub(crate) disp: MPI_Aint,
+    /// As in [`Remote`].
+    pub(crate) unit: Option<u64>,
     pub(crate) count: i64,
     pub(crate) datatype: MPI_Datatype,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Target {
 impl Target {
     /// The arguments of a call in the standard's order.
     #[inline(always)]
-    pub(super) fn new<C: Count>(
+    pub(crate) fn new<C: Count>(
         rank: i32,
         disp: MPI_Aint,
         count: C,
@@ -35,8 +37,23 @@ impl Target {
         Self {
             rank,
             disp,
+            unit: None,
             count,
             datatype,
+        }
+    }
+
+    /// Elements at an address in the target's process.
+    pub(crate) fn at_address<C: Count>(
+        window: &Window,
+        rank: i32,
+        address: *mut c_void,
+        (count, datatype): (C, MPI_Datatype),
+    ) -> Self {
+        let disp = window.displacement_of(rank, address as u64) as MPI_Aint;
+        Self {
+            unit: Some(1),
+            ..Self::new(rank, disp, count, datatype)
         }
     }
 
@@ -56,6 +73,7 @@ impl Target {
             .memory(std::ptr::null_mut(), count)
             .map_err(blame)?;
         Ok(Remote {
+            unit: self.unit,
             rank: self.rank,
             disp: self.disp as i64,
             count,
@@ -144,13 +162,7 @@ pub(crate) unsafe fn MPI_Put<C: Count>(
     if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
         let from = origin_addr.cast();
         // SAFETY: the origin is readable (crate head); the bytes lie inside a window of which this process maps the memory.
-        return unsafe {
-            match bytes {
-                8 => copy_word::<u64>(from, end.sub(8)),
-                4 => copy_word::<u32>(from, end.sub(4)),
-                _ => return put_bytes(from, end, bytes),
-            }
-        };
+        return unsafe { put_to(from, end, bytes) };
     }
     // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
     unsafe {
@@ -205,13 +217,7 @@ pub(crate) unsafe fn MPI_Get<C: Count>(
     if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
         let to = origin_addr.cast();
         // SAFETY: the origin is writable (crate head); the bytes lie inside a window of which this process maps the memory.
-        return unsafe {
-            match bytes {
-                8 => copy_word::<u64>(end.sub(8), to),
-                4 => copy_word::<u32>(end.sub(4), to),
-                _ => return get_bytes(end, to, bytes),
-            }
-        };
+        return unsafe { get_from(end, to, bytes) };
     }
     // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
     unsafe {
@@ -246,6 +252,40 @@ unsafe extern "C" fn get_any<C: Count>(
         // SAFETY: the program keeps the origin until the operation is complete (crate head).
         unsafe { rma::get(window, &origin, &remote) }
     })
+}
+
+/// Copies bytes to those before `end`, the most frequent lengths in place.
+///
+/// # Safety
+/// As for [`put_bytes`].
+// TIER: short
+#[inline(always)]
+pub(crate) unsafe fn put_to(from: *const u8, end: *mut u8, bytes: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            8 => copy_word::<u64>(from, end.sub(8)),
+            4 => copy_word::<u32>(from, end.sub(4)),
+            _ => put_bytes(from, end, bytes),
+        }
+    }
+}
+
+/// Copies the bytes before `end`, the most frequent lengths in place.
+///
+/// # Safety
+/// As for [`get_bytes`].
+// TIER: short
+#[inline(always)]
+pub(crate) unsafe fn get_from(end: *const u8, to: *mut u8, bytes: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            8 => copy_word::<u64>(end.sub(8), to),
+            4 => copy_word::<u32>(end.sub(4), to),
+            _ => get_bytes(end, to, bytes),
+        }
+    }
 }
 
 /// Copies bytes to those before `end`; 0, so that the fast path ends with a jump.

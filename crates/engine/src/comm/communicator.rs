@@ -140,9 +140,11 @@ impl Comm {
         let area = AreaSlot::new(process, group.size(), remote_group.is_none());
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let map = endpoint::rank_map(process, member, vci, addressed.members());
+        let has_world_ranks = remote_group.is_none() && member < process.size();
+        let world = world_ranks(process, addressed, has_world_ranks);
         let comm = Arc::new(Self {
             vci: UnsafeCell::new(vci),
-            route: UnsafeCell::new(Route::new(vci, &map, addressed.size())),
+            route: UnsafeCell::new(Route::new(vci, &map, addressed.size(), world)),
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
             rank: group.rank_of(member).unwrap_or(0),
@@ -207,7 +209,7 @@ impl Comm {
         let group = self.group.clone();
         let mut lane = Self::build(process, member, vci, context, group, remote, "", false);
         if let Some(lane) = Arc::get_mut(&mut lane) {
-            lane.route = UnsafeCell::new(Route::new(vci, &map, self.peers));
+            lane.route = UnsafeCell::new(Route::new(vci, &map, self.peers, 0));
             lane.owner = Owner::new(map, self.peers);
             // Reports and error handlers name the communicator itself.
             lane.name = Mutex::new(self.name());
@@ -225,6 +227,11 @@ impl Comm {
     /// Whether the members are endpoints.
     pub const fn has_endpoints(&self) -> bool {
         self.member >= self.process.size()
+    }
+
+    /// Whether members can be named by their ranks in MPI_COMM_WORLD: not in two groups, and not endpoints.
+    pub(crate) fn has_world_ranks(&self) -> bool {
+        self.remote_group.is_none() && !self.has_endpoints()
     }
 
     /// A member that can be addressed, as groups name it.
@@ -360,7 +367,8 @@ impl Comm {
         unsafe {
             *self.match_base.get() = u64::from(context) << 32;
             *self.vci.get() = vci;
-            *self.route.get() = Route::new(vci, self.owner.map(), self.peers);
+            let world = world_ranks(process, &self.group, self.has_world_ranks());
+            *self.route.get() = Route::new(vci, self.owner.map(), self.peers, world);
             if self.is_spread() {
                 (*self.route.get()).block();
             }
@@ -518,5 +526,16 @@ impl Comm {
     #[cold]
     pub fn annotate(&self, error: Error) -> Error {
         error.on(self.describe())
+    }
+}
+
+/// The processes that calls may name by their ranks in MPI_COMM_WORLD without the group: all, if all are members or arguments
+/// are trusted.
+fn world_ranks(process: &Process, group: &Group, has_world_ranks: bool) -> u32 {
+    let is_known = group.size() == process.size() || cfg!(feature = "unchecked");
+    if has_world_ranks && is_known {
+        process.size()
+    } else {
+        0
     }
 }

@@ -24,13 +24,19 @@ pub(crate) struct Route {
     pub(crate) locked_ranks: u32,
     /// Ranks that the fast paths of every thread level reach: all, or none where messages are checked or spread.
     pub(crate) fast_ranks: u32,
+    /// Ranks of MPI_COMM_WORLD that are reached without a lock and without the map, for calls that name them: none in a communicator that
+    /// lacks one of them, unless arguments are trusted.
+    pub(crate) unlocked_world: u32,
+    /// As `fast_ranks`, without a lock.
+    pub(crate) unlocked_members: u32,
     /// The peers by rank, of a map that is not linear; else null. The communicator's map owns them.
     table: *const LinkIndex,
 }
 
 impl Route {
-    /// The route by the map of a communicator, which keeps the map as long as the route.
-    pub(super) fn new(vci: &Vci, map: &RankMap, ranks: u32) -> Self {
+    /// The route by the map of a communicator, which keeps the map as long as the route. `world` is the number of processes that calls may
+    /// name by their ranks in MPI_COMM_WORLD without further checks.
+    pub(super) fn new(vci: &Vci, map: &RankMap, ranks: u32, world: u32) -> Self {
         let (offset, stride, table) = match map.peers() {
             Ok((offset, stride)) => (offset, stride, std::ptr::null()),
             Err(table) => {
@@ -44,7 +50,10 @@ impl Route {
             true => (linear_ranks, 0),
             false => (0, linear_ranks),
         };
+        let is_free = vci.is_unlocked() && fast_ranks != 0;
         Self {
+            unlocked_world: if is_free { world } else { 0 },
+            unlocked_members: if is_free { fast_ranks } else { 0 },
             origin: vci.first_link().as_ptr().wrapping_add(offset as usize),
             stride_bytes: i64::from(stride.cast_signed()) * size_of::<Link>() as i64,
             offset,
@@ -59,6 +68,7 @@ impl Route {
     /// Lets the fast paths reach no rank.
     pub(super) fn block(&mut self) {
         (self.unlocked_ranks, self.locked_ranks, self.fast_ranks) = (0, 0, 0);
+        (self.unlocked_world, self.unlocked_members) = (0, 0);
     }
 
     /// The link to a rank.

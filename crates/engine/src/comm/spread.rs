@@ -300,7 +300,7 @@ impl Comm {
     }
 
     /// The communicators with the same context on other VCIs.
-    pub(super) fn all_lanes(&self) -> impl Iterator<Item = &Arc<Self>> {
+    pub(crate) fn all_lanes(&self) -> impl Iterator<Item = &Arc<Self>> {
         let of_partitions = self.partition_lanes.get().into_iter().flatten();
         let of_partitions = of_partitions.filter_map(OnceLock::get);
         let of_tags = self.lanes.get().into_iter();

@@ -4,11 +4,13 @@
 //! The calls work on [`RequestId`](crate::request::RequestId)s in place; an MPI_Request in C is a `RequestId`. A request names its VCI, so
 //! the calls accept requests of every VCI of the process.
 
+mod bulk;
 mod lanes;
 mod one;
 mod overlap;
 mod several;
 
+pub use bulk::{pending_in_bulk, wait_bulk};
 pub use one::{
     at_index, cancel, cancel_receive, comm_of, free, in_array, let_go, peek, test, wait,
     wait_received,

@@ -12,6 +12,7 @@ mod members;
 #[cfg(test)]
 mod overlap_tests;
 mod persistent;
+mod predefined;
 pub mod resource;
 #[cfg(test)]
 mod tests;
@@ -25,3 +26,4 @@ pub use members::{
     split,
 };
 pub use persistent::plan;
+pub use predefined::dup_predefined;

@@ -20,10 +20,10 @@ use crate::comm::Comm;
 use crate::completion;
 use crate::datatype::Memory;
 use crate::errors::Result;
-use crate::identity::{LinkIndex, Rank};
+use crate::identity::Rank;
 use crate::progress::{Guard, LockPolicy, Vci};
 use crate::protocol::{cell, eager, inject as injection};
-use crate::request::{RequestId, RequestIndex, Role, Status};
+use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Status};
 use crate::vci::VciState;
 use crate::vci::link::Link;
 use crate::vci::matching::Key;
@@ -135,32 +135,36 @@ pub unsafe fn inject_locked(
         cold_path();
         return Injected::Refused;
     }
+    let word = || comm.match_base() | tag as u64;
     // One copy of the code for each kind of rank map: a linear one needs no table, and the lock is needed.
     // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each; the rest is the caller's promise.
     unsafe {
         if rank.get() < route.locked_ranks {
-            return inject_inside(vci.try_lock(), comm, base, bytes, tag, || route.link(rank));
+            let guard = vci.try_lock();
+            return inject_inside::<_, { cell::INJECT }>(guard, word, base, bytes, || {
+                route.link(rank)
+            });
         }
         if rank.get() < route.fast_ranks {
             let link = || vci.first_link().add(route.peer(rank).get() as usize);
-            return inject_inside(vci.try_enter(), comm, base, bytes, tag, link);
+            let guard = vci.try_enter();
+            return inject_inside::<_, { cell::INJECT }>(guard, word, base, bytes, link);
         }
     }
     cold_path();
     Injected::Refused
 }
 
-/// Injects a message under the guard of the communicator's VCI, unless another thread has that.
+/// Injects a message with a match word in a cell of a kind, under the guard of the communicator's VCI, unless another thread has that.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`; `link_of` gives a link of this communicator's VCI.
 #[inline(always)]
-unsafe fn inject_inside<P: LockPolicy>(
+pub(super) unsafe fn inject_inside<P: LockPolicy, const KIND: u8>(
     guard: Option<Guard<'_, P>>,
-    comm: &Comm,
+    word: impl FnOnce() -> u64,
     base: *const u8,
     bytes: usize,
-    tag: i32,
     link_of: impl FnOnce() -> NonNull<Link>,
 ) -> Injected {
     let Some(guard) = guard else {
@@ -174,7 +178,7 @@ unsafe fn inject_inside<P: LockPolicy>(
         return Injected::Refused;
     }
     // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
-    unsafe { injection::write(link, comm.match_base() | tag as u64, base, bytes) };
+    unsafe { injection::write_as::<KIND>(link, word(), base, bytes) };
     #[cfg(feature = "ablate-requests")]
     crate::request::ablation::use_complete_request();
     // One branch for both: neither is likely.
@@ -343,9 +347,12 @@ pub unsafe fn post(comm: &Comm, base: *mut u8, bytes: usize, source: i32, tag: i
         return Posted::Unreached;
     }
     let mut guard = comm.vci().enter_unlocked();
-    let peer = |rank| comm.route().linear_peer(rank);
+    let key = || Key {
+        word: comm.match_base() | tag as u64,
+        peer: comm.route().linear_peer(Rank::new(source as u32)),
+    };
     // SAFETY: passed on.
-    match unsafe { post_in(&mut guard, comm, base, bytes, peer, (source, tag)) } {
+    match unsafe { post_in(&mut guard, comm, base, bytes, key, |_| ()) } {
         Some(id) => Posted::Posted(id),
         None => {
             cold_path();
@@ -383,16 +390,22 @@ pub unsafe fn post_locked(
     tag: i32,
 ) -> Posted {
     let (rank, route, vci) = (Rank::new(source as u32), comm.route(), comm.vci());
-    let envelope = (source, tag);
+    let word = || comm.match_base() | tag as u64;
     // SAFETY: passed on; the rank is below `fast_ranks` where a table may be.
     unsafe {
         if rank.get() < route.locked_ranks {
-            let peer = |rank| route.linear_peer(rank);
-            return post_inside(vci.try_lock(), comm, base, bytes, peer, envelope);
+            let key = || Key {
+                word: word(),
+                peer: route.linear_peer(rank),
+            };
+            return post_inside(vci.try_lock(), comm, base, bytes, key, |_| ());
         }
         if rank.get() < route.fast_ranks {
-            let peer = |rank| route.peer(rank);
-            return post_inside(vci.try_enter(), comm, base, bytes, peer, envelope);
+            let key = || Key {
+                word: word(),
+                peer: route.peer(rank),
+            };
+            return post_inside(vci.try_enter(), comm, base, bytes, key, |_| ());
         }
     }
     cold_path();
@@ -404,19 +417,19 @@ pub unsafe fn post_locked(
 /// # Safety
 /// As for [`post`].
 #[inline(always)]
-unsafe fn post_inside<P: LockPolicy>(
+pub(super) unsafe fn post_inside<P: LockPolicy>(
     guard: Option<Guard<'_, P>>,
     comm: &Comm,
     base: *mut u8,
     bytes: usize,
-    peer_of: impl Fn(Rank) -> LinkIndex,
-    envelope: (i32, i32),
+    key_of: impl FnOnce() -> Key,
+    mark: impl FnOnce(&mut RequestEntry),
 ) -> Posted {
     let Some(mut guard) = guard else {
         return Posted::Refused;
     };
     // SAFETY: passed on.
-    match unsafe { post_in(&mut guard, comm, base, bytes, peer_of, envelope) } {
+    match unsafe { post_in(&mut guard, comm, base, bytes, key_of, mark) } {
         None => {
             cold_path();
             guard.leave_owing();
@@ -438,14 +451,19 @@ pub extern "C" fn wake_contenders(comm: &Comm) -> i32 {
     0
 }
 
+/// Posts a receive with a key, if nothing unexpected waits and an entry of the slab is free; `mark` gives the entry what is special to
+/// the call.
+///
+/// # Safety
+/// As for [`post`]; `state` is that of the communicator's VCI.
 #[inline(always)]
-unsafe fn post_in(
+pub(super) unsafe fn post_in(
     state: &mut VciState,
     comm: &Comm,
     base: *mut u8,
     bytes: usize,
-    peer_of: impl Fn(Rank) -> LinkIndex,
-    (source, tag): (i32, i32),
+    key_of: impl FnOnce() -> Key,
+    mark: impl FnOnce(&mut RequestEntry),
 ) -> Option<RequestId> {
     if !state.unexpected.is_empty() {
         return None;
@@ -457,12 +475,9 @@ unsafe fn post_in(
     (entry.base, entry.record.bytes) = (base, bytes as u64);
     // SAFETY: the guard of the communicator's VCI is held.
     entry.owner = unsafe { comm.hold_operation() };
-    let key = Key {
-        word: comm.match_base() | tag as u64,
-        peer: peer_of(Rank::new(source as u32)),
-    };
+    mark(entry);
     let (id, index) = (entry.id(), entry.index());
-    let last = state.posted.post_exact(entry, key);
+    let last = state.posted.post_exact(entry, key_of());
     if last != RequestIndex::NONE {
         state.slab.record_mut(last).next = index.0;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
 //!
-//! Each function checks its arguments, routes, and starts the operation. The fast paths of the common cases are in [`fast`];
+//! Each function checks its arguments, routes, and starts the operation. The fast paths of the common cases are in [`fast`],
+//! those of calls that promise more in [`promised`];
 //! [`crate::completion`] waits for requests.
 
 mod arguments;
@@ -13,6 +14,7 @@ mod hints_tests;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;
+mod promised;
 mod receive;
 #[cfg(test)]
 mod refused_hints_tests;
@@ -22,9 +24,14 @@ pub use crate::datatype::Memory;
 pub use arguments::{ANY_SOURCE_RANK, ANY_TAG_VALUE, CHECKED, PROC_NULL, TAG_UPPER_BOUND};
 pub(crate) use arguments::{check_rank, check_tag};
 pub use both::isendrecv;
+pub use fabric::ring::INJECT_BYTES;
 pub use fast::{
     Injected, Posted, exchange_soon, inject, inject_locked, post, post_locked, post_now,
     receive_posted, receive_soon, send_eager, send_now, wake, wake_contenders,
+};
+pub use promised::{
+    Promises, check_received, inject_predefined, inject_promised, inject_promised_locked,
+    irecv_promised, isend_promised, post_promised, post_promised_locked, wake_promised,
 };
 pub use receive::irecv;
 pub(crate) use receive::{irecv_collective, new_receive, post_operation, receive_key};

@@ -116,7 +116,7 @@ fn irecv_exact(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
 }
 
 #[inline(always)]
-fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
+pub(super) fn irecv_key(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;

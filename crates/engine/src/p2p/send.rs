@@ -216,7 +216,7 @@ pub(crate) unsafe fn isend_collective(
 }
 
 /// Transmits or queues a new send; a send that completes at once keeps no request.
-fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
+pub(super) fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
     if let Err(error) = protocol::start_send(state, index) {
         state.retire(index);
         return Err(error);

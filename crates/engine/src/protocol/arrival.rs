@@ -37,6 +37,38 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         let kept = eager::keep_injected(state, index, key, bytes);
         return if kept { Handled::Yes } else { Handled::No };
     };
+    hand_injected(state, index, receive, key, bytes);
+    Handled::Yes
+}
+
+/// [`arrived`] of an injected message without a tag.
+// TIER: short
+#[inline]
+fn arrived_in_order(state: &mut VciState, index: usize, bytes: usize) -> Handled {
+    let incoming = &mut state.incoming[index];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let Some(receive) = state.posted.take_in_order(&mut state.slab, key) else {
+        let kept = eager::keep_injected(state, index, key, bytes);
+        return if kept { Handled::Yes } else { Handled::No };
+    };
+    hand_injected(state, index, receive, key, bytes);
+    Handled::Yes
+}
+
+/// Hands the injected message of ring `index` to its receive.
+// TIER: short
+#[inline(always)]
+fn hand_injected(
+    state: &mut VciState,
+    index: usize,
+    receive: RequestIndex,
+    key: Key,
+    bytes: usize,
+) {
+    let incoming = &mut state.incoming[index];
     let entry = state.slab.entry(receive);
     if bytes as u64 <= entry.record.bytes && is_contiguous(entry) {
         // SAFETY: a receive's buffer is writable for its `bytes` until it completes (contract of irecv).
@@ -49,12 +81,14 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
     } else {
         eager::deliver_injected(state, index, receive, key, bytes);
     }
-    Handled::Yes
 }
 
-/// Handles a cell that is no injected message: whole messages first.
+/// Handles a cell that is no injected message with a tag: whole messages first.
 #[inline(never)]
 fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
+    if arrival.kind() == cell::INJECT_IN_ORDER {
+        return arrived_in_order(state, index, arrival.bytes());
+    }
     if is_untyped_eager(arrival) && eager::arrived_untyped_eager(state, index) {
         return Handled::Poll;
     }

@@ -34,6 +34,8 @@ pub(crate) const CTS_REST: u8 = 12;
 pub(crate) const CTS_PUT: u8 = 13;
 /// The data are in the receiver's memory: words = receiver's id.
 pub(crate) const PUT_DONE: u8 = 14;
+/// A whole message without a tag; otherwise as INJECT.
+pub(crate) const INJECT_IN_ORDER: u8 = 15;
 
 /// Cells that describe payload: their words for the payload's location and length.
 pub(crate) const PAYLOAD_RULES: &[fabric::ring::PayloadRule] = &[

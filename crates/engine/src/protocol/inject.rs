@@ -13,6 +13,22 @@ use crate::vci::link::Link;
 #[inline(always)]
 pub(crate) unsafe fn write(link: &mut Link, word: u64, base: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { link.sender.inject(cell::INJECT, word, base, bytes) };
+    unsafe { write_as::<{ cell::INJECT }>(link, word, base, bytes) };
+}
+
+/// [`write`] in a cell of a kind, which names the receiver's path.
+///
+/// # Safety
+/// As there.
+// TIER: short
+#[inline(always)]
+pub(crate) unsafe fn write_as<const KIND: u8>(
+    link: &mut Link,
+    word: u64,
+    base: *const u8,
+    bytes: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { link.sender.inject(KIND, word, base, bytes) };
     link.injected_bytes += bytes as u64;
 }

@@ -2,6 +2,7 @@
 //! Receives whose messages must fill their buffers, as the program has promised for all of a communicator
 //! (`mpi_assert_exact_length`), where that is checked.
 
+use super::bulk::IN_BULK;
 use super::slab::{RequestEntry, Role};
 
 /// The record's `extra` of such a receive.
@@ -16,7 +17,7 @@ impl RequestEntry {
 
     /// The bytes that the message of this receive must have, if that is promised.
     pub(crate) fn exact_bytes(&self) -> Option<u64> {
-        let is_exact = self.record.extra == EXACT && self.role() == Role::Receive;
+        let is_exact = self.record.extra & !IN_BULK == EXACT && self.role() == Role::Receive;
         let extra = self.extra.as_ref().filter(|_| is_exact)?;
         Some(extra.template.2)
     }

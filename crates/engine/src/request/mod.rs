@@ -7,6 +7,7 @@
 
 #[cfg(feature = "ablate-requests")]
 pub(crate) mod ablation;
+mod bulk;
 mod exact;
 mod lanes;
 mod owner;
@@ -16,7 +17,7 @@ mod slab;
 mod status;
 
 pub(crate) use lanes::{Block, RequestLanes};
-pub(crate) use owner::{Owner, RankMap};
+pub(crate) use owner::{Failures, Owner, RankMap};
 pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};

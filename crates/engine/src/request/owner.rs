@@ -110,12 +110,25 @@ impl RankMap {
 pub(crate) struct Owner {
     /// Operations that name this communicator; touched under the guard of its VCI only.
     pending: UnsafeCell<u32>,
+    /// The same of operations that complete in bulk, without a request.
+    bulk: UnsafeCell<u32>,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
     map: RankMap,
+    /// How operations failed that completed in bulk, since the last call that waited for them.
+    failures: UnsafeCell<Option<Box<Failures>>>,
 }
 
-// SAFETY: `pending` is touched only under the guard of the communicator's VCI (`hold`, `release`, `is_idle`); the rest is Sync.
+/// Failed operations that completed in bulk.
+pub(crate) struct Failures {
+    /// How many.
+    pub(crate) count: u32,
+    /// Error class and text of the first one.
+    pub(crate) first: (i32, String),
+}
+
+// SAFETY: `pending`, `bulk` and `failures` are touched only under the guard of the communicator's VCI (the unsafe functions); the rest is
+// Sync.
 unsafe impl Sync for Owner {}
 
 impl Owner {
@@ -123,6 +136,8 @@ impl Owner {
     pub(crate) const fn new(map: RankMap, peers: u32) -> Self {
         Self {
             pending: UnsafeCell::new(0),
+            bulk: UnsafeCell::new(0),
+            failures: UnsafeCell::new(None),
             peers,
             map,
         }
@@ -173,6 +188,64 @@ impl Owner {
     pub(crate) unsafe fn release(&self) {
         // SAFETY: the guard makes the access exclusive.
         unsafe { *self.pending.get() -= 1 };
+    }
+
+    /// Counts one more operation that completes in bulk.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    #[inline(always)]
+    pub(crate) unsafe fn hold_in_bulk(&self) {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { *self.bulk.get() += 1 };
+    }
+
+    /// Undoes [`Self::hold_in_bulk`] for an operation that ended with an error class, 0 for none.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    pub(crate) unsafe fn release_in_bulk(&self, class: i32, text: String) {
+        // SAFETY: the guard makes the accesses exclusive.
+        unsafe {
+            *self.bulk.get() -= 1;
+            self.note_failure(class, text);
+        }
+    }
+
+    /// Keeps how an operation failed that completes in bulk, for the call that waits for them.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    pub(crate) unsafe fn note_failure(&self, class: i32, text: String) {
+        if class == 0 {
+            return;
+        }
+        // SAFETY: the guard makes the access exclusive.
+        match unsafe { &mut *self.failures.get() } {
+            Some(failures) => failures.count += 1,
+            none => {
+                let first = (class, text);
+                *none = Some(Box::new(Failures { count: 1, first }));
+            }
+        }
+    }
+
+    /// Operations that complete in bulk and have not.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    pub(crate) unsafe fn pending_in_bulk(&self) -> u32 {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { *self.bulk.get() }
+    }
+
+    /// Takes out how operations failed that completed in bulk.
+    ///
+    /// # Safety
+    /// The caller holds the guard of this communicator's VCI.
+    pub(crate) unsafe fn take_failures(&self) -> Option<Box<Failures>> {
+        // SAFETY: the guard makes the access exclusive.
+        unsafe { (*self.failures.get()).take() }
     }
 
     /// Whether no operation names this communicator.

@@ -184,7 +184,7 @@ pub(crate) mod flag {
 const PLANNED: u8 = 1;
 /// The record's `extra` of a message of a partitioned request, see [`RequestEntry::set_part`].
 const PART: u8 = 2;
-// 3 is that of `exact`.
+// 3 is that of `exact`, and the highest bit that of `bulk`.
 
 /// An entry. All-zero is a valid value.
 #[repr(C, align(64))]

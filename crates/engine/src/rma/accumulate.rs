@@ -382,6 +382,7 @@ pub unsafe fn fetch_and_op(
 ) -> Result<()> {
     let count = 1;
     let remote = Remote {
+        unit: None,
         rank,
         disp,
         count,
@@ -459,6 +460,7 @@ pub unsafe fn compare_and_swap(
 ) -> Result<()> {
     let count = 1;
     let remote = Remote {
+        unit: None,
         rank,
         disp,
         count,

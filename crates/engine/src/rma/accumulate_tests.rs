@@ -159,6 +159,7 @@ fn every_operation_on_every_type_is_that_of_the_model() {
                 let datatype: &Datatype = row.datatype();
                 let rank = 0;
                 let remote = Remote {
+                    unit: None,
                     rank,
                     disp: disp as i64,
                     count,
@@ -249,6 +250,7 @@ fn sides_may_be_laid_out_differently() {
             let expected_old = std::mem::replace(&mut old, vec![0u8; bytes]);
             set_own(&window, 0, &before);
             let remote = Remote {
+                unit: None,
                 rank: 0,
                 disp: 0,
                 count: 1,
@@ -290,6 +292,7 @@ fn hammer(member: &'static Member, threads: usize, code: u32, one: &[u8], disp: 
                     let from = elements(ones.as_ptr(), count, datatype);
                     let into = elements(old.as_mut_ptr(), count, datatype);
                     let remote = Remote {
+                        unit: None,
                         rank: 0,
                         disp,
                         count,
@@ -459,6 +462,7 @@ fn wrong_types_and_operations_are_refused() {
         let call = |origin: &Datatype, counts: (usize, usize), target: &Datatype, operator| {
             let from = elements(buffer.as_ptr(), counts.0, origin);
             let remote = Remote {
+                unit: None,
                 rank: 0,
                 disp: 0,
                 count: counts.1,

@@ -57,6 +57,7 @@ fn results(memory: &mut [i64], datatype: &'static Datatype) -> Elements<'static>
 fn remote(rank: u32, disp: i64, count: usize, datatype: &Datatype) -> Remote<'_> {
     let rank = rank as i32;
     Remote {
+        unit: None,
         rank,
         disp,
         count,

@@ -29,7 +29,34 @@ pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
     Some(target)
 }
 
+/// [`open_target`] of a process by its rank in MPI_COMM_WORLD, in a window whose members are ranked as there.
+// TIER: short
+#[inline(always)]
+pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target> {
+    if !window.ranks_are_global {
+        cold_path();
+        return None;
+    }
+    open_target(window, world_rank)
+}
+
 impl Target {
+    /// The address behind `bytes` bytes at an address in the target's process, if they lie in memory that this process maps.
+    // TIER: short
+    #[inline(always)]
+    pub fn end_at(&self, bytes: usize, address: u64) -> Option<*mut u8> {
+        // An address below the first one is a large number here.
+        let Some(end) = address.wrapping_sub(self.home).checked_add(bytes as u64) else {
+            cold_path();
+            return None;
+        };
+        if end > self.direct_bytes {
+            cold_path();
+            return None;
+        }
+        Some(self.base.wrapping_add(end as usize))
+    }
+
     /// The address behind `bytes` bytes at a displacement, if they lie in memory that this process maps. The end, because the sum
     /// that is compared is the one that is used.
     // TIER: short

@@ -32,6 +32,7 @@ fn add(window: &Window, long: &Datatype, manner: usize) {
         datatype: long,
     };
     let remote = Remote {
+        unit: None,
         rank: HOME,
         disp: 0,
         count: ELEMENTS,

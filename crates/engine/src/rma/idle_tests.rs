@@ -31,6 +31,7 @@ fn put_next(process: &'static Process, window: &Window, word: u64) {
     let datatype = Predefined::find(predefined::BYTE).unwrap().datatype();
     let origin = Memory::contiguous((&raw const word).cast_mut().cast(), 8);
     let remote = Remote {
+        unit: None,
         rank: next as i32,
         disp: 0,
         count: 8,

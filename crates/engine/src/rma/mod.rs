@@ -54,7 +54,7 @@ pub use accumulate::{
 pub use create::{allocate, allocate_shared, create, create_dynamic, decline};
 pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
-pub use fast::{ElementReduction, open_target};
+pub use fast::{ElementReduction, open_target, open_target_of_world};
 pub use hints::WindowHints;
 pub use requests::{rget, rput};
 pub use target::{Remote, Target};

@@ -43,6 +43,7 @@ fn window_over(process: &'static Process, memory: &mut [u8]) -> Arc<Window> {
 fn bytes_at(disp: usize, count: usize) -> Remote<'static> {
     let datatype: &'static Datatype = Predefined::find(BYTE).unwrap().datatype();
     Remote {
+        unit: None,
         rank: TARGET,
         disp: disp as i64,
         count,
@@ -141,6 +142,7 @@ fn two_members_may_ask_each_other() {
         let window = unsafe { rma::create(process.world(), base, 16, 8, hints, "test") }.unwrap();
         passive::lock_all(&window, 0, "test").unwrap();
         let remote = |disp| Remote {
+            unit: None,
             rank: other,
             disp,
             ..bytes_at(0, 8)

@@ -303,6 +303,7 @@ fn issue(window: &Window, starts: &[i64], step: Step, expected: Vec<i64>) -> Run
     let (here, here_count) = step.here.datatype(words);
     let (there, there_count) = step.there.datatype(words);
     let remote = Remote {
+        unit: None,
         rank: step.target as i32,
         disp: starts[step.target as usize] + 8 * start_of(step.part) as i64,
         count: there_count,

@@ -11,7 +11,7 @@ use super::window::{Flavor, Window};
 use crate::datatype::Datatype;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::LinkIndex;
-use crate::p2p::PROC_NULL;
+use crate::p2p::{PROC_NULL, Promises};
 
 /// How the memory of a target is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Target {
     pub(super) direct_bytes: u64,
     /// First byte of the window: in this process ([`Path::Direct`]), or in the target's. Null for a dynamic window.
     pub(super) base: *mut u8,
+    /// Address of the first byte in the target's process; 0 for a dynamic window, whose displacements are addresses.
+    pub(super) home: u64,
     /// The same in this process, whatever the path; null if this process does not map it.
     pub(super) mapped: *mut u8,
     /// Process id, for [`Path::Attach`].
@@ -62,6 +64,8 @@ pub struct Remote<'a> {
     pub rank: i32,
     /// Displacement, in displacement units of the target.
     pub disp: i64,
+    /// Bytes of a unit of the displacement, where that is not the target's.
+    pub unit: Option<u64>,
     /// Number of elements.
     pub count: usize,
     /// Their type.
@@ -107,7 +111,8 @@ impl Window {
         }
         let layout = remote.datatype.layout();
         let bytes = layout.size().wrapping_mul(remote.count);
-        let start = (remote.disp as u64).wrapping_mul(target.unit);
+        let unit = remote.unit.unwrap_or(target.unit);
+        let start = (remote.disp as u64).wrapping_mul(unit);
         let is_simple = layout.is_contiguous() && layout.lower_bound() == 0;
         // Beyond this, products may not fit.
         let is_small = (remote.count as u64 | remote.disp as u64 | layout.size() as u64) < 1 << 31;
@@ -125,6 +130,20 @@ impl Window {
             return self.check_range(remote, place).map(Some);
         }
         Ok(Some(place))
+    }
+
+    /// The displacement in bytes of an address in the process of a target; 0 of a target that is none.
+    pub fn displacement_of(&self, rank: i32, address: u64) -> i64 {
+        let target = self.targets.get(rank as u32 as usize);
+        target.map_or(0, |target| address.wrapping_sub(target.home).cast_signed())
+    }
+
+    /// The member that a call with promises names, or MPI_PROC_NULL.
+    ///
+    /// # Errors
+    /// As for [`Comm::named`](crate::comm::Comm::named).
+    pub fn named_target<P: Promises>(&self, rank: i32) -> Result<i32> {
+        self.comm.named::<P>("target_rank", rank)
     }
 
     /// Refuses a rank that is no member.
@@ -162,10 +181,11 @@ impl Window {
         if self.flavor() == Flavor::Dynamic {
             return self.place_attached(place, first, bytes);
         }
-        let start = i128::from(remote.disp) * i128::from(target.unit) + i128::from(first);
+        let unit = remote.unit.unwrap_or(target.unit);
+        let start = i128::from(remote.disp) * i128::from(unit) + i128::from(first);
         let end = start + bytes as i128;
         if start < 0 || end > i128::from(target.bytes) {
-            let value = format!("{} (displacement unit {})", remote.disp, target.unit);
+            let value = format!("{} (displacement unit {unit})", remote.disp);
             let expected = format!(
                 "a place within the {} bytes of the window of rank {}: {} elements of {} there are bytes {start}..{end}",
                 target.bytes,

@@ -22,6 +22,7 @@ fn put_word(window: &Window, word: u64, rank: i32, disp: i64) -> crate::Result<(
     let datatype = bytes_type();
     let origin = Memory::contiguous((&raw const word).cast_mut().cast(), 8);
     let remote = Remote {
+        unit: None,
         rank,
         disp,
         count: 8,
@@ -118,6 +119,7 @@ fn exclusive_locks_are_served_one_after_the_other() {
                 let mut word = 0u64;
                 let origin = Memory::contiguous((&raw mut word).cast(), 8);
                 let remote = Remote {
+                    unit: None,
                     rank: 0,
                     disp: 0,
                     count: 8,

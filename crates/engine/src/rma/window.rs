@@ -75,6 +75,8 @@ const UNIFIED: i32 = 321;
 pub struct Window {
     pub(super) epochs: Epochs,
     pub(super) targets: Box<[Target]>,
+    /// Whether the ranks of the members are those of MPI_COMM_WORLD.
+    pub(super) ranks_are_global: bool,
     /// The window's own communicator.
     pub(super) comm: Arc<Comm>,
     /// Where operations on some target are messages, or its synchronisation.

@@ -6,8 +6,11 @@
 //! that contains them; an arrival then looks up to four keys up and takes the receive that was posted first. While no
 //! wildcard receive is posted, one look-up suffices. A receive with wildcards searches the unexpected messages in order of
 //! arrival and takes the first one that fits.
+//!
+//! A message without a tag (`_nomatch` calls) is filed under its context alone, as a receive of such messages is. Such a key names any peer
+//! and is no wildcard: chains are in order of insertion, so its first entry is the oldest.
 
-use fabric::board::ANY_TAG;
+use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED};
 
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex, RequestSlab, Role, flag};
@@ -19,7 +22,34 @@ pub(crate) struct Key {
     pub(crate) peer: LinkIndex,
 }
 
+/// Set in the match words of a communicator's own messages, and of those without a tag: the bit between context and tag.
+const COLLECTIVE: u64 = 1 << 32;
+
+/// Whether a match word is that of messages without a tag.
+#[inline(always)]
+pub(crate) const fn is_in_order(word: u64) -> bool {
+    word & (PARTITIONED | COLLECTIVE | u32::MAX as u64) == COLLECTIVE | IN_ORDER as u64
+}
+
+/// The key of messages without a tag in the context of a communicator.
+#[inline(always)]
+pub(crate) const fn in_order_key(match_base: u64) -> Key {
+    Key {
+        word: match_base + (COLLECTIVE | IN_ORDER as u64),
+        peer: LinkIndex::ANY,
+    }
+}
+
 impl Key {
+    /// The key under which an operation is filed: messages without a tag are told apart by nothing but their context.
+    #[inline(always)]
+    const fn filed(self) -> Key {
+        if is_in_order(self.word) {
+            return self.any_peer();
+        }
+        self
+    }
+
     const fn any_tag(self) -> Key {
         Key {
             word: self.word | ANY_TAG as u64,
@@ -41,7 +71,7 @@ impl Key {
     }
 
     pub(crate) fn is_wild(self) -> bool {
-        self.peer == LinkIndex::ANY || self.word as u32 == ANY_TAG
+        (self.peer == LinkIndex::ANY && !is_in_order(self.word)) || self.word as u32 == ANY_TAG
     }
 }
 
@@ -100,7 +130,7 @@ impl Chains {
         record.match_word = key.word;
         record.peer = key.peer;
         record.next = RequestIndex::NONE.0;
-        let last = self.link(index, key);
+        let last = self.link(index, key.filed());
         if last != RequestIndex::NONE {
             slab.record_mut(last).next = index.0;
         }
@@ -117,7 +147,23 @@ impl Chains {
         last
     }
 
-    /// The first entry filed under exactly `key`, and its predecessor in the chain.
+    /// The first entry of messages without a tag that is filed under `key`, and its predecessor in the chain.
+    #[inline]
+    fn find_in_order(
+        &mut self,
+        slab: &RequestSlab,
+        key: Key,
+    ) -> Option<(RequestIndex, RequestIndex)> {
+        let mut before = RequestIndex::NONE;
+        let mut index = self.bucket(key).first;
+        while index != RequestIndex::NONE && slab.record(index).match_word != key.word {
+            before = index;
+            index = RequestIndex(slab.record(index).next);
+        }
+        (index != RequestIndex::NONE).then_some((before, index))
+    }
+
+    /// The first entry filed under exactly `key`, and its predecessor in the chain. Not of messages without a tag.
     #[inline(always)]
     fn find(&mut self, slab: &RequestSlab, key: Key) -> Option<(RequestIndex, RequestIndex)> {
         let mut before = RequestIndex::NONE;
@@ -159,7 +205,8 @@ impl Chains {
         let key = Key {
             word: record.match_word,
             peer: record.peer,
-        };
+        }
+        .filed();
         let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
         while index != RequestIndex::NONE && index != wanted {
@@ -262,7 +309,26 @@ impl PostedQueue {
         if self.wild != 0 {
             return self.take_among_wild(slab, key);
         }
-        let (before, index) = self.chains.find(slab, key)?;
+        let Some((before, index)) = self.chains.find(slab, key) else {
+            return self.take_in_order(slab, key);
+        };
+        self.chains.unlink(slab, before, index, key);
+        Some(index)
+    }
+
+    /// Takes out the oldest receive of messages without a tag for the message `key`; `None` if that has a tag.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn take_in_order(
+        &mut self,
+        slab: &mut RequestSlab,
+        key: Key,
+    ) -> Option<RequestIndex> {
+        if !is_in_order(key.word) {
+            return None;
+        }
+        let key = key.filed();
+        let (before, index) = self.chains.find_in_order(slab, key)?;
         self.chains.unlink(slab, before, index, key);
         Some(index)
     }
@@ -270,6 +336,9 @@ impl PostedQueue {
     #[cold]
     #[inline(never)]
     fn take_among_wild(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
+        if is_in_order(key.word) {
+            return self.take_in_order(slab, key);
+        }
         let candidates = [key, key.any_tag(), key.any_peer(), key.any_tag().any_peer()];
         let found = candidates
             .into_iter()
@@ -339,6 +408,9 @@ impl UnexpectedQueue {
 
     /// The oldest message that `key`, which may hold wildcards, accepts.
     pub(crate) fn peek(&mut self, slab: &RequestSlab, key: Key) -> Option<RequestIndex> {
+        if is_in_order(key.word) {
+            return self.chains.find_in_order(slab, key).map(|(_, index)| index);
+        }
         if !key.is_wild() {
             return self.chains.find(slab, key).map(|(_, index)| index);
         }
@@ -358,7 +430,11 @@ impl UnexpectedQueue {
 
     /// Takes out the oldest message that `key` accepts.
     pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
-        let index = if key.is_wild() {
+        let index = if is_in_order(key.word) {
+            let (before, index) = self.chains.find_in_order(slab, key)?;
+            self.chains.unlink(slab, before, index, key);
+            index
+        } else if key.is_wild() {
             let index = self.peek(slab, key)?;
             self.chains.remove(slab, index);
             self.wild_matches += 1;
@@ -370,6 +446,17 @@ impl UnexpectedQueue {
         };
         self.unlink(slab, index);
         Some(index)
+    }
+
+    /// Number of messages with a match word.
+    pub(crate) fn count_of(&self, slab: &RequestSlab, word: u64) -> usize {
+        let first = (self.oldest != RequestIndex::NONE).then_some(self.oldest);
+        let all = std::iter::successors(first, |&index| {
+            let later = slab.entry(index).later;
+            (later != RequestIndex::NONE).then_some(later)
+        });
+        all.filter(|&index| slab.record(index).match_word == word)
+            .count()
     }
 
     /// The message that a peer names by the id of its send.

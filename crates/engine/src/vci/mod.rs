@@ -5,6 +5,7 @@
 //! links ([`link`]). The VCI's lock protects [`VciState`]; [`crate::progress::Vci`] joins the state with the lock and the waiting
 //! threads, and is the only access to it.
 
+mod bulk;
 pub(crate) mod copy_mode;
 mod counts;
 mod finish;

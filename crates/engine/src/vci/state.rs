@@ -161,6 +161,9 @@ impl VciState {
         if !entry.has(flag::FREED) {
             return;
         }
+        if entry.is_in_bulk() {
+            return self.complete_in_bulk(index);
+        }
         match entry.part() {
             Some((request, number)) => self.complete_part(index, request, number),
             None => self.let_go(index),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fabric::board::{ANY_TAG, PARTITIONED, RequestRecord, activity, kind, phase};
+use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, RequestRecord, activity, kind, phase};
 use fabric::identity::LinkIndex;
 use fabric::observe::BoardSnapshot;
 use serde::{Deserialize, Serialize};
@@ -392,6 +392,7 @@ pub(crate) fn tag_text(match_word: u64) -> String {
     let tag = (match_word & u64::from(u32::MAX)) as u32;
     match (tag, belongs_to_collective(match_word)) {
         (ANY_TAG, _) => "any".to_owned(),
+        (IN_ORDER, _) => "none (a _nomatch call)".to_owned(),
         // Tags of collectives are the engine's own.
         (_, true) => "-".to_owned(),
         _ => tag.to_string(),
@@ -400,7 +401,7 @@ pub(crate) fn tag_text(match_word: u64) -> String {
 
 /// Whether a match word is of the engine's own messages for collectives.
 pub(crate) const fn belongs_to_collective(match_word: u64) -> bool {
-    (match_word >> 32) % 2 == 1
+    (match_word >> 32) % 2 == 1 && match_word as u32 != IN_ORDER
 }
 
 /// The communicator of a match word, as its rank calls it. Contexts come in pairs: the odd one is for the communicator's
@@ -417,7 +418,7 @@ pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
         (_, Some(text)) => format!("{text} (context {even})"),
         (_, None) => format!("context {even}"),
     };
-    if context % 2 == 1 {
+    if belongs_to_collective(match_word) {
         format!("{name}, collective")
     } else {
         name

@@ -40,6 +40,7 @@ static ORIGIN: [i64; 8] = [7; 8];
 
 fn remote(rank: u32, disp: i64) -> Remote<'static> {
     Remote {
+        unit: None,
         rank: rank as i32,
         disp,
         count: 1,

@@ -55,6 +55,7 @@ fn gets_without_number_end_with_one_flush() {
             for (index, (into, &rank)) in got.iter_mut().zip(&sources).enumerate() {
                 let origin = word().memory(std::ptr::from_mut(into).cast(), 1).unwrap();
                 let target = Remote {
+                    unit: None,
                     rank: rank as i32,
                     disp: (index % WORDS) as i64,
                     count: 1,

@@ -24,6 +24,7 @@ fn word() -> &'static Arc<Datatype> {
 
 fn at(rank: u32, disp: i64, count: usize) -> Remote<'static> {
     Remote {
+        unit: None,
         rank: rank as i32,
         disp,
         count,

@@ -44,6 +44,7 @@ fn byte() -> &'static Arc<Datatype> {
 
 fn at(rank: u32, disp: usize, count: usize, datatype: &Datatype) -> Remote<'_> {
     Remote {
+        unit: None,
         rank: rank as i32,
         disp: disp as i64,
         count,
