@@ -228,11 +228,12 @@ unsafe fn receive_predefined(
 ) -> i32 {
     if let Some(bytes) = contiguous_bytes(buf, count, datatype)
         && let Some(object) = place_of(comm).and_then(|place| place.comm())
-        // SAFETY: the program keeps the buffer until the operation is complete (crate head).
-        && let Posted::Posted(_) =
-            unsafe { p2p::post_promised::<All>(object, buf.cast(), bytes, 0, 0) }
     {
-        return 0;
+        // SAFETY: the program keeps the buffer until the operation is complete (crate head).
+        let posted = unsafe { p2p::post_promised::<All>(object, buf.cast(), bytes, 0, 0) };
+        if let Posted::Posted(_) = posted {
+            return 0;
+        }
     }
     cold_path();
     // SAFETY: passed on.
