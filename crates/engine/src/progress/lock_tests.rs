@@ -187,6 +187,7 @@ fn count_puts(process: &'static Process) -> [u64; 2] {
     let mut data = [7; EAGER];
     let mut put = |bytes: usize| {
         let there = Remote {
+            unit: None,
             rank: 1,
             disp: 0,
             count: bytes,
