@@ -38,13 +38,15 @@ pub enum Flaw {
     LostStaysOpen,
     /// The receiver offers what a match makes possible before it answers the match.
     OfferedBeforeAnswer,
+    /// A CTS resets the receiver's counter to zero, although receives that sent nothing are still in the queue.
+    CounterReset,
     /// The sender counts a write as done when its own part is, and sends on.
     LocalCompletionTrusted,
 }
 
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::EagerForgotten,
         Self::WildcardOvertaken,
         Self::FreedBeforeRts,
@@ -62,6 +64,7 @@ impl Flaw {
         Self::OpenStaysOpen,
         Self::LostStaysOpen,
         Self::OfferedBeforeAnswer,
+        Self::CounterReset,
         Self::LocalCompletionTrusted,
     ];
 }

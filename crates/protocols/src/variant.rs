@@ -230,9 +230,7 @@ impl Config {
     /// Whether a write without an announcement keeps other messages of its key from leaving.
     pub(crate) fn writes_silently(&self) -> bool {
         let columns = self.columns();
-        columns.announce == Announce::Notification
-            && columns.stale != Stale::Assumed
-            && !self.fabric.ordered
+        columns.announce == Announce::Notification && columns.stale != Stale::Assumed
     }
 
     /// Whether receives and sends of a key are numbered.

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of counts: control messages of one transfer, by variant and by who comes first.
 
-use super::program::{Operation, Rank, Thread};
-use super::timed::{Outcome, run};
 use super::timing::Timing;
-use super::world::Behaviour;
-use crate::names::{Key, Source};
+use super::transfer::Transfer;
 use crate::sender::Kind;
 use crate::variant::{Config, Fabric, Variant};
-
-/// The receiver and the sender of a transfer.
-pub const RECEIVER: Rank = 0;
-/// The sender of a transfer.
-pub const SENDER: Rank = 1;
 
 /// A column of the table: a variant on the fabric that it was made for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -188,13 +180,12 @@ pub fn count(case: Case, column: Column) -> Count {
     if case.is_unsaid(column) {
         return Count::Unsaid;
     }
-    let (config, threads) = (column.config(), transfer(case));
     let mut timing = Timing::even(CELL_NS as f64, 0.0, 100.0, 1.0);
     if matches!(case, Case::CrossingRevoked) {
         // The rank of the sender is far behind: what it sends is soon there, what comes back is not.
         timing.back_factor = 4.0;
     }
-    let outcome = run(config, Behaviour::default(), timing, &threads);
+    let outcome = transfer(case).run(column.config(), timing);
     if outcome.wrong.is_some() {
         return Count::Illegal;
     }
@@ -204,8 +195,8 @@ pub fn count(case: Case, column: Column) -> Count {
     })
 }
 
-/// The two threads of a case.
-fn transfer(case: Case) -> Vec<Thread> {
+/// The message and the receive of a case.
+fn transfer(case: Case) -> Transfer {
     let (early, late) = (0, 10 * CELL_NS);
     let (send_ns, receive_ns) = match case {
         Case::SenderFirst
@@ -234,25 +225,14 @@ fn transfer(case: Case) -> Vec<Thread> {
         case,
         Case::AnySourceReceiverFirst | Case::AnySourceSenderFirst
     );
-    let key = Key::new(1, 7);
-    let receive = Operation::Receive {
-        source: (!any_source).then_some(Source(SENDER)),
-        key: match case {
-            Case::AnyTagReceiverFirst => Key::new(1, Key::ANY_TAG),
-            _ => key,
-        },
-        capacity: if is_short { SHORT } else { LONG },
-    };
-    let send = Operation::Send {
-        to: RECEIVER,
-        key,
+    Transfer {
         bytes: if kind == Kind::Long { LONG } else { SHORT },
+        capacity: if is_short { SHORT } else { LONG },
         kind,
-    };
-    vec![
-        Thread::new(RECEIVER, [receive]).at(receive_ns),
-        Thread::new(SENDER, [send]).at(send_ns),
-    ]
+        any_source,
+        any_tag: matches!(case, Case::AnyTagReceiverFirst),
+        ..Transfer::long(LONG, send_ns, receive_ns)
+    }
 }
 
 /// The whole table as text.
@@ -269,37 +249,4 @@ pub fn table() -> String {
     }
     text.push('\n');
     text
-}
-
-/// A long transfer with the given posts, in virtual time.
-pub fn transfer_at(
-    config: Config,
-    timing: Timing,
-    bytes: u64,
-    (send_ns, receive_ns): (u64, u64),
-    is_any_source: bool,
-) -> Outcome {
-    let key = Key::new(1, 7);
-    let threads = [
-        Thread::new(
-            RECEIVER,
-            [Operation::Receive {
-                source: (!is_any_source).then_some(Source(SENDER)),
-                key,
-                capacity: bytes,
-            }],
-        )
-        .at(receive_ns),
-        Thread::new(
-            SENDER,
-            [Operation::Send {
-                to: RECEIVER,
-                key,
-                bytes,
-                kind: Kind::Long,
-            }],
-        )
-        .at(send_ns),
-    ];
-    run(config, Behaviour::default(), timing, &threads)
 }

@@ -81,3 +81,10 @@ fn counters_send_what_tickets_send() {
         assert_eq!(count(case, Column::Write3c), count(case, Column::Write3));
     }
 }
+
+#[test]
+fn the_page_has_the_table() {
+    let page = include_str!("../../../../docs/rendezvous.md");
+    let table = super::counts::table();
+    assert!(page.contains(&table), "{table}");
+}

@@ -18,12 +18,7 @@ struct Case {
     cancels: bool,
 }
 
-const PLAIN: Behaviour = Behaviour {
-    writes_in_parts: false,
-    refuses_writes: false,
-    slow_reads: false,
-    deaths: false,
-};
+const PLAIN: Behaviour = Behaviour::PLAIN;
 const SLOW: Behaviour = Behaviour {
     writes_in_parts: true,
     slow_reads: true,
@@ -95,6 +90,8 @@ const CASES: &[Case] = &[
     published(Flaw::CapacityIgnored, Variant::Write3),
     published(Flaw::CapacityIgnored, Variant::Optimistic),
     rings(Flaw::CapacityIgnored, PLAIN),
+    // The counter as the publication has it.
+    published(Flaw::CounterReset, Variant::Write3c),
     // Hazard 9.
     published(Flaw::LocalCompletionTrusted, Variant::Write2),
     published(Flaw::LocalCompletionTrusted, Variant::Write3),

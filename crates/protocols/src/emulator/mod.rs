@@ -20,14 +20,15 @@ mod receiving;
 mod sending;
 mod timed;
 mod timing;
+mod transfer;
 mod world;
 
 pub use cells::{Back, Cell, Claim};
 pub use exhaustive::{Counterexample, Coverage, explore};
 pub use program::{Operation, Rank, Thread, Timed};
-pub use receiving::EAGER_BYTES;
 pub use timed::{Outcome, run};
 pub use timing::{Row, Timing, Trace, What};
+pub use transfer::{RECEIVER, SENDER, Transfer};
 pub use world::{Behaviour, Progress, Step, World};
 
 #[cfg(test)]

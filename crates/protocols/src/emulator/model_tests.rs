@@ -30,7 +30,7 @@ fn cases(variant: Variant) -> Vec<(&'static str, Config, Behaviour)> {
             ("rings, refusing", rings, refusing),
             ("published", apart, plain),
         ],
-        _ if is_published => vec![("published", apart, plain)],
+        _ if is_published => vec![("published", apart, plain), ("rings, slow", rings, slow)],
         _ => vec![("rings", rings, plain)],
     }
 }

@@ -10,9 +10,6 @@ use crate::receiver::{PostedReceive, ReceiveAction, ReceiveEvent};
 use crate::sender::SendEvent;
 use crate::variant::Stale;
 
-/// Capacity above which a receive is long, and bytes above which a message is.
-pub const EAGER_BYTES: u64 = 40;
-
 impl World {
     pub(super) fn post_receive(
         &mut self,
@@ -26,7 +23,7 @@ impl World {
             receive,
             source,
             key,
-            is_long: capacity > EAGER_BYTES,
+            is_long: capacity > self.behaviour.eager_bytes,
         };
         self.receivers[receiver].buffers.push(Buffer {
             posted,

@@ -3,7 +3,7 @@
 
 use super::cells::{Back, Cell, Claim};
 use super::timing::What;
-use super::world::{ClaimState, Progress, SendRecord, World, Write};
+use super::world::{ClaimState, Link, Progress, SendRecord, World, Write};
 use crate::flaw::Flaw;
 use crate::names::{Key, ReceiveId, SendId};
 use crate::sender::{Kind, Offer, SendAction, SendEvent};
@@ -41,10 +41,15 @@ impl World {
         );
     }
 
-    /// The scan: whether an own message of a key with a sequence number below `until` may be unconsumed.
+    /// The scan: whether an own message of a key with a sequence number below `until` may be unconsumed. A message that was written
+    /// into an offered receive is out of the way, although its RTS may still be on it: that RTS meets this very receive.
     fn may_be_unconsumed(&self, link: usize, key: Key, until: u64) -> bool {
-        let mut log = self.links[link].log.iter();
-        log.any(|&(sequence, logged, _)| logged == key && sequence < until)
+        let Link { log, sends, .. } = &self.links[link];
+        log.iter().any(|&(sequence, logged, send)| {
+            let record = sends[send.0 as usize];
+            let is_written = record.kind == Kind::Long && record.progress == Progress::Complete;
+            logged == key && sequence < until && !is_written
+        })
     }
 
     /// Forgets messages of the log that the receiver is known to have consumed.

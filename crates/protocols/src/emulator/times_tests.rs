@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timed mode agrees with the formulas.
 
-use super::counts::{Column, RECEIVER, SENDER, transfer_at};
+use super::counts::Column;
 use super::timing::Timing;
+use super::transfer::{RECEIVER, SENDER, Transfer};
 use crate::cost::{Path, Times};
 use crate::variant::{Reads, Variant};
 
@@ -44,8 +45,11 @@ fn delays_of_all_skews_are_those_of_the_formulas() {
                 for eighth in -64..=64 {
                     let skew = f64::from(eighth) / 8.0 * c;
                     let (send, receive) = (ORIGIN_NS as f64 + skew, ORIGIN_NS as f64);
-                    let posts = (send as u64, receive as u64);
-                    let outcome = transfer_at(config, timing, BYTES, posts, is_any_source);
+                    let transfer = Transfer {
+                        any_source: is_any_source,
+                        ..Transfer::long(BYTES, send as u64, receive as u64)
+                    };
+                    let outcome = transfer.run(config, timing);
                     assert_eq!(outcome.wrong, None);
                     let what = format!("{}, {path:?}, skew {skew}", column.name());
                     let later = send.max(receive);
@@ -74,8 +78,8 @@ fn jitter_and_reordering_break_no_rule() {
             let mut timing = Timing::even(1300.0, 1300.0, 500.0, 1.25);
             timing.jitter_ns = 3000.0;
             timing.seed = seed;
-            let posts = (seed * 37 % 4000, seed * 91 % 4000);
-            let outcome = transfer_at(column.config(), timing, BYTES, posts, false);
+            let transfer = Transfer::long(BYTES, seed * 37 % 4000, seed * 91 % 4000);
+            let outcome = transfer.run(column.config(), timing);
             assert_eq!(outcome.wrong, None, "{}, seed {seed}", column.name());
             messages += outcome.control_messages();
         }

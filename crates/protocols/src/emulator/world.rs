@@ -14,7 +14,7 @@ use crate::sender::{Kind, SendSide};
 use crate::variant::Config;
 
 /// What an emulated fabric does besides delivering.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Behaviour {
     /// A write takes a step of its own, and the receiver is told first where the fabric is ordered. Always so on a fabric that is not.
     pub writes_in_parts: bool,
@@ -24,6 +24,27 @@ pub struct Behaviour {
     pub slow_reads: bool,
     /// Any rank may die before any step; at most one does.
     pub deaths: bool,
+    /// Capacity above which a receive is long.
+    pub eager_bytes: u64,
+}
+
+impl Behaviour {
+    /// The published eager limit: the data of a cell.
+    pub const EAGER_BYTES: u64 = 40;
+    /// All at once, and no rank dies.
+    pub const PLAIN: Self = Self {
+        writes_in_parts: false,
+        refuses_writes: false,
+        slow_reads: false,
+        deaths: false,
+        eager_bytes: Self::EAGER_BYTES,
+    };
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self::PLAIN
+    }
 }
 
 /// How far a send or a receive is.

@@ -271,7 +271,11 @@ impl ReceiveSide {
         let columns = self.config.columns();
         if columns.stale == Stale::Counter {
             let counts = self.counts.entry((source, key)).or_default();
-            counts.told = counts.told.max(number + 1);
+            counts.told = if self.config.has(Flaw::CounterReset) {
+                counts.next
+            } else {
+                counts.told.max(number + 1)
+            };
         }
         let by_agent = columns.data == Data::Read && self.config.fabric.reads == Reads::Agent;
         self.entries[at].state = State::Matched {

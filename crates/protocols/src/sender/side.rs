@@ -382,9 +382,10 @@ impl SendSide {
     ) {
         let Pending { send, bytes, .. } = self.pending[at];
         let receive = offer.receive;
+        let columns = self.config.columns();
         let is_told = !rts_sent
-            && self.config.columns().announce == Announce::Cell
-            && (in_parts || !self.config.fabric.ordered);
+            && columns.announce == Announce::Cell
+            && (in_parts || !self.config.fabric.ordered || columns.stale != Stale::Claim);
         self.pending[at].state = State::Writing {
             receive,
             rts_sent,
