@@ -3,7 +3,7 @@
 
 use super::exhaustive::{Coverage, explore};
 use super::program::Thread;
-use super::programs::{cancels, one_of_each, pairs, triples, two_senders};
+use super::programs::{cancels, is_thorough, one_of_each, pairs, triples, two_senders};
 use super::world::Behaviour;
 use crate::variant::{Config, Fabric, Variant};
 
@@ -30,7 +30,10 @@ fn cases(variant: Variant) -> Vec<(&'static str, Config, Behaviour)> {
             ("rings, refusing", rings, refusing),
             ("published", apart, plain),
         ],
-        _ if is_published => vec![("published", apart, plain), ("rings, slow", rings, slow)],
+        _ if is_published => {
+            let all = [("published", apart, plain), ("rings, slow", rings, slow)];
+            all[..if is_thorough() { 2 } else { 1 }].to_vec()
+        }
         _ => vec![("rings", rings, plain)],
     }
 }
