@@ -9,8 +9,9 @@
 //! | [`emulated`] | a network interface with a virtual clock: a microbenchmark and a kernel |
 //! | [`Expectation`], [`recommend()`] | throughput with its origin; the category that suits limits |
 //! | [`VciPlan`] | how VCIs could use libfabric, by the limits of a provider |
+//! | [`verbs`] | real objects of an RDMA device, by a library that is opened at run time |
 //!
-//! No MPI and no operating system. Tests of the published numbers are in `tests/`.
+//! No MPI; only [`verbs`] knows the operating system. Tests of the published numbers are in `tests/`.
 //!
 //! Source: R. Zambre, *Exascalable Communication for Modern Supercomputing* (University of California, Irvine, 2020), chapter 3 and
 //! appendices A and B; R. Zambre, A. Chandramowlishwaran, P. Balaji, *Scalable Communication Endpoints for MPI+Threads Applications*
@@ -28,6 +29,7 @@ mod nic;
 pub mod policy;
 mod recommend;
 mod vci_plan;
+pub mod verbs;
 
 pub use account::{
     Break, Shares, Totals, exceeded, first_break, second_context, unused_by_one_thread,

@@ -7,6 +7,7 @@ use channels::{Error, Profile};
 use clap::{Args, Subcommand};
 
 use super::bench_options::BenchOptions;
+use super::probe::ProbeOptions;
 
 /// Most threads, processes and queue pairs that are counted.
 const MOST: i64 = 1 << 16;
@@ -22,6 +23,8 @@ pub(crate) enum Question {
     Recommend(RecommendOptions),
     /// How the VCIs of a process could use the network of this node
     Plan(PlanOptions),
+    /// Build each way on an RDMA device, and write through it
+    Probe(ProbeOptions),
     /// Rates of threads that share objects, on an emulated network interface
     Bench(BenchOptions),
 }

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 use super::options::Question;
-use super::{bench, map, recommend, show};
+use super::{bench, map, probe, recommend, show};
 use crate::vci_plan::Plans;
 
 /// Runs `rankpoint resources`.
@@ -27,6 +27,7 @@ fn output(question: &Question) -> Result<String, String> {
                 false => plans.text(),
             })
         }
+        Question::Probe(options) => probe::output(options),
         Question::Bench(options) => bench::output(options),
     }
 }
