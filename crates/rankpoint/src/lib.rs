@@ -90,6 +90,7 @@ pub mod pending;
 pub mod pending_varying;
 pub mod persistent;
 pub mod planned;
+pub mod promise;
 pub mod scope;
 pub mod section;
 pub mod shared;
@@ -127,6 +128,7 @@ pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
 pub use persistent::{Persistent, Started, start_all};
 pub use planned::PersistentCollective;
+pub use promise::{PredefinedCommunicator, Promising};
 #[cfg(feature = "testkit")]
 pub use rankpoint_macros::test;
 #[cfg(not(feature = "testkit"))]
@@ -159,3 +161,8 @@ pub struct PageOnPartitions;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rma.md")]
 pub struct PageOnWindows;
+
+/// The examples of the page on calls with promises are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/shortest-path.md")]
+pub struct PageOnPromises;

@@ -6,7 +6,7 @@
 //! is incomplete. Buffers are borrowed for the whole scope, so that it does not matter what happens to the requests.
 #![expect(unsafe_code, reason = "the engine takes addresses")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -32,6 +32,8 @@ pub struct Scope<'scope, 'env: 'scope, T: Threads> {
     started: RefCell<Vec<RequestId>>,
     /// Every persistent request, null when freed.
     pub(crate) planned: RefCell<Vec<RequestId>>,
+    /// Whether operations without requests were started.
+    bulk: Cell<bool>,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
@@ -92,12 +94,14 @@ impl<T: Threads> Communicator<'_, T> {
             comm: self,
             started: RefCell::new(Vec::new()),
             planned: RefCell::new(Vec::new()),
+            bulk: Cell::new(false),
             scope: PhantomData,
         };
         let end = End { scope: &scope };
         let result = body(&scope);
-        if result.is_err() {
+        if let Err(error) = &result {
             scope.cancel_receives();
+            scope.give_up_bulk(Some(error));
         }
         let sent = scope.send_partitions();
         let rest = sent.and(scope.finish()).and(scope.free_planned());
@@ -115,6 +119,7 @@ struct End<'a, 'scope, 'env, T: Threads> {
 
 impl<T: Threads> Drop for End<'_, '_, '_, T> {
     fn drop(&mut self) {
+        self.scope.give_up_bulk(None);
         let (started, planned) = (&self.scope.started, &self.scope.planned);
         let (mut started, mut planned) = (started.borrow_mut(), planned.borrow_mut());
         let mut rest = started.iter_mut().chain(planned.iter_mut());
@@ -200,7 +205,42 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         unsafe { p2p::isend(self.comm.comm(), region.memory(), dest, tag, mode) }
     }
 
-    fn keep<B>(
+    /// Notes that operations without requests are about to be started.
+    #[inline(always)]
+    pub(crate) fn note_bulk(&self) {
+        self.bulk.set(true);
+    }
+
+    /// Tells how the start of an operation without a request went.
+    #[inline(always)]
+    pub(crate) fn started_in_bulk(
+        &self,
+        call: &'static str,
+        started: Result<RequestId>,
+    ) -> Result<()> {
+        match started {
+            Ok(_) => Ok(()),
+            Err(error) => Err(report(self.comm.comm(), call, error)),
+        }
+    }
+
+    /// Waits for all operations without requests on the communicator.
+    pub(crate) fn wait_bulk(&self, call: &'static str) -> Result<()> {
+        self.comm
+            .run(call, |this| completion::wait_bulk(this.comm(), call))
+    }
+
+    /// Ends the program if operations without requests are pending that cannot be taken back.
+    fn give_up_bulk(&self, error: Option<&Error>) {
+        if !self.bulk.get() {
+            return;
+        }
+        if completion::pending_in_bulk(self.comm.comm()) != 0 {
+            give_up(error);
+        }
+    }
+
+    pub(crate) fn keep<B>(
         &'scope self,
         call: &'static str,
         started: Result<RequestId>,
@@ -227,6 +267,9 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
 
     fn finish(&self) -> Result<()> {
         let mut first = Ok(());
+        if self.bulk.get() {
+            first = completion::wait_bulk(self.comm.comm(), "Communicator::scope");
+        }
         for id in self.started.borrow_mut().iter_mut() {
             if *id != RequestId::NULL {
                 first = first.and(self.comm.complete(id, "Communicator::scope").map(drop));

@@ -142,4 +142,55 @@ pub(super) const BODIES: &[(&str, &str)] = &[
          message.recv(&mut [0u8; 4][..])?;
          message.recv(&mut [0u8; 4][..])?; //~ E0382",
     ),
+    (
+        "a message without a tag is sent with one",
+        "world.scope(|scope| {
+             scope.promise().in_order().isend(&1, 0)?;
+             scope.promise().in_order().isend(&1, 0, 7)?; //~ E0061
+             Ok(())
+         })?;",
+    ),
+    (
+        "a message without a tag is received from a source",
+        "let (mut one, mut other) = (0, 0);
+         world.scope(|scope| {
+             scope.promise().in_order().irecv(&mut one)?;
+             scope.promise().in_order().irecv(&mut other, 0)?; //~ E0061
+             Ok(())
+         })?;",
+    ),
+    (
+        "an operation without a request is waited for by itself",
+        "world.scope(|scope| {
+             let started = scope.promise().in_bulk().isend(&1, 0, 0)?;
+             started.wait()?; //~ E0599
+             Ok(started)
+         })?;",
+    ),
+    (
+        "a buffer is read before its operation without a request is complete",
+        "let mut buffer = [0u8; 4];
+         world.scope(|scope| {
+             scope.promise().in_bulk().irecv(&mut buffer[..], 0, 0)?;
+             println!(\"{}\", buffer[0]); //~ E0502
+             scope.promise().in_bulk().wait_all()
+         })?;",
+    ),
+    (
+        "a receive with a wildcard promises its source",
+        "let mut buffer = 0;
+         world.scope(|scope| {
+             scope.promise().irecv(&mut buffer, rankpoint::Source::Any, 0)?; //~ E0308
+             Ok(())
+         })?;",
+    ),
+    (
+        "world ranks are promised twice",
+        "world.scope(|scope| {
+             let promised = scope.promise().world_ranks();
+             promised.world_ranks(); //~ E0599
+             promised.isend(&1, 0, 0)?;
+             Ok(())
+         })?;",
+    ),
 ];
