@@ -92,6 +92,68 @@ static void with_locks(MPI_Win win)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Complete operations conflict, too, unless something orders them. */
+static void in_turn(MPI_Win win)
+{
+    int number = rank;
+    int told = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (size > 1 && rank < 2) {
+        for (int round = 0; round < 3; ++round) {
+            int code;
+            MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);
+            MPI_Put(&number, 1, MPI_INT, last, 12, 1, MPI_INT, win);
+            code = MPI_Win_unlock(last, win);
+            told += code != MPI_SUCCESS;
+            if (code != MPI_SUCCESS)
+                TELLS(code, MPI_ERR_RMA_CONFLICT, "a put of rank 0", "a put of rank 1", "bytes 48..52");
+        }
+    }
+    /* The earlier one learns it now. */
+    int code = MPI_Win_fence(0, win);
+    told += code != MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        TELLS(code, MPI_ERR_RMA_CONFLICT, "a put of rank 0", "a put of rank 1", "bytes 48..52");
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    CHECK((told > 0) == (size > 1 && rank < 2));
+    for (int next = 0; next < size; ++next) {
+        if (next == rank) {
+            MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);
+            MPI_Put(&number, 1, MPI_INT, last, 12, 1, MPI_INT, win);
+            CHECK(MPI_Win_unlock(last, win) == MPI_SUCCESS);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+/* Buffers of other calls are loads and stores of the window's memory. */
+static void buffers(MPI_Win win, int *base)
+{
+    int number = rank, sums[2];
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(&number, 1, MPI_INT, last, 2, 1, MPI_INT, win);
+    MPI_Allreduce(base + 1, sums, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "MPI_Allreduce of rank", "which reads its own window", "a put of rank 0", "bytes 8..12");
+    if (rank == 0)
+        MPI_Put(&number, 1, MPI_INT, last, 3, 1, MPI_INT, win);
+    MPI_Allreduce(base + 1, sums, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Sendrecv(&number, 1, MPI_INT, rank, 0, base + 4, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(MPI_Win_fence(0, win) == MPI_SUCCESS);
+    if (rank == 0)
+        MPI_Get(sums, 1, MPI_INT, last, 4, 1, MPI_INT, win);
+    MPI_Sendrecv(base + 4, 1, MPI_INT, rank, 0, sums + 1, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(MPI_Win_fence(0, win) == MPI_SUCCESS);
+    if (rank == 0)
+        MPI_Get(sums, 1, MPI_INT, last, 4, 1, MPI_INT, win);
+    MPI_Request request;
+    MPI_Irecv(base + 4, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Send(&number, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    TELLS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), MPI_ERR_RMA_CONFLICT, "MPI_Irecv of rank", "which stores into its own window", "a get of rank 0",
+          "bytes 16..20");
+}
+
 static void exposed(MPI_Win win)
 {
     MPI_Group all, first, target;
@@ -128,6 +190,8 @@ int main(int argc, char **argv)
     between_fences(win);
     with_locks(win);
     exposed(win);
+    in_turn(win);
+    buffers(win, base);
     MPI_Win_free(&win);
     return finish(rank);
 }

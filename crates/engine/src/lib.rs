@@ -19,6 +19,7 @@ pub mod errors;
 pub mod group;
 mod identity;
 pub mod op;
+mod ordering;
 mod overlap;
 pub mod p2p;
 pub mod progress;

@@ -8,10 +8,12 @@ use engine::coll::Block;
 use engine::coll::fast::Span;
 use engine::comm::Comm;
 use engine::p2p::{CHECKED, Memory};
+use engine::rma::BufferUse;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
+use super::exposed;
 use crate::datatype::{contiguous_span, host_memory as memory};
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
@@ -165,7 +167,14 @@ impl Elements {
 
     /// Their memory, checked.
     pub(crate) fn memory(self) -> Result<Memory<'static>> {
-        memory(self.buf, self.count, self.datatype).map_err(|error| self.names.blame(error))
+        let found = memory(self.buf, self.count, self.datatype);
+        let found = found.map_err(|error| self.names.blame(error))?;
+        let used = match self.names.are_received() {
+            true => BufferUse::Written,
+            false => BufferUse::Read,
+        };
+        exposed::keep(&found, used);
+        Ok(found)
     }
 
     /// As many for each rank of an intracommunicator.

@@ -10,6 +10,8 @@ use engine::comm::Comm;
 use engine::{Result, task};
 use mpi_abi_sys::types::MPI_Request;
 
+use super::exposed;
+
 /// How a call ends, in two words, which functions hand on in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
@@ -67,7 +69,7 @@ macro_rules! forms {
         pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
             let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll::ending::Ending::COMPLETE);
             // SAFETY: passed on.
-            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm) })
+            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::coll::exposed::forget) })
         }
 
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
@@ -82,7 +84,10 @@ macro_rules! forms {
             // SAFETY: passed on; the result is writable (crate head). No entry point does that after its body (build.rs).
             $crate::error::run(call, comm, || unsafe {
                 let started = $work(call, ending, $($argument,)* comm);
-                started.inspect_err(|_| *request = mpi_abi_sys::constants::MPI_REQUEST_NULL)
+                started.inspect_err(|error| {
+                    *request = mpi_abi_sys::constants::MPI_REQUEST_NULL;
+                    $crate::coll::exposed::forget(error);
+                })
             })
         }
 
@@ -99,7 +104,7 @@ macro_rules! forms {
                     $crate::handle::INFOS.find(info, "info")?;
                 }
                 // SAFETY: passed on.
-                unsafe { $work(call, ending, $($argument,)* comm) }
+                unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::coll::exposed::forget) }
             })
         }
     };
@@ -188,7 +193,10 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     arguments: A,
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
-    let _entered = comm.enter_collective(call)?;
+    let entered = comm.enter_collective(call)?;
+    if entered.is_some() {
+        exposed::note(&comm, call, ending);
+    }
     let (request, id) = match ending.how() {
         Ends::Complete => {
             return task::block_on(comm.vci(), call, work(comm, arguments));

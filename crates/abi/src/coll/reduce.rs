@@ -18,6 +18,7 @@ use super::buffers::{
     span_of, span_of_all, spans_apart, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
+use super::exposed;
 use super::rooted::{is_member, is_root, root_of};
 use crate::comm::intra;
 use crate::datatype::contiguous_alike;
@@ -445,6 +446,7 @@ pub(crate) unsafe fn MPI_Reduce_local(
         let from = Elements::new(&OPERAND, inbuf, count, datatype).memory()?;
         check_target(into)?;
         let into = into.memory()?;
+        exposed::forget_local();
         if from.overlaps(&into) {
             return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
         }

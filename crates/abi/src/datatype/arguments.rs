@@ -56,7 +56,7 @@ pub(crate) fn know_devices() {
 }
 
 /// From now on every count needs the object: no path takes memory for plain bytes without a closer look.
-fn look_closer() {
+pub(crate) fn look_closer() {
     for size in &SIZES {
         size.store(255, Ordering::Relaxed);
     }

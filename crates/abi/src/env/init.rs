@@ -73,6 +73,9 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     if process.settings().check.types {
         arguments::check_types();
     }
+    if process.settings().check.rma {
+        crate::coll::exposed::start();
+    }
     if engine::device::start(process.settings())? {
         arguments::know_devices();
     }

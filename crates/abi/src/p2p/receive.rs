@@ -7,6 +7,7 @@ use std::hint::cold_path;
 use engine::comm::Comm;
 use engine::completion;
 use engine::p2p::{self, Memory, Posted};
+use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::decode::{Envelope, called, decode_contiguous, decode_target, hand_out, handle_of};
@@ -119,7 +120,7 @@ unsafe extern "C" fn irecv_any<C: Wide>(
 ) -> i32 {
     let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
     let started = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
-        let _entered = comm.enter_endpoint(call)?;
+        let _entered = rma::enter_message(comm, call, &memory, BufferUse::Written)?;
         // SAFETY: the program keeps the buffer until the request completes (crate head).
         unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
     });
@@ -181,7 +182,7 @@ unsafe extern "C" fn recv_any<C: Wide>(
 ) -> i32 {
     let call = called::<C>("MPI_Recv", "MPI_Recv_c");
     let done = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
-        let _entered = comm.enter_endpoint(call)?;
+        let _entered = rma::enter_message(comm, call, &memory, BufferUse::Written)?;
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
         completion::wait(comm.vci(), &mut id, call)

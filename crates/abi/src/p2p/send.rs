@@ -8,6 +8,7 @@ use engine::comm::Comm;
 use engine::completion;
 use engine::p2p::{self, Injected, Memory, Mode};
 use engine::request::RequestId;
+use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::decode::{Decoded, Envelope, called, decode, decode_contiguous, hand_out, handle_of};
@@ -290,7 +291,7 @@ unsafe fn isend_as(
     request: *mut MPI_Request,
 ) -> i32 {
     let started = decoded.and_then(|(comm, memory)| {
-        let _entered = comm.enter_endpoint(call)?;
+        let _entered = rma::enter_message(comm, call, &memory, BufferUse::Read)?;
         // SAFETY: the program keeps the buffer until the request completes (crate head).
         unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }
     });
@@ -308,7 +309,7 @@ unsafe fn send_as(
     comm: MPI_Comm,
 ) -> i32 {
     let done = decoded.and_then(|(comm, memory)| {
-        let _entered = comm.enter_endpoint(call)?;
+        let _entered = rma::enter_message(comm, call, &memory, BufferUse::Read)?;
         // SAFETY: the program keeps the buffer during the call (crate head).
         let mut id = unsafe { p2p::isend(comm, memory, envelope.rank(), envelope.tag(), mode) }?;
         completion::wait(comm.vci(), &mut id, call)

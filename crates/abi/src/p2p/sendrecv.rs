@@ -7,6 +7,7 @@ use engine::Result;
 use engine::comm::Comm;
 use engine::completion;
 use engine::p2p::{self, Memory, Mode, PROC_NULL};
+use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::decode::{decode, decode_target};
@@ -28,7 +29,10 @@ unsafe fn exchange(
     if let Some(Some(status)) = soon {
         return Ok(status);
     }
-    let _entered = comm.enter_endpoint(call)?;
+    let _entered = (
+        rma::enter_message(comm, call, &send.0, BufferUse::Read)?,
+        rma::enter_message(comm, call, &receive.0, BufferUse::Written)?,
+    );
     // SAFETY: as above.
     let mut arrival = unsafe { p2p::irecv(comm, receive.0, receive.1, receive.2) }?;
     if soon.is_some() {
@@ -137,7 +141,11 @@ pub(crate) unsafe fn MPI_Isendrecv(
     run(named!("MPI_Isendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
         let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
-        let _entered = comm.enter_endpoint(named!("MPI_Isendrecv", sendcount))?;
+        let call = named!("MPI_Isendrecv", sendcount);
+        let _entered = (
+            rma::enter_message(comm, call, &send, BufferUse::Read)?,
+            rma::enter_message(comm, call, &receive, BufferUse::Written)?,
+        );
         // SAFETY: the program keeps both buffers until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(
@@ -169,7 +177,11 @@ pub(crate) unsafe fn MPI_Isendrecv_replace(
         let (comm, receive) = decode_target(buf, count, datatype, comm)?;
         let mut copy = copy_for(dest, receive)?;
         let send = Memory::contiguous(copy.as_mut_ptr(), copy.len()).typed(receive.types);
-        let _entered = comm.enter_endpoint(named!("MPI_Isendrecv_replace", count))?;
+        let call = named!("MPI_Isendrecv_replace", count);
+        let _entered = (
+            rma::enter_message(comm, call, &send, BufferUse::Read)?,
+            rma::enter_message(comm, call, &receive, BufferUse::Written)?,
+        );
         // SAFETY: the operation owns the copy; the program keeps the buffer until the request completes (crate head).
         let id = unsafe {
             p2p::isendrecv(

@@ -53,8 +53,8 @@ impl AreaSlot {
     pub(super) fn new(process: &Process, members: u32, of_one_group: bool) -> Self {
         let check = process.settings().check;
         Self {
-            // Arguments and threads that are checked are checked on a single rank, too.
-            single: members == 1 && of_one_group && !check.collectives && !check.threads,
+            // What is checked is checked on a single rank, too.
+            single: members == 1 && of_one_group && !check.watches_collectives(),
             next: AtomicU64::new(1),
             ..Self::default()
         }

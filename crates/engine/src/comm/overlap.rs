@@ -14,9 +14,24 @@ impl Comm {
         let Some(overlaps) = self.vci().overlaps() else {
             return Ok(None);
         };
+        if let Some(watchers) = overlaps.watchers() {
+            match self.local() {
+                None => watchers.call(call, self.group(), self.member()),
+                // Members of an intercommunicator wait for those of the other group.
+                Some(_) => watchers.learn(),
+            }
+        }
         let subject = self.endpoint_subject();
         let subject = subject.unwrap_or_else(|| Subject::Collectives(self.context()));
         overlaps.enter(subject, call).map(Some)
+    }
+
+    /// Notes that a call may have told this process what others have done (`RANKPOINT_CHECK=rma`).
+    #[inline]
+    pub fn note_news(&self) {
+        if let Some(overlaps) = self.vci().overlaps() {
+            overlaps.learn();
+        }
     }
 
     /// The same of any call, if this communicator is that of an endpoint.

@@ -230,6 +230,9 @@ pub fn peek(vci: &Vci, id: RequestId) -> Result<Option<Status>> {
         return Ok(Some(Status::EMPTY));
     }
     let vci = vci.of(id);
+    if let Some(overlaps) = vci.overlaps() {
+        overlaps.learn();
+    }
     for attempt in 0..2 {
         if attempt == 1 {
             vci.poll();

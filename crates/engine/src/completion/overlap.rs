@@ -59,6 +59,7 @@ fn enter<'a>(
     if id == RequestId::NULL || id.is_ended() {
         return Ok(Vec::new());
     }
+    overlaps.learn();
     let mut entered = vec![overlaps.enter(Subject::Request(id), call)?];
     let guard = vci.of(id).enter();
     let owner = guard

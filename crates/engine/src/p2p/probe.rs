@@ -43,6 +43,7 @@ pub fn iprobe(comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
         check_tag(tag, true)?;
         return Ok(Some(Status::PROC_NULL));
     }
+    comm.note_news();
     let comm = comm
         .lane_from(tag, source == ANY_SOURCE_RANK)?
         .unwrap_or(comm);
@@ -76,6 +77,7 @@ pub fn probe(comm: &Comm, source: i32, tag: i32) -> Result<Status> {
         check_tag(tag, true)?;
         return Ok(Status::PROC_NULL);
     }
+    comm.note_news();
     let comm = comm
         .lane_from(tag, source == ANY_SOURCE_RANK)?
         .unwrap_or(comm);
@@ -100,6 +102,7 @@ pub fn improbe(comm: &Comm, source: i32, tag: i32) -> Result<Option<(Message, St
         check_tag(tag, true)?;
         return Ok(Some((Message::NO_PROC, Status::PROC_NULL)));
     }
+    comm.note_news();
     let comm = comm
         .lane_from(tag, source == ANY_SOURCE_RANK)?
         .unwrap_or(comm);
@@ -120,6 +123,7 @@ pub fn mprobe(comm: &Comm, source: i32, tag: i32) -> Result<(Message, Status)> {
         check_tag(tag, true)?;
         return Ok((Message::NO_PROC, Status::PROC_NULL));
     }
+    comm.note_news();
     let comm = comm
         .lane_from(tag, source == ANY_SOURCE_RANK)?
         .unwrap_or(comm);

@@ -72,7 +72,8 @@ impl Vcis {
             threaded: is_multiple || wants_thread,
             oversubscription: Arc::new(Oversubscription::new(job.cores, job.local_ranks)),
             background: Arc::new(Background::new(wants_thread, settings.spare.clone())),
-            overlaps: (is_multiple && settings.check.threads).then(Arc::default),
+            overlaps: Overlaps::new(is_multiple && settings.check.threads, settings.check.rma)
+                .map(Arc::new),
             #[cfg(feature = "ablate-alignment")]
             locks: Box::leak(
                 (0..MOST_VCIS)

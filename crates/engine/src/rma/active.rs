@@ -113,6 +113,7 @@ pub fn start(window: &Window, group: &Group, assertion: i32, call: &'static str)
         }
         target.access.store(access::STARTED, Ordering::Relaxed);
     }
+    window.comm.note_news();
     window.epochs.set_stage(Stage::Started);
     Ok(())
 }
@@ -173,6 +174,7 @@ impl Window {
 
     /// What the checks found in the exposure epoch that is over.
     fn after_exposure(&self) -> Result<()> {
+        self.comm.note_news();
         match &self.channel {
             Some(channel) => channel.end_exposure(self),
             None => Ok(()),

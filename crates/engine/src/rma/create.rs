@@ -313,6 +313,8 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
         block_on(comm.vci(), call, window.withdraw())?;
         return Err(error);
     }
+    window.watch_buffers();
+    window.note_barrier();
     Ok(window)
 }
 

@@ -113,6 +113,11 @@ impl Epochs {
         self.open.store(0, Ordering::Relaxed);
     }
 
+    /// Whether operations may follow the last fence, or have.
+    pub(super) fn is_between_fences(&self) -> bool {
+        self.is_fenced.load(Ordering::Relaxed)
+    }
+
     pub(super) fn stage(&self) -> Stage {
         match self.stage.load(Ordering::Relaxed) {
             0 => Stage::None,

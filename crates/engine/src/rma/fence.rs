@@ -27,6 +27,7 @@ pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> 
         Some(outcome) => outcome?,
         None => block_on(comm.vci(), call, coll::barrier(comm.clone()))?,
     }
+    window.note_barrier();
     window
         .epochs
         .set_fenced(assertion & assertion::NOSUCCEED == 0);
@@ -43,6 +44,8 @@ pub fn sync(window: &Window) {
     if window.channel.is_some() {
         window.comm.vci().poll();
     }
+    // What others stored may say what they have done.
+    window.comm.note_news();
     layout::settle();
     // PAIRS: window.sync. With itself: between two calls lie loads and stores of shared memory by programs, which no ordering of ours names.
     memory_fence(Ordering::SeqCst);

@@ -56,6 +56,7 @@ pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
 pub use fast::{ElementReduction, open_target, open_target_of_world};
 pub use hints::WindowHints;
+pub use message::{BufferUse, enter_message, note_buffer};
 pub use requests::{rget, rput};
 pub use target::{Remote, Target};
 pub use transfer::{get, put};

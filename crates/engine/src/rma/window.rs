@@ -243,10 +243,11 @@ impl Window {
     pub fn free(&self, call: &'static str) -> Result<()> {
         self.check_may_free()?;
         let flushed = match &self.channel {
-            Some(channel) => channel.flush_all(self, call),
+            Some(channel) => channel.end_before_fence(self, 0, call),
             None => Ok(()),
         };
         block_on(self.comm.vci(), call, self.done_by_all())?;
+        self.note_barrier();
         self.end();
         flushed
     }

@@ -170,6 +170,11 @@ pub struct Checks {
 }
 
 impl Checks {
+    /// Whether a check needs to see each collective call.
+    pub const fn watches_collectives(&self) -> bool {
+        self.collectives || self.threads || self.rma
+    }
+
     /// The checks of a comma-separated list, and its unknown words.
     pub(super) fn parse(list: &str) -> (Self, Vec<&str>) {
         let (mut checks, mut unknown) = (Self::default(), Vec::new());

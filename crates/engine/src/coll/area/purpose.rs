@@ -19,7 +19,7 @@ pub(in crate::coll) fn fast_limits(
 ) -> [usize; Purpose::ALL.len() + 1] {
     let mut limits = [0; Purpose::ALL.len() + 1];
     let check = process.settings().check;
-    if check.collectives || check.threads {
+    if check.watches_collectives() {
         return limits;
     }
     let settings = process.settings();

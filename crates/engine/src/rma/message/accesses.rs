@@ -1,166 +1,72 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `RANKPOINT_CHECK=rma`: accesses to a member's memory that nothing has ordered yet, and which of them conflict (MPI-5.0, section 12.7).
 //!
-//! The service of a member notes each request that it handles, and compares it with those that are still live. An access lives until
-//! its origin cannot be in the same epoch any more: with a lock, until a flush or the unlock; between fences, until both origins have
-//! called the next one; after MPI_Win_start, until the target's MPI_Win_wait. What fetched data is at an end when the origin has them.
-//! So two live accesses are unordered whatever the program does besides, and no correct program gets an error. Accesses that might have
-//! met, but did not in this run, are not found.
+//! The service of a member notes each request that it handles, and compares it with those before. An access is *live* until it is
+//! complete: with a lock, at a flush or the unlock; between fences, when both origins have called the next one; after MPI_Win_start, at
+//! the target's MPI_Win_wait. What fetched data is at an end when the origin has them. Nothing is ordered behind a live access.
+//!
+//! An access with a lock that is complete is *done* and kept: a later one conflicts with it unless its origin could know that it was
+//! over. The origin knows by its clock, or because all members have met since, or because messages may have told it
+//! ([`Moment`]). Where it is not sure whether the origin knew, it says nothing, so no correct program gets an error.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
+use fabric::lock::Hold;
+
+use super::clock::{Clock, Moment};
+use super::places::{Noted, Places, Stage};
+use super::uses::{Access, Rules, Use};
 use super::wire::During;
-use crate::datatype::Predefined;
-use crate::op::Operator;
+use crate::errors::Result;
 
-/// A use of memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Use {
-    /// By a put.
-    Put,
-    /// By a get.
-    Get,
-    /// By an accumulate of a basic type.
-    Combine {
-        operator: Operator,
-        basic: &'static Predefined,
-        fetches: bool,
-    },
-    /// By a compare-and-swap.
-    Swap { basic: &'static Predefined },
-    /// The member itself reads it as the origin of an operation.
-    Load,
-    /// The member itself writes it as the result of an operation.
-    Store,
-}
+/// Accesses of an origin that are kept when they are done; beyond them the older ones are forgotten.
+const MOST_DONE: usize = 1 << 16;
 
-impl Use {
-    const fn only_reads(self) -> bool {
-        match self {
-            Self::Get | Self::Load => true,
-            Self::Combine { operator, .. } => matches!(operator, Operator::NoOp),
-            Self::Put | Self::Swap { .. } | Self::Store => false,
-        }
-    }
-
-    /// Whether it is over when the origin has its data.
-    pub(super) const fn fetches(self) -> bool {
-        match self {
-            Self::Combine { fetches, .. } => fetches,
-            Self::Get | Self::Swap { .. } => true,
-            Self::Put | Self::Load | Self::Store => false,
-        }
-    }
-
-    const fn is_local(self) -> bool {
-        matches!(self, Self::Load | Self::Store)
-    }
-
-    /// The basic type of what is atomic for each element.
-    pub(super) const fn basic(self) -> Option<&'static Predefined> {
-        match self {
-            Self::Combine { basic, .. } | Self::Swap { basic } => Some(basic),
-            _ => None,
-        }
-    }
-
-    /// The operation of an accumulate, of which concurrent ones are to have the same.
-    const fn operator(self) -> Option<Operator> {
-        match self {
-            Self::Combine { operator, .. } => Some(operator),
-            _ => None,
-        }
-    }
-
-    fn text(self, rank: u32) -> String {
-        match self {
-            Self::Put => format!("a put of rank {rank}"),
-            Self::Get => format!("a get of rank {rank}"),
-            Self::Combine {
-                operator,
-                basic,
-                fetches,
-            } => {
-                let kind = if fetches { "a fetch" } else { "an accumulate" };
-                let operator = operator.name();
-                format!("{kind} ({operator} of {}) of rank {rank}", basic.name)
-            }
-            Self::Swap { basic } => {
-                format!("a compare-and-swap (of {}) of rank {rank}", basic.name)
-            }
-            Self::Load => format!("an operation of rank {rank} that reads its own window"),
-            Self::Store => format!("an operation of rank {rank} that stores into its own window"),
-        }
-    }
-}
-
-/// An access of an origin.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) used: Use,
-    pub(super) during: During,
-    /// The target of the operation that uses the member's own memory.
-    pub(super) partner: Option<u32>,
-}
-
-/// An access that is live.
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    end: u64,
-    access: Access,
-    /// Fences that the origin had called.
-    phase: u32,
-    /// Whether the origin has closed its epoch and is told nothing any more.
-    is_closed: bool,
-}
-
-impl Live {
-    fn is_same(&self, other: &Self) -> bool {
-        let operator = |live: &Self| live.access.used.operator().map(|operator| operator as u32);
-        let basic = |live: &Self| live.access.used.basic().map(|basic| basic.code);
-        let kind = |live: &Self| std::mem::discriminant(&live.access.used);
-        let fixed = |live: &Self| {
-            let Access {
-                used,
-                during,
-                partner,
-            } = live.access;
-            (used.fetches(), during, partner, live.phase, live.end)
-        };
-        kind(self) == kind(other)
-            && operator(self) == operator(other)
-            && basic(self) == basic(other)
-            && fixed(self) == fixed(other)
-    }
-}
-
-/// The live accesses of an origin by their first byte.
-#[derive(Debug, Default)]
+/// What an origin has accessed, and what it knows.
+#[derive(Debug)]
 struct Origin {
     fences: u32,
-    accesses: BTreeMap<u64, Vec<Live>>,
-    /// Bytes of the longest one.
-    longest: u64,
+    live: Places,
+    done: Places,
+    moment: Moment,
+    /// Whether it fetched something by an accumulate since the last answer that brought it a clock.
+    has_fetched: bool,
 }
 
 impl Origin {
-    fn retain(&mut self, mut keep: impl FnMut(&mut Live) -> bool) {
-        self.accesses.retain(|_, list| {
-            list.retain_mut(&mut keep);
-            !list.is_empty()
-        });
-        if self.accesses.is_empty() {
-            self.longest = 0;
+    fn new(members: usize) -> Self {
+        Self {
+            fences: 0,
+            live: Places::default(),
+            done: Places::default(),
+            moment: Moment::new(members),
+            has_fetched: false,
         }
     }
 
-    fn add(&mut self, start: u64, live: Live) {
-        self.longest = self.longest.max(live.end - start);
-        let list = self.accesses.entry(start).or_default();
-        if list.iter().all(|known| !known.is_same(&live)) {
-            list.push(live);
+    /// Live accesses that are complete now are done or, if later ones need not be compared with them, forgotten.
+    fn end(&mut self, member: u32, mut is_complete: impl FnMut(&Access) -> bool) {
+        // The origin has this number when it knows that the call is over.
+        let number = self.moment.clock.of(member).wrapping_add(1);
+        let phase = self.moment.known.phase;
+        let stage = Stage::Done { number, phase };
+        let complete = self.live.all().filter(|(_, it)| is_complete(&it.access));
+        for (start, noted) in complete.filter(|(_, it)| it.access.during == During::Lock) {
+            self.done.add(start, Noted { stage, ..*noted });
         }
+        self.live.retain(|noted| !is_complete(&noted.access));
+        if self.done.count > MOST_DONE {
+            self.done = Places::default();
+        }
+    }
+
+    /// Whether it knows that an access of another member is over.
+    fn knows(&self, member: u32, noted: &Noted) -> bool {
+        let Stage::Done { number, phase } = noted.stage else {
+            return false;
+        };
+        let Moment { clock, known } = &self.moment;
+        known.has_learned || known.phase > phase || clock.of(member) >= number
     }
 }
 
@@ -172,6 +78,15 @@ pub(super) struct Party {
     pub(super) partner: Option<u32>,
 }
 
+/// Whether an access is live after its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lives {
+    /// Until a call completes it.
+    On,
+    /// Its origin knows without such a call when it is complete: its next number says so.
+    No,
+}
+
 /// Two accesses that conflict.
 #[derive(Debug)]
 pub(super) struct Conflict {
@@ -180,21 +95,20 @@ pub(super) struct Conflict {
     pub(super) parties: Vec<Party>,
 }
 
-/// What a window says about its accesses.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rules {
-    /// Offsets are addresses.
-    pub(super) is_dynamic: bool,
-    /// Concurrent accumulates all have the same operation, not even MPI_NO_OP beside it (the hint `accumulate_ops`).
-    pub(super) same_op: bool,
-}
-
 /// The accesses to the memory of a member.
 #[derive(Debug)]
 pub(super) struct Accesses {
     member: u32,
     rules: Rules,
     origins: Vec<Origin>,
+    /// What the holders of exclusive locks knew when they gave them back.
+    by_exclusive: Clock,
+    /// The same of all holders.
+    by_all: Clock,
+    /// What origins knew when they accumulated.
+    by_accumulates: Clock,
+    /// The last phase of the member for which accesses were forgotten.
+    phase: u32,
     /// The first conflict between two fences.
     between_fences: Option<String>,
     /// The first conflict in the exposure epoch of MPI_Win_post.
@@ -212,32 +126,16 @@ impl Accesses {
         Self {
             member,
             rules,
-            origins: (0..members).map(|_| Origin::default()).collect(),
+            origins: (0..members).map(|_| Origin::new(members)).collect(),
+            by_exclusive: Clock::new(members),
+            by_all: Clock::new(members),
+            by_accumulates: Clock::new(members),
+            phase: 0,
             between_fences: None,
             in_exposure: None,
             no_put_after: Vec::new(),
             no_put_exposed: false,
         }
-    }
-
-    /// Whether two accesses of the same bytes conflict.
-    fn conflict(&self, [first, second]: [(u32, Use); 2]) -> bool {
-        let (uses, is_one_origin) = ([first.1, second.1], first.0 == second.0);
-        if uses.iter().all(|used| used.only_reads()) || uses.iter().all(|used| used.is_local()) {
-            return false;
-        }
-        let [Some(one), Some(other)] = uses.map(Use::basic) else {
-            return true;
-        };
-        if !one.agrees_with(other) {
-            return true;
-        }
-        // Accumulates of one origin are ordered; a compare-and-swap goes with any of them.
-        let [Some(one), Some(other)] = uses.map(Use::operator) else {
-            return false;
-        };
-        let is_exempt = !self.rules.same_op && [one, other].contains(&Operator::NoOp);
-        !is_one_origin && one != other && !is_exempt
     }
 
     fn bytes_text(&self, bytes: &Range<u64>) -> String {
@@ -261,13 +159,13 @@ impl Accesses {
             }
     }
 
-    /// Notes an access of an origin, which lives on if `lives`; the result is a conflict with others.
+    /// Notes an access of an origin; the result is a conflict with others.
     pub(super) fn note(
         &mut self,
         source: u32,
         bytes: Range<u64>,
         access: Access,
-        lives: bool,
+        lives: Lives,
     ) -> Option<Conflict> {
         if bytes.is_empty() {
             return None;
@@ -276,15 +174,28 @@ impl Accesses {
             true => Some(self.broken_promise(source, &bytes, access)),
             false => self.find(source, &bytes, access),
         };
-        let phase = self.origins[source as usize].fences;
-        if lives {
-            let live = Live {
-                end: bytes.end,
-                access,
-                phase,
-                is_closed: false,
-            };
-            self.origins[source as usize].add(bytes.start, live);
+        if let Use::Combine { .. } | Use::Swap { .. } = access.used {
+            let clock = &self.origins[source as usize].moment.clock;
+            self.by_accumulates.join(clock);
+        }
+        let origin = &mut self.origins[source as usize];
+        let (end, fences) = (bytes.end, origin.fences);
+        origin.has_fetched |= access.used.basic().is_some() && access.used.fetches();
+        let noted = |stage| Noted {
+            end,
+            access,
+            fences,
+            stage,
+        };
+        match lives {
+            Lives::On => origin.live.add(bytes.start, noted(Stage::Live)),
+            Lives::No if access.during == During::Lock => {
+                let number = origin.moment.clock.of(source).wrapping_add(1);
+                let phase = origin.moment.known.phase;
+                let stage = Stage::Done { number, phase };
+                origin.done.add(bytes.start, noted(stage));
+            }
+            Lives::No => {}
         }
         conflict
     }
@@ -299,19 +210,22 @@ impl Accesses {
         Conflict { text, parties }
     }
 
-    /// The first live access that conflicts.
+    /// The first access that conflicts.
     fn find(&mut self, source: u32, bytes: &Range<u64>, access: Access) -> Option<Conflict> {
-        let phase = self.origins[source as usize].fences;
+        let later = &self.origins[source as usize];
         let (rank, other, shared) = (0..).zip(&self.origins).find_map(|(rank, origin)| {
-            let from = bytes.start.saturating_sub(origin.longest);
-            let near = origin.accesses.range(from..bytes.end);
-            let mut near = near.flat_map(|(&start, list)| list.iter().map(move |it| (start, it)));
-            near.find_map(|(start, live)| {
-                let is_live = live.access.during != During::Fences || live.phase == phase;
-                let uses = [(rank, live.access.used), (source, access.used)];
-                let shared = bytes.start.max(start)..bytes.end.min(live.end);
-                let meets = is_live && !shared.is_empty() && self.conflict(uses);
-                meets.then_some((rank, *live, shared))
+            let is_live = |noted: &Noted| {
+                let is_of_fences = noted.access.during == During::Fences;
+                !is_of_fences || (access.during == During::Fences && noted.fences == later.fences)
+            };
+            let live = origin.live.sharing(bytes);
+            let live = live.filter(|(noted, _)| is_live(noted));
+            let done = (rank != source).then(|| origin.done.sharing(bytes));
+            let done = done.into_iter().flatten();
+            let mut all = live.chain(done.filter(|(noted, _)| !later.knows(rank, noted)));
+            all.find_map(|(noted, shared)| {
+                let uses = [(rank, noted.access.used), (source, access.used)];
+                self.rules.conflict(uses).then_some((rank, *noted, shared))
             })
         })?;
         let [one, two] = [other.access.used.text(rank), access.used.text(source)];
@@ -324,7 +238,7 @@ impl Accesses {
             self.bytes_text(&shared)
         );
         let uses = [
-            (rank, other.access, other.is_closed),
+            (rank, other.access, matches!(other.stage, Stage::Closed)),
             (source, access, false),
         ];
         let parties = self.publish(&text, &uses);
@@ -354,24 +268,68 @@ impl Accesses {
         parties
     }
 
+    /// An origin knows more of others from now on.
+    ///
+    /// # Errors
+    /// MPI_ERR_INTERN for what no member says.
+    pub(super) fn hear(&mut self, source: u32, news: &[u8]) -> Result<()> {
+        self.origins[source as usize].moment.hear(news)
+    }
+
+    /// The member's own knowledge. Accesses before its last phase but one are behind all members: those in a phase have left the one
+    /// before, and their requests of that one have come.
+    pub(super) fn set_own(&mut self, moment: &Moment) {
+        self.origins[self.member as usize].moment.clone_from(moment);
+        let now = moment.known.phase;
+        if now == self.phase {
+            return;
+        }
+        self.phase = now;
+        let is_near = |noted: &mut Noted| matches!(noted.stage, Stage::Done { phase, .. } if phase + 1 >= now);
+        for origin in &mut self.origins {
+            origin.done.retain(is_near);
+        }
+    }
+
+    /// What an answer to an origin brings it, if that orders it behind others.
+    pub(super) fn take_fetched(&mut self, source: u32) -> Option<Clock> {
+        let has_fetched = &mut self.origins[source as usize].has_fetched;
+        std::mem::take(has_fetched).then(|| self.by_accumulates.clone())
+    }
+
+    /// What an origin learns by taking the member's lock.
+    pub(super) const fn by_holders(&self, hold: Hold) -> &Clock {
+        match hold {
+            Hold::Shared => &self.by_exclusive,
+            Hold::Exclusive => &self.by_all,
+        }
+    }
+
+    /// An origin has given back the member's lock.
+    pub(super) fn unlock(&mut self, source: u32, hold: Hold) {
+        let mut clock = self.origins[source as usize].moment.clock.clone();
+        clock.advance(source, clock.of(source).wrapping_add(1));
+        self.by_all.join(&clock);
+        if hold == Hold::Exclusive {
+            self.by_exclusive.join(&clock);
+        }
+    }
+
     /// An origin with locks has flushed.
     pub(super) fn flush(&mut self, source: u32) {
-        let is_other = |live: &mut Live| live.access.during != During::Lock;
-        self.origins[source as usize].retain(is_other);
+        self.origins[source as usize].end(source, |access| access.during == During::Lock);
     }
 
     /// An origin with locks has what it fetched.
     pub(super) fn settle(&mut self, source: u32) {
-        let origin = &mut self.origins[source as usize];
-        origin.retain(|live| live.access.during != During::Lock || !live.access.used.fetches());
+        let is_complete = |it: &Access| it.during == During::Lock && it.used.fetches();
+        self.origins[source as usize].end(source, is_complete);
     }
 
     /// The member's operations on a target, which used its own memory, are complete.
     pub(super) fn settle_own(&mut self, partner: u32) {
-        let origin = &mut self.origins[self.member as usize];
-        origin.retain(|live| {
-            live.access.during == During::Fences || live.access.partner != Some(partner)
-        });
+        let is_complete = |it: &Access| it.during != During::Fences && it.partner == Some(partner);
+        self.origins[self.member as usize].end(self.member, is_complete);
     }
 
     /// An origin has called a fence.
@@ -381,16 +339,19 @@ impl Accesses {
         let oldest = self.origins.iter().map(|origin| origin.fences).min();
         for origin in &mut self.origins {
             origin
-                .retain(|live| live.access.during != During::Fences || Some(live.phase) >= oldest);
+                .live
+                .retain(|it| it.access.during != During::Fences || Some(it.fences) >= oldest);
         }
     }
 
     /// An origin has closed its access epoch.
     pub(super) fn complete(&mut self, source: u32) {
-        self.origins[source as usize].retain(|live| {
-            let is_of_epoch = live.access.during == During::Start && live.access.partner.is_none();
-            live.is_closed |= is_of_epoch;
-            !(is_of_epoch && live.access.used.fetches())
+        self.origins[source as usize].live.retain(|it| {
+            let is_of_epoch = it.access.during == During::Start && it.access.partner.is_none();
+            if is_of_epoch {
+                it.stage = Stage::Closed;
+            }
+            !(is_of_epoch && it.access.used.fetches())
         });
     }
 
@@ -398,9 +359,9 @@ impl Accesses {
     pub(super) fn end_exposure(&mut self) -> Option<String> {
         self.no_put_exposed = false;
         for origin in &mut self.origins {
-            origin.retain(|live| {
-                live.access.during != During::Start || live.access.partner.is_some()
-            });
+            origin
+                .live
+                .retain(|it| it.access.during != During::Start || it.access.partner.is_some());
         }
         self.in_exposure.take()
     }
@@ -422,10 +383,10 @@ impl Accesses {
         self.no_put_exposed = is_promised;
     }
 
-    /// Number of live accesses.
+    /// Numbers of live accesses and of those that are done.
     #[cfg(test)]
-    pub(super) fn live(&self) -> usize {
-        let of_origin = |origin: &Origin| origin.accesses.values().map(Vec::len).sum::<usize>();
-        self.origins.iter().map(of_origin).sum()
+    pub(super) fn counts(&self) -> [usize; 2] {
+        let count = |of: fn(&Origin) -> &Places| self.origins.iter().map(|it| of(it).count).sum();
+        [count(|it| &it.live), count(|it| &it.done)]
     }
 }

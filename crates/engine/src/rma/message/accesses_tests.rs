@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-use super::accesses::{Access, Accesses, Conflict, Party, Rules, Use};
+use fabric::lock::Hold;
+
+use super::accesses::{Accesses, Conflict, Lives, Party};
+use super::clock::{Clock, Moment};
+use super::uses::{Access, Rules, Use};
 use super::wire::During;
 use crate::datatype::{Predefined, predefined};
 use crate::op::Operator;
@@ -36,7 +40,7 @@ fn note(
         during,
         partner,
     };
-    accesses.note(source, bytes, access, true)
+    accesses.note(source, bytes, access, Lives::On)
 }
 
 /// Whether a second access to some of the same bytes conflicts, in either order, by another origin and by the same one.
@@ -121,10 +125,131 @@ fn only_shared_bytes_conflict() {
     assert_eq!(found.parties, parties);
 }
 
+/// An origin says that it knows these calls of the members, and the phase.
+fn hear(accesses: &mut Accesses, source: u32, numbers: [u32; 3], phase: u32) {
+    let mut moment = Moment::new(3);
+    for (member, number) in (0..).zip(numbers) {
+        moment.clock.advance(member, number);
+    }
+    moment.known.phase = phase;
+    for news in moment.news(&Moment::new(3)) {
+        accesses.hear(source, &news).unwrap();
+    }
+}
+
+fn put(accesses: &mut Accesses, source: u32) -> Option<Conflict> {
+    note(accesses, source, 0..8, Use::Put, During::Lock)
+}
+
+#[test]
+fn a_complete_access_conflicts_with_those_of_who_does_not_know_of_it() {
+    let mut accesses = accesses();
+    hear(&mut accesses, 0, [4, 0, 0], 0);
+    assert!(put(&mut accesses, 0).is_none());
+    accesses.flush(0);
+    // Rank 0 itself is behind what it has done.
+    assert!(put(&mut accesses, 0).is_none());
+    accesses.flush(0);
+    // What rank 2 knows of rank 0 is older than the flush.
+    hear(&mut accesses, 2, [4, 0, 9], 0);
+    let found = put(&mut accesses, 2).unwrap();
+    assert_eq!(found.parties.len(), 2);
+    accesses.flush(2);
+    hear(&mut accesses, 2, [5, 0, 10], 0);
+    assert!(put(&mut accesses, 2).is_none());
+    accesses.flush(2);
+    // All have met since.
+    hear(&mut accesses, 0, [5, 0, 0], 1);
+    assert!(put(&mut accesses, 0).is_none());
+}
+
+#[test]
+fn a_lock_tells_its_holder_of_those_that_it_excludes() {
+    let mut accesses = accesses();
+    for (source, hold) in [(0, Hold::Shared), (2, Hold::Exclusive)] {
+        let known = accesses.by_holders(hold).clone();
+        let numbers = [0, 1, 2].map(|member| known.of(member).max(u32::from(member == source)));
+        hear(&mut accesses, source, numbers, 0);
+        assert!(put(&mut accesses, source).is_none());
+        accesses.flush(source);
+        accesses.unlock(source, hold);
+    }
+    let holders = |hold| accesses.by_holders(hold).clone();
+    let numbers = |clock: Clock| [0, 1, 2].map(|member| clock.of(member));
+    // Rank 2 had learned of rank 0, and passes that on.
+    assert_eq!(numbers(holders(Hold::Shared)), [2, 0, 2]);
+    assert_eq!(numbers(holders(Hold::Exclusive)), [2, 0, 2]);
+}
+
+#[test]
+fn a_shared_lock_tells_nothing_of_other_shared_ones() {
+    let mut accesses = accesses();
+    hear(&mut accesses, 0, [1, 0, 0], 0);
+    assert!(put(&mut accesses, 0).is_none());
+    accesses.flush(0);
+    accesses.unlock(0, Hold::Shared);
+    assert_eq!(*accesses.by_holders(Hold::Shared), Clock::new(3));
+    hear(&mut accesses, 2, [0, 0, 1], 0);
+    assert!(put(&mut accesses, 2).is_some());
+}
+
+#[test]
+fn a_fetch_tells_of_those_who_accumulated_before() {
+    let mut accesses = accesses();
+    let sum = |fetches| combine(Operator::Sum, predefined::INT, fetches);
+    hear(&mut accesses, 0, [7, 0, 0], 0);
+    assert!(note(&mut accesses, 0, 8..12, sum(false), During::Lock).is_none());
+    assert!(accesses.take_fetched(0).is_none());
+    assert!(note(&mut accesses, 2, 8..12, sum(true), During::Lock).is_none());
+    assert_eq!(accesses.take_fetched(2).unwrap().of(0), 7);
+    assert!(accesses.take_fetched(2).is_none());
+}
+
+#[test]
+fn accesses_before_the_last_phase_but_one_are_forgotten() {
+    let mut accesses = accesses();
+    for phase in 0..10 {
+        hear(&mut accesses, 0, [1 + phase, 0, 0], phase);
+        // In each phase other words.
+        for word in (0..10).map(|word| 10 * u64::from(phase) + word) {
+            let bytes = 8 * word..8 * word + 8;
+            assert!(note(&mut accesses, 0, bytes, Use::Put, During::Lock).is_none());
+        }
+        accesses.flush(0);
+        let mut own = Moment::new(3);
+        own.known.phase = phase;
+        accesses.set_own(&own);
+        assert_eq!(accesses.counts(), [0, 10 * (1 + phase.min(1) as usize)]);
+    }
+}
+
+#[test]
+fn what_many_complete_accesses_take_is_bounded() {
+    let mut accesses = accesses();
+    for start in 0..300_000 {
+        assert!(
+            note(
+                &mut accesses,
+                0,
+                2 * start..2 * start + 1,
+                Use::Get,
+                During::Lock
+            )
+            .is_none()
+        );
+        if start % 1000 == 0 {
+            accesses.flush(0);
+            assert!(accesses.counts()[1] < 70_000);
+        }
+    }
+}
+
 #[test]
 fn an_access_with_a_lock_ends_with_the_flush_of_its_origin() {
     let mut accesses = accesses();
     let put = |accesses: &mut _, source| note(accesses, source, 0..8, Use::Put, During::Lock);
+    // Whatever rank 2 knows, rank 0 is not ready.
+    hear(&mut accesses, 2, [9, 9, 9], 5);
     assert!(put(&mut accesses, 0).is_none());
     accesses.flush(2);
     assert!(put(&mut accesses, 2).is_some());
@@ -133,10 +258,14 @@ fn an_access_with_a_lock_ends_with_the_flush_of_its_origin() {
     assert!(put(&mut accesses, 2).is_some());
     accesses.flush(0);
     accesses.flush(2);
-    assert!(put(&mut accesses, 0).is_none());
-    accesses.flush(0);
+    hear(&mut accesses, 0, [9, 9, 9], 6);
+    hear(&mut accesses, 2, [9, 9, 10], 6);
+    assert!(put(&mut accesses, 2).is_none());
+    accesses.flush(2);
+    hear(&mut accesses, 0, [10, 9, 11], 7);
     assert!(note(&mut accesses, 0, 0..8, Use::Get, During::Lock).is_none());
     accesses.settle(0);
+    hear(&mut accesses, 2, [11, 9, 11], 7);
     assert!(put(&mut accesses, 2).is_none());
 }
 
@@ -178,12 +307,17 @@ fn an_exposure_epoch_keeps_what_its_origins_have_completed() {
 fn the_member_itself_ends_what_it_did_with_its_own_memory() {
     let mut accesses = accesses();
     assert!(note(&mut accesses, MEMBER, 0..8, Use::Load, During::Lock).is_none());
+    // Its operation is on rank 2.
     accesses.settle_own(0);
     let found = note(&mut accesses, 0, 0..8, Use::Put, During::Lock).unwrap();
     assert_eq!(found.parties[0].partner, Some(2));
     accesses.flush(0);
+    let mut own = Moment::new(3);
+    own.known.phase = 1;
+    accesses.set_own(&own);
     assert!(note(&mut accesses, MEMBER, 0..8, Use::Load, During::Lock).is_none());
     accesses.settle_own(2);
+    hear(&mut accesses, 0, [1, 0, 0], 2);
     assert!(note(&mut accesses, 0, 0..8, Use::Put, During::Lock).is_none());
 }
 
@@ -209,7 +343,10 @@ fn the_same_access_again_takes_no_memory() {
     for _ in 0..1000 {
         assert!(note(&mut accesses, 0, 0..4, sum, During::Lock).is_none());
     }
-    assert_eq!(accesses.live(), 1);
+    assert_eq!(accesses.counts(), [1, 0]);
     accesses.flush(0);
-    assert_eq!(accesses.live(), 0);
+    assert_eq!(accesses.counts(), [0, 1]);
+    assert!(note(&mut accesses, 0, 0..4, sum, During::Lock).is_none());
+    accesses.flush(0);
+    assert_eq!(accesses.counts(), [0, 1]);
 }

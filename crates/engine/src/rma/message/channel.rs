@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use layout::SharedLayout;
 use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 
-use super::accesses::Accesses;
+use super::knowledge::Checked;
 use super::service;
 use super::wire::{ANSWER_BYTES, Header, Kind, Number, REQUEST_TAG, decode_answer};
 use crate::coll::RawMut;
@@ -140,7 +140,7 @@ pub(in crate::rma) enum Ending {
 struct Asked {
     rank: u32,
     request: RequestId,
-    answer: Box<[u8; ANSWER_BYTES]>,
+    answer: Vec<u8>,
 }
 
 /// One member's end.
@@ -154,8 +154,8 @@ pub(in crate::rma) struct Channel {
     pub(in crate::rma) completes: AtomicU32,
     /// What this member refused, by the rank of the origin.
     refused: Mutex<Vec<(u32, Error)>>,
-    /// Accesses to this member's memory, if they are checked.
-    pub(super) accesses: Option<Mutex<Accesses>>,
+    /// Accesses to this member's memory, and what it knows of those to others, if they are checked.
+    pub(super) checked: Option<Checked>,
     /// The request that the service completes.
     service: Mutex<RequestId>,
 }
@@ -170,7 +170,7 @@ impl Channel {
             posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             completes: AtomicU32::new(0),
             refused: Mutex::default(),
-            accesses: Self::accesses_of(comm, flavor, hints).map(Mutex::new),
+            checked: Self::checked_of(comm, flavor, hints),
             service: Mutex::new(RequestId::SENT),
         }
     }
@@ -272,10 +272,13 @@ impl Channel {
         reason = "the answer is received into memory that is kept"
     )]
     fn ask(&self, window: &Window, rank: u32, kind: Kind) -> Result<Asked> {
-        let (comm, number) = (&window.comm, self.number());
-        let mut answer = Box::new([0; ANSWER_BYTES]);
-        let memory = Memory::contiguous(answer.as_mut_ptr(), ANSWER_BYTES);
-        // SAFETY: the memory is the box's, which is kept with the request.
+        let comm = &window.comm;
+        self.tell_moment(comm, rank)?;
+        let number = self.number();
+        let clock_bytes = self.checked.as_ref().map_or(0, |_| 4 * self.to.len());
+        let mut answer = vec![0; ANSWER_BYTES + clock_bytes];
+        let memory = Memory::contiguous(answer.as_mut_ptr(), answer.len());
+        // SAFETY: the memory is the vector's, which is kept with the request.
         let request = unsafe { p2p::irecv(comm, memory, rank as i32, number.answer_tag()) }?;
         let header = Header {
             is_answered: true,
@@ -306,7 +309,17 @@ impl Channel {
     ) -> Result<()> {
         let asked = self.ask(window, rank, kind)?;
         let comm = &window.comm;
-        block_on(comm.vci(), call, answered(comm, asked)).map_err(|error| window.annotate(error))
+        block_on(comm.vci(), call, self.answered(comm, asked))
+            .map_err(|error| window.annotate(error))
+    }
+
+    /// Waits for an answer.
+    async fn answered(&self, comm: &Comm, asked: Asked) -> Result<()> {
+        let status = Completion::new(comm.vci(), asked.request).await?;
+        let bytes = asked.answer.len().min(status.bytes as usize);
+        let (outcome, clock) = decode_answer(&asked.answer[..bytes], asked.rank);
+        self.hear_answer(comm, clock);
+        outcome
     }
 
     /// Waits until the messages to a target need the origin's memory no more, and all data have come.
@@ -397,13 +410,11 @@ impl Channel {
         let answers = block_on(comm.vci(), call, async {
             let mut outcome = Ok(());
             for one in asked {
-                outcome = outcome.and(answered(comm, one).await);
+                outcome = outcome.and(self.answered(comm, one).await);
             }
             outcome
         });
-        for &(rank, _) in targets {
-            self.note_settled(rank);
-        }
+        self.note_concluded(window, targets);
         let outcome = outcome.and(answers).and(settled);
         outcome.map_err(|error| window.annotate(error))
     }
@@ -433,13 +444,6 @@ impl Channel {
         let index = refused.iter().position(|(known, _)| *known == origin)?;
         Some(refused.swap_remove(index).1)
     }
-}
-
-/// Waits for an answer.
-async fn answered(comm: &Comm, asked: Asked) -> Result<()> {
-    let status = Completion::new(comm.vci(), asked.request).await?;
-    let bytes = asked.answer.len().min(status.bytes as usize);
-    decode_answer(&asked.answer[..bytes], asked.rank)
 }
 
 /// Takes back a receive of what will not come.

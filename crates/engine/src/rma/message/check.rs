@@ -4,11 +4,14 @@
 
 use std::ops::Range;
 
+use fabric::lock::Hold;
 use sys::sync::{MutexGuard, Ordering};
 
-use super::accesses::{Access, Accesses, Conflict, Rules, Use};
+use super::accesses::{Accesses, Conflict, Lives};
 use super::channel::{Channel, Ending, locked};
+use super::knowledge::Checked;
 use super::operations::Action;
+use super::uses::{Access, Rules, Use};
 use super::wire::{During, Kind, Request};
 use crate::coll;
 use crate::comm::Comm;
@@ -43,7 +46,7 @@ impl Window {
     }
 
     /// Where memory lies in this member's window, if all of it does.
-    fn offset_of(&self, address: *const u8, bytes: usize) -> Option<Range<u64>> {
+    pub(super) fn offset_of(&self, address: *const u8, bytes: usize) -> Option<Range<u64>> {
         let (address, bytes) = (address as u64, bytes as u64);
         let start = if self.flavor() == Flavor::Dynamic {
             self.attached_bytes(address, bytes).ok()?;
@@ -57,26 +60,33 @@ impl Window {
 }
 
 impl Channel {
-    /// The accesses that a new window notes, if the check is on.
-    pub(super) fn accesses_of(
-        comm: &Comm,
-        flavor: Flavor,
-        hints: &WindowHints,
-    ) -> Option<Accesses> {
+    /// What a new window notes, if the check is on.
+    pub(super) fn checked_of(comm: &Comm, flavor: Flavor, hints: &WindowHints) -> Option<Checked> {
         let rules = Rules {
             is_dynamic: flavor == Flavor::Dynamic,
             same_op: hints.get("accumulate_ops").as_deref() == Some("same_op"),
         };
-        let is_on = comm.process().settings().check.rma;
-        is_on.then(|| Accesses::new(comm.rank() as u32, comm.size() as usize, rules))
+        let new = || Accesses::new(comm.rank() as u32, comm.size() as usize, rules);
+        Checked::new(comm, new)
     }
 
     fn accesses(&self) -> Option<MutexGuard<'_, Accesses>> {
-        self.accesses.as_ref().map(locked)
+        self.checked
+            .as_ref()
+            .map(|checked| locked(&checked.accesses))
+    }
+
+    /// The same, with what this member knows now.
+    pub(super) fn own_accesses(&self) -> Option<MutexGuard<'_, Accesses>> {
+        let checked = self.checked.as_ref()?;
+        let now = checked.now();
+        let mut accesses = locked(&checked.accesses);
+        accesses.set_own(&now);
+        Some(accesses)
     }
 
     /// Tells the parties of a conflict, each at the end of its epoch.
-    fn tell(&self, conflict: Option<Conflict>) {
+    pub(super) fn tell(&self, conflict: Option<Conflict>) {
         let Some(Conflict { text, parties }) = conflict else {
             return;
         };
@@ -117,7 +127,10 @@ impl Channel {
             during: header.during,
             partner: None,
         };
-        let lives = !(header.has_request && used.fetches());
+        let lives = match header.has_request && used.fetches() {
+            true => Lives::No,
+            false => Lives::On,
+        };
         for run in &request.runs {
             let bytes = used.basic().map_or(run.bytes, |it| extended(run.bytes, it));
             let bytes = run.offset..run.offset.saturating_add(bytes);
@@ -127,7 +140,7 @@ impl Channel {
     }
 
     /// Notes what an operation of this member on a target does with memory that belongs to its own window.
-    pub(super) fn note_own(&self, window: &Window, rank: u32, action: &Action<'_>, lives: bool) {
+    pub(super) fn note_own(&self, window: &Window, rank: u32, action: &Action<'_>, lives: Lives) {
         let (loads, stores): ([Option<&Memory<'_>>; 2], _) = match *action {
             Action::Put(origin) => ([Some(origin), None], None),
             Action::Get(origin) => ([None, None], Some(origin)),
@@ -152,7 +165,7 @@ impl Channel {
             };
             let note = |address: *const u8, bytes: usize| {
                 if let Some(range) = window.offset_of(address, bytes)
-                    && let Some(mut accesses) = self.accesses()
+                    && let Some(mut accesses) = self.own_accesses()
                 {
                     let own = window.comm.rank() as u32;
                     let conflict = accesses.note(own, range, noted, lives);
@@ -183,10 +196,53 @@ impl Channel {
         }
     }
 
-    /// Notes that operations of this member on a target are complete here.
-    pub(super) fn note_settled(&self, rank: u32) {
+    /// Notes that operations of this member on some targets are complete.
+    pub(super) fn note_concluded(&self, window: &Window, targets: &[(u32, Ending)]) {
+        let Some(checked) = &self.checked else {
+            return;
+        };
+        if let Some(mut accesses) = self.own_accesses() {
+            for &(rank, _) in targets {
+                accesses.settle_own(rank);
+            }
+        }
+        checked.advance(window.comm.rank() as u32);
+    }
+
+    /// Notes that this member has started an operation that it awaits by a request.
+    pub(super) fn note_started(&self, window: &Window) {
+        if let Some(checked) = &self.checked {
+            checked.advance(window.comm.rank() as u32);
+        }
+    }
+
+    /// Notes what an origin knows from now on.
+    ///
+    /// # Errors
+    /// MPI_ERR_INTERN for what no member says.
+    pub(super) fn hear_moment(&self, source: u32, request: &Request) -> Result<()> {
+        self.accesses()
+            .map_or(Ok(()), |mut accesses| accesses.hear(source, &request.data))
+    }
+
+    /// Notes that an origin has given back the lock.
+    pub(super) fn note_unlock(&self, source: u32, hold: Hold) {
         if let Some(mut accesses) = self.accesses() {
-            accesses.settle_own(rank);
+            accesses.unlock(source, hold);
+        }
+    }
+
+    /// Adds to an answer what the origin learns by what it fetched.
+    pub(super) fn append_fetched(&self, source: u32, answer: &mut Vec<u8>) {
+        if let Some(clock) = self.accesses().and_then(|mut it| it.take_fetched(source)) {
+            answer.extend(clock.bytes());
+        }
+    }
+
+    /// Adds to an answer what the origin learns by taking the lock.
+    pub(super) fn append_of_holders(&self, hold: Hold, answer: &mut Vec<u8>) {
+        if let Some(accesses) = self.accesses() {
+            answer.extend(accesses.by_holders(hold).bytes());
         }
     }
 
@@ -200,7 +256,7 @@ impl Channel {
         rank: u32,
         call: &'static str,
     ) -> Result<()> {
-        match self.accesses {
+        match self.checked {
             None => self.settle(window, rank, call),
             Some(_) => self.conclude(window, &[(rank, Ending::Settle)], call),
         }
@@ -216,7 +272,7 @@ impl Channel {
         assertions: i32,
         call: &'static str,
     ) -> Result<()> {
-        if self.accesses.is_none() {
+        if self.checked.is_none() {
             return self.flush_all(window, call);
         }
         let has_preceding = (0..window.targets.len() as u32).any(|rank| self.is_dirty(rank));

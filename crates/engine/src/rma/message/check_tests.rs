@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
+use sys::sync::{AtomicU32, Ordering};
+
 use crate::coll;
 use crate::comm::Process;
 use crate::completion;
 use crate::datatype::{Datatype, Memory, Predefined, predefined};
-use crate::errors::{ErrorClass, Result};
+use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Operator;
 use crate::p2p::{self, Mode};
 use crate::rma::epoch::assertion;
 use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::Settings;
-use crate::task::block_on;
+use crate::task;
 use crate::testing::on_ranks_with;
 
 /// Runs `body` on every rank of jobs of several sizes, at least 2, with a window of 64 bytes.
@@ -107,7 +109,26 @@ fn exchange(process: &'static Process, peer: u32) {
 /// Waits for all ranks.
 fn meet(process: &'static Process) {
     let world = process.world();
-    block_on(world.vci(), "test", coll::barrier(world.clone())).unwrap();
+    task::run_collective(world, "MPI_Barrier", coll::barrier(world.clone())).unwrap();
+}
+
+/// Steps of ranks one after the other, of which the library knows nothing.
+#[derive(Default)]
+struct Steps([AtomicU32; 8]);
+
+impl Steps {
+    /// Waits until so many steps are over, and handles what others ask for meanwhile.
+    fn wait(&self, process: &'static Process, step: u32) {
+        // Jobs have different sizes.
+        let over = &self.0[process.size() as usize];
+        while over.load(Ordering::Acquire) < step {
+            process.world().vci().poll();
+        }
+    }
+
+    fn end(&self, process: &'static Process) {
+        self.0[process.size() as usize].fetch_add(1, Ordering::Release);
+    }
 }
 
 fn fenced(window: &Window) -> Result<()> {
@@ -280,6 +301,202 @@ fn broken_assertions_are_told() {
         assert_eq!(outcome.is_err(), me == 1);
         if let Err(error) = outcome {
             assert_eq!(error.class(), ErrorClass::ERR_ASSERT);
+        }
+    });
+}
+
+/// Each of the first two ranks puts into the same word of the last rank with a lock, rank 1 long after rank 0; then the outcome of rank 1.
+fn put_in_steps(
+    (process, window, steps): (&'static Process, &Window, &Steps),
+    kinds: [LockKind; 2],
+    between: impl Fn(u32),
+) -> Option<Result<()>> {
+    let (me, last) = (process.rank(), process.size() - 1);
+    meet(process);
+    let first = steps.0[process.size() as usize].load(Ordering::Acquire);
+    meet(process);
+    let mut outcome = None;
+    if me < 2 {
+        steps.wait(process, first + me);
+        if me == 1 {
+            between(me);
+        }
+        passive::lock(window, kinds[me as usize], last as i32, 0, "test").unwrap();
+        put(window, last, 40);
+        let ended = passive::unlock(window, last as i32);
+        if me == 0 {
+            ended.unwrap();
+            between(me);
+        } else {
+            outcome = Some(ended);
+        }
+        steps.end(process);
+    }
+    steps.wait(process, first + 2);
+    outcome
+}
+
+#[test]
+fn complete_puts_conflict_whatever_the_time_between_them() {
+    let steps = Steps::default();
+    let mut settings = Settings::from_environment().0;
+    settings.check.rma = true;
+    for ranks in [2, 3, 5] {
+        on_ranks_with(&settings, ranks, |process| {
+            let hints = WindowHints::default();
+            let window = rma::allocate(process.world(), 64, 1, hints, "test").unwrap();
+            window.set_name("named");
+            let kinds = [LockKind::Shared; 2];
+            let outcome = put_in_steps((process, &window, &steps), kinds, |_| {});
+            if let Some(outcome) = outcome {
+                let text = told(outcome);
+                both(
+                    &text,
+                    ["a put of rank 0", "a put of rank 1"],
+                    "bytes 40..48",
+                );
+            }
+            // The earlier origin learns it with the next answer of the target, here at the latest.
+            let freed = window.free("test");
+            assert_eq!(freed.is_err(), process.rank() == 0);
+        });
+    }
+}
+
+#[test]
+fn whatever_orders_complete_puts_is_seen() {
+    let steps = Steps::default();
+    with_windows(|process, window| {
+        let (me, last) = (process.rank(), process.size() - 1);
+        let shared = [LockKind::Shared; 2];
+        let exclusive = [LockKind::Exclusive, LockKind::Shared];
+        let case = (process, window, &steps);
+        let none = |_| {};
+        let check = |outcome: Option<Result<()>>| outcome.map_or((), |it| it.unwrap());
+        // Locks that exclude each other.
+        check(put_in_steps(case, exclusive, none));
+        check(put_in_steps(
+            case,
+            [LockKind::Shared, LockKind::Exclusive],
+            none,
+        ));
+        // A message, or a chain of them.
+        check(put_in_steps(case, shared, |_| {
+            let world = process.world();
+            let mut byte = 0u8;
+            let memory = Memory::contiguous(&raw mut byte, 1);
+            // SAFETY: the byte lives until the request is complete.
+            let request = unsafe {
+                match me {
+                    0 => p2p::isend(world, memory, 1, 3, Mode::Standard),
+                    _ => p2p::irecv(world, memory, 0, 3),
+                }
+            };
+            completion::wait(world.vci(), &mut request.unwrap(), "test").unwrap();
+        }));
+        // A flag of the target.
+        check(put_in_steps(case, shared, |_| {
+            passive::lock(window, LockKind::Shared, last as i32, 0, "test").unwrap();
+            let word = Box::new([0i64; 2]);
+            let at = |index: usize| word.as_ptr().wrapping_add(index).cast_mut().cast();
+            let (from, into) = (at(0), at(1));
+            let target = (last as i32, 0);
+            let datatype = word_type();
+            // SAFETY: both words live until the flush.
+            unsafe {
+                rma::fetch_and_op(
+                    window,
+                    from,
+                    into,
+                    datatype,
+                    target.0,
+                    target.1,
+                    Operator::Sum,
+                )
+            }
+            .unwrap();
+            passive::flush_local(window, last as i32).unwrap();
+            passive::unlock(window, last as i32).unwrap();
+        }));
+        meet(process);
+        // All have met.
+        passive::lock_all(window, 0, "test").unwrap();
+        for rank in 0..process.size() {
+            if rank == me {
+                put(window, last, 40);
+                passive::flush_all(window).unwrap();
+            }
+            meet(process);
+        }
+        passive::unlock_all(window).unwrap();
+    });
+}
+
+#[test]
+fn a_lock_of_another_target_orders_too() {
+    let steps = Steps::default();
+    with_windows(|process, window| {
+        let shared = [LockKind::Shared; 2];
+        let outcome = put_in_steps((process, window, &steps), shared, |_| {
+            passive::lock(window, LockKind::Exclusive, 0, 0, "test").unwrap();
+            passive::unlock(window, 0).unwrap();
+        });
+        if let Some(outcome) = outcome {
+            outcome.unwrap();
+        }
+    });
+}
+
+#[test]
+fn buffers_of_other_calls_are_loads_and_stores() {
+    let steps = Steps::default();
+    with_windows(|process, window| {
+        let (me, ranks) = (process.rank(), process.size());
+        let target = ranks - 1;
+        let own = Memory::contiguous(window.base().wrapping_add(8), 16);
+        let (call, uses) = ("MPI_Recv", [rma::BufferUse::Read, rma::BufferUse::Written]);
+        // Between fences.
+        fenced(window).unwrap();
+        if me == target {
+            rma::note_buffer(process.world(), "MPI_Send", &own, uses[0]);
+        }
+        let word = (me != target).then(|| get(window, target, 8));
+        fenced(window).unwrap();
+        drop(word);
+        if me == target {
+            rma::note_buffer(process.world(), call, &own, uses[1]);
+        }
+        if me == 0 {
+            put(window, target, 20);
+        }
+        let what = format!("MPI_Recv of rank {target}, which stores into its own window");
+        let text = told(fenced(window));
+        both(&text, [&what, "a put of rank 0"], "bytes 20..24");
+        fence::fence(window, assertion::NOSUCCEED, "test").unwrap();
+        // In steps, with a lock: only the target's load is without one.
+        meet(process);
+        let first = steps.0[ranks as usize].load(Ordering::Acquire);
+        meet(process);
+        if me == 0 && target != 0 {
+            passive::lock(window, LockKind::Exclusive, target as i32, 0, "test").unwrap();
+            put(window, target, 8);
+            passive::unlock(window, target as i32).unwrap();
+            steps.end(process);
+        }
+        steps.wait(process, first + 1);
+        if me == target {
+            rma::note_buffer(process.world(), "MPI_Send", &own, uses[0]);
+        }
+        meet(process);
+        let outcome = fenced(window);
+        assert_eq!(outcome.is_err(), me == target || me == 0, "{outcome:?}");
+        let text = told(outcome.and(Err(Error::new(
+            ErrorClass::ERR_RMA_CONFLICT,
+            "window named",
+        ))));
+        if me == target {
+            let what = format!("MPI_Send of rank {target}, which reads its own window");
+            both(&text, [&what, "a put of rank 0"], "bytes 8..16");
         }
     });
 }

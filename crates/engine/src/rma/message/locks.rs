@@ -48,11 +48,11 @@ impl LockQueue {
         Some(admitted)
     }
 
-    /// An origin gives the lock back.
+    /// An origin gives the lock back; the result is how it held it.
     ///
     /// # Errors
     /// When it does not hold it.
-    pub(super) fn leave(&mut self, source: u32) -> Result<()> {
+    pub(super) fn leave(&mut self, source: u32) -> Result<Hold> {
         let found = self
             .holders
             .iter()
@@ -61,8 +61,7 @@ impl LockQueue {
             let text = format!("rank {source} does not hold the lock that it gives back");
             return Err(Error::new(ErrorClass::ERR_RMA_SYNC, text));
         };
-        self.holders.swap_remove(index);
-        Ok(())
+        Ok(self.holders.swap_remove(index).1)
     }
 }
 

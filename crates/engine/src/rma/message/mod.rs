@@ -11,29 +11,37 @@
 //! requests by [`cut`]. An operation returns when its messages are under way. They are awaited where synchronisation demands it: here by
 //! [`channel::Channel::settle`], at the target by [`channel::Channel::conclude`]. What the target refuses is told in its next answer.
 //!
-//! `RANKPOINT_CHECK=rma` sends everything by messages: [`accesses`] finds the conflicts among what a service sees, [`check`] tells it.
+//! `RANKPOINT_CHECK=rma` sends everything by messages: [`accesses`] finds the conflicts ([`uses`]) among the [`places`] that a service
+//! sees, [`check`] tells it and
+//! [`buffers`] adds what the member does itself; [`knowledge`] is what origins know of each other, by vector clocks ([`clock`]).
 
 mod accesses;
 #[cfg(test)]
 mod accesses_tests;
 mod answers;
+mod buffers;
 pub(super) mod channel;
 mod check;
 #[cfg(test)]
 mod check_tests;
+mod clock;
 mod cut;
 mod elements;
+mod knowledge;
 mod locks;
 #[cfg(test)]
 mod many_tests;
 pub(super) mod operations;
 #[cfg(test)]
 mod path_tests;
+mod places;
 mod service;
 mod target;
 #[cfg(test)]
 mod tests;
+mod uses;
 mod wire;
 
+pub use buffers::{BufferUse, enter_message, note_buffer};
 pub(super) use channel::{Channel, Ending};
 pub(super) use wire::Kind;

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use sys::sync::Ordering;
 
+use super::accesses::Lives;
 use super::channel::{Channel, Pending, Then, finish_all, send_owned, withdraw};
 use super::cut::{cut, cut_elements};
 use super::wire::{During, Header, Kind, REQUEST_TAG, Span};
@@ -296,7 +297,8 @@ pub(in crate::rma) unsafe fn operate(
         has_request: false,
         pending: Vec::new(),
     };
-    channel.note_own(window, rank, &action, true);
+    channel.tell_moment(comm, rank)?;
+    channel.note_own(window, rank, &action, Lives::On);
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
     channel.keep(comm, rank, operation.pending);
@@ -326,11 +328,13 @@ pub(in crate::rma) unsafe fn operate_with_request(
         has_request: true,
         pending: Vec::new(),
     };
-    channel.note_own(window, rank, &action, false);
+    channel.tell_moment(comm, rank)?;
+    channel.note_own(window, rank, &action, Lives::No);
     let own = task::new_request(comm, crate::call::CallName::UNKNOWN)?;
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
     channel.touch(rank);
+    channel.note_started(window);
     let pending = operation.pending;
     let (owner, requests) = (comm.clone(), channel.requests(rank).clone());
     requests.fetch_add(1, Ordering::Relaxed);

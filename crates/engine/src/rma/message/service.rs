@@ -249,12 +249,20 @@ impl Service {
                     Access::Later(work) => return Some(work),
                 }
             }
+            Kind::Moment => {
+                let heard = self.channel().map(|it| it.hear_moment(source, request));
+                if let Some(Err(error)) = heard {
+                    self.refuse(source, error);
+                }
+            }
             Kind::Flush | Kind::Fence | Kind::Settle => self.acknowledge(source, number),
             Kind::LockShared => self.want(source, Hold::Shared, number),
             Kind::LockExclusive => self.want(source, Hold::Exclusive, number),
             Kind::Unlock => {
-                if let Err(error) = self.locks.leave(source) {
-                    self.refuse(source, error);
+                match (self.locks.leave(source), self.channel()) {
+                    (Ok(hold), Some(channel)) => channel.note_unlock(source, hold),
+                    (Ok(_), None) => {}
+                    (Err(error), _) => self.refuse(source, error),
                 }
                 self.acknowledge(source, number);
                 self.admit();
@@ -289,7 +297,11 @@ impl Service {
         let refusal = self
             .channel()
             .and_then(|channel| channel.take_refusal(source));
-        self.answer(source, number, encode_answer(refusal));
+        let mut answer = encode_answer(refusal);
+        if let Some(channel) = self.channel() {
+            channel.append_fetched(source, &mut answer);
+        }
+        self.answer(source, number, answer);
     }
 
     fn want(&mut self, source: u32, hold: Hold, number: Number) {
@@ -301,10 +313,15 @@ impl Service {
         self.admit();
     }
 
-    /// Tells all that get the lock now.
+    /// Tells all that get the lock now. What was refused before is told by a call that completes operations: this one must not fail.
     fn admit(&mut self) {
-        while let Some(Wanting { source, number, .. }) = self.locks.admit() {
-            self.acknowledge(source, number);
+        while let Some(admitted) = self.locks.admit() {
+            layout::settle();
+            let mut answer = encode_answer(None);
+            if let Some(channel) = self.channel() {
+                channel.append_of_holders(admitted.hold, &mut answer);
+            }
+            self.answer(admitted.source, admitted.number, answer);
         }
     }
 

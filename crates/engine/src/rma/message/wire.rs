@@ -14,8 +14,10 @@ pub(super) const REQUEST_BYTES: usize = 8 << 10;
 pub(super) const MOST_RUNS: usize = 256;
 /// Longest text of an answer in bytes.
 const TEXT_BYTES: usize = 500;
-/// Longest answer that carries no data, in bytes.
-pub(super) const ANSWER_BYTES: usize = 4 + TEXT_BYTES;
+/// Longest answer that carries no data, in bytes; behind it a clock may stand.
+pub(super) const ANSWER_BYTES: usize = ANSWER_HEAD_BYTES + TEXT_BYTES;
+/// The class of an error and the length of its text.
+const ANSWER_HEAD_BYTES: usize = 8;
 const HEADER_BYTES: usize = 24;
 const RUN_BYTES: usize = 16;
 /// Where the flags of a request name the kind of epoch.
@@ -53,10 +55,12 @@ pub(in crate::rma) enum Kind {
     Fence = 13,
     /// An answer; what the origin fetched has arrived there (for checks).
     Settle = 14,
+    /// What the origin knows of others from now on (for checks).
+    Moment = 15,
 }
 
 impl Kind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Put,
         Self::Get,
         Self::Accumulate,
@@ -71,6 +75,7 @@ impl Kind {
         Self::Stop,
         Self::Fence,
         Self::Settle,
+        Self::Moment,
     ];
 }
 
@@ -184,7 +189,7 @@ pub(super) struct Request {
     pub(super) data: Vec<u8>,
 }
 
-fn malformed(text: impl Into<String>) -> Error {
+pub(super) fn malformed(text: impl Into<String>) -> Error {
     Error::new(ErrorClass::ERR_INTERN, text)
 }
 
@@ -260,23 +265,36 @@ impl Request {
 /// An answer without data: whether something sent before was refused.
 pub(super) fn encode_answer(failure: Option<Error>) -> Vec<u8> {
     let Some(failure) = failure else {
-        return 0i32.to_ne_bytes().to_vec();
+        return vec![0; ANSWER_HEAD_BYTES];
     };
     let mut answer = failure.class().0.to_ne_bytes().to_vec();
     let text = failure.to_string();
     let end = text.floor_char_boundary(TEXT_BYTES);
+    answer.extend_from_slice(&(end as u32).to_ne_bytes());
     answer.extend_from_slice(&text.as_bytes()[..end]);
     answer
 }
 
-/// Reads an answer of a rank.
-pub(super) fn decode_answer(answer: &[u8], rank: u32) -> Result<()> {
+/// Reads an answer of a rank, and what stands behind it.
+pub(super) fn decode_answer(answer: &[u8], rank: u32) -> (Result<()>, &[u8]) {
     let mut rest = answer;
-    let class = i32::from_ne_bytes(take(&mut rest)?);
-    if class == 0 {
+    let head = take(&mut rest).and_then(|class| Ok((class, take(&mut rest)?)));
+    let (class, bytes) = match head {
+        Ok((class, bytes)) => (i32::from_ne_bytes(class), u32::from_ne_bytes(bytes)),
+        Err(error) => return (Err(error), &[]),
+    };
+    let Some((text, rest)) = rest.split_at_checked(bytes as usize) else {
+        return (Err(malformed("an answer that is too short")), &[]);
+    };
+    (refused(ErrorClass(class), text, rank), rest)
+}
+
+/// The outcome that an answer tells.
+fn refused(class: ErrorClass, text: &[u8], rank: u32) -> Result<()> {
+    if class.0 == 0 {
         return Ok(());
     }
-    let (class, text) = (ErrorClass(class), String::from_utf8_lossy(rest));
+    let text = String::from_utf8_lossy(text);
     if class == ErrorClass::ERR_RMA_CONFLICT {
         // The operation was done; its text names the ranks.
         return Err(Error::new(class, text));
@@ -320,7 +338,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Request::decode(&whole[..length]).is_err());
         }
-        for (at, value) in [(0, 0), (0, 15), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
+        for (at, value) in [(0, 0), (0, 16), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
             let mut wrong = whole.clone();
             wrong[at] = value;
             assert!(Request::decode(&wrong).is_err(), "byte {at} is {value}");
@@ -329,11 +347,17 @@ mod tests {
 
     #[test]
     fn an_answer_tells_what_was_refused() {
-        decode_answer(&encode_answer(None), 3).unwrap();
+        let mut quiet = encode_answer(None);
+        quiet.extend([7; 8]);
+        let (outcome, rest) = decode_answer(&quiet, 3);
+        outcome.unwrap();
+        assert_eq!(rest, [7; 8]);
         let long = "ä".repeat(TEXT_BYTES);
         let answer = encode_answer(Some(Error::new(ErrorClass::ERR_RMA_RANGE, long)));
         assert!(answer.len() <= ANSWER_BYTES);
-        let told = decode_answer(&answer, 3).unwrap_err();
+        let (outcome, rest) = decode_answer(&answer, 3);
+        assert!(rest.is_empty());
+        let told = outcome.unwrap_err();
         assert_eq!(told.class(), ErrorClass::ERR_RMA_RANGE);
         assert!(told.to_string().contains("rank 3 refused"));
     }
