@@ -121,12 +121,14 @@ impl Steps {
     fn wait(&self, process: &'static Process, step: u32) {
         // Jobs have different sizes.
         let over = &self.0[process.size() as usize];
+        // PAIRS: test.steps
         while over.load(Ordering::Acquire) < step {
             process.world().vci().poll();
         }
     }
 
     fn end(&self, process: &'static Process) {
+        // PAIRS: test.steps
         self.0[process.size() as usize].fetch_add(1, Ordering::Release);
     }
 }
@@ -313,6 +315,7 @@ fn put_in_steps(
 ) -> Option<Result<()>> {
     let (me, last) = (process.rank(), process.size() - 1);
     meet(process);
+    // PAIRS: test.steps
     let first = steps.0[process.size() as usize].load(Ordering::Acquire);
     meet(process);
     let mut outcome = None;
@@ -475,6 +478,7 @@ fn buffers_of_other_calls_are_loads_and_stores() {
         fence::fence(window, assertion::NOSUCCEED, "test").unwrap();
         // In steps, with a lock: only the target's load is without one.
         meet(process);
+        // PAIRS: test.steps
         let first = steps.0[ranks as usize].load(Ordering::Acquire);
         meet(process);
         if me == 0 && target != 0 {
