@@ -114,7 +114,8 @@ static void in_turn(MPI_Win win)
     told += code != MPI_SUCCESS;
     if (code != MPI_SUCCESS)
         TELLS(code, MPI_ERR_RMA_CONFLICT, "a put of rank 0", "a put of rank 1", "bytes 48..52");
-    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    /* Or now, if it was in the fence before the other one. */
+    told += MPI_Win_fence(MPI_MODE_NOSUCCEED, win) != MPI_SUCCESS;
     CHECK((told > 0) == (size > 1 && rank < 2));
     for (int next = 0; next < size; ++next) {
         if (next == rank) {
