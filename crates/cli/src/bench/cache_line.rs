@@ -25,10 +25,8 @@ const END: u64 = u64::MAX;
 struct PaddedNumber(AtomicU64);
 
 /// The median time of half a round trip in nanoseconds; nothing when this process may use one core only.
-pub(super) fn measure() -> Option<f64> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
-    let (first, second) = (cores.next()?, cores.next()?);
+pub(crate) fn measure() -> Option<f64> {
+    let (first, second) = first_two_cores()?;
     let shared = Arc::new((
         Barrier::new(2),
         [PaddedNumber::default(), PaddedNumber::default()],
@@ -92,7 +90,14 @@ pub(super) fn measure() -> Option<f64> {
     Some(times[times.len() / 2])
 }
 
-fn bind(core: usize) -> Option<()> {
+/// The first two cores that this process may use.
+pub(super) fn first_two_cores() -> Option<(usize, usize)> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    Some((cores.next()?, cores.next()?))
+}
+
+pub(super) fn bind(core: usize) -> Option<()> {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).ok()

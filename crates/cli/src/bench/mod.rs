@@ -20,10 +20,11 @@
 //! ```
 
 mod alike;
-mod cache_line;
+pub(crate) mod cache_line;
 mod comparable;
 pub(crate) mod hosts;
 pub(crate) mod job;
+pub(crate) mod line_stream;
 mod measurement;
 mod options;
 mod others;
@@ -40,7 +41,7 @@ pub(crate) mod target;
 mod threads;
 
 pub(crate) use options::BenchOptions;
-pub(crate) use rank::run_rank;
+pub(crate) use rank::{PARTS, WINDOWS, run_rank};
 pub(crate) use run::run;
 
 /// First word of the command line that makes this program a rank.

@@ -2,15 +2,19 @@
 //! `rankpoint model`: where the time of a message goes, and what it would gain from a faster component.
 //!
 //! The crate `models` computes. [`options`] reads the command line, [`source`] the model; [`shown`], [`asked`], [`swept`] and
-//! [`windows`] answer, each as a [`report`] that becomes text, Markdown or JSON.
+//! [`windows`] answer, each as a [`report`] that becomes text, Markdown or JSON. [`calibrated`] measures a model's components here,
+//! [`checked`] compares what it predicts, [`traced`] reads traces of a bus.
 
 mod asked;
+mod calibrated;
+mod checked;
 mod options;
 mod report;
 mod run;
 mod shown;
 mod source;
 mod swept;
+mod traced;
 mod windows;
 
 pub(crate) use options::ModelOptions;

@@ -89,6 +89,79 @@ pub(super) enum Question {
     Sweep(SweepOptions),
     /// Time per message with windows, credits, a lock
     Window(WindowOptions),
+    /// Measure the components of messages through shared memory, and write them as a model
+    Calibrate {
+        /// The file of the model (default: standard output)
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        measure: MeasureOptions,
+    },
+    /// Calibrate, measure what the model predicts, and compare
+    Check(CheckOptions),
+    /// What a trace of a bus analyser says
+    Trace(TraceOptions),
+}
+
+/// Whom to measure.
+#[derive(Args)]
+pub(super) struct MeasureOptions {
+    /// Launcher of another MPI library, with its flags
+    #[arg(long)]
+    pub(super) mpiexec: Option<String>,
+    /// Folder of the library to measure
+    #[arg(long)]
+    pub(super) library_path: Option<PathBuf>,
+    /// Seconds after which a job is given up
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) time_limit: u64,
+}
+
+/// Options of `check`.
+#[derive(Args)]
+pub(super) struct CheckOptions {
+    /// How often to calibrate and compare; good is what is good in nine of ten
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) runs: u32,
+    /// What is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) measure: MeasureOptions,
+}
+
+/// Options of `trace`.
+#[derive(Args)]
+pub(super) struct TraceOptions {
+    /// The trace: time_ns,direction,packet,bytes,address
+    #[arg(required_unless_present = "simulate")]
+    pub(super) file: Option<PathBuf>,
+    /// Writes of at least so many bytes to the NIC are doorbells
+    #[arg(long, default_value_t = 8)]
+    pub(super) doorbell_bytes: u64,
+    /// Where the NIC writes completions, in hexadecimal: then the components of the path are told
+    #[arg(long, value_parser = address)]
+    pub(super) completions: Option<u64>,
+    /// Nanoseconds of a poll, which a trace cannot tell
+    #[arg(long, default_value_t = 0.0, requires = "completions", value_parser = not_negative)]
+    pub(super) poll: f64,
+    /// Nanoseconds of a post, which a trace cannot tell
+    #[arg(long, default_value_t = 0.0, requires = "completions", value_parser = not_negative)]
+    pub(super) post: f64,
+    /// Print a simulated trace of the model instead
+    #[arg(long, value_enum, conflicts_with = "file")]
+    pub(super) simulate: Option<Simulated>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// Traces that can be simulated.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Simulated {
+    /// A core that injects messages
+    Injection,
+    /// A ping-pong, with completions at 0x2000
+    Pingpong,
 }
 
 /// Options of `sweep`.
@@ -154,4 +227,15 @@ fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let number = number.filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number, at least 0".to_owned())
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "expected an address such as 0x2000".to_owned())
 }

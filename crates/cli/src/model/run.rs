@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 use super::options::{ModelOptions, Question};
-use super::{asked, shown, source, swept, windows};
+use super::{asked, calibrated, checked, shown, source, swept, traced, windows};
 
 /// Runs `rankpoint model`.
 pub(crate) fn run(options: &ModelOptions) -> Result<(), String> {
@@ -50,6 +50,20 @@ fn output(question: &Question) -> Result<String, String> {
             let (model, values) = source::read(&options.common)?;
             Ok(windows::window(&model, &values, options)?.show(options.common.format))
         }
+        Question::Calibrate { output, measure } => {
+            let calibration = calibrated::calibrate(measure, &calibrated::library(measure)?)?;
+            let Some(file) = output else {
+                return Ok(calibration.text);
+            };
+            let shown = file.display();
+            std::fs::write(file, &calibration.text)
+                .map_err(|error| format!("cannot write {shown}: {error}"))?;
+            Ok(format!(
+                "The model is in {shown}; use it with --model {shown}\n"
+            ))
+        }
+        Question::Check(options) => Ok(checked::check(options)?.show(options.format)),
+        Question::Trace(options) => traced::trace(options),
     }
 }
 
@@ -137,6 +151,34 @@ mod tests {
     }
 
     #[test]
+    fn a_simulated_trace_gives_the_components_of_the_model_back() {
+        let folder = std::env::temp_dir().join(format!("rankpoint-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("pingpong.csv");
+        let text = told("trace --simulate pingpong").expect("rows");
+        std::fs::write(&file, text).expect("a file");
+        let question = format!(
+            "trace {} --completions 0x2000 --poll 61.63 --post 175.42",
+            file.display()
+        );
+        let answer = told(&question).expect("components");
+        for line in [
+            "PCIe       137.49",
+            "Network    382.81",
+            "RC_to_MEM  240.96",
+        ] {
+            assert!(answer.contains(line), "{answer}");
+        }
+        std::fs::write(&file, told("trace --simulate injection").expect("rows")).expect("a file");
+        let answer = told(&format!("trace {}", file.display())).expect("gaps");
+        assert!(
+            answer.contains(" 264.97 ") || answer.contains("outlier"),
+            "{answer}"
+        );
+        std::fs::remove_dir_all(folder).expect("a folder of our own");
+    }
+
+    #[test]
     fn wrong_questions_tell_what_was_expected() {
         let error = |arguments: &str| told(arguments).expect_err(arguments);
         assert!(
@@ -148,6 +190,10 @@ mod tests {
         assert!(error("need PIO --gain 0% --of latency").contains("expected a gain above 0 %"));
         assert!(error("sweep PIO --reduce 101").contains("between 0 and 100"));
         assert!(error("show --given c").contains("expected NAME=NUMBER"));
+        assert!(error("trace").contains("required"));
+        assert!(error("trace none.csv").contains("cannot read none.csv"));
+        assert!(error("trace x --completions y").contains("expected an address such as 0x2000"));
+        assert!(error("check --runs 0").contains("--runs"));
         assert!(error("window --path Misc Misc Misc Nothing PCIe").contains("Nothing: no such"));
     }
 }

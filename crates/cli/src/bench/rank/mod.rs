@@ -4,7 +4,7 @@
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
-//! [`overlap`], [`pack`], [`memory`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
+//! [`overlap`], [`pack`], [`memory`], [`parts`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
 
 mod collective;
 mod distance;
@@ -15,6 +15,7 @@ mod output;
 mod overlap;
 mod pack;
 mod pair;
+mod parts;
 mod pattern;
 mod queue;
 mod repeat;
@@ -26,6 +27,7 @@ mod threads;
 
 use options::RankOptions;
 use output::report;
+pub(crate) use parts::{PARTS, WINDOWS};
 use pattern::{check, fill, pattern};
 pub(crate) use start::run_rank;
 pub(super) use start::{EMPTY, MULTIPLE};

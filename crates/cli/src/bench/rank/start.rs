@@ -7,7 +7,7 @@ use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
-use super::{collective, many, memory, overlap, pack, pair, queue, rma, threads};
+use super::{collective, many, memory, overlap, pack, pair, parts, queue, rma, threads};
 use crate::mpi::Mpi;
 use crate::settings;
 
@@ -31,7 +31,12 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
     if name == RATES {
         return threads::measure(pairs);
     }
-    let mut options = RankOptions::parse(name, pairs)?;
+    // Parts and windows are no rows of the benchmark's table.
+    let row = match name.as_str() {
+        parts::PARTS | parts::WINDOWS => "latency",
+        name => name,
+    };
+    let mut options = RankOptions::parse(row, pairs)?;
     let mpi = Mpi::start(&library.to_string_lossy(), options.threads)?;
     if mpi.rank == 0 {
         print(&serde_json::json!({ "version": mpi.version(), "ranks": mpi.size }))?;
@@ -40,6 +45,8 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         options.effort.line = DistanceProbe::open(&mpi, path, options.distance_limit_ns as f64);
     }
     match name.as_str() {
+        parts::PARTS => parts::measure(&mpi, &options),
+        parts::WINDOWS => parts::windows(&mpi, &options),
         "latency" => pair::latency(&mpi, &options),
         "bandwidth" | "rate" => pair::bandwidth(&mpi, &options),
         "bidirectional" => pair::bidirectional(&mpi, &options),

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Parts of a message's time, for `rankpoint model calibrate`, and windows of messages, for `check`.
+//!
+//! A send is timed while its receiver makes no MPI call, a receive when its message has come already: neither contains the way
+//! between the cores, which the model adds.
+
+use std::time::{Duration, Instant};
+
+use super::super::line_stream::clock_ns;
+use super::super::results::median;
+use super::{RankOptions, report};
+use crate::mpi::{Mpi, Tags, WINDOW_TAG, Window};
+
+/// Name of the job that measures parts.
+pub(crate) const PARTS: &str = "model-parts";
+/// Name of the job that measures windows.
+pub(crate) const WINDOWS: &str = "model-windows";
+/// Windows that are measured.
+const DEPTHS: [usize; 3] = [1, 8, 64];
+
+const TAG: i32 = 1;
+/// Messages between two readings of the clock; they fit in a ring.
+const BATCH: usize = 8;
+const SAMPLES: usize = 300;
+/// The receiver makes no call for so long: longer than a batch takes to send.
+const QUIET: Duration = Duration::from_micros(100);
+/// Readings of the clock whose median is subtracted.
+const CLOCK_SAMPLES: usize = 1000;
+
+/// Which calls are timed.
+#[derive(Clone, Copy, PartialEq)]
+enum Calls {
+    Blocking,
+    Windowed,
+}
+
+/// Reports `send` and `receive` for each size, and `send_window` and `receive_window` for the first.
+pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    for &size in &options.sizes {
+        let [send, receive] = halves(mpi, size, Calls::Blocking)?;
+        report(mpi, options, "send", size, &send)?;
+        report(mpi, options, "receive", size, &receive)?;
+    }
+    let size = options.sizes.first().copied().unwrap_or(8);
+    let [send, receive] = halves(mpi, size, Calls::Windowed)?;
+    report(mpi, options, "send_window", size, &send)?;
+    report(mpi, options, "receive_window", size, &receive)
+}
+
+/// Reports nanoseconds per message of windows, each answered by a short message; the size of a point is the window's.
+pub(super) fn windows(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    let size = options.sizes.first().copied().unwrap_or(8);
+    for depth in DEPTHS {
+        let (data, mut slots) = (vec![1_u8; size], vec![2_u8; size * depth]);
+        let mut window = Window::new(depth);
+        let values = options.effort.measure(mpi, |iterations| {
+            let mut answer = [0_u8; 4];
+            for _ in 0..iterations {
+                if mpi.rank == 0 {
+                    mpi.send_window(&data, 1, Tags::same(WINDOW_TAG), &mut window);
+                    mpi.receive(&mut answer, 1, TAG);
+                } else {
+                    mpi.receive_window(&mut slots, size, 0, Tags::same(WINDOW_TAG), &mut window);
+                    mpi.send(&answer, 0, TAG);
+                }
+            }
+        });
+        let each: Vec<f64> = values.iter().map(|time| time / depth as f64).collect();
+        report(mpi, options, "window", depth, &each)?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds of a send and of a receive, on rank 0.
+fn halves(mpi: &Mpi, size: usize, calls: Calls) -> Result<[Vec<f64>; 2], String> {
+    let (data, mut room) = (vec![1_u8; size], vec![2_u8; size.max(1) * BATCH]);
+    let mut window = Window::new(BATCH);
+    let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
+    let clock = median(&clock);
+    let mut own = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        mpi.barrier();
+        let mut start = Instant::now();
+        if mpi.rank == 1 {
+            while start.elapsed() < QUIET {
+                std::hint::spin_loop();
+            }
+            start = Instant::now();
+        }
+        match (mpi.rank, calls) {
+            (0, Calls::Blocking) => (0..BATCH).for_each(|_| mpi.send(&data, 1, TAG)),
+            (0, Calls::Windowed) => mpi.send_window(&data, 1, Tags::same(TAG), &mut window),
+            (1, Calls::Blocking) => {
+                (0..BATCH).for_each(|_| mpi.receive(&mut room[..size], 0, TAG));
+            }
+            (1, Calls::Windowed) => {
+                mpi.receive_window(&mut room, size, 0, Tags::same(TAG), &mut window);
+            }
+            _ => {}
+        }
+        let time = start.elapsed().as_nanos() as f64 - clock;
+        own.push(time.max(0.0) / BATCH as f64);
+    }
+    if mpi.rank == 1 {
+        let bytes: Vec<u8> = own.iter().flat_map(|value| value.to_le_bytes()).collect();
+        mpi.send(&bytes, 0, TAG);
+        return Ok([Vec::new(), Vec::new()]);
+    }
+    let mut bytes = vec![0_u8; SAMPLES * 8];
+    if mpi.rank == 0 {
+        mpi.receive(&mut bytes, 1, TAG);
+        let quiet = QUIET.as_nanos() as f64 / BATCH as f64;
+        let sent = median(&own);
+        if sent >= quiet {
+            return Err(format!(
+                "a send of {size} bytes takes {sent:.0} ns: expected less than {quiet:.0} ns, or a batch waits for its receiver"
+            ));
+        }
+    }
+    let (values, _) = bytes.as_chunks::<8>();
+    let other = values
+        .iter()
+        .map(|value| f64::from_le_bytes(*value))
+        .collect();
+    Ok([own, other])
+}

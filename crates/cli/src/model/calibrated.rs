@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `calibrate`: measures the components of messages through shared memory, and writes them as a model.
+//!
+//! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, each while the other side
+//! makes no call, and the way between the cores without any MPI.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::options::MeasureOptions;
+use crate::bench::job::{self, RankReport};
+use crate::bench::results::median;
+use crate::bench::target::{self, Target};
+use crate::bench::{PARTS, cache_line, line_stream};
+use crate::settings;
+
+/// Sizes whose sends and receives are timed.
+pub(super) const SIZES: [usize; 7] = [8, 64, 256, 1024, 4096, 8192, 16384];
+
+/// A calibrated model and the library that it is of.
+pub(super) struct Calibration {
+    /// The model's file.
+    pub(super) text: String,
+    /// The library's version.
+    pub(super) version: String,
+    /// Core-to-core nanoseconds before and after.
+    pub(super) distances: [f64; 2],
+}
+
+/// Values of a point.
+pub(super) struct Measured {
+    pub(super) name: String,
+    pub(super) size: usize,
+    pub(super) values: Vec<f64>,
+}
+
+/// The library that the options name.
+pub(super) fn library(options: &MeasureOptions) -> Result<Target, String> {
+    if settings::is_rank() {
+        return Err("model starts its jobs itself: run it without mpiexec".to_owned());
+    }
+    target::library(options.mpiexec.as_deref(), options.library_path.as_deref())
+}
+
+/// Runs a job of two ranks; gives the library's version and the points.
+pub(super) fn run_job(
+    library: &Target,
+    words: &[&str],
+    seconds: u64,
+) -> Result<(String, Vec<Measured>), String> {
+    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    let lines = job::run(library, 2, &words, Duration::from_secs(seconds))?.lines;
+    let (mut version, mut points) = (String::new(), Vec::new());
+    for line in lines {
+        match line {
+            RankReport::Start { version: own } => version = own,
+            RankReport::Skipped { skipped } => return Err(format!("{}: {skipped}", words[0])),
+            RankReport::Point {
+                name, size, values, ..
+            } => points.push(Measured { name, size, values }),
+            RankReport::Rates { .. } => {}
+        }
+    }
+    Ok((version, points))
+}
+
+/// Measures, and makes the model's file.
+pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Calibration, String> {
+    let two = || "calibrate needs two cores, to measure the way between them".to_owned();
+    let before = cache_line::measure().ok_or_else(two)?;
+    let stream = line_stream::measure().ok_or_else(two)?;
+    let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();
+    let sizes = format!("sizes={}", sizes.join(","));
+    let (version, points) = run_job(library, &[PARTS, &sizes], options.time_limit)?;
+    let after = cache_line::measure().ok_or_else(two)?;
+    let c2c = median(&[before, after]);
+    let mut text = format!(
+        "# Written by `rankpoint model calibrate`: messages through shared memory between two ranks of one node.\n\
+         name = \"calibrated\"\nnote = {}\norigin = \"measured\"\n\n[parameter]\nbytes = 8\nW = 64 # messages in a window\n\n[component]\n",
+        quoted(&version)
+    );
+    let timer = "source = \"timer\"";
+    for name in ["send", "receive"] {
+        let curve = curve(&points, name)?;
+        let list = |pick: fn(&(usize, f64)) -> String| {
+            curve.iter().map(pick).collect::<Vec<_>>().join(", ")
+        };
+        let bytes = list(|point| point.0.to_string());
+        let values = list(|point| format!("{:.2}", point.1));
+        text += &format!(
+            "{name} = {{ bytes = [{bytes}], ns = [{values}], {timer}, experiment = \"messages whose other side makes no call\" }}\n"
+        );
+    }
+    for name in ["send_window", "receive_window"] {
+        let point = points.iter().find(|point| point.name == name);
+        let point = point.ok_or_else(|| format!("the ranks did not report {name}"))?;
+        let (value, sd) = (median(&point.values), spread(&point.values));
+        text += &format!(
+            "{name} = {{ ns = {value:.2}, sd = {sd:.2}, {timer}, experiment = \"windows whose other side makes no call\" }}\n"
+        );
+    }
+    let sd = (before - after).abs() / 2.0;
+    text += &format!(
+        "c2c = {{ ns = {c2c:.2}, sd = {sd:.2}, {timer}, experiment = \"one line there and back, without MPI\" }}\n"
+    );
+    for (name, value) in [
+        ("write_line", stream.write_ns),
+        ("read_line", stream.read_ns),
+    ] {
+        text += &format!(
+            "{name} = {{ ns = {value:.2}, {timer}, experiment = \"a stream of lines, without MPI\" }}\n"
+        );
+    }
+    text += QUANTITIES;
+    Ok(Calibration {
+        text,
+        version,
+        distances: [before, after],
+    })
+}
+
+/// One line of a send and one of a receive are in the way between the cores already.
+const QUANTITIES: &str = r#"
+[sum]
+sender = ["send - min(send, write_line)"]
+receiver = ["receive - min(receive, read_line)"]
+
+[quantity.half_round_trip]
+terms = ["sender", "c2c", "receiver"]
+experiment = "ping-pong"
+note = "half of a round trip"
+
+[quantity.rate]
+terms = ["max(send_window, receive_window)", "(c2c + min(send_window, receive_window) + half_round_trip) / W"]
+experiment = "windows of messages"
+note = "time per message in windows of W, each answered"
+"#;
+
+/// Medians by size.
+fn curve(points: &[Measured], name: &str) -> Result<Vec<(usize, f64)>, String> {
+    let own = points.iter().filter(|point| point.name == name);
+    let curve: Vec<(usize, f64)> = own
+        .map(|point| (point.size, median(&point.values)))
+        .collect();
+    match curve.len() {
+        0 => Err(format!("the ranks did not report {name}")),
+        _ => Ok(curve),
+    }
+}
+
+/// Standard deviation of the middle half, scaled to that of a normal distribution: other programs' interruptions are outside.
+fn spread(values: &[f64]) -> f64 {
+    let middle = median(values);
+    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    1.4826 * median(&away)
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => drop(write!(out, "\\{letter}")),
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_makes_a_model_that_predicts_other_quantities() {
+        let head = "name = 'x'\n[parameter]\nbytes = 8\nW = 64\n[component]\n\
+             send = { bytes = [8, 64], ns = [40, 60], experiment = 'a' }\nreceive = { bytes = [8, 64], ns = [50, 80], experiment = 'a' }\n\
+             send_window = { ns = 30, experiment = 'b' }\nreceive_window = { ns = 45, experiment = 'b' }\n\
+             c2c = { ns = 60 }\nwrite_line = { ns = 10 }\nread_line = { ns = 15 }\n";
+        let model = models::Model::parse("x", &format!("{head}{QUANTITIES}")).expect("a model");
+        let half = model.independent("half_round_trip").expect("no circle");
+        assert_eq!(
+            half.predict(&model.values()).predicted_ns,
+            30.0 + 60.0 + 35.0
+        );
+        let rate = model.independent("rate").expect("no circle");
+        assert_eq!(
+            rate.predict(&model.values()).predicted_ns,
+            45.0 + (60.0 + 30.0 + 125.0) / 64.0
+        );
+    }
+
+    #[test]
+    fn texts_are_quoted_and_one_outlier_does_not_change_the_spread() {
+        assert_eq!(quoted("a \"b\" \\ \n"), "\"a \\\"b\\\" \\\\  \"");
+        assert!(spread(&[10.0, 11.0, 12.0, 13.0, 1e6]) < 2.0);
+    }
+}

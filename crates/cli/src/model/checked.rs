@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `check`: calibrates, measures what the model predicts, and prints how far off it is.
+
+use models::{Model, Values};
+
+use super::calibrated::{Calibration, Measured, calibrate, library, run_job};
+use super::options::CheckOptions;
+use super::report::{Cell, Report, Table, decimals};
+use crate::bench::WINDOWS;
+use crate::bench::results::median;
+
+/// Sizes whose half round trips are compared.
+const SIZES: [usize; 4] = [8, 64, 1024, 16384];
+/// Largest residuals of a good model, in per cent: of a half round trip of 8 bytes and of rates, and of other sizes.
+const GOOD_PERCENT: f64 = 5.0;
+const GOOD_SIZES_PERCENT: f64 = 10.0;
+/// Share of runs that must be good.
+const GOOD_RUNS: f64 = 0.9;
+
+/// Compares as often as the options say.
+pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
+    let library = library(&options.measure)?;
+    let (mut tables, mut head) = (Vec::new(), Vec::new());
+    let (mut main, mut sizes) = (0, 0);
+    for run in 1..=options.runs {
+        let calibration = calibrate(&options.measure, &library)?;
+        let limit = options.measure.time_limit;
+        let list = SIZES.map(|size| size.to_string()).join(",");
+        let (_, halves) = run_job(&library, &["latency", &format!("sizes={list}")], limit)?;
+        let (_, windows) = run_job(&library, &[WINDOWS, "sizes=8"], limit)?;
+        let table = compare(&calibration, &format!("Run {run}"), &halves, &windows)?;
+        head = vec![
+            ("library".to_owned(), calibration.version),
+            (
+                "core to core, last run".to_owned(),
+                calibration
+                    .distances
+                    .map(|ns| format!("{} ns", decimals(ns, 1)))
+                    .join(" before, ")
+                    + " after",
+            ),
+        ];
+        main += u32::from(table.is_good(true));
+        sizes += u32::from(table.is_good(false));
+        tables.push(table.table);
+    }
+    let verdict = |good: u32| {
+        if f64::from(good) >= GOOD_RUNS * f64::from(options.runs) {
+            "good"
+        } else {
+            "not good"
+        }
+    };
+    let runs = options.runs;
+    Ok(Report {
+        head,
+        tables,
+        remarks: vec![
+            format!(
+                "{}: half round trip of 8 bytes and rates within {GOOD_PERCENT} % in {main} of {runs} runs",
+                verdict(main)
+            ),
+            format!(
+                "{}: half round trips of other sizes within {GOOD_SIZES_PERCENT} % in {sizes} of {runs} runs",
+                verdict(sizes)
+            ),
+            "Components are measured here; none was taken from a quantity that is compared."
+                .to_owned(),
+        ],
+    })
+}
+
+/// The comparison of one run.
+struct Comparison {
+    table: Table,
+    /// Whether a row is of the main verdict, and its residual in per cent.
+    residuals: Vec<(bool, f64)>,
+}
+
+impl Comparison {
+    fn is_good(&self, main: bool) -> bool {
+        let limit = if main {
+            GOOD_PERCENT
+        } else {
+            GOOD_SIZES_PERCENT
+        };
+        let own = self.residuals.iter().filter(|row| row.0 == main);
+        own.map(|row| row.1.abs()).fold(0.0, f64::max) <= limit
+    }
+}
+
+fn compare(
+    calibration: &Calibration,
+    title: &str,
+    halves: &[Measured],
+    windows: &[Measured],
+) -> Result<Comparison, String> {
+    let model =
+        Model::parse("calibration", &calibration.text).map_err(|error| error.to_string())?;
+    let columns = [
+        "quantity",
+        "predicted ns",
+        "measured ns",
+        "residual",
+        "largest part",
+    ];
+    let mut comparison = Comparison {
+        table: Table::new(title, &columns),
+        residuals: Vec::new(),
+    };
+    for point in halves {
+        let values = at(&model, "bytes", point.size)?;
+        let name = format!("half round trip, {} bytes", point.size);
+        comparison.add(
+            &model,
+            &values,
+            ("half_round_trip", &name),
+            point,
+            point.size == 8,
+        )?;
+    }
+    for point in windows {
+        let values = at(&model, "W", point.size)?;
+        let name = format!("per message, windows of {}", point.size);
+        comparison.add(&model, &values, ("rate", &name), point, true)?;
+    }
+    Ok(comparison)
+}
+
+fn at(model: &Model, parameter: &str, value: usize) -> Result<Values, String> {
+    let given = [(parameter.to_owned(), value as f64)];
+    model
+        .values_given(&given)
+        .map_err(|error| error.to_string())
+}
+
+impl Comparison {
+    fn add(
+        &mut self,
+        model: &Model,
+        values: &Values,
+        (quantity, name): (&str, &str),
+        point: &Measured,
+        main: bool,
+    ) -> Result<(), String> {
+        let told = |error: models::Error| error.to_string();
+        let independent = model.independent(quantity).map_err(told)?;
+        let answer = independent.predict_against(values, Some(median(&point.values)));
+        let residual = answer.residual_percent().unwrap_or(f64::NAN);
+        // The spread of components that depend on the size is not known for each size: the component that matters most is named.
+        let most = model.sensitivity(values, quantity).map_err(told)?;
+        self.residuals.push((main, residual));
+        self.table.rows.push(vec![
+            Cell::text(name),
+            Cell::Number(answer.predicted_ns),
+            answer.observed_ns.map_or(Cell::Empty, Cell::Number),
+            Cell::Signed(residual),
+            most.first()
+                .map_or(Cell::Empty, |row| Cell::text(row.component.clone())),
+        ]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_good_when_all_of_its_residuals_are_small() {
+        let good = |residuals: &[(bool, f64)], main| {
+            let comparison = Comparison {
+                table: Table::new("", &[]),
+                residuals: residuals.to_vec(),
+            };
+            comparison.is_good(main)
+        };
+        assert!(good(&[(true, 4.9), (true, -5.0), (false, 30.0)], true));
+        assert!(!good(&[(true, 4.9), (true, -5.1)], true));
+        assert!(good(&[(true, 9.0), (false, -9.0)], false));
+        assert!(!good(&[(false, f64::INFINITY)], false));
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `trace`: what a trace of a bus analyser says, and traces that the simulation makes.
+
+use models::simulate::{Mode, Pingpong, Setup};
+use models::trace::{self, CoreTimes, Injection};
+use models::window::Path;
+
+use super::options::{Simulated, TraceOptions};
+use super::report::{Cell, Report, Table, decimals};
+use super::source;
+
+/// Messages of a simulated trace.
+const MESSAGES: u64 = 2000;
+/// Round trips of a simulated trace.
+const ROUND_TRIPS: u32 = 500;
+
+/// The answer, or the rows of a simulated trace.
+pub(super) fn trace(options: &TraceOptions) -> Result<String, String> {
+    if let Some(what) = options.simulate {
+        return simulate(options, what);
+    }
+    let file = options
+        .file
+        .as_deref()
+        .ok_or("trace: expected a file, or --simulate")?;
+    let shown = file.display().to_string();
+    let text =
+        sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let rows = trace::parse(&shown, &text).map_err(|error| error.to_string())?;
+    let mut tables = Vec::new();
+    let mut remarks = Vec::new();
+    match trace::injection(&rows, options.doorbell_bytes) {
+        Some(found) => tables.push(gaps(&found, &mut remarks)),
+        None => remarks.push(format!(
+            "No gaps: fewer than two writes of {} bytes or more to the NIC.",
+            options.doorbell_bytes
+        )),
+    }
+    if let Some(address) = options.completions {
+        let core = CoreTimes {
+            poll_ns: options.poll,
+            post_ns: options.post,
+        };
+        let found = trace::components(&rows, address, core);
+        let found = found.ok_or_else(|| {
+            format!("{shown}: no whole round trip with completions at {address:#x}: expected a trace of a ping-pong")
+        })?;
+        let mut table = Table::new("Components", &["component", "ns"]);
+        for (name, value) in [
+            ("PCIe", found.pcie_ns),
+            ("Network", found.network_ns),
+            ("RC_to_MEM", found.rc_to_mem_ns),
+        ] {
+            table.rows.push(vec![Cell::text(name), Cell::Number(value)]);
+        }
+        tables.push(table);
+        remarks.push(format!(
+            "RC_to_MEM is without {} ns of a poll and {} ns of a post, which a trace cannot tell.",
+            decimals(options.poll, 2),
+            decimals(options.post, 2)
+        ));
+    }
+    let report = Report {
+        head: vec![
+            ("trace".to_owned(), shown),
+            ("rows".to_owned(), rows.len().to_string()),
+        ],
+        tables,
+        remarks,
+    };
+    Ok(report.show(options.common.format))
+}
+
+fn gaps(found: &Injection, remarks: &mut Vec<String>) -> Table {
+    let mut table = Table::new(
+        "Gaps between doorbells",
+        &["gaps", "mean ns", "sd", "min", "max", "M/s"],
+    );
+    table.rows.push(vec![
+        Cell::Count(found.gaps_ns.len() as f64),
+        Cell::Number(found.mean_ns),
+        Cell::Number(found.sd_ns),
+        Cell::Number(found.min_ns),
+        Cell::Number(found.max_ns),
+        Cell::Number(found.rate() / 1e6),
+    ]);
+    for (index, gap) in found.outliers.iter().take(10) {
+        let gap = decimals(*gap, 2);
+        remarks.push(format!(
+            "Gap {} of {gap} ns is an outlier, and kept.",
+            index + 1
+        ));
+    }
+    if found.outliers.len() > 10 {
+        remarks.push(format!(
+            "{} more gaps are outliers, and kept.",
+            found.outliers.len() - 10
+        ));
+    }
+    table
+}
+
+/// A trace of the published path, or of the model's that has the same names.
+fn simulate(options: &TraceOptions, what: Simulated) -> Result<String, String> {
+    let (model, values) = source::read(&options.common)?;
+    let value = |name: &str| {
+        model
+            .value(name, &values)
+            .map_err(|error| error.to_string())
+    };
+    let rows = match what {
+        Simulated::Injection => {
+            let setup = Setup {
+                path: Path {
+                    post_ns: value("Post")?,
+                    progress_ns: value("Progress")?,
+                    misc_ns: value("Misc")?,
+                    completion_ns: value("gen_completion")?,
+                },
+                depth: 64,
+                mode: Mode::Rolling,
+                signal_every: 1,
+                busy_post_ns: 0.0,
+                credits: None,
+                bus_ns: value("PCIe")?,
+            };
+            setup.run(MESSAGES).rows
+        }
+        Simulated::Pingpong => {
+            let path = Pingpong {
+                pcie_ns: value("PCIe")?,
+                wire_ns: value("Wire")?,
+                switch_ns: value("Switch")?,
+                rc_to_mem_ns: value("RC_to_MEM")?,
+                post_ns: value("LLP_post")?,
+                poll_ns: value("LLP_prog")?,
+                // The other side does what this one does.
+                other_ns: value("IO")? + value("LLP_prog")? + value("LLP_post")?,
+            };
+            path.rows(ROUND_TRIPS)
+        }
+    };
+    Ok(trace::write(&rows))
+}
