@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ablations;
+mod agreement;
 mod bench;
 mod big_machine;
 mod checks;
@@ -54,6 +55,12 @@ const COMMANDS: &[Command] = &[
         "[--peers] [--write] [OPTIONS]",
         "measure Rankpoint, with --peers others beside it; OPTIONS as of rankpoint bench",
         bench::run,
+    ),
+    (
+        "agreement",
+        "[RUNS]",
+        "what rankpoint scope measures, beside a C program, as ratios",
+        agreement::run,
     ),
     (
         "big-machine",

@@ -7,6 +7,7 @@
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
+//! * [`mod@scope`]: `rankpoint scope`, which measures what communication costs on this node, and writes its profile;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
 //! * `rankpoint run`: the same as `mpiexec`.
 //!
@@ -22,7 +23,9 @@ mod info;
 mod model;
 mod mpi;
 mod network;
+mod profile;
 mod resources;
+mod scope;
 mod settings;
 mod sync;
 mod tune;
@@ -65,6 +68,8 @@ enum Command {
     },
     /// Model injection overhead and latency: what would a faster component gain
     Model(model::ModelOptions),
+    /// Measure what communication costs on this node, and write its profile
+    Scope(Box<scope::ScopeOptions>),
     /// Measure every algorithm of every collective here, and write the table of rules that suits this node
     Tune(tune::TuneOptions),
     /// Start an MPI program; the same as mpiexec
@@ -78,11 +83,15 @@ enum Command {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments
-        .next()
+    let first = arguments.next();
+    if first
+        .as_ref()
         .is_some_and(|word| word == bench::RANK_COMMAND)
     {
         return finish(bench::run_rank(arguments));
+    }
+    if first.is_some_and(|word| word == scope::PEER_COMMAND) {
+        return finish(::scope::run_peer(std::env::args().skip(2)));
     }
     tell_renamed(std::env::args());
     let line = match CommandLine::try_parse_from(spelled_out(std::env::args_os())) {
@@ -96,6 +105,7 @@ fn main() -> ExitCode {
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
         Command::Model(options) => finish(model::run(&options)),
+        Command::Scope(options) => finish(scope::run(&options)),
         Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }

@@ -54,6 +54,7 @@ pub use arguments::run_command_line;
 pub use error::LaunchError;
 pub use fabric::counters::{COUNTERS, CounterRow};
 pub use outcome::JobOutcome;
+pub use pattern::clock;
 pub use plan::JobPlan;
 pub use run::run;
 pub use sys::spawn::end_with_thread;

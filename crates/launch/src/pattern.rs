@@ -102,7 +102,7 @@ impl Pattern {
 }
 
 /// A time as ISO 8601 has it, in UTC.
-fn clock(time: SystemTime) -> String {
+pub fn clock(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (mut days, seconds) = (since.as_secs() / 86400, since.as_secs() % 86400);
     let is_leap = |year: u64| {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use machine_profile::{Control, Host, Profile, Skipped};
+use machine_profile::{Control, Host, Profile, Sample, Skipped};
 
 use crate::entry::Entry;
 use crate::groups::yardstick;
@@ -24,13 +24,15 @@ pub trait Progress {
 
 /// Measures entries and makes a profile of them. Entries that begin after `limit` are skipped.
 pub fn measure(
-    session: &Session,
+    session: &mut Session,
     host: Host,
     entries: &[&Entry],
     limit: Duration,
     progress: &dyn Progress,
 ) -> Profile {
-    let start = Instant::now();
+    let deadline = Instant::now() + limit;
+    session.deadline = Some(deadline);
+    let session = &*session;
     let mut profile = Profile::new(host);
     profile.places = session.places.clone();
     profile.mode = match session.effort {
@@ -41,7 +43,7 @@ pub fn measure(
     let (mut distances, mut moved) = (Vec::new(), Vec::new());
     for entry in entries {
         progress.begin(entry);
-        let outcome = if start.elapsed() < limit {
+        let outcome = if Instant::now() < deadline {
             one(session, entry, &mut distances, &mut moved)
         } else {
             let seconds = limit.as_secs();
@@ -93,10 +95,13 @@ fn one(
             (Some(before), Some(after)) => (after / before - 1.0).abs() <= CHANGE,
             _ => true,
         };
+        let is_late = session
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline);
         if is_stable || outcome.is_err() {
             return outcome;
         }
-        if attempt == AGAIN {
+        if attempt == AGAIN || is_late {
             moved.push(entry.name.clone());
             return outcome;
         }
@@ -104,12 +109,49 @@ fn one(
     }
 }
 
+/// Adds values, rounded to the digits that they have: tables, CSV and files then agree.
 fn add(profile: &mut Profile, found: Found) {
     match found {
-        Found::Cost(cost) => profile.costs.push(cost),
-        Found::Curve(curve) => profile.curves.push(curve),
-        Found::Surface(surface) => profile.surfaces.push(surface),
-        Found::Matrix(matrix) => profile.matrices.push(matrix),
+        Found::Cost(mut cost) => {
+            round_sample(&mut cost.sample);
+            profile.costs.push(cost);
+        }
+        Found::Curve(mut curve) => {
+            let points = curve.points.iter_mut();
+            points.for_each(|point| round_sample(&mut point.sample));
+            profile.curves.push(curve);
+        }
+        Found::Surface(mut surface) => {
+            let values = surface.ns.iter_mut().chain(&mut surface.mad).flatten();
+            values.for_each(round);
+            profile.surfaces.push(surface);
+        }
+        Found::Matrix(mut matrix) => {
+            let values = matrix.values.iter_mut().chain(&mut matrix.mad);
+            values.flatten().flatten().for_each(round);
+            profile.matrices.push(matrix);
+        }
+    }
+}
+
+fn round_sample(sample: &mut Sample) {
+    let values = [&mut sample.ns, &mut sample.trimean, &mut sample.mad];
+    values.into_iter().for_each(round);
+}
+
+/// Rounds to five digits.
+fn round(value: &mut f64) {
+    const DIGITS: i32 = 5;
+    if *value > 0.0 && value.is_finite() {
+        let places = DIGITS - 1 - value.log10().floor() as i32;
+        // Multiplying by a power of ten that is no whole number would leave more digits than it removes.
+        *value = if places >= 0 {
+            let scale = 10f64.powi(places);
+            (*value * scale).round() / scale
+        } else {
+            let scale = 10f64.powi(-places);
+            (*value / scale).round() * scale
+        };
     }
 }
 
@@ -135,4 +177,21 @@ fn controls(session: &Session, distances: &[f64], moved: &[String]) -> Vec<Contr
         });
     }
     controls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_five_digits() {
+        let rounded = |mut value: f64| {
+            round(&mut value);
+            value.to_string()
+        };
+        assert_eq!(rounded(123.456_789), "123.46");
+        assert_eq!(rounded(1_234_567.0), "1234600");
+        assert_eq!(rounded(0.000_123_456_7), "0.00012346");
+        assert_eq!(rounded(0.0), "0");
+    }
 }

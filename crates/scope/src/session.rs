@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry may use while it is measured, and what it gives.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use machine_profile::{Axis, Cost, Curve, Matrix, Place, PlaceKind, Point, Sample, Surface};
 
@@ -42,8 +42,12 @@ pub struct Session {
     pub places: Vec<Place>,
     /// Sizes in bytes that the user wants; none for those of the entries.
     pub sizes: Vec<u64>,
+    /// Trials of a sample that the user wants; none for those of the effort.
+    pub trials: Option<usize>,
     /// The command that starts the second process (see [`crate::run_peer`]).
     pub peer: Vec<String>,
+    /// When what is measured should have ended.
+    pub(crate) deadline: Option<Instant>,
     /// Processors of the two ends of entries with two of them.
     ends: [usize; 2],
     cores: Vec<u32>,
@@ -65,6 +69,8 @@ impl Session {
         Ok(Self {
             effort,
             sizes: Vec::new(),
+            trials: None,
+            deadline: None,
             peer,
             ends: [0, farthest(&places, cores.len())],
             places,
@@ -117,9 +123,24 @@ impl Session {
 
     /// How much is measured for one sample.
     pub(crate) fn plan(&self) -> Plan {
-        match self.effort {
+        let is_late = self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline);
+        if is_late {
+            // What has begun ends soon, with the fewest values.
+            return Plan {
+                trial: Duration::ZERO,
+                trials: 1,
+                ..Plan::QUICK
+            };
+        }
+        let plan = match self.effort {
             Effort::Quick => Plan::QUICK,
             Effort::Full => Plan::FULL,
+        };
+        Plan {
+            trials: self.trials.unwrap_or(plan.trials),
+            ..plan
         }
     }
 

@@ -118,7 +118,7 @@ pub(super) enum ThreadLevels {
 
 /// Message sizes, ascending.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Sizes(pub(super) Vec<usize>);
+pub(crate) struct Sizes(pub(crate) Vec<usize>);
 
 impl BenchOptions {
     /// What to measure, in the order of the table.
@@ -165,7 +165,7 @@ fn picture(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
+pub(crate) fn sizes(text: &str) -> Result<Sizes, String> {
     let mut sizes = Vec::new();
     for part in text.split(',') {
         let Some((first, last)) = part.split_once("..") else {

@@ -58,3 +58,13 @@ pub(crate) fn render(
 fn failed(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("cannot draw {}: {error}", file.display())
 }
+
+/// A number of bytes at an axis.
+pub(crate) fn bytes_label(size: f64) -> String {
+    match size {
+        size if size < 1.0 => "0".to_owned(),
+        size if size >= 1_048_576.0 => format!("{:.0}M", size / 1_048_576.0),
+        size if size >= 1024.0 => format!("{:.0}K", size / 1024.0),
+        _ => format!("{size:.0}"),
+    }
+}

@@ -7,7 +7,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
-use super::picture::{COLORS, Picture, render};
+use super::picture::{COLORS, Picture, bytes_label, render};
 use super::results::Results;
 
 const PANEL: (u32, u32) = (760, 440);
@@ -78,7 +78,7 @@ fn draw_panel<Backend: DrawingBackend>(
     chart
         .configure_mesh()
         .x_desc("message size")
-        .x_label_formatter(&|size| label(*size))
+        .x_label_formatter(&|size| bytes_label(*size))
         .y_label_formatter(&|value| measurement.unit.show(*value))
         .label_style(("sans-serif", 16))
         .draw()?;
@@ -107,13 +107,4 @@ fn line(results: &Results, measurement: &Measurement, library: usize) -> Line {
         Some(((key.size_bytes as f64).max(0.5), value))
     });
     points.collect()
-}
-
-fn label(size: f64) -> String {
-    match size {
-        size if size < 1.0 => "0".to_owned(),
-        size if size >= 1_048_576.0 => format!("{:.0}M", size / 1_048_576.0),
-        size if size >= 1024.0 => format!("{:.0}K", size / 1024.0),
-        _ => format!("{size:.0}"),
-    }
 }

@@ -125,7 +125,7 @@ fn measure_all(
 }
 
 /// Says something while the measurements are under way.
-pub(super) fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     // Nobody listens on a closed standard error.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -149,14 +149,14 @@ fn write_plots(options: &BenchOptions, results: &Results) -> Result<(), String> 
 }
 
 /// Writes beside the old file and takes its key, so that there is always a whole one.
-pub(super) fn write(file: &Path, data: &[u8]) -> Result<(), String> {
+pub(crate) fn write(file: &Path, data: &[u8]) -> Result<(), String> {
     let mut fresh = file.to_path_buf().into_os_string();
     fresh.push(".new");
     let written = std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, file));
     written.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-pub(super) fn print(text: &str) -> Result<(), String> {
+pub(crate) fn print(text: &str) -> Result<(), String> {
     std::io::stdout()
         .write_all(text.as_bytes())
         .map_err(|error| format!("cannot write: {error}"))

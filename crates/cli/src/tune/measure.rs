@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use algorithms::{Algorithm, Case, Operation};
+use machine_profile::Profile;
 
 use super::fit::{Candidate, Measured};
 use super::forced_rule::ForcedRule;
@@ -14,11 +15,18 @@ use crate::bench::results::median;
 use crate::bench::target::Target;
 
 /// The algorithms of an operation, with the numbers that are tried.
-fn candidates(operation: Operation) -> Vec<Candidate> {
+fn candidates(operation: Operation, profile: Option<&Profile>) -> Vec<Candidate> {
     let numbers = |algorithm: Algorithm| match (algorithm.parameter(), algorithm.name()) {
         (None, _) => vec![0],
         (Some(_), "knomial") => vec![3, 4, 8],
-        (Some(_), "chain") => vec![8 << 10, 32 << 10, 128 << 10],
+        (Some(_), "chain") => {
+            let mut chunks = vec![8 << 10, 32 << 10, 128 << 10];
+            // Other numbers than these are worth a job only where the profile says so.
+            chunks.extend(profile.and_then(fastest_chunk));
+            chunks.sort_unstable();
+            chunks.dedup();
+            chunks
+        }
         (Some(_), "linear") => vec![2, 8, 32],
         (Some(parameter), _) => vec![parameter.default],
     };
@@ -31,6 +39,21 @@ fn candidates(operation: Operation) -> Vec<Candidate> {
             })
         })
         .collect()
+}
+
+/// Bytes of a long message, by which chunks are compared.
+const LONG_BYTES: f64 = (1 << 20) as f64;
+
+/// The chunk with which a ring in shared memory moves a long message fastest, by the profile's curves `double/*K`.
+fn fastest_chunk(profile: &Profile) -> Option<u64> {
+    let chunks = profile.curves.iter().filter_map(|curve| {
+        let kib = curve.name.strip_prefix("double/")?.strip_suffix('K')?;
+        let time = curve.at(LONG_BYTES);
+        let kib: u64 = kib.parse().ok()?;
+        (!time.is_extrapolated()).then_some((kib << 10, time.ns))
+    });
+    let fastest = chunks.min_by(|one, other| one.1.total_cmp(&other.1));
+    fastest.map(|(bytes, _)| bytes)
 }
 
 /// What the measured call is to the rules: sums of longs.
@@ -47,7 +70,7 @@ pub(super) fn measure(
     options: &TuneOptions,
     library: &Target,
     operation: Operation,
-    ranks: u32,
+    (ranks, profile): (u32, Option<&Profile>),
 ) -> Result<Vec<Measured>, String> {
     let on = (ranks, options.hosts.count(ranks));
     let sizes = match operation {
@@ -60,7 +83,7 @@ pub(super) fn measure(
             sizes
         }
     };
-    let candidates = candidates(operation);
+    let candidates = candidates(operation, profile);
     let mut values: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); sizes.len()]; candidates.len()];
     for round in 0..options.rounds {
         for (index, candidate) in candidates.iter().enumerate() {

@@ -7,6 +7,7 @@ use algorithms::{Operation, number};
 use clap::Args;
 
 use crate::bench::hosts::HostOptions;
+use crate::profile::ProfileOptions;
 
 /// Options of `rankpoint tune`.
 #[derive(Args)]
@@ -42,6 +43,8 @@ pub(crate) struct TuneOptions {
     /// Launcher of the library, with its flags (default: the mpiexec beside this program)
     #[arg(long)]
     pub(super) mpiexec: Option<String>,
+    #[command(flatten)]
+    pub(super) profile: ProfileOptions,
     #[command(flatten)]
     pub(super) hosts: HostOptions,
     /// Folder of the library (default: the one installed with this program, or what LD_LIBRARY_PATH says)

@@ -32,13 +32,19 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
     };
     ranks.sort_unstable();
     ranks.dedup();
+    let profile = options.profile.load_if_any()?;
     let bar = progress_bar(options, operations.len() * ranks.len());
     let (mut rules, mut told) = (String::new(), String::new());
     for &operation in operations {
         let mut measured = Vec::new();
         for &ranks in &ranks {
             bar.set_message(format!("{} on {ranks} ranks", operation.name()));
-            measured.extend(measure(options, &library, operation, ranks)?);
+            measured.extend(measure(
+                options,
+                &library,
+                operation,
+                (ranks, profile.as_ref()),
+            )?);
             bar.inc(1);
         }
         rules += &fit::rules(&measured);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Entries that need an MPI library: the jobs of `rankpoint bench` on two ranks.
+
+use std::time::Duration;
+
+use ::scope::timing::{Verdict, check, mad, median, trimean};
+use ::scope::{Effort, Entry, Found, Outcome, Session};
+use machine_profile::{Axis, Cost, Curve, Point, Sample};
+
+use super::options::ScopeOptions;
+use crate::bench::job::{self, RankReport};
+use crate::bench::target::{self, Target};
+
+/// Seconds after which a job is given up.
+const LIMIT: Duration = Duration::from_secs(120);
+const SIZES: [u64; 9] = [0, 8, 64, 512, 4096, 32_768, 262_144, 1_048_576, 4_194_304];
+const QUICK_SIZES: [u64; 4] = [8, 4096, 65_536, 1_048_576];
+
+/// How values of a job become nanoseconds.
+#[derive(Clone, Copy, Debug)]
+enum Meaning {
+    /// They are.
+    Time,
+    /// Bytes a second: the time of one message.
+    Bytes,
+    /// Messages a second: the time of one message.
+    Messages,
+}
+
+/// The rows: the entry, the measurement of `rankpoint bench`, and what its values mean.
+const ROWS: [(&str, &str, &str, Meaning, bool); 4] = [
+    (
+        "latency",
+        "latency",
+        "half a round trip",
+        Meaning::Time,
+        true,
+    ),
+    (
+        "window",
+        "bandwidth",
+        "a message of a window of many",
+        Meaning::Bytes,
+        true,
+    ),
+    (
+        "both",
+        "bidirectional",
+        "a message of windows in both directions",
+        Meaning::Bytes,
+        false,
+    ),
+    (
+        "rate",
+        "rate",
+        "a small message of many",
+        Meaning::Messages,
+        false,
+    ),
+];
+
+/// The rows for the library that the options name, on this host and, where hosts are given, between the first two.
+pub(super) fn entries(options: &ScopeOptions) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let groups: &[(&str, bool)] = if options.hosts.hosts.len() > 1 {
+        &[("mpi", false), ("network/mpi", true)]
+    } else {
+        &[("mpi", false)]
+    };
+    for &(group, is_between) in groups {
+        for (name, row, title, meaning, is_quick) in ROWS {
+            let library = library(options, is_between);
+            let place = if is_between { "two hosts" } else { "two ranks" };
+            let entry = Entry::new(
+                format!("{group}/{name}"),
+                format!("MPI between {place}: {title}, over bytes"),
+                move |session, name| measure(session, name, row, meaning, &library),
+            );
+            entries.push(entry.quick_if(is_quick).outside());
+        }
+    }
+    entries
+}
+
+fn library(options: &ScopeOptions, is_between: bool) -> Result<Target, String> {
+    let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
+    let mut targets = [target::library(mpiexec, folder)?];
+    if is_between {
+        target::settle(&mut targets, &options.hosts)?;
+    }
+    let [target] = targets;
+    Ok(target)
+}
+
+fn measure(
+    session: &Session,
+    name: &str,
+    row: &str,
+    meaning: Meaning,
+    library: &Result<Target, String>,
+) -> Outcome {
+    let library = library.as_ref().map_err(Clone::clone)?;
+    if session.cores().len() < 2 {
+        return Err("needs two cores, and this process may use one".to_owned());
+    }
+    let sizes: Vec<u64> = match (&session.sizes[..], session.effort) {
+        ([], Effort::Full) => SIZES.to_vec(),
+        ([], Effort::Quick) => QUICK_SIZES.to_vec(),
+        (own, _) => own.to_vec(),
+    };
+    let sizes = sizes.iter().filter(|&&bytes| takes(meaning, bytes));
+    let list: Vec<String> = sizes.map(u64::to_string).collect();
+    if list.is_empty() {
+        return Err("none of the sizes that were asked for is one of its sizes".to_owned());
+    }
+    let budget_us = match session.effort {
+        Effort::Quick => 2_000,
+        Effort::Full => 5_000,
+    };
+    let words = [
+        row.to_owned(),
+        format!("sizes={}", list.join(",")),
+        "repetitions=15".to_owned(),
+        format!("budget_us={budget_us}"),
+        "verify=1".to_owned(),
+    ];
+    let lines = job::run(library, 2, &words, LIMIT)?.lines;
+    let mut points = Vec::new();
+    for line in lines {
+        match line {
+            RankReport::Point { size, values, .. } => {
+                points.push((size as u64, sample(&values, size, meaning)));
+            }
+            RankReport::Skipped { skipped } => return Err(skipped),
+            RankReport::Start { .. } | RankReport::Rates { .. } => {}
+        }
+    }
+    found(name, points)
+}
+
+/// Whether a message of so many bytes has such a value.
+fn takes(meaning: Meaning, bytes: u64) -> bool {
+    match meaning {
+        Meaning::Time => true,
+        Meaning::Bytes => bytes > 0,
+        Meaning::Messages => bytes <= 64,
+    }
+}
+
+fn found(name: &str, mut points: Vec<(u64, Sample)>) -> Outcome {
+    points.sort_by_key(|(bytes, _)| *bytes);
+    points.dedup_by_key(|(bytes, _)| *bytes);
+    let point = |&(x, sample): &(u64, Sample)| Point { x, sample };
+    match &points[..] {
+        [] => Err("the job gave no values".to_owned()),
+        [(0, sample)] => Ok(vec![Found::Cost(Cost {
+            name: name.to_owned(),
+            sample: *sample,
+        })]),
+        several => Ok(vec![Found::Curve(Curve {
+            name: name.to_owned(),
+            axis: Axis::Bytes,
+            from: Some(0),
+            to: Some(1),
+            points: several.iter().map(point).collect(),
+        })]),
+    }
+}
+
+fn sample(values: &[f64], bytes: usize, meaning: Meaning) -> Sample {
+    let time = |&value: &f64| match meaning {
+        Meaning::Time => value,
+        Meaning::Bytes => bytes as f64 * 1e9 / value,
+        Meaning::Messages => 1e9 / value,
+    };
+    let times: Vec<f64> = values.iter().map(time).collect();
+    Sample {
+        ns: median(&times),
+        trimean: trimean(&times),
+        mad: mad(&times),
+        n: times.len() as u64,
+        iid: !matches!(check(&times), Verdict::Dependent(_)),
+    }
+}
