@@ -40,15 +40,9 @@ mod table;
 pub(crate) mod target;
 mod threads;
 
-<<<<<<< HEAD
-pub(crate) use options::BenchOptions;
-pub(crate) use rank::{PARTS, WINDOWS, run_rank};
-pub(crate) use run::run;
-=======
 pub(crate) use options::{BenchOptions, Sizes, sizes};
-pub(crate) use rank::run_rank;
+pub(crate) use rank::{PARTS, WINDOWS, run_rank};
 pub(crate) use run::{print, run, tell, write};
->>>>>>> d0049e2 (cli: rankpoint scope measures what communication costs, writes the machine profile, reports, plots and compares; tune reads the profile)
 
 /// First word of the command line that makes this program a rank.
 pub(crate) const RANK_COMMAND: &str = "bench-rank";
