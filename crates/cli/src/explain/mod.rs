@@ -9,29 +9,7 @@
 mod coll;
 mod datatype;
 mod message;
+mod subject;
 mod vci;
 
-use clap::Subcommand;
-
-/// The subject of the explanation.
-#[derive(Subcommand)]
-pub(crate) enum Subject {
-    /// A datatype: its canonical form, the kernel that packs it, and how fast that is
-    Type(datatype::TypeOptions),
-    /// A collective: its algorithm, the rule that chose it, what it costs, and the others
-    Coll(coll::CollOptions),
-    /// A message: its path, the rule that chose it, its cells on a time line, and the other variants
-    Message(message::MessageOptions),
-    /// A program, which is run: which communicators shared a VCI, and what their locks cost
-    Vci(vci::VciOptions),
-}
-
-/// Runs `rankpoint explain`.
-pub(crate) fn run(subject: &Subject) -> Result<(), String> {
-    match subject {
-        Subject::Type(options) => datatype::run(options),
-        Subject::Coll(options) => coll::run(options),
-        Subject::Message(options) => message::run(options),
-        Subject::Vci(options) => vci::run(options),
-    }
-}
+pub(crate) use subject::{Subject, run};
