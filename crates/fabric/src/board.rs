@@ -18,10 +18,10 @@
 use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::doorbell;
-use crate::identity::{LinkIndex, MOST_VCIS, VciIndex};
+use crate::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0006;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0007;
 /// Bytes of a page: header and boards are whole pages so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Bytes of a board.
@@ -105,6 +105,8 @@ pub mod kind {
     pub const PARTITIONED_SEND: u8 = 11;
     /// A partitioned receive that is active.
     pub const PARTITIONED_RECEIVE: u8 = 12;
+    /// A receive waits for its message, and its sender may write the data into its memory.
+    pub const RECEIVE_OFFERED: u8 = 13;
 }
 
 /// Set in the match words of the messages that partitioned communication consists of. Context ids leave this bit, so no receive or
@@ -129,7 +131,8 @@ pub struct JobHeader {
     pub(crate) cores: u32,
     /// Bytes of the memory file (sparse: untouched pages cost nothing).
     pub(crate) segment_bytes: u64,
-    _unused: u64,
+    /// What all ranks of the node have to set alike, as the first of them that began has it ([`Self::agree`]).
+    pub(crate) agreed: AtomicU64,
     /// Offset of the first heap byte.
     pub(crate) heap_offset: u64,
     /// Identity of the job, random.
@@ -247,6 +250,28 @@ pub struct ContextText {
 
 /// In [`ContextText::word`]: the text is a name.
 pub const NAMED: u64 = 1 << 40;
+
+impl JobHeader {
+    /// Compares what a rank has set with what the first rank of the node has that asked.
+    ///
+    /// # Errors
+    /// The other rank, and its value, where that differs.
+    // TIER: setup
+    pub fn agree(&self, rank: PeerIndex, value: u32) -> Result<(), (PeerIndex, u32)> {
+        let word = u64::from(rank.get() + 1) << 32 | u64::from(value);
+        // Relaxed: the word is all that is told.
+        let held = self
+            .agreed
+            .compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
+        match held {
+            Err(first) if first as u32 != value => {
+                let other = ((first >> 32) as u32).wrapping_sub(1);
+                Err((PeerIndex::new(other), first as u32))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 impl RankBoard {
     /// Notes what reports call a communicator. When there are too many, names that the program gave replace other texts, and what

@@ -53,6 +53,16 @@ counters! {
     GlobalRounds, "global_rounds", "rounds", "in which a thread that waited on one VCI advanced all others";
     Puts, "puts", "messages", "to other nodes whose data the network wrote into the memory of the receive";
     FramesDropped, "frames_dropped", "frames", "of the network that were dropped, because their sender did not prove that it belongs to the job";
+    Requests, "requests", "messages", "that this rank announced to their receivers (RTS) for want of an offer";
+    Pulls, "pulls", "answers", "by which this rank as the receiver requested data in chunks or by put (CTS)";
+    Dones, "dones", "answers", "by which this rank as the receiver said that it has a message (FIN)";
+    OffersSent, "offers_sent", "receives", "whose memory this rank offered to their senders";
+    OffersUsed, "offers_used", "messages", "whose receivers had offered the memory that this rank wrote";
+    OffersDead, "offers_dead", "receives", "of those offered that got a message another way, or were cancelled";
+    Crossings, "crossings", "messages", "of those that this rank had announced when the offer came";
+    FastReceives, "fast_receives", "messages", "longer than the eager limit that this rank sent when it knew the offer of their receives";
+    Landed, "landed", "messages", "that their senders wrote into the memory of the receives of this rank";
+    BytesWrittenAcross, "bytes_written_across", "bytes", "that this rank wrote into private memory of others";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

@@ -11,6 +11,7 @@
 
 pub mod area;
 pub mod board;
+pub mod claim;
 pub mod counters;
 pub mod directory;
 pub mod doorbell;

@@ -122,6 +122,29 @@ pub unsafe fn read(remote: Remote, target: *mut u8, bytes: usize) -> io::Result<
     unsafe { transfer(remote.pid, Direction::Read, &mut here, &mut there) }
 }
 
+/// Writes `bytes` bytes at `source` to `remote`.
+///
+/// # Errors
+/// As for [`transfer`]; some bytes may have been written then.
+///
+/// # Safety
+/// `source` is readable for `bytes` bytes, and the other process expects its memory at `remote` to change.
+pub unsafe fn write(remote: Remote, source: *const u8, bytes: usize) -> io::Result<()> {
+    let span = |address| [Span { address, bytes }];
+    let (mut here, mut there) = (span(source as usize), span(remote.address as usize));
+    // SAFETY: the caller's promise.
+    unsafe { transfer(remote.pid, Direction::Write, &mut here, &mut there) }
+}
+
+/// Whether an error of [`transfer`] says that the system forbids the access: a filter of system calls, a hardened kernel, or other
+/// rights of the other process.
+pub fn is_refused(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS)
+    )
+}
+
 /// Whether `remote` is readable and holds `expected`: the proof that the pid means the peer we think of.
 pub fn verify(remote: Remote, expected: u64) -> bool {
     let mut word = 0u64;
@@ -178,6 +201,32 @@ mod tests {
                 .collect();
             assert_eq!(copied[..bytes], packed[..bytes], "{count}");
         }
+    }
+
+    #[test]
+    fn bytes_are_written_where_they_belong_and_nowhere_else() {
+        let mut memory = [7u8; 64];
+        let remote = Remote {
+            pid: std::process::id(),
+            address: (&raw mut memory[16]) as u64,
+        };
+        let source = [9u8; 32];
+        // SAFETY: `source` has 32 bytes, as `memory` has from its sixteenth on.
+        match unsafe { write(remote, source.as_ptr(), source.len()) } {
+            Ok(()) => {
+                let memory = std::hint::black_box(&memory);
+                assert_eq!(memory[16..48], source);
+                assert!(memory[..16].iter().chain(&memory[48..]).all(|&it| it == 7));
+            }
+            Err(error) => assert!(is_refused(&error), "{error}"),
+        }
+        let nobody = Remote {
+            pid: i32::MAX as u32,
+            address: 4096,
+        };
+        // SAFETY: there is no such process.
+        let error = unsafe { write(nobody, source.as_ptr(), 1) }.unwrap_err();
+        assert!(!is_fault(&error), "{error}");
     }
 
     #[test]

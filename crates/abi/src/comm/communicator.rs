@@ -123,9 +123,9 @@ fn spread_of(hints: Option<&Info>) -> Result<Option<Spread>> {
 
 /// Gives a duplicate hints of its own instead of its original's.
 pub(super) fn replace_hints(comm: &Comm, hints: Option<&Info>) {
-    comm.hints.clear();
+    comm.clear_hints();
     if let Some(hints) = hints {
-        comm.hints.set(|key| hints.get(key));
+        comm.set_hints(|key| hints.get(key));
     }
 }
 
@@ -300,7 +300,7 @@ pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
     run("MPI_Comm_set_info", comm, || {
         let found = COMMS.find(comm, "comm")?;
         let hints = INFOS.find(info, "info")?;
-        found.hints.set(|key| hints.get(key));
+        found.set_hints(|key| hints.get(key));
         Ok(())
     })
 }
@@ -310,7 +310,8 @@ pub(crate) unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info)
         let comm = COMMS.find(comm, "comm")?;
         let spread = comm.spread_pairs();
         let spread = spread.iter().map(|(key, value)| (*key, value.as_str()));
-        let hints: Vec<_> = comm.hints.pairs().into_iter().chain(spread).collect();
+        let pairs = comm.hints.pairs().into_iter().chain(spread);
+        let hints: Vec<_> = pairs.chain([comm.rendezvous_pair()]).collect();
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = crate::info::of_pairs(&hints)? };
         Ok(())

@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 use bootstrap::Member;
+use fabric::node::NodeHandle;
 use fabric::segment::{self, SegmentPlan};
 use sys::cores;
 
-use crate::settings::{self, Assigned, Assignment, Foreign, Settings};
+use crate::errors::{self, Error, ErrorClass};
+use crate::identity::PeerIndex;
+use crate::settings::{self, Assigned, Assignment, Foreign, Rendezvous, Settings};
 
 /// What a launcher assigns to this process, or a job of its own for a singleton; with what connects it with another launcher than ours.
 pub(super) fn assign(
@@ -52,4 +55,24 @@ fn singleton() -> Result<Assigned, String> {
         rank: 0,
         size: 1,
     })
+}
+
+/// Refuses a rank that starts long messages in another way than the other ranks of its node.
+pub(super) fn agree_on_rendezvous(
+    node: &NodeHandle,
+    rank: PeerIndex,
+    settings: &Settings,
+) -> errors::Result<()> {
+    let own = settings.rendezvous;
+    let Err((other, value)) = node.header().agree(rank, own as u32) else {
+        return Ok(());
+    };
+    let value = Rendezvous::from_number(value).map_or("damaged", Rendezvous::name);
+    Err(Error::new(
+        ErrorClass::ERR_OTHER,
+        format!(
+            "RANKPOINT_RENDEZVOUS is '{}' for rank {rank} and '{value}' for rank {other}, expected the same for all ranks",
+            own.name()
+        ),
+    ))
 }

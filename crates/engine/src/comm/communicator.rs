@@ -169,6 +169,7 @@ impl Comm {
             topology: OnceLock::new(),
             node_map: OnceLock::new(),
         });
+        comm.route_receives();
         if owns_context {
             process.register(&comm);
         }
@@ -214,7 +215,7 @@ impl Comm {
             // Reports and error handlers name the communicator itself.
             lane.name = Mutex::new(self.name());
             lane.handle = AtomicU64::new(self.handle.load(Ordering::Relaxed));
-            lane.hints.inherit(&self.hints);
+            lane.inherit_hints(self);
         }
         lane
     }
@@ -373,6 +374,7 @@ impl Comm {
                 (*self.route.get()).block();
             }
         }
+        self.route_receives();
         Ok(())
     }
 

@@ -17,6 +17,7 @@ pub(crate) mod node_map;
 mod overlap;
 mod predefined;
 mod process;
+mod rendezvous;
 mod route;
 mod shared_pages;
 mod spread;

@@ -13,7 +13,7 @@ use fabric::transport::{Null, Transport};
 use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
-use super::assign::assign;
+use super::assign::{agree_on_rendezvous, assign};
 use super::network::transport_between_nodes;
 use super::shared_pages::FreePages;
 use super::vci_report::VciReport;
@@ -151,6 +151,7 @@ impl Process {
                 ),
             ));
         }
+        agree_on_rendezvous(&node, PeerIndex::new(assigned.rank), &settings)?;
         let is_multiple = level == ThreadLevel::Multiple;
         let vcis = Vcis::new(
             &node,

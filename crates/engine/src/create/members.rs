@@ -99,7 +99,7 @@ fn new_dup(parent: &Arc<Comm>) -> Result<Arc<Comm>> {
     let copies = parent.attributes.copies(object)?;
     let comm = new_twin(parent)?;
     comm.attributes.adopt(copies);
-    comm.hints.inherit(&parent.hints);
+    comm.inherit_hints(parent);
     Ok(comm)
 }
 

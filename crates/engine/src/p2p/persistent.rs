@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
 
+use super::send::poll_for_offers;
 use super::{
     ANY_SOURCE_RANK, Memory, Mode, PROC_NULL, check_rank, check_tag, new_receive, new_send,
     post_operation, receive_key, send_at_once,
@@ -166,6 +167,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         }
     }
     state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
+    poll_for_offers(state, index);
     let started = protocol::start_send(state, index);
     if started.is_err() {
         // Nothing is in progress, so no call may wait for it.

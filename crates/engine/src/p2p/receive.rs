@@ -11,7 +11,7 @@ use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
 use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
-use crate::protocol::eager;
+use crate::protocol::{self, eager};
 use crate::request::{RequestId, RequestIndex, Role};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -186,6 +186,9 @@ pub(crate) fn post_operation(state: &mut VciState, index: RequestIndex, key: Key
     }
     state.slab.record_mut(index).stamp_ms = state.node.now_ms();
     state.posted.post(&mut state.slab, index, key);
+    if state.slab.record(index).bytes >= state.node.offer_min_bytes {
+        protocol::offer_receive(state, index, key);
+    }
 }
 
 #[inline(never)]

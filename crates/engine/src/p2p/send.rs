@@ -217,6 +217,7 @@ pub(crate) unsafe fn isend_collective(
 
 /// Transmits or queues a new send; a send that completes at once keeps no request.
 pub(super) fn start(state: &mut VciState, index: RequestIndex) -> Result<RequestId> {
+    poll_for_offers(state, index);
     if let Err(error) = protocol::start_send(state, index) {
         state.retire(index);
         return Err(error);
@@ -226,6 +227,15 @@ pub(super) fn start(state: &mut VciState, index: RequestIndex) -> Result<Request
         return Ok(RequestId::SENT);
     }
     Ok(state.slab.id(index))
+}
+
+/// Handles what has arrived before a long send: it may hold an offer of the receive.
+#[inline(always)]
+pub(super) fn poll_for_offers(state: &mut VciState, index: RequestIndex) {
+    let entry = state.slab.entry(index);
+    if entry.record.bytes >= state.node.offer_min_bytes && protocol::may_be_offered(state, entry) {
+        state.progress();
+    }
 }
 
 /// A request for a send; not started.

@@ -112,7 +112,7 @@ pub(super) fn consume(state: &mut VciState, index: usize) {
 #[cold]
 #[inline(never)]
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
-    let is_typed = arrival.aux() == TYPED;
+    let is_typed = arrival.aux() == TYPED && arrival.kind() != cell::OFFER;
     if is_typed {
         state.signature = state.incoming[index].signature.take();
     }
@@ -131,6 +131,9 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         cell::SIGNATURE => arrived_signature(state, index),
         cell::RECALL => cancel::arrived_recall(state, index),
         cell::RECALLED => cancel::arrived_recalled(state, index),
+        cell::OFFER => rendezvous::arrived_offer(state, index),
+        cell::TAKEN => rendezvous::arrived_taken(state, index),
+        cell::LANDED => rendezvous::arrived_landed(state, index),
         other => {
             let peer = state.incoming[index].peer;
             state.blame(peer, &format!("sent a cell of unknown kind {other}"));
@@ -145,8 +148,11 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     if handled {
         consume(state, index);
     }
+    if let Some(peer) = state.posted.contested.take() {
+        state.blame(peer, "claimed a receive and sent another message for it");
+    }
     match (handled, arrival.kind()) {
-        (true, cell::FIN | cell::PUT_DONE) => Handled::Poll,
+        (true, cell::FIN | cell::PUT_DONE | cell::LANDED) => Handled::Poll,
         // A program that waits for one message at a time posts the next receive now, so the next message is not unexpected.
         (true, cell::EAGER | cell::EAGER_CHUNK) if state.incoming[index].arriving.is_none() => {
             Handled::Poll

@@ -9,6 +9,7 @@
 
 use fabric::board::kind as record_kind;
 
+use super::rendezvous::{self, Answer};
 use super::{cell, eager, early, named_by_peer, send_control};
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role, flag};
@@ -17,7 +18,10 @@ use crate::vci::link::Queued;
 
 /// Cancels a receive that has not matched; nothing else.
 pub(crate) fn cancel_receive(state: &mut VciState, index: RequestIndex) {
-    let posted = state.slab.record(index).kind == record_kind::RECEIVE_POSTED;
+    let kind = state.slab.record(index).kind;
+    // A sender that has claimed the receive writes its message now.
+    let posted = kind == record_kind::RECEIVE_POSTED
+        || kind == record_kind::RECEIVE_OFFERED && state.posted.reclaim(&mut state.slab, index);
     if posted && state.posted.remove(&mut state.slab, index) {
         end(state, index);
     }
@@ -30,11 +34,12 @@ pub(crate) fn cancel(state: &mut VciState, index: RequestIndex) {
         state.slab.entry(index).target,
     );
     match kind {
-        record_kind::RECEIVE_POSTED => cancel_receive(state, index),
+        record_kind::RECEIVE_POSTED | record_kind::RECEIVE_OFFERED => cancel_receive(state, index),
         record_kind::SEND_QUEUED if take_back(state, index, peer) => end(state, index),
         record_kind::SEND_QUEUED | record_kind::SEND_ACTIVE => {
-            let id = state.slab.id(index).0;
-            send_control(state, peer, cell::RECALL, [id, 0]);
+            let id = state.slab.id(index);
+            rendezvous::note_answered(state, peer, id, Answer::Recalling);
+            send_control(state, peer, cell::RECALL, [id.0, 0]);
         }
         _ => {}
     }
@@ -91,6 +96,8 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
         named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer);
     match named {
         Some(index) if state.slab.record(index).kind == record_kind::SEND_ACTIVE => {
+            let id = state.slab.id(index);
+            rendezvous::note_answered(state, peer, id, Answer::Done);
             early::note_answer(state, index, false);
             state.offered -= 1;
             end(state, index)

@@ -36,6 +36,14 @@ pub(crate) const CTS_PUT: u8 = 13;
 pub(crate) const PUT_DONE: u8 = 14;
 /// A whole message without a tag; otherwise as INJECT.
 pub(crate) const INJECT_IN_ORDER: u8 = 15;
+/// The memory of a posted receive, into which the peer may write its next message for it: the receive's key, words = receive's id, capacity,
+/// where the memory is, address of the proof, where the claim word is, cells of the peer consumed so far; the number of the
+/// offer in the auxiliary bits.
+pub(crate) const OFFER: u8 = 16;
+/// The sender sends chunks to an offered receive: words = receive's id, bytes of the message.
+pub(crate) const TAKEN: u8 = 17;
+/// The sender has written a message into an offered receive: words = receive's id, bytes of the message.
+pub(crate) const LANDED: u8 = 18;
 
 /// Cells that describe payload: their words for the payload's location and length.
 pub(crate) const PAYLOAD_RULES: &[fabric::ring::PayloadRule] = &[

@@ -480,6 +480,7 @@ fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) 
     state.count_many(Counter::BytesReceived, bytes);
     let sender = state.slab.entry(receive).remote;
     if sender != 0 {
+        state.count(Counter::Dones);
         send_control(state, peer, cell::FIN, [sender, 0]);
     }
     state.complete(receive);

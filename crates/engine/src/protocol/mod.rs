@@ -7,6 +7,7 @@
 //! | up to the eager limit, or synchronous | EAGER and EAGER_CHUNK: data in the ring's payload area, in chunks that cells locate; FIN back if synchronous |
 //! | with types to be checked | SIGNATURE, then EAGER or RTS, whatever the length |
 //! | larger, or to a receiver with too much unexpected data | RTS (ready to send); then the receiver copies the data itself and answers FIN, or answers CTS (clear to send) and gets CHUNKs |
+//! | the same to a receiver that has offered the memory of its receive (OFFER) | the sender writes the data there; LANDED, or TAKEN and CHUNKs where the system forbids it |
 //! | the same from another node, where the network can write the receiver's memory | RTS; CTS_PUT; a put and PUT_DONE ([`put`]) |
 //! | the same where nothing else is in progress to the receiver | RTS_DATA and EARLY_CHUNK bring the first chunks before the CTS, CTS_REST requests the others ([`early`]) |
 //!
@@ -45,6 +46,7 @@ pub(crate) use copies::{is_contiguous, pack, unpack};
 pub(crate) use preferences::publish_preferences;
 use preferences::{note_arrival, prefers_cma, receiver_prefers_cma};
 pub(crate) use put::put_ended;
+pub(crate) use rendezvous::{may_be_offered, offer_receive};
 use send::complete_offered;
 pub(crate) use send::{load_staged, start_send, transmit};
 use signature::first_aux;

@@ -2,6 +2,7 @@
 //! Which messages go by CMA: what receivers prefer, and how senders know it.
 
 use super::is_contiguous;
+use super::rendezvous::cma_policy;
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::copy_mode;
@@ -18,16 +19,21 @@ const PROMPT_AT: u8 = 16;
 /// Whether the receiver of a send prefers CMA to chunks.
 pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> bool {
     let entry = state.slab.entry(index);
-    is_contiguous(entry) && prefers_cma(state, entry.target, entry.record.bytes)
+    let policy = cma_policy(state, entry);
+    is_contiguous(entry) && prefers_cma_by(state, policy, entry.target, entry.record.bytes)
 }
 
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
 pub(super) fn prefers_cma(state: &VciState, peer: LinkIndex, bytes: u64) -> bool {
+    prefers_cma_by(state, state.node.cma, peer, bytes)
+}
+
+fn prefers_cma_by(state: &VciState, policy: CmaPolicy, peer: LinkIndex, bytes: u64) -> bool {
     let node = &state.node;
     if bytes < node.cma_min_bytes || peer == node.own_link() || state.links[peer].is_remote() {
         return false;
     }
-    match node.cma {
+    match policy {
         CmaPolicy::Never => false,
         CmaPolicy::Always => bytes > node.eager_bytes as u64,
         CmaPolicy::Measured => CopyModes::class(bytes).is_some_and(|class| {

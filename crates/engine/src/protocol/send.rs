@@ -75,6 +75,11 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         has_room
     } else if at_once {
         transmit_eager(state, index, peer, word, synchronous)
+    } else if let Some(is_started) = (!typed)
+        .then(|| rendezvous::write_offered(state, index, peer, word))
+        .flatten()
+    {
+        return Ok(is_started);
     } else {
         rendezvous::transmit_rts(state, index, peer, word)
     };

@@ -5,7 +5,10 @@
 use std::cell::UnsafeCell;
 use std::sync::{Arc, OnceLock};
 
+use sys::sync::{AtomicU32, Ordering};
+
 use crate::identity::{LinkIndex, Rank};
+use crate::settings::Rendezvous;
 
 /// From rank to link. Linear maps, which MPI_COMM_WORLD and most of its children have, need no memory per rank.
 #[derive(Debug)]
@@ -117,6 +120,8 @@ pub(crate) struct Owner {
     map: RankMap,
     /// How operations failed that completed in bulk, since the last call that waited for them.
     failures: UnsafeCell<Option<Box<Failures>>>,
+    /// 1 + the number of the protocol of its long messages, or 0 for that of the process.
+    rendezvous: AtomicU32,
 }
 
 /// Failed operations that completed in bulk.
@@ -140,7 +145,20 @@ impl Owner {
             failures: UnsafeCell::new(None),
             peers,
             map,
+            rendezvous: AtomicU32::new(0),
         }
+    }
+
+    /// The protocol of its long messages; `None` for that of the process.
+    pub(crate) fn rendezvous(&self) -> Option<Rendezvous> {
+        let number = self.rendezvous.load(Ordering::Relaxed).checked_sub(1)?;
+        Rendezvous::from_number(number)
+    }
+
+    /// Sets [`Self::rendezvous`].
+    pub(crate) fn set_rendezvous(&self, rendezvous: Option<Rendezvous>) {
+        let number = rendezvous.map_or(0, |rendezvous| 1 + rendezvous as u32);
+        self.rendezvous.store(number, Ordering::Relaxed);
     }
 
     /// The map between ranks and processes.

@@ -21,4 +21,6 @@ pub(crate) use launchers::{Foreign, foreign_launcher};
 #[cfg(test)]
 pub(crate) use read::{is_thorough, simulated_network, test_endpoints, test_nodes};
 pub use table::{SETTINGS, SettingRow, Settings, TEXTS, TextRow};
-pub use values::{Checks, LockModel, NetworkChoice, ProgressModel, RmaPath, VirtualNodes};
+pub use values::{
+    Checks, LockModel, NetworkChoice, ProgressModel, Rendezvous, RmaPath, VirtualNodes,
+};

@@ -8,8 +8,8 @@ use fabric::board::SPARE_VARIABLE;
 
 use super::table::{NULL, STRICT};
 use super::{
-    Checks, LockModel, ProgressModel, RmaPath, SETTINGS, SettingRow, Settings, TEXTS, TextRow,
-    VirtualNodes,
+    Checks, LockModel, ProgressModel, Rendezvous, RmaPath, SETTINGS, SettingRow, Settings, TEXTS,
+    TextRow, VirtualNodes,
 };
 
 /// Names with the settings' prefix that other parts of the system read.
@@ -181,6 +181,15 @@ impl Settings {
         let model = ProgressModel::parse(&text);
         self.progress = model.unwrap_or_default();
         not_understood(row, &text, model.is_some())
+    }
+
+    pub(super) fn read_rendezvous(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let named = match text.trim() {
+            "" => Some(Rendezvous::Auto),
+            name => Rendezvous::parse(name),
+        };
+        self.rendezvous = named.unwrap_or_default();
+        not_understood(row, &text, named.is_some())
     }
 
     pub(super) fn read_rma(&mut self, row: &TextRow, text: String) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Table;
 
-use super::{Checks, LockModel, NetworkChoice, ProgressModel, RmaPath, VirtualNodes};
+use super::{Checks, LockModel, NetworkChoice, ProgressModel, Rendezvous, RmaPath, VirtualNodes};
 
 /// One setting as `rankpoint info` shows it.
 #[derive(Clone, Debug)]
@@ -114,6 +114,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_progress,
     },
     TextRow {
+        name: "RANKPOINT_RENDEZVOUS",
+        unit: "auto, read, pieces, or write",
+        text: "who starts a message that is longer than RANKPOINT_EAGER_BYTES, and how its bytes move; the same for all ranks: empty or `auto`, as receivers measure it; `read`, the receiver reads the sender's memory; `pieces`, both copy chunks through the ring; `write`, receives offer their memory and the sender writes it; where the kernel forbids access, chunks (docs/rendezvous.md)",
+        read: Settings::read_rendezvous,
+    },
+    TextRow {
         name: "RANKPOINT_RMA",
         unit: "direct, attach, or message",
         text: "how one-sided operations reach the memory of a target; the same for all ranks: empty, by the fastest path that the memory permits; `direct`, by loads and stores, and messages where memory is private; `attach`, by cross-memory attach; `message`, by messages (docs/rma.md)",
@@ -155,6 +161,8 @@ macro_rules! settings {
             pub locks: LockModel,
             /// Which VCIs waiting calls advance.
             pub progress: ProgressModel,
+            /// Who starts long messages, and how their bytes move.
+            pub rendezvous: Rendezvous,
             /// How one-sided operations reach memory.
             pub rma_path: RmaPath,
             /// The folder for reports of VCIs; empty for none.
@@ -180,6 +188,7 @@ macro_rules! settings {
                     pmix_library: String::new(),
                     locks: LockModel::default(),
                     progress: ProgressModel::default(),
+                    rendezvous: Rendezvous::default(),
                     rma_path: RmaPath::default(),
                     vci_report: String::new(),
                     spare: Vec::new(),
@@ -220,7 +229,11 @@ macro_rules! settings {
                 let fabric = if self.null_fabric { NULL } else { "" };
                 let (locks, progress) = (self.locks.name(), self.progress.name());
                 let rma = self.rma_path.name();
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rma, &self.vci_report]
+                let rendezvous = match self.rendezvous {
+                    Rendezvous::Auto => "",
+                    other => other.name(),
+                };
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report]
             }
         }
     };
@@ -237,6 +250,10 @@ settings! {
         "smallest message that is copied by cross-memory attach";
     direct_max_bytes, "DIRECT_MAX_BYTES", "RANKPOINT_SHARED_COPY_BYTES", 786432, 0..=9223372036854775807, "bytes",
         "largest message that its receiver copies directly out of memory of MPI_Alloc_mem; longer messages are pipelined, which uses two cores, unless oversubscribed";
+    offers, "OFFERS", "", 16, 0..=16, "receives",
+        "receives whose memory a rank offers to one sender at once, where RANKPOINT_RENDEZVOUS has it offer any; 0 for none (docs/rendezvous.md)";
+    offer_bytes, "OFFER_BYTES", "", 0, 0..=9223372036854775807, "bytes",
+        "smallest receive whose memory is offered; one that no message longer than RANKPOINT_EAGER_BYTES fits is never offered";
     unexpected_bytes, "UNEXPECTED_BYTES", "", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected eager data kept for one sender before that sender is told to use rendezvous";
     requests, "REQUESTS", "RANKPOINT_OPERATIONS", 1048576, 1024..=16777216, "requests",

@@ -61,6 +61,25 @@ fn locks_for_each_class_of_objects_are_those_of_the_vcis() {
 }
 
 #[test]
+fn rendezvous_is_one_of_four_words() {
+    for (text, expected) in [
+        ("", Rendezvous::Auto),
+        ("auto", Rendezvous::Auto),
+        ("read", Rendezvous::Read),
+        (" pieces ", Rendezvous::Pipeline),
+        ("write", Rendezvous::Write),
+    ] {
+        let (settings, warnings) = read(&[("RANKPOINT_RENDEZVOUS", text)]);
+        assert_eq!((settings.rendezvous, warnings.len()), (expected, 0));
+        assert_eq!(Rendezvous::from_number(expected as u32), Some(expected));
+    }
+    let (settings, warnings) = read(&[("RANKPOINT_RENDEZVOUS", "write4")]);
+    assert_eq!((settings.rendezvous, warnings.len()), (Rendezvous::Auto, 1));
+    assert!(warnings[0].contains("'write4', expected auto, read, pieces, or write"));
+    assert_eq!(Rendezvous::from_number(4), None);
+}
+
+#[test]
 fn checks_are_a_list_of_words() {
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "collectives")]);
     assert_eq!((settings.check.collectives, warnings.len()), (true, 0));
@@ -119,7 +138,7 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
     assert_eq!(
         settings.texts(),
-        ["", name, "", "", "", "", "", "", "", "", "", "", ""]
+        ["", name, "", "", "", "", "", "", "", "", "", "", "", ""]
     );
     assert_eq!(warnings.len(), 1);
     let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");

@@ -154,6 +154,52 @@ impl RmaPath {
     }
 }
 
+/// Who starts a long message, and how its bytes move (`RANKPOINT_RENDEZVOUS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rendezvous {
+    /// As receivers measure it.
+    #[default]
+    Auto = 0,
+    /// The sender asks; the receiver reads, where the kernel allows it.
+    Read = 1,
+    /// The sender asks; both sides copy chunks through the ring.
+    Pipeline = 2,
+    /// Receivers offer the memory of their receives, and senders write it; without an offer as `Auto`.
+    Write = 3,
+}
+
+impl Rendezvous {
+    const ALL: [Self; 4] = [Self::Auto, Self::Read, Self::Pipeline, Self::Write];
+
+    /// The protocol of this name; `None` if there is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_named = |one: &Self| one.name() == text.trim();
+        Self::ALL.into_iter().find(is_named)
+    }
+
+    /// The value of the setting.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Read => "read",
+            Self::Pipeline => "pieces",
+            Self::Write => "write",
+        }
+    }
+
+    /// The protocol with this number; `None` if there is none.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Auto),
+            1 => Some(Self::Read),
+            2 => Some(Self::Pipeline),
+            3 => Some(Self::Write),
+            _ => None,
+        }
+    }
+}
+
 /// The checks that cost time (`RANKPOINT_CHECK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {

@@ -11,7 +11,6 @@ use sys::sync::Ordering;
 use super::VciState;
 
 /// Counters, and the cells that are no injected messages.
-#[derive(Default)]
 pub(super) struct Counts {
     counted: [u64; COUNTERS.len()],
     other_cells_sent: u64,
@@ -19,6 +18,18 @@ pub(super) struct Counts {
     injected_unexpected: u64,
     /// The values that the rank's board has.
     published: [u64; COUNTERS.len()],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            counted: [0; COUNTERS.len()],
+            other_cells_sent: 0,
+            other_cells_received: 0,
+            injected_unexpected: 0,
+            published: [0; COUNTERS.len()],
+        }
+    }
 }
 
 impl VciState {
@@ -88,6 +99,7 @@ impl VciState {
             Counter::ReceivesPosted => injected_posted,
             Counter::BytesReceived => self.incoming.iter().map(|one| one.injected_bytes).sum(),
             Counter::MatchesWildcard => self.posted.wild_matches + self.unexpected.wild_matches,
+            Counter::OffersDead => self.posted.withdrawn(),
             Counter::Wakes => connected().map(|link| u64::from(link.wakes)).sum(),
             Counter::RingsConnected => (connected().count() + self.incoming.len()) as u64,
             _ => 0,
@@ -98,6 +110,7 @@ impl VciState {
             Counter::ReceivesPosted,
             Counter::BytesReceived,
             Counter::MatchesWildcard,
+            Counter::OffersDead,
             Counter::Wakes,
             Counter::RingsConnected,
         ];

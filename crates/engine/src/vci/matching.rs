@@ -10,10 +10,13 @@
 //! A message without a tag (`_nomatch` calls) is filed under its context alone, as a receive of such messages is. Such a key names any peer
 //! and is no wildcard: chains are in order of insertion, so its first entry is the oldest.
 
-use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED};
+use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, kind as record_kind};
+use fabric::node::NodeHandle;
+use protocols::{PostedReceive, ReceiveId};
 
+use super::offers::{Grant, Granted, ReceiveLanding, Reclaimed, posted};
 use crate::identity::LinkIndex;
-use crate::request::{RequestEntry, RequestIndex, RequestSlab, Role, flag};
+use crate::request::{RequestEntry, RequestIndex, RequestSlab, flag};
 
 /// The key of matching: context id and tag in one word, and the sender, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +68,7 @@ impl Key {
     }
 
     /// Whether this (perhaps wildcard) key accepts the exact key `message`.
-    fn accepts(self, message: Key) -> bool {
+    pub(super) fn accepts(self, message: Key) -> bool {
         let word_fits = self.word == message.word || self.word == message.any_tag().word;
         word_fits && (self.peer == message.peer || self.peer == LinkIndex::ANY)
     }
@@ -77,7 +80,7 @@ impl Key {
 
 /// A hash table whose chains are lists of request records in insertion order. It grows with the number of operations
 /// ever pending at once, so it needs no count.
-struct Chains {
+pub(super) struct Chains {
     buckets: Box<[Bucket]>,
     /// Number of buckets (a power of two) less one.
     mask: u64,
@@ -101,20 +104,26 @@ const FACTOR: u64 = 0x5851_f42d;
 const HASH_SHIFT: u32 = 28;
 
 impl Chains {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             buckets: vec![EMPTY; FIRST_BUCKETS].into_boxed_slice(),
             mask: FIRST_BUCKETS as u64 - 1,
         }
     }
 
+    /// Which bucket a key is in.
     #[inline(always)]
-    fn bucket(&mut self, key: Key) -> &mut Bucket {
+    fn place(&self, key: Key) -> usize {
         let mixed = key
             .word
             .wrapping_add(u64::from(key.peer.get()).wrapping_mul(PEER_FACTOR))
             .wrapping_mul(FACTOR);
-        let index = (mixed >> HASH_SHIFT & self.mask) as usize;
+        (mixed >> HASH_SHIFT & self.mask) as usize
+    }
+
+    #[inline(always)]
+    fn bucket(&mut self, key: Key) -> &mut Bucket {
+        let index = self.place(key);
         debug_assert!(index < self.buckets.len());
         // SAFETY: `mask` is one less than the number of buckets.
         unsafe { self.buckets.get_unchecked_mut(index) }
@@ -122,7 +131,7 @@ impl Chains {
 
     // TIER: short
     #[inline(always)]
-    fn append(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
+    pub(super) fn append(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
         if slab.used() > self.buckets.len() {
             self.grow(slab);
         }
@@ -149,7 +158,7 @@ impl Chains {
 
     /// The first entry of messages without a tag that is filed under `key`, and its predecessor in the chain.
     #[inline]
-    fn find_in_order(
+    pub(super) fn find_in_order(
         &mut self,
         slab: &RequestSlab,
         key: Key,
@@ -165,7 +174,11 @@ impl Chains {
 
     /// The first entry filed under exactly `key`, and its predecessor in the chain. Not of messages without a tag.
     #[inline(always)]
-    fn find(&mut self, slab: &RequestSlab, key: Key) -> Option<(RequestIndex, RequestIndex)> {
+    pub(super) fn find(
+        &mut self,
+        slab: &RequestSlab,
+        key: Key,
+    ) -> Option<(RequestIndex, RequestIndex)> {
         let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
         while index != RequestIndex::NONE {
@@ -180,7 +193,7 @@ impl Chains {
     }
 
     #[inline(always)]
-    fn unlink(
+    pub(super) fn unlink(
         &mut self,
         slab: &mut RequestSlab,
         before: RequestIndex,
@@ -199,8 +212,34 @@ impl Chains {
         }
     }
 
+    /// Whether there is an entry filed under exactly `key`.
+    fn has(&self, slab: &RequestSlab, key: Key) -> bool {
+        let mut all = self.before(slab, RequestIndex::NONE, key);
+        all.next().is_some()
+    }
+
+    /// The entries before `last` that are filed under exactly `key`, in order.
+    fn before<'a>(
+        &self,
+        slab: &'a RequestSlab,
+        last: RequestIndex,
+        key: Key,
+    ) -> impl Iterator<Item = RequestIndex> + 'a {
+        let next = move |index: RequestIndex| {
+            (index != last && index != RequestIndex::NONE).then_some(index)
+        };
+        let first = next(self.buckets[self.place(key)].first);
+        let all = std::iter::successors(first, move |&index| {
+            next(RequestIndex(slab.record(index).next))
+        });
+        all.filter(move |&index| {
+            let record = slab.record(index);
+            record.match_word == key.word && record.peer == key.peer
+        })
+    }
+
     /// Takes a particular entry out; false if it is not in the table.
-    fn remove(&mut self, slab: &mut RequestSlab, wanted: RequestIndex) -> bool {
+    pub(super) fn remove(&mut self, slab: &mut RequestSlab, wanted: RequestIndex) -> bool {
         let record = slab.record(wanted);
         let key = Key {
             word: record.match_word,
@@ -243,11 +282,29 @@ impl Chains {
     }
 }
 
+/// How a receive was taken for an announced message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Taken {
+    /// It was not offered.
+    Unoffered,
+    /// It was offered, and its sender can no longer claim it.
+    Reclaimed,
+    /// Its sender has claimed it for this message, and writes it.
+    Claimed,
+}
+
 /// Receives that wait for their message.
 pub(crate) struct PostedQueue {
     chains: Chains,
-    /// Receives with wildcards in the queue.
-    wild: usize,
+    /// Receives in the queue that have wildcards or are offered to their sender: while there are none, one look-up matches.
+    special: usize,
+    /// Those of them that are offered.
+    offered: usize,
+    /// Offers of receives to senders.
+    granted: Granted,
+    /// A sender that claimed a receive and then sent another message for it.
+    pub(crate) contested: Option<LinkIndex>,
     /// Receives with wildcards posted so far. A receive notes this number when it is posted: among those that fit one
     /// message all but one kind of key have wildcards, so a smaller number means posted earlier, and of equals the one
     /// with wildcards, which raised the number itself, was posted first.
@@ -257,10 +314,14 @@ pub(crate) struct PostedQueue {
 }
 
 impl PostedQueue {
-    pub(crate) fn new() -> Self {
+    /// An empty queue of which so many receives may be offered to one sender.
+    pub(crate) fn new(most_offers: u64) -> Self {
         Self {
             chains: Chains::new(),
-            wild: 0,
+            special: 0,
+            offered: 0,
+            granted: Granted::new(most_offers),
+            contested: None,
             wild_posts: 0,
             wild_matches: 0,
         }
@@ -291,7 +352,7 @@ impl PostedQueue {
     #[cold]
     #[inline(never)]
     fn note_wild(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
-        self.wild += 1;
+        self.special += 1;
         self.wild_posts += 1;
         slab.record_mut(index).flags |= flag::WILD;
     }
@@ -299,15 +360,15 @@ impl PostedQueue {
     /// Whether a receive in the queue may match a message with this key.
     #[inline(always)]
     pub(crate) fn may_want(&mut self, slab: &RequestSlab, key: Key) -> bool {
-        self.wild != 0 || self.chains.find(slab, key).is_some()
+        self.special != 0 || self.chains.find(slab, key).is_some()
     }
 
     /// Takes out the receive that matches the message `key`.
     // TIER: short
     #[inline(always)]
     pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
-        if self.wild != 0 {
-            return self.take_among_wild(slab, key);
+        if self.special != 0 {
+            return self.take_among_special(slab, key);
         }
         let Some((before, index)) = self.chains.find(slab, key) else {
             return self.take_in_order(slab, key);
@@ -333,169 +394,186 @@ impl PostedQueue {
         Some(index)
     }
 
+    /// As [`Self::take`]. A sender that has claimed a receive sends no other message that it matches.
     #[cold]
     #[inline(never)]
-    fn take_among_wild(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
+    fn take_among_special(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
         if is_in_order(key.word) {
             return self.take_in_order(slab, key);
         }
+        let (candidate, before, index) = self.find_among_special(slab, key)?;
+        let entry = slab.entry(index);
+        if entry.record.kind == record_kind::RECEIVE_OFFERED {
+            if self.granted.meet_eager(entry, key) == Reclaimed::Claimed {
+                self.contested = Some(key.peer);
+                return None;
+            }
+            self.note_free(slab, index);
+        }
+        self.unlink(slab, candidate, before, index);
+        Some(index)
+    }
+
+    /// As [`Self::take`], for an announced message of so many bytes that its sender names by an id: the sender may have claimed the
+    /// receive for it since. A receive that is free may have to be told of with [`Self::served`].
+    pub(crate) fn take_for_announced(
+        &mut self,
+        slab: &mut RequestSlab,
+        key: Key,
+        message: [u64; 2],
+    ) -> Option<(RequestIndex, Taken)> {
+        if self.special == 0 {
+            return Some((self.take(slab, key)?, Taken::Unoffered));
+        }
+        if is_in_order(key.word) {
+            return Some((self.take_in_order(slab, key)?, Taken::Unoffered));
+        }
+        let (candidate, before, index) = self.find_among_special(slab, key)?;
+        let entry = slab.entry(index);
+        let taken = if entry.record.kind == record_kind::RECEIVE_OFFERED {
+            match self.granted.meet_announced(entry, key, message) {
+                Reclaimed::Claimed => Taken::Claimed,
+                Reclaimed::Free => {
+                    self.note_free(slab, index);
+                    Taken::Reclaimed
+                }
+            }
+        } else {
+            Taken::Unoffered
+        };
+        self.unlink(slab, candidate, before, index);
+        Some((index, taken))
+    }
+
+    /// An announced message has been read or requested for a receive that was taken back for it.
+    pub(crate) fn served(&mut self, receive: u64) {
+        self.granted.served(receive);
+    }
+
+    /// The receive that was posted first of those that match, its key, and its predecessor in the chain.
+    fn find_among_special(
+        &mut self,
+        slab: &RequestSlab,
+        key: Key,
+    ) -> Option<(Key, RequestIndex, RequestIndex)> {
         let candidates = [key, key.any_tag(), key.any_peer(), key.any_tag().any_peer()];
-        let found = candidates
+        candidates
             .into_iter()
             .filter_map(|candidate| {
                 self.chains
                     .find(slab, candidate)
                     .map(|(before, index)| (candidate, before, index))
             })
-            .min_by_key(|&(candidate, _, index)| {
-                (slab.entry(index).sequence, !candidate.is_wild())
-            });
-        let (candidate, before, index) = found?;
-        self.chains.unlink(slab, before, index, candidate);
-        self.wild -= usize::from(candidate.is_wild());
-        self.wild_matches += u64::from(candidate.is_wild());
-        Some(index)
+            .min_by_key(|&(candidate, _, index)| (slab.entry(index).sequence, !candidate.is_wild()))
+    }
+
+    /// Takes a receive with its key out, which is no longer offered, or claimed.
+    fn unlink(
+        &mut self,
+        slab: &mut RequestSlab,
+        key: Key,
+        before: RequestIndex,
+        index: RequestIndex,
+    ) {
+        self.chains.unlink(slab, before, index, key);
+        if key.is_wild() {
+            self.special -= 1;
+            self.wild_matches += 1;
+        } else if slab.record(index).kind == record_kind::RECEIVE_OFFERED {
+            self.special -= 1;
+            self.offered -= 1;
+        }
+    }
+
+    /// Offers a receive, the last that was posted, to its sender. `None` when it may not be offered: a message of the sender may go to an
+    /// earlier receive that is not, or there are too many offers.
+    pub(crate) fn offer(
+        &mut self,
+        slab: &mut RequestSlab,
+        node: &NodeHandle,
+        index: RequestIndex,
+        key: Key,
+    ) -> Option<Grant> {
+        let mut wild = [key.any_tag(), key.any_peer(), key.any_tag().any_peer()].map(Some);
+        if key.is_wild() {
+            return None;
+        }
+        for place in &mut wild {
+            let is_wanted = |key| self.special != self.offered && self.chains.has(slab, key);
+            *place = place.filter(|&key| is_wanted(key));
+        }
+        let entry = slab.entry(index);
+        let wild = wild.into_iter().flatten().map(|key| posted(entry, key));
+        let wild = wild.map(|it| PostedReceive {
+            // Another one than the candidate; wildcards are not offered, so no rule needs its name.
+            receive: ReceiveId(0),
+            ..it
+        });
+        let same = self.chains.before(slab, index, key);
+        let same = same.map(|earlier| posted(slab.entry(earlier), key));
+        let earlier = wild.chain(same);
+        let grant = self.granted.grant(node, entry, key, earlier)?;
+        slab.record_mut(index).kind = record_kind::RECEIVE_OFFERED;
+        slab.entry_mut(index).remote = grant.slot as u64;
+        self.special += 1;
+        self.offered += 1;
+        Some(grant)
+    }
+
+    /// A receive is not offered any longer.
+    fn note_free(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        slab.record_mut(index).kind = record_kind::RECEIVE_POSTED;
+        self.special -= 1;
+        self.offered -= 1;
+    }
+
+    /// Takes the offer of a receive back, and leaves the receive in the queue; false when its sender has claimed it.
+    pub(crate) fn reclaim(&mut self, slab: &mut RequestSlab, index: RequestIndex) -> bool {
+        if self.granted.cancel(slab.entry(index)) == Reclaimed::Claimed {
+            return false;
+        }
+        self.note_free(slab, index);
+        true
+    }
+
+    /// A sender says that it has written a message of so many bytes into a receive, or, unless `is_whole`, that it begins to send chunks.
+    /// Takes the receive out if it is in the queue.
+    pub(crate) fn landed(
+        &mut self,
+        slab: &mut RequestSlab,
+        index: RequestIndex,
+        (peer, bytes): (LinkIndex, u64),
+        is_whole: bool,
+    ) -> ReceiveLanding {
+        let landing = self
+            .granted
+            .landed(slab.entry(index), peer, bytes, is_whole);
+        if landing == ReceiveLanding::Matches {
+            self.remove(slab, index);
+        }
+        landing
+    }
+
+    /// The last chunk of a message for a receive that was offered is here.
+    pub(crate) fn chunks_done(&mut self, receive: u64) {
+        self.granted.chunks_done(receive);
+    }
+
+    /// Offers that were taken back.
+    pub(crate) const fn withdrawn(&self) -> u64 {
+        self.granted.withdrawn
     }
 
     /// Takes a particular receive out (cancel); false if it has matched already.
     pub(crate) fn remove(&mut self, slab: &mut RequestSlab, index: RequestIndex) -> bool {
         let removed = self.chains.remove(slab, index);
         if removed && slab.entry(index).has(flag::WILD) {
-            self.wild -= 1;
+            self.special -= 1;
+        }
+        if removed && slab.record(index).kind == record_kind::RECEIVE_OFFERED {
+            self.special -= 1;
+            self.offered -= 1;
         }
         removed
-    }
-}
-
-/// Messages that arrived before their receive.
-pub(crate) struct UnexpectedQueue {
-    chains: Chains,
-    oldest: RequestIndex,
-    newest: RequestIndex,
-    /// Messages matched here by receives with wildcards.
-    pub(crate) wild_matches: u64,
-}
-
-impl UnexpectedQueue {
-    pub(crate) fn new() -> Self {
-        Self {
-            chains: Chains::new(),
-            oldest: RequestIndex::NONE,
-            newest: RequestIndex::NONE,
-            wild_matches: 0,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.oldest == RequestIndex::NONE
-    }
-
-    /// Files an arrived message.
-    #[inline(always)]
-    pub(crate) fn push(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
-        let newest = std::mem::replace(&mut self.newest, index);
-        let entry = slab.entry_mut(index);
-        entry.earlier = newest;
-        entry.later = RequestIndex::NONE;
-        if newest == RequestIndex::NONE {
-            self.oldest = index;
-        } else {
-            slab.entry_mut(newest).later = index;
-        }
-        self.chains.append(slab, index, key);
-    }
-
-    /// The oldest message that `key`, which may hold wildcards, accepts.
-    pub(crate) fn peek(&mut self, slab: &RequestSlab, key: Key) -> Option<RequestIndex> {
-        if is_in_order(key.word) {
-            return self.chains.find_in_order(slab, key).map(|(_, index)| index);
-        }
-        if !key.is_wild() {
-            return self.chains.find(slab, key).map(|(_, index)| index);
-        }
-        let mut index = self.oldest;
-        while index != RequestIndex::NONE {
-            let record = slab.record(index);
-            if key.accepts(Key {
-                word: record.match_word,
-                peer: record.peer,
-            }) {
-                return Some(index);
-            }
-            index = slab.entry(index).later;
-        }
-        None
-    }
-
-    /// Takes out the oldest message that `key` accepts.
-    pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
-        let index = if is_in_order(key.word) {
-            let (before, index) = self.chains.find_in_order(slab, key)?;
-            self.chains.unlink(slab, before, index, key);
-            index
-        } else if key.is_wild() {
-            let index = self.peek(slab, key)?;
-            self.chains.remove(slab, index);
-            self.wild_matches += 1;
-            index
-        } else {
-            let (before, index) = self.chains.find(slab, key)?;
-            self.chains.unlink(slab, before, index, key);
-            index
-        };
-        self.unlink(slab, index);
-        Some(index)
-    }
-
-    /// Number of messages with a match word.
-    pub(crate) fn count_of(&self, slab: &RequestSlab, word: u64) -> usize {
-        let first = (self.oldest != RequestIndex::NONE).then_some(self.oldest);
-        let all = std::iter::successors(first, |&index| {
-            let later = slab.entry(index).later;
-            (later != RequestIndex::NONE).then_some(later)
-        });
-        all.filter(|&index| slab.record(index).match_word == word)
-            .count()
-    }
-
-    /// The message that a peer names by the id of its send.
-    pub(crate) fn find_sent(
-        &self,
-        slab: &RequestSlab,
-        peer: LinkIndex,
-        sender: u64,
-    ) -> Option<RequestIndex> {
-        let mut index = self.oldest;
-        while index != RequestIndex::NONE {
-            let entry = slab.entry(index);
-            if entry.record.peer == peer && entry.remote == sender && entry.role() != Role::Injected
-            {
-                return Some(index);
-            }
-            index = entry.later;
-        }
-        None
-    }
-
-    /// Takes a particular message out.
-    pub(crate) fn remove(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
-        self.chains.remove(slab, index);
-        self.unlink(slab, index);
-    }
-
-    /// Takes a message out of the order of arrival.
-    fn unlink(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
-        let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
-        if earlier == RequestIndex::NONE {
-            self.oldest = later;
-        } else {
-            slab.entry_mut(earlier).later = later;
-        }
-        if later == RequestIndex::NONE {
-            self.newest = earlier;
-        } else {
-            slab.entry_mut(later).earlier = earlier;
-        }
     }
 }

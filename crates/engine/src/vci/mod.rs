@@ -11,9 +11,11 @@ mod counts;
 mod finish;
 pub(crate) mod link;
 pub(crate) mod matching;
+pub(crate) mod offers;
 mod partitioned;
 mod spare;
 mod state;
+mod unexpected;
 mod watch;
 
 pub(crate) use copy_mode::CopyModes;

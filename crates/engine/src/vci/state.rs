@@ -11,13 +11,15 @@ use sys::sync::{AtomicU64, Ordering};
 use super::copy_mode::CopyModes;
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
-use super::matching::{PostedQueue, UnexpectedQueue};
+use super::matching::PostedQueue;
+use super::offers::Known;
 use super::spare::Spare;
+use super::unexpected::UnexpectedQueue;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
 use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
-use crate::settings::Settings;
+use crate::settings::{Rendezvous, Settings};
 use fabric::board::kind;
 
 /// Of a receive: its completion goes to [`VciState::woken`]. The same bit of a send means that it is buffered.
@@ -36,6 +38,8 @@ pub(crate) struct VciState {
     pub(crate) backlogs: Vec<Backlog>,
     /// Sends whose receivers answered CTS: they go in chunks.
     pub(crate) streaming: Vec<Streams>,
+    /// Memory that peers have offered.
+    pub(crate) known: Known,
     /// Sends that wait for their receivers.
     pub(crate) offered: u32,
     /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
@@ -89,6 +93,12 @@ impl VciState {
         let job = handle.job();
         let is_oversubscribed = job.local_ranks > job.cores;
         let eager_bytes = settings.eager_bytes << u32::from(is_oversubscribed);
+        let auto_cma = match settings.cma {
+            0 => CmaPolicy::Never,
+            1 => CmaPolicy::Measured,
+            _ => CmaPolicy::Always,
+        };
+        let has_offers = can.shares_memory && settings.offers != 0;
         let mut node = Node {
             handle: handle.clone(),
             me,
@@ -103,27 +113,36 @@ impl VciState {
             } else {
                 0
             },
-            cma: match settings.cma {
-                _ if !can.reads_memory => CmaPolicy::Never,
-                0 => CmaPolicy::Never,
-                1 => CmaPolicy::Measured,
-                _ => CmaPolicy::Always,
+            cma: CmaPolicy::Never,
+            auto_cma: match can.reads_memory {
+                true => auto_cma,
+                false => CmaPolicy::Never,
             },
+            reads: can.reads_memory,
+            rendezvous: settings.rendezvous,
+            offers: has_offers,
+            offer_min_bytes: u64::MAX,
+            refuses_writes: false,
             puts: can.puts,
             proof: Box::new(job.id),
         };
+        if has_offers {
+            node.offer_min_bytes = settings.offer_bytes.max(node.eager_bytes as u64 + 1);
+        }
+        node.cma = node.cma_policy(node.rendezvous);
         if can.shares_memory && (is_oversubscribed || settings.progress_thread != 0) {
             node.prefer_one_copy();
         }
         Ok(Self {
             slab,
-            posted: PostedQueue::new(),
+            posted: PostedQueue::new(settings.offers),
             unexpected: UnexpectedQueue::new(),
             links: Links::new(node.peers.count())?,
             incoming: Vec::new(),
             transport,
             backlogs: Vec::new(),
             streaming: Vec::new(),
+            known: Known::default(),
             offered: 0,
             taken_in: 0,
             events: 0,
@@ -251,8 +270,20 @@ pub(crate) struct Node {
     pub(crate) chunk_bytes: u32,
     pub(crate) unexpected_bytes: u64,
     pub(crate) cma_min_bytes: u64,
-    pub(crate) direct_max_bytes: u64,
+    direct_max_bytes: u64,
+    /// When messages are copied by cross-memory attach, where no communicator says otherwise.
     pub(crate) cma: CmaPolicy,
+    /// The same of [`Rendezvous::Auto`].
+    auto_cma: CmaPolicy,
+    /// Whether the transport reads the memory of peers.
+    reads: bool,
+    /// How long messages travel where no communicator says otherwise.
+    pub(crate) rendezvous: Rendezvous,
+    /// Whether receives may be offered to peers of this node, and the shortest that may.
+    pub(crate) offers: bool,
+    pub(crate) offer_min_bytes: u64,
+    /// Whether the system refuses to write the memory of peers.
+    pub(crate) refuses_writes: bool,
     /// Whether the network writes the memory of receives.
     pub(crate) puts: bool,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
@@ -266,8 +297,27 @@ impl Node {
         if self.direct_max_bytes != 0 {
             self.direct_max_bytes = u64::MAX;
         }
-        if self.cma == CmaPolicy::Measured {
-            (self.cma, self.cma_min_bytes) = (CmaPolicy::Always, 0);
+        if self.auto_cma == CmaPolicy::Measured {
+            (self.auto_cma, self.cma_min_bytes) = (CmaPolicy::Always, 0);
+        }
+        self.cma = self.cma_policy(self.rendezvous);
+    }
+
+    /// When messages of this protocol are copied by cross-memory attach.
+    pub(crate) fn cma_policy(&self, rendezvous: Rendezvous) -> CmaPolicy {
+        match rendezvous {
+            Rendezvous::Read if self.reads => CmaPolicy::Always,
+            Rendezvous::Read | Rendezvous::Pipeline => CmaPolicy::Never,
+            Rendezvous::Auto | Rendezvous::Write => self.auto_cma,
+        }
+    }
+
+    /// Longest message of this protocol that its receiver copies alone out of the node segment.
+    pub(crate) fn direct_max_bytes(&self, rendezvous: Rendezvous) -> u64 {
+        match rendezvous {
+            Rendezvous::Read if self.direct_max_bytes != 0 => u64::MAX,
+            Rendezvous::Pipeline => 0,
+            _ => self.direct_max_bytes,
         }
     }
 

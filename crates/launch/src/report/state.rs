@@ -139,6 +139,14 @@ impl RankState {
             // The record of the request tells it.
             return;
         }
+        let record = match record.kind {
+            // It waits for its message as any other receive in the queue.
+            kind::RECEIVE_OFFERED => Operation {
+                kind: kind::RECEIVE_POSTED,
+                ..record
+            },
+            _ => record,
+        };
         match record.kind {
             kind::RECEIVE_POSTED
             | kind::RECEIVE_ACTIVE

@@ -47,6 +47,7 @@ fn accept(state: &mut VciState, receive: RequestIndex, key: Key, description: [u
     if !put::request(state, receive, key.peer, [sender, id], true) {
         send_control(state, key.peer, cell::CTS_REST, [sender, id]);
     }
+    state.count(Counter::Pulls);
     id
 }
 

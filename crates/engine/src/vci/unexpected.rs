@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages that arrived before their receive (MPI-5.0, section 3.5), in the hash table of [`super::matching`] and in order of arrival.
+
+use super::matching::{Chains, Key, is_in_order};
+use crate::identity::LinkIndex;
+use crate::request::{RequestIndex, RequestSlab, Role};
+
+/// Messages that arrived before their receive.
+pub(crate) struct UnexpectedQueue {
+    chains: Chains,
+    oldest: RequestIndex,
+    newest: RequestIndex,
+    /// Messages matched here by receives with wildcards.
+    pub(crate) wild_matches: u64,
+}
+
+impl UnexpectedQueue {
+    pub(crate) fn new() -> Self {
+        Self {
+            chains: Chains::new(),
+            oldest: RequestIndex::NONE,
+            newest: RequestIndex::NONE,
+            wild_matches: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.oldest == RequestIndex::NONE
+    }
+
+    /// Files an arrived message.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
+        let newest = std::mem::replace(&mut self.newest, index);
+        let entry = slab.entry_mut(index);
+        entry.earlier = newest;
+        entry.later = RequestIndex::NONE;
+        if newest == RequestIndex::NONE {
+            self.oldest = index;
+        } else {
+            slab.entry_mut(newest).later = index;
+        }
+        self.chains.append(slab, index, key);
+    }
+
+    /// The oldest message that `key`, which may hold wildcards, accepts.
+    pub(crate) fn peek(&mut self, slab: &RequestSlab, key: Key) -> Option<RequestIndex> {
+        if is_in_order(key.word) {
+            return self.chains.find_in_order(slab, key).map(|(_, index)| index);
+        }
+        if !key.is_wild() {
+            return self.chains.find(slab, key).map(|(_, index)| index);
+        }
+        let mut index = self.oldest;
+        while index != RequestIndex::NONE {
+            let record = slab.record(index);
+            if key.accepts(Key {
+                word: record.match_word,
+                peer: record.peer,
+            }) {
+                return Some(index);
+            }
+            index = slab.entry(index).later;
+        }
+        None
+    }
+
+    /// Takes out the oldest message that `key` accepts.
+    pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
+        let index = if is_in_order(key.word) {
+            let (before, index) = self.chains.find_in_order(slab, key)?;
+            self.chains.unlink(slab, before, index, key);
+            index
+        } else if key.is_wild() {
+            let index = self.peek(slab, key)?;
+            self.chains.remove(slab, index);
+            self.wild_matches += 1;
+            index
+        } else {
+            let (before, index) = self.chains.find(slab, key)?;
+            self.chains.unlink(slab, before, index, key);
+            index
+        };
+        self.unlink(slab, index);
+        Some(index)
+    }
+
+    /// Number of messages with a match word.
+    pub(crate) fn count_of(&self, slab: &RequestSlab, word: u64) -> usize {
+        let first = (self.oldest != RequestIndex::NONE).then_some(self.oldest);
+        let all = std::iter::successors(first, |&index| {
+            let later = slab.entry(index).later;
+            (later != RequestIndex::NONE).then_some(later)
+        });
+        all.filter(|&index| slab.record(index).match_word == word)
+            .count()
+    }
+
+    /// The message that a peer names by the id of its send.
+    pub(crate) fn find_sent(
+        &self,
+        slab: &RequestSlab,
+        peer: LinkIndex,
+        sender: u64,
+    ) -> Option<RequestIndex> {
+        let mut index = self.oldest;
+        while index != RequestIndex::NONE {
+            let entry = slab.entry(index);
+            if entry.record.peer == peer && entry.remote == sender && entry.role() != Role::Injected
+            {
+                return Some(index);
+            }
+            index = entry.later;
+        }
+        None
+    }
+
+    /// Takes a particular message out.
+    pub(crate) fn remove(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        self.chains.remove(slab, index);
+        self.unlink(slab, index);
+    }
+
+    /// Takes a message out of the order of arrival.
+    fn unlink(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
+        if earlier == RequestIndex::NONE {
+            self.oldest = later;
+        } else {
+            slab.entry_mut(earlier).later = later;
+        }
+        if later == RequestIndex::NONE {
+            self.newest = earlier;
+        } else {
+            slab.entry_mut(later).earlier = earlier;
+        }
+    }
+}
