@@ -3,7 +3,7 @@
 //! component. No clocks, no operating system, no MPI.
 //!
 //! A [`Model`] is data: components with nanoseconds, sums of them, and quantities that it predicts. [`Model::parse`] reads it from
-//! TOML, [`preset`] gives the published one. [`Values`] are the numbers it is evaluated with; [`Change`]s make others of them.
+//! TOML, [`preset()`] gives the published one. [`Values`] are the numbers it is evaluated with; [`Change`]s make others of them.
 //!
 //! | question | answer |
 //! |---|---|

@@ -63,7 +63,7 @@ pub(crate) struct BenchOptions {
     /// Instead, a product of matrices in a global array, in each category
     #[arg(long, conflicts_with = "share")]
     pub(super) kernel: bool,
-    /// A profile with [timing] and [constants]
+    /// A profile with the sections timing and constants
     #[arg(long, default_value = "connectx4", value_name = "NAME|FILE")]
     pub(super) nic: String,
     /// Print JSON
