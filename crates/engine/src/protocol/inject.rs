@@ -16,7 +16,7 @@ pub(crate) unsafe fn write(link: &mut Link, word: u64, base: *const u8, bytes: u
     unsafe { write_as::<{ cell::INJECT }>(link, word, base, bytes) };
 }
 
-/// [`write`] in a cell of a kind, which names the receiver's path.
+/// [`write()`] in a cell of a kind, which names the receiver's path.
 ///
 /// # Safety
 /// As there.
