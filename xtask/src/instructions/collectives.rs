@@ -22,7 +22,7 @@ const FORMS: [&str; 3] = ["blocking", "nonblocking", "persistent"];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row("barrier", [125, 142, 117], [31, 47, 55]),
+    row("barrier", [127, 142, 117], [31, 47, 55]),
     row("bcast", [163, 186, 109], [56, 72, 55]),
     row("bcast_leaf", [156, 166, 117], [56, 72, 55]),
     row("reduce", [300, 328, 168], [124, 142, 66]),
@@ -32,8 +32,8 @@ const ROWS: &[Row] = &[
     row("gather_leaf", [203, 203, 112], [140, 149, 66]),
     row("scatter", [285, 286, 155], [130, 149, 66]),
     row("scatter_leaf", [189, 202, 117], [130, 149, 66]),
-    row("allgather", [252, 273, 150], [104, 127, 66]),
-    row("alltoall", [291, 306, 188], [105, 122, 66]),
+    row("allgather", [254, 273, 150], [104, 127, 66]),
+    row("alltoall", [291, 306, 188], [108, 129, 66]),
     row("scan", [290, 320, 201], [105, 126, 66]),
     row("reduce_scatter_block", [339, 358, 214], [133, 150, 66]),
 ];
