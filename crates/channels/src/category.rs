@@ -57,7 +57,7 @@ impl Category {
         }
     }
 
-    /// What queue pairs share: 1 nothing, 2 a UAR page, 3 a uUAR, 4 the queue pair.
+    /// The object that queue pairs share: 1 nothing, 2 a UAR page, 3 a uUAR, 4 the queue pair.
     pub const fn level(self) -> &'static str {
         match self {
             Self::Everywhere | Self::TwoDynamic | Self::Dynamic => "1",

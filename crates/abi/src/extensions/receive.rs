@@ -114,7 +114,7 @@ unsafe fn receive<P: Promises>(receive: Receive) -> i32 {
     }
 }
 
-/// What the first stage leaves: locks, tables, unexpected messages, and errors.
+/// The second stage serves locks, tables, unexpected messages, and errors.
 #[inline(never)]
 unsafe fn rest<P: Promises>(receive: &Receive) -> i32 {
     let &Receive {
@@ -240,7 +240,7 @@ unsafe fn receive_predefined(
     unsafe { rest_predefined(buf, count, datatype, comm) }
 }
 
-/// What the first stage leaves of a receive on a predefined communicator.
+/// The second stage of a receive on a predefined communicator.
 #[inline(never)]
 unsafe extern "C" fn rest_predefined(
     buf: *mut c_void,

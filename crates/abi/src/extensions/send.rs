@@ -98,7 +98,7 @@ unsafe fn send<P: Promises>(message: Message) -> i32 {
     }
 }
 
-/// What the first stage leaves: locks, tables, long messages, and errors.
+/// The second stage serves locks, tables, long messages, and errors.
 #[inline(never)]
 unsafe fn rest<P: Promises>(message: &Message) -> i32 {
     let &Message {
@@ -293,7 +293,7 @@ extern "C" fn wake_predefined(comm: MPI_Comm, dest: i32) -> i32 {
     COMMS.get(comm).map_or(0, wake)
 }
 
-/// What the first stage leaves of a send on a predefined communicator.
+/// The second stage of a send on a predefined communicator.
 #[inline(never)]
 unsafe fn rest_predefined<P: Promises>(message: &Message) -> i32 {
     match find(message.comm) {

@@ -50,7 +50,7 @@ struct QueuePair {
     is_shared: bool,
 }
 
-/// What a step costs, in picoseconds.
+/// Time of each step, in picoseconds.
 struct Costs {
     build: Time,
     ring: Time,
@@ -138,7 +138,7 @@ impl<'work> State<'work> {
             fetch: picoseconds(timing.fetch),
             pcie: picoseconds(timing.pcie),
         };
-        // What an operation takes without loss: the factors are those of whole operations.
+        // Time of an operation without loss: the factors are those of whole operations.
         let whole = timing.build + ring + timing.progress / workload.signaled() as f64;
         let factor = |seat: &Seat| {
             if !has_blue_flame {

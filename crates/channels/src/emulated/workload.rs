@@ -108,7 +108,7 @@ impl Features {
         unsignaled: true,
         blue_flame: true,
     };
-    /// What a message of MPI uses: no lists, and a completion for each.
+    /// The features that a message of MPI uses: no lists, and a completion for each.
     pub const MPI: Self = Self {
         postlist: false,
         unsignaled: false,
