@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Every collective in its three forms (MPI-5.0, chapter 6 and section 8.6), what makes communicators of several ranks, and the end.
-const C_NAMES: [&str; 92] = [
+const C_NAMES: [&str; 93] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
     "MPI_Barrier_init",
@@ -94,13 +94,14 @@ const C_NAMES: [&str; 92] = [
     "MPI_Win_allocate_shared",
     "MPI_Win_create_dynamic",
     "MPIX_Win_create_endpoints",
+    "MPIX_Comm_dup_predefined",
     "MPI_Win_fence",
     "MPI_Win_free",
     "MPI_Finalize",
 ];
 
 /// The same calls of the Rust API, of which several may be one operation: what the root calls, and what others do.
-const RUST_NAMES: [&str; 92] = [
+const RUST_NAMES: [&str; 93] = [
     "Communicator::barrier",
     "Communicator::broadcast",
     "Communicator::reduce",
@@ -137,6 +138,7 @@ const RUST_NAMES: [&str; 92] = [
     "Communicator::ireduce_scatter",
     "Communicator::iscan_exclusive",
     "Communicator::duplicate",
+    "Communicator::duplicate_predefined",
     "Communicator::iduplicate",
     "Communicator::split",
     "Communicator::split_some",

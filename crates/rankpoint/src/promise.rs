@@ -95,14 +95,14 @@ impl<'scope, 'env, T: Threads> Scope<'scope, 'env, T> {
     /// ```
     /// # let universe = rankpoint::Universe::init()?;
     /// # let world = universe.world();
-    /// let (right, mut token) = ((world.rank() + 1) % world.size(), 0);
+    /// let (rank, mut token) = (world.rank(), 0);
     /// world.scope(|scope| {
     ///     let fast = scope.promise().world_ranks().in_order().in_bulk();
     ///     fast.irecv(&mut token)?;
-    ///     fast.isend(&world.rank(), right)?;
+    ///     fast.isend(&rank, (rank + 1) % world.size())?;
     ///     fast.wait_all()
     /// })?;
-    /// assert_eq!(token, (world.rank() + world.size() - 1) % world.size());
+    /// assert_eq!(token, (rank + world.size() - 1) % world.size());
     /// # Ok::<(), rankpoint::Error>(())
     /// ```
     ///
