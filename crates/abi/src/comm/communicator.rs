@@ -123,10 +123,7 @@ fn spread_of(hints: Option<&Info>) -> Result<Option<Spread>> {
 
 /// Gives a duplicate hints of its own instead of its original's.
 pub(super) fn replace_hints(comm: &Comm, hints: Option<&Info>) {
-    comm.clear_hints();
-    if let Some(hints) = hints {
-        comm.set_hints(|key| hints.get(key));
-    }
+    comm.start_hints(|key| hints.and_then(|hints| hints.get(key)));
 }
 
 /// Takes back the handle of a communicator on which its members did not agree.
@@ -300,7 +297,7 @@ pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
     run("MPI_Comm_set_info", comm, || {
         let found = COMMS.find(comm, "comm")?;
         let hints = INFOS.find(info, "info")?;
-        found.set_hints(|key| hints.get(key));
+        found.hints.set(&|key| hints.get(key));
         Ok(())
     })
 }

@@ -11,25 +11,18 @@ use crate::settings::Rendezvous;
 const KEY: &str = "rankpoint_rendezvous";
 
 impl Comm {
-    /// Takes over the hints for which `value_of` returns a value that is understood; others are ignored.
-    pub fn set_hints(&self, value_of: impl Fn(&str) -> Option<String>) {
+    /// Gives a new communicator, which nobody uses yet, the hints for which `value_of` returns a value that is understood, and no others.
+    /// The protocol of long messages is chosen here once: MPI_Comm_set_info does not change it.
+    pub fn start_hints(&self, value_of: impl Fn(&str) -> Option<String>) {
+        self.hints.clear();
         self.hints.set(&value_of);
-        let value = value_of(KEY);
-        if let Some(rendezvous) = value.as_deref().and_then(Rendezvous::parse) {
-            self.set_rendezvous(Some(rendezvous));
-        }
+        self.set_rendezvous(value_of(KEY).as_deref().and_then(Rendezvous::parse));
     }
 
-    /// Takes over the hints of another communicator.
+    /// Gives a new communicator, which nobody uses yet, the hints of another one.
     pub(crate) fn inherit_hints(&self, other: &Self) {
         self.hints.inherit(&other.hints);
         self.set_rendezvous(other.owner.rendezvous());
-    }
-
-    /// Has no hints from now on.
-    pub fn clear_hints(&self) {
-        self.hints.clear();
-        self.set_rendezvous(None);
     }
 
     /// The key of the protocol of long messages, and its value.
@@ -47,12 +40,13 @@ impl Comm {
         self.route_receives();
     }
 
-    /// Has receives that may be offered take the way where they are.
+    /// Has the receives of a new communicator, which nobody uses yet, take the way on which they may be offered, if they may.
     pub(super) fn route_receives(&self) {
         let offers = self.process.settings().offers != 0 && self.process.vcis().share_memory();
         if !self.is_spread() {
             let is_offered = offers && self.rendezvous() == Rendezvous::Write;
-            self.route().offer_receives(is_offered);
+            // SAFETY: nobody uses the communicator yet (callers).
+            unsafe { (*self.route.get()).offer_receives(is_offered) };
         }
     }
 }

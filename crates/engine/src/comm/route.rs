@@ -3,8 +3,6 @@
 
 use std::ptr::NonNull;
 
-use sys::sync::{AtomicU32, Ordering};
-
 use crate::identity::{LinkIndex, Rank};
 use crate::progress::Vci;
 use crate::request::RankMap;
@@ -31,10 +29,10 @@ pub(crate) struct Route {
     pub(crate) unlocked_world: u32,
     /// As `fast_ranks`, without a lock.
     pub(crate) unlocked_members: u32,
-    /// The same three of receives: none where receives may be offered to their senders. They change with the hints of the communicator.
-    unlocked_sources: AtomicU32,
-    locked_sources: AtomicU32,
-    fast_sources: AtomicU32,
+    /// As `unlocked_ranks`, `locked_ranks` and `fast_ranks`, of receives: none where receives may be offered to their senders.
+    pub(crate) unlocked_sources: u32,
+    pub(crate) locked_sources: u32,
+    pub(crate) fast_sources: u32,
     /// The peers by rank, of a map that is not linear; else null. The communicator's map owns them.
     table: *const LinkIndex,
 }
@@ -67,45 +65,19 @@ impl Route {
             unlocked_ranks,
             locked_ranks,
             fast_ranks,
-            unlocked_sources: AtomicU32::new(unlocked_ranks),
-            locked_sources: AtomicU32::new(locked_ranks),
-            fast_sources: AtomicU32::new(fast_ranks),
+            unlocked_sources: unlocked_ranks,
+            locked_sources: locked_ranks,
+            fast_sources: fast_ranks,
             table,
         }
     }
 
     /// Has receives take the slow path, where they may be offered, or the fast ones.
-    pub(super) fn offer_receives(&self, is_offered: bool) {
-        let ranks = match is_offered {
-            true => [0; 3],
-            false => [self.unlocked_ranks, self.locked_ranks, self.fast_ranks],
+    pub(super) fn offer_receives(&mut self, is_offered: bool) {
+        (self.unlocked_sources, self.locked_sources, self.fast_sources) = match is_offered {
+            true => (0, 0, 0),
+            false => (self.unlocked_ranks, self.locked_ranks, self.fast_ranks),
         };
-        let words = [
-            &self.unlocked_sources,
-            &self.locked_sources,
-            &self.fast_sources,
-        ];
-        for (word, ranks) in words.into_iter().zip(ranks) {
-            word.store(ranks, Ordering::Relaxed);
-        }
-    }
-
-    /// [`Self::unlocked_ranks`] of receives.
-    #[inline(always)]
-    pub(crate) fn unlocked_sources(&self) -> u32 {
-        self.unlocked_sources.load(Ordering::Relaxed)
-    }
-
-    /// [`Self::locked_ranks`] of receives.
-    #[inline(always)]
-    pub(crate) fn locked_sources(&self) -> u32 {
-        self.locked_sources.load(Ordering::Relaxed)
-    }
-
-    /// [`Self::fast_ranks`] of receives.
-    #[inline(always)]
-    pub(crate) fn fast_sources(&self) -> u32 {
-        self.fast_sources.load(Ordering::Relaxed)
     }
 
     /// Lets the fast paths reach no rank.

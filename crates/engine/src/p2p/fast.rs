@@ -342,7 +342,7 @@ pub unsafe fn post(comm: &Comm, base: *mut u8, bytes: usize, source: i32, tag: i
         cold_path();
         return Posted::Refused;
     }
-    if source as u32 >= comm.route().unlocked_sources() {
+    if source as u32 >= comm.route().unlocked_sources {
         cold_path();
         return Posted::Unreached;
     }
@@ -393,14 +393,14 @@ pub unsafe fn post_locked(
     let word = || comm.match_base() | tag as u64;
     // SAFETY: passed on; the rank is below `fast_ranks` where a table may be.
     unsafe {
-        if rank.get() < route.locked_sources() {
+        if rank.get() < route.locked_sources {
             let key = || Key {
                 word: word(),
                 peer: route.linear_peer(rank),
             };
             return post_inside(vci.try_lock(), comm, base, bytes, key, |_| ());
         }
-        if rank.get() < route.fast_sources() {
+        if rank.get() < route.fast_sources {
             let key = || Key {
                 word: word(),
                 peer: route.peer(rank),
