@@ -15,6 +15,7 @@
 #![expect(non_snake_case, reason = "functions carry the names of the standard")]
 
 mod attr;
+mod call;
 mod coll;
 mod comm;
 mod convert;

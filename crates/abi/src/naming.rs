@@ -50,6 +50,11 @@ pub(crate) const fn is_wide<T: Wide>(_: &T) -> bool {
     T::WIDE
 }
 
+/// The name of the form that arguments of this type belong to.
+pub(crate) const fn called<T: Wide>(call: &'static str, large: &'static str) -> &'static str {
+    if T::WIDE { large } else { call }
+}
+
 /// The name of a call, with `_c` where one of these arguments is that of a large-count form.
 macro_rules! named {
     ($name:expr $(, $argument:expr)*) => {

@@ -62,10 +62,10 @@ impl<'u, T: Threads> Communicator<'u, T> {
     unsafe fn send_now(&self, base: *const u8, bytes: usize, dest: usize, tag: i32) -> bool {
         let (comm, dest) = (self.comm(), rank_code(dest));
         // SAFETY: the caller's promise.
-        match unsafe { p2p::send_now(comm, base, bytes, dest, tag) } {
+        match unsafe { p2p::send_now::<p2p::NoPromise>(comm, base, bytes, dest, tag) } {
             Injected::Refused | Injected::Unreached => return false,
             Injected::SentWake => {
-                p2p::wake(comm, dest);
+                p2p::wake::<p2p::NoPromise>(comm, dest);
             }
             Injected::Sent => {}
         }

@@ -177,10 +177,10 @@ impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, 
         let (comm, dest, region) = (self.scope.comm.comm(), rank_code(dest), data.outgoing()?);
         if let Some((base, bytes)) = region.as_run() {
             // SAFETY: the memory is borrowed for the scope, which outlasts the operation.
-            match unsafe { p2p::inject_promised::<Kind<R, M, C>>(comm, base, bytes, dest, tag) } {
+            match unsafe { p2p::send_now::<Kind<R, M, C>>(comm, base, bytes, dest, tag) } {
                 Injected::Sent => return Ok(RequestId::SENT),
                 Injected::SentWake => {
-                    p2p::wake_promised::<Kind<R, M, C>>(comm, dest);
+                    p2p::wake::<Kind<R, M, C>>(comm, dest);
                     return Ok(RequestId::SENT);
                 }
                 Injected::Refused | Injected::Unreached => {}
@@ -198,10 +198,13 @@ impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, 
         let (comm, region) = (self.scope.comm.comm(), region?);
         if let Some((base, bytes)) = region.as_run() {
             // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
-            let posted =
-                unsafe { p2p::post_promised::<Kind<R, M, C>>(comm, base, bytes, source, tag) };
-            if let Posted::Posted(id) = posted {
-                return Ok(id);
+            match unsafe { p2p::post_now::<Kind<R, M, C>>(comm, base, bytes, source, tag) } {
+                Posted::Posted(id) => return Ok(id),
+                Posted::PostedWake(id) => {
+                    p2p::wake_contenders(comm);
+                    return Ok(id);
+                }
+                Posted::Refused | Posted::Unreached => {}
             }
         }
         // SAFETY: as above.
@@ -367,10 +370,7 @@ impl<const N: usize, T: Threads> PredefinedCommunicator<'_, N, T> {
             match unsafe { p2p::inject_predefined(Predefined::at(N - 1), base, bytes, dest) } {
                 Injected::Sent => return Ok(()),
                 Injected::SentWake => {
-                    p2p::wake_promised::<Kind<WorldRanks, InOrder, ByRequest>>(
-                        self.comm.comm(),
-                        dest,
-                    );
+                    p2p::wake::<Kind<WorldRanks, InOrder, ByRequest>>(self.comm.comm(), dest);
                     return Ok(());
                 }
                 Injected::Refused | Injected::Unreached => {}

@@ -297,7 +297,7 @@ pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
     run("MPI_Comm_set_info", comm, || {
         let found = COMMS.find(comm, "comm")?;
         let hints = INFOS.find(info, "info")?;
-        found.hints.set(&|key| hints.get(key));
+        found.hints.set(|key| hints.get(key));
         Ok(())
     })
 }

@@ -5,10 +5,11 @@
 //! [`send`] and [`receive`] are messages, [`window`] one-sided operations, [`predefined`] the communicators with constant handles, and
 //! [`query`] tells programs what the library has. Each name is exported with the prefixes `MPIX_` and `PMPIX_`, as [`extension`] makes it.
 
+mod calls;
 mod predefined;
-mod promises;
 pub(crate) mod query;
 mod receive;
+mod requests;
 mod send;
 mod window;
 

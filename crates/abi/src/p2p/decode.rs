@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The arguments of a message, decoded, and its request, handed out.
+//! The arguments of a message, decoded.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -7,14 +7,10 @@ use std::sync::atomic::Ordering;
 use engine::Result;
 use engine::comm::Comm;
 use engine::p2p::Memory;
-use engine::request::RequestId;
-use mpi_abi_sys::constants::MPI_REQUEST_NULL;
-use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::datatype::{Count, arguments, memory, target_memory};
-use crate::error::raise;
 use crate::handle::COMMS;
-use crate::naming::Wide;
 
 /// The result of [`decode`].
 pub(super) type Decoded = Result<(&'static Comm, Memory<'static>)>;
@@ -46,11 +42,11 @@ pub(crate) fn decode_target(
 /// Rank and tag in one register: with them the calls that leave the fast path are jumps.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Envelope(u64);
+pub(crate) struct Envelope(u64);
 
 impl Envelope {
     #[inline(always)]
-    pub(super) const fn new(rank: i32, tag: i32) -> Self {
+    pub(crate) const fn new(rank: i32, tag: i32) -> Self {
         Self(rank as u32 as u64 | (tag as u32 as u64) << 32)
     }
 
@@ -76,34 +72,7 @@ pub(crate) fn decode_contiguous(
     Some((bytes, COMMS.get_trusted(comm)?))
 }
 
-/// The name of the form that counts of this type belong to.
-pub(super) const fn called<C: Wide>(call: &'static str, large: &'static str) -> &'static str {
-    if C::WIDE { large } else { call }
-}
-
 /// The handle of a communicator.
 pub(super) fn handle_of(comm: &Comm) -> MPI_Comm {
     comm.handle.load(Ordering::Relaxed) as usize
-}
-
-/// Gives the program its request, or the null request and the error.
-#[inline(always)]
-pub(super) unsafe fn hand_out(
-    call: &'static str,
-    comm: MPI_Comm,
-    started: Result<RequestId>,
-    request: *mut MPI_Request,
-) -> i32 {
-    match started {
-        Ok(id) => {
-            // SAFETY: the result is writable (crate head).
-            unsafe { *request = id.0 as usize };
-            0
-        }
-        Err(error) => {
-            // SAFETY: as above.
-            unsafe { *request = MPI_REQUEST_NULL };
-            raise(call, comm, error)
-        }
-    }
 }

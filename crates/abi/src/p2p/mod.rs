@@ -3,6 +3,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod decode;
+pub(crate) mod end;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
 pub(crate) mod probe;

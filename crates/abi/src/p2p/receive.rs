@@ -10,11 +10,45 @@ use engine::p2p::{self, Memory, Posted};
 use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use super::decode::{Envelope, called, decode_contiguous, decode_target, hand_out, handle_of};
+use super::decode::{Envelope, decode_contiguous, decode_target, handle_of};
+use super::end::{ByRequest, End};
+use crate::call::{self, Call};
 use crate::datatype::Count;
 use crate::error::raise;
-use crate::naming::Wide;
+use crate::naming::{Wide, called};
 use crate::status::store_single;
+
+/// The nonblocking receive: a short way for contiguous memory, everything else out of line.
+#[inline(always)]
+pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
+    buf: *mut c_void,
+    count: C,
+    datatype: MPI_Datatype,
+    source: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    end: E,
+) -> i32 {
+    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
+        let (count, envelope) = (count.into(), Envelope::new(source, tag));
+        // SAFETY: passed on.
+        return unsafe { irecv_any::<K, E>(buf, count, datatype, end, envelope, comm) };
+    };
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
+    unsafe {
+        match p2p::post::<K>(object, buf.cast(), bytes, source, tag) {
+            Posted::Posted(id) => end.tell(id),
+            Posted::Unreached => {
+                cold_path();
+                irecv_locked::<K, E>(buf, bytes, object, source, tag, end)
+            }
+            Posted::Refused | Posted::PostedWake(_) => {
+                cold_path();
+                irecv_bytes::<K, E>(buf, bytes, object, source, tag, end)
+            }
+        }
+    }
+}
 
 #[inline(always)]
 pub(crate) unsafe fn MPI_Irecv<C: Count>(
@@ -26,63 +60,33 @@ pub(crate) unsafe fn MPI_Irecv<C: Count>(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> i32 {
-    let Some((bytes, object)) = decode_contiguous(buf, count, datatype, comm) else {
-        // SAFETY: passed on.
-        return unsafe {
-            irecv_any::<C>(
-                buf,
-                count.into(),
-                datatype,
-                request,
-                Envelope::new(source, tag),
-                comm,
-            )
-        };
-    };
-    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
-    unsafe {
-        match p2p::post(object, buf.cast(), bytes, source, tag) {
-            Posted::Posted(id) => {
-                *request = id.0 as usize;
-                0
-            }
-            Posted::Unreached => {
-                cold_path();
-                irecv_locked::<C>(buf, bytes, object, source, tag, request)
-            }
-            Posted::Refused | Posted::PostedWake(_) => {
-                cold_path();
-                irecv_bytes::<C>(buf, bytes, object, source, tag, request)
-            }
-        }
-    }
+    let end = ByRequest(request);
+    // SAFETY: passed on.
+    unsafe { start::<call::Irecv<C>, _, C>(buf, count, datatype, source, tag, comm, end) }
 }
 
-/// MPI_Irecv of contiguous bytes from a rank that the first stage does not reach. Its arguments lie where MPI_Irecv's do.
+/// A receive of contiguous bytes that the first stage does not reach. Its arguments lie where MPI_Irecv's do.
 // TIER: short
 #[inline(never)]
-unsafe extern "C" fn irecv_locked<C: Wide>(
+pub(crate) unsafe extern "C" fn irecv_locked<K: Call, E: End>(
     buf: *mut c_void,
     bytes: usize,
     comm: &Comm,
     source: i32,
     tag: i32,
-    request: *mut MPI_Request,
+    end: E,
 ) -> i32 {
-    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        match p2p::post_locked(comm, buf.cast(), bytes, source, tag) {
+        match p2p::post_locked::<K>(comm, buf.cast(), bytes, source, tag) {
             Posted::Refused | Posted::Unreached => {
                 cold_path();
-                irecv_bytes::<C>(buf, bytes, comm, source, tag, request)
+                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
             }
-            Posted::Posted(id) => {
-                *request = id.0 as usize;
-                0
-            }
+            Posted::Posted(id) => end.tell(id),
             Posted::PostedWake(id) => {
                 cold_path();
-                *request = id.0 as usize;
+                end.tell(id);
                 p2p::wake_contenders(comm)
             }
         }
@@ -91,41 +95,40 @@ unsafe extern "C" fn irecv_locked<C: Wide>(
 
 /// As [`irecv_locked`], of what neither stage posts.
 #[inline(never)]
-unsafe extern "C" fn irecv_bytes<C: Wide>(
+pub(crate) unsafe extern "C" fn irecv_bytes<K: Call, E: End>(
     buf: *mut c_void,
     bytes: usize,
     comm: &Comm,
     source: i32,
     tag: i32,
-    request: *mut MPI_Request,
+    end: E,
 ) -> i32 {
     let memory = Memory::contiguous(buf.cast(), bytes);
-    let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
-    // SAFETY: the program keeps the buffer until the request completes, and the result is writable (crate head).
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        let start = |_entered| p2p::irecv(comm, memory, source, tag);
-        let started = comm.enter_endpoint(call).and_then(start);
-        hand_out(call, handle_of(comm), started, request)
+        let start = |_entered| p2p::irecv_promised::<K>(comm, memory, source, tag);
+        let started = comm.enter_endpoint(K::NAME).and_then(start);
+        end.hand_out(K::NAME, handle_of(comm), started)
     }
 }
 
+/// A receive into whatever memory, and all errors of its arguments.
 #[inline(never)]
-unsafe extern "C" fn irecv_any<C: Wide>(
+pub(crate) unsafe extern "C" fn irecv_any<K: Call, E: End>(
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
-    request: *mut MPI_Request,
+    end: E,
     envelope: Envelope,
     comm: MPI_Comm,
 ) -> i32 {
-    let call = called::<C>("MPI_Irecv", "MPI_Irecv_c");
     let started = decode_target(buf, count, datatype, comm).and_then(|(comm, memory)| {
-        let _entered = rma::enter_message(comm, call, &memory, BufferUse::Written)?;
-        // SAFETY: the program keeps the buffer until the request completes (crate head).
-        unsafe { p2p::irecv(comm, memory, envelope.rank(), envelope.tag()) }
+        let _entered = rma::enter_message(comm, K::NAME, &memory, BufferUse::Written)?;
+        // SAFETY: the program keeps the buffer until the operation is complete (crate head).
+        unsafe { p2p::irecv_promised::<K>(comm, memory, envelope.rank(), envelope.tag()) }
     });
     // SAFETY: passed on.
-    unsafe { hand_out(call, comm, started, request) }
+    unsafe { end.hand_out(K::NAME, comm, started) }
 }
 
 #[inline(always)]
@@ -149,17 +152,18 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
         return 0;
     }
     // SAFETY: as above.
-    let id = match unsafe { p2p::post_now(object, buf.cast(), bytes, source, tag) } {
-        Posted::Posted(id) => id,
-        Posted::PostedWake(id) => {
-            p2p::wake_contenders(object);
-            id
-        }
-        // SAFETY: passed on.
-        Posted::Refused | Posted::Unreached => unsafe {
-            return recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status);
-        },
-    };
+    let id =
+        match unsafe { p2p::post_now::<p2p::NoPromise>(object, buf.cast(), bytes, source, tag) } {
+            Posted::Posted(id) => id,
+            Posted::PostedWake(id) => {
+                p2p::wake_contenders(object);
+                id
+            }
+            // SAFETY: passed on.
+            Posted::Refused | Posted::Unreached => unsafe {
+                return recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status);
+            },
+        };
     let call = called::<C>("MPI_Recv", "MPI_Recv_c");
     match p2p::receive_posted(object, id, call) {
         Ok(found) => {

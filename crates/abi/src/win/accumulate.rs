@@ -11,12 +11,14 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_NO_OP;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 
-use super::transfer::{Target, blame_origin, called, locate};
+use super::transfer::{Target, blame_origin, locate};
+use crate::call::{self, Call};
 use crate::datatype::arguments::is_address;
 use crate::datatype::{Count, memory, target_memory};
 use crate::elements;
 use crate::error::run_window;
 use crate::handle::{DATATYPES, OPS};
+use crate::naming::called;
 
 /// The operation of a call, which is a predefined one.
 #[inline(always)]
@@ -169,8 +171,9 @@ unsafe fn combine<C: Count>(
         cold_path();
         return false;
     };
-    let Some((window, target, bytes, end)) = locate(origin, (count, datatype), (rank, disp), win)
-    else {
+    let place = (rank, disp);
+    let located = locate::<call::Accumulate<C>, C>(origin, (count, datatype), place, win);
+    let Some((window, target, bytes, end)) = located else {
         cold_path();
         return false;
     };
@@ -198,8 +201,7 @@ unsafe extern "C" fn accumulate_any<C: Count>(
 ) -> i32 {
     let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
     let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    let call = called::<C>("MPI_Accumulate", "MPI_Accumulate_c");
-    run_window(call, win, |window| {
+    run_window(call::Accumulate::<C>::NAME, win, |window| {
         let (operator, remote, origin) = sides(origin, target, op)?;
         // SAFETY: the program keeps the origin until the operation is complete (crate head).
         unsafe { rma::accumulate(window, &origin, &remote, operator) }
@@ -311,8 +313,12 @@ pub(crate) unsafe fn MPI_Compare_and_swap(
     if is_address(compare_addr)
         && is_address(result_addr)
         && elements::is_swapped(datatype)
-        && let Some((window, target, bytes, end)) =
-            locate(origin_addr, (1, datatype), (target_rank, target_disp), win)
+        && let Some((window, target, bytes, end)) = locate::<call::CompareAndSwap<i32>, i32>(
+            origin_addr,
+            (1, datatype),
+            (target_rank, target_disp),
+            win,
+        )
     {
         let operands = [origin_addr.cast(), compare_addr.cast()];
         let there = end.wrapping_sub(bytes);

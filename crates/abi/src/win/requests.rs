@@ -9,9 +9,10 @@ use engine::rma;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 
 use super::accumulate::{Buffer, sides};
-use super::transfer::{Target, blame_origin, called};
+use super::transfer::{Target, blame_origin};
 use crate::datatype::{Count, memory, target_memory};
 use crate::error::run_window;
+use crate::naming::called;
 
 /// Stores the request of an operation that was started.
 fn hand_out(started: Result<RequestId>, request: *mut MPI_Request) -> Result<()> {

@@ -8,6 +8,7 @@ use engine::rma::{self, Remote, Window};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Win};
 
+use crate::call::{self, Call};
 use crate::datatype::arguments::contiguous_bytes;
 use crate::datatype::{Count, memory, target_memory};
 use crate::error::run_window;
@@ -100,31 +101,35 @@ pub(crate) fn blame_origin(error: Error) -> Error {
     })
 }
 
-/// The name of the form that counts of this type belong to.
-pub(crate) const fn called<C: Count>(call: &'static str, large: &'static str) -> &'static str {
-    if C::WIDE { large } else { call }
-}
-
 /// The window, the target, the number of bytes and the address behind them at the target, if these are elements of a predefined type in
 /// memory that this process maps, of a target that is open. The target comes first: so the fewest values are alive at once.
 // TIER: short
 #[inline(always)]
-pub(super) fn locate<C: Count>(
+pub(super) fn locate<K: Call, C: Count>(
     origin: *const c_void,
     (count, datatype): (C, MPI_Datatype),
     (rank, disp): (i32, MPI_Aint),
     win: MPI_Win,
 ) -> Option<(&'static Window, &'static rma::Target, usize, *mut u8)> {
     let window = WINS.get_trusted(win)?;
-    let target = rma::open_target(window, rank)?;
+    let target = if K::GLOBAL {
+        rma::open_target_of_world(window, rank)?
+    } else {
+        rma::open_target(window, rank)?
+    };
     let bytes = contiguous_bytes(origin, count, datatype)?;
-    Some((window, target, bytes, target.end_of(bytes, disp as i64)?))
+    let end = if K::AT_ADDRESS {
+        target.end_at(bytes, disp as u64)?
+    } else {
+        target.end_of(bytes, disp as i64)?
+    };
+    Some((window, target, bytes, end))
 }
 
 /// Number of bytes, and the address behind them at the target, if both sides are the same elements as [`locate`] wants them.
 // TIER: short
 #[inline(always)]
-fn locate_alike<C: Count>(
+fn locate_alike<K: Call, C: Count>(
     origin: *const c_void,
     (origin_count, origin_datatype): (C, MPI_Datatype),
     (target_count, target_datatype): (C, MPI_Datatype),
@@ -140,8 +145,137 @@ fn locate_alike<C: Count>(
         return None;
     }
     let origin_elements = (origin_count, origin_datatype);
-    let (_, _, bytes, end) = locate(origin, origin_elements, place, win)?;
+    let (_, _, bytes, end) = locate::<K, C>(origin, origin_elements, place, win)?;
     Some((bytes, end))
+}
+
+/// The elements at the target, with its rank in the window. `disp` is an address where the call says so.
+fn remote<K: Call, C: Count>(
+    window: &Window,
+    (rank, disp): (i32, MPI_Aint),
+    (count, datatype): (C, MPI_Datatype),
+) -> Result<Remote<'static>> {
+    let rank = window.named_target::<K>(rank)?;
+    let target = if K::AT_ADDRESS {
+        Target::at_address(window, rank, disp as *mut c_void, (count, datatype))
+    } else {
+        Target::new(rank, disp, count, datatype)
+    };
+    target.find()
+}
+
+/// The body of the calls that put, with the arguments of MPI_Put.
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
+pub(crate) unsafe fn put<K: Call, C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate_alike::<K, C>(origin_addr, origin, target, place, win) {
+        let from = origin_addr.cast();
+        // SAFETY: the origin is readable (crate head); the bytes lie inside a window of which this process maps the memory.
+        return unsafe { put_to(from, end, bytes) };
+    }
+    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    unsafe {
+        put_any::<K, C>(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn put_any<K: Call, C: Count>(
+    origin_addr: *const c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    run_window(K::NAME, win, |window| {
+        let origin = memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = origin.map_err(blame_origin)?;
+        let target = (target_count, target_datatype);
+        let remote = remote::<K, C>(window, (target_rank, target_disp), target)?;
+        // SAFETY: the program keeps the origin until the operation is complete (crate head).
+        unsafe { rma::put(window, &origin, &remote) }
+    })
+}
+
+/// The body of the calls that get, with the arguments of MPI_Get.
+#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
+#[inline(always)]
+pub(crate) unsafe fn get<K: Call, C: Count>(
+    origin_addr: *mut c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let place = (target_rank, target_disp);
+    if let Some((bytes, end)) = locate_alike::<K, C>(origin_addr, origin, target, place, win) {
+        let to = origin_addr.cast();
+        // SAFETY: the origin is writable (crate head); the bytes lie inside a window of which this process maps the memory.
+        return unsafe { get_from(end, to, bytes) };
+    }
+    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    unsafe {
+        get_any::<K, C>(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn get_any<K: Call, C: Count>(
+    origin_addr: *mut c_void,
+    origin_count: C,
+    origin_datatype: MPI_Datatype,
+    target_rank: i32,
+    target_disp: MPI_Aint,
+    target_count: C,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> i32 {
+    run_window(K::NAME, win, |window| {
+        let origin = target_memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = origin.map_err(blame_origin)?;
+        let target = (target_count, target_datatype);
+        let remote = remote::<K, C>(window, (target_rank, target_disp), target)?;
+        // SAFETY: the program keeps the origin until the operation is complete (crate head).
+        unsafe { rma::get(window, &origin, &remote) }
+    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -156,17 +290,9 @@ pub(crate) unsafe fn MPI_Put<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let origin = (origin_count, origin_datatype);
-    let target = (target_count, target_datatype);
-    let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
-        let from = origin_addr.cast();
-        // SAFETY: the origin is readable (crate head); the bytes lie inside a window of which this process maps the memory.
-        return unsafe { put_to(from, end, bytes) };
-    }
-    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    // SAFETY: passed on.
     unsafe {
-        put_any::<C>(
+        put::<call::Put<C>, C>(
             origin_addr,
             origin_count,
             origin_datatype,
@@ -177,26 +303,6 @@ pub(crate) unsafe fn MPI_Put<C: Count>(
             win,
         )
     }
-}
-
-#[inline(never)]
-unsafe extern "C" fn put_any<C: Count>(
-    origin_addr: *const c_void,
-    origin_count: C,
-    origin_datatype: MPI_Datatype,
-    target_rank: i32,
-    target_disp: MPI_Aint,
-    target_count: C,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> i32 {
-    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    run_window(called::<C>("MPI_Put", "MPI_Put_c"), win, |window| {
-        let origin = memory(origin_addr, origin_count.into(), origin_datatype);
-        let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);
-        // SAFETY: the program keeps the origin until the operation is complete (crate head).
-        unsafe { rma::put(window, &origin, &remote) }
-    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -211,17 +317,9 @@ pub(crate) unsafe fn MPI_Get<C: Count>(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> i32 {
-    let origin = (origin_count, origin_datatype);
-    let target = (target_count, target_datatype);
-    let place = (target_rank, target_disp);
-    if let Some((bytes, end)) = locate_alike(origin_addr, origin, target, place, win) {
-        let to = origin_addr.cast();
-        // SAFETY: the origin is writable (crate head); the bytes lie inside a window of which this process maps the memory.
-        return unsafe { get_from(end, to, bytes) };
-    }
-    // SAFETY: passed on. One call with the same arguments in the same places is a jump, and the fast path needs no stack frame.
+    // SAFETY: passed on.
     unsafe {
-        get_any::<C>(
+        get::<call::Get<C>, C>(
             origin_addr,
             origin_count,
             origin_datatype,
@@ -232,26 +330,6 @@ pub(crate) unsafe fn MPI_Get<C: Count>(
             win,
         )
     }
-}
-
-#[inline(never)]
-unsafe extern "C" fn get_any<C: Count>(
-    origin_addr: *mut c_void,
-    origin_count: C,
-    origin_datatype: MPI_Datatype,
-    target_rank: i32,
-    target_disp: MPI_Aint,
-    target_count: C,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> i32 {
-    let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    run_window(called::<C>("MPI_Get", "MPI_Get_c"), win, |window| {
-        let origin = target_memory(origin_addr, origin_count.into(), origin_datatype);
-        let (origin, remote) = (origin.map_err(blame_origin)?, target.find()?);
-        // SAFETY: the program keeps the origin until the operation is complete (crate head).
-        unsafe { rma::get(window, &origin, &remote) }
-    })
 }
 
 /// Copies bytes to those before `end`, the most frequent lengths in place.

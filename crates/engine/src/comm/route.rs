@@ -27,6 +27,8 @@ pub(crate) struct Route {
     /// Ranks of MPI_COMM_WORLD that are reached without a lock and without the map, for calls that name them: none in a communicator that
     /// lacks one of them, unless arguments are trusted.
     pub(crate) unlocked_world: u32,
+    /// The same that are reached with the lock.
+    pub(crate) locked_world: u32,
     /// As `fast_ranks`, without a lock.
     pub(crate) unlocked_members: u32,
     /// As `unlocked_ranks`, `locked_ranks` and `fast_ranks`, of receives: none where receives may be offered to their senders.
@@ -55,8 +57,14 @@ impl Route {
             false => (0, linear_ranks),
         };
         let is_free = vci.is_unlocked() && fast_ranks != 0;
+        let (unlocked_world, locked_world) = match fast_ranks {
+            0 => (0, 0),
+            _ if is_free => (world, 0),
+            _ => (0, world),
+        };
         Self {
-            unlocked_world: if is_free { world } else { 0 },
+            unlocked_world,
+            locked_world,
             unlocked_members: if is_free { fast_ranks } else { 0 },
             origin: vci.first_link().as_ptr().wrapping_add(offset as usize),
             stride_bytes: i64::from(stride.cast_signed()) * size_of::<Link>() as i64,
@@ -74,7 +82,11 @@ impl Route {
 
     /// Has receives take the slow path, where they may be offered, or the fast ones.
     pub(super) fn offer_receives(&mut self, is_offered: bool) {
-        (self.unlocked_sources, self.locked_sources, self.fast_sources) = match is_offered {
+        (
+            self.unlocked_sources,
+            self.locked_sources,
+            self.fast_sources,
+        ) = match is_offered {
             true => (0, 0, 0),
             false => (self.unlocked_ranks, self.locked_ranks, self.fast_ranks),
         };
@@ -83,7 +95,11 @@ impl Route {
     /// Lets the fast paths reach no rank.
     pub(super) fn block(&mut self) {
         (self.unlocked_ranks, self.locked_ranks, self.fast_ranks) = (0, 0, 0);
-        (self.unlocked_world, self.unlocked_members) = (0, 0);
+        (
+            self.unlocked_world,
+            self.locked_world,
+            self.unlocked_members,
+        ) = (0, 0, 0);
         self.offer_receives(true);
     }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Point-to-point communication (MPI-5.0, chapter 3): starting sends and receives, and probing.
 //!
-//! Each function checks its arguments, routes, and starts the operation. The fast paths of the common cases are in [`fast`],
-//! those of calls that promise more in [`promised`];
-//! [`crate::completion`] waits for requests.
+//! Each function checks its arguments, routes, and starts the operation. The fast paths of the common cases are in [`fast`], what calls
+//! may promise in [`promised`]; [`crate::completion`] waits for requests.
 
 mod arguments;
 mod both;
@@ -26,13 +25,10 @@ pub(crate) use arguments::{check_rank, check_tag};
 pub use both::isendrecv;
 pub use fabric::ring::INJECT_BYTES;
 pub use fast::{
-    Injected, Posted, exchange_soon, inject, inject_locked, post, post_locked, post_now,
-    receive_posted, receive_soon, send_eager, send_now, wake, wake_contenders,
+    Injected, Posted, exchange_soon, inject, inject_locked, inject_predefined, post, post_locked,
+    post_now, receive_posted, receive_soon, send_eager, send_now, wake, wake_contenders,
 };
-pub use promised::{
-    Promises, check_received, inject_predefined, inject_promised, inject_promised_locked,
-    irecv_promised, isend_promised, post_promised, post_promised_locked, wake_promised,
-};
+pub use promised::{NoPromise, Promises, check_received, irecv_promised, isend_promised};
 pub use receive::irecv;
 pub(crate) use receive::{irecv_collective, new_receive, post_operation, receive_key};
 use send::send_at_once;

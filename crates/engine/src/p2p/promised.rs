@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends and receives whose callers promise what MPI leaves open, so that less has to be decided at run time: the proposals of Raffenetti
-//! et al., "Why Is MPI So Slow?" (SC'17), section 3.
+//! What callers of sends and receives may promise where MPI leaves it open, so that less has to be decided at run time: the proposals of
+//! Raffenetti et al., "Why Is MPI So Slow?" (SC'17), section 3.
 //!
-//! [`Promises`] are constants of a call. They have the stages of ordinary messages: [`inject_promised`] and [`post_promised`] are inlined
-//! into the caller, [`inject_promised_locked`] and [`post_promised_locked`] take the lock or translate the rank, [`isend_promised`] and
-//! [`irecv_promised`] take everything and check all arguments. A message without a tag ([`Promises::NO_MATCH`]) is received in the order of
-//! arrival within its communicator, by receives that make the same promise only.
+//! The fast stages ([`super::fast`]) are generic over [`Promises`]; [`isend_promised`] and [`irecv_promised`] take what they leave and check
+//! all arguments. A message without a tag ([`Promises::NO_MATCH`]) is received in the order of arrival within its communicator, by receives
+//! that make the same promise only.
 
-use std::hint::cold_path;
-
-use fabric::ring::INJECT_BYTES;
-
-use super::arguments::{ANY_SOURCE_RANK, CHECKED, PROC_NULL, check_rank};
-use super::fast::{
-    Injected, Posted, inject_inside, inject_locked, post_in, post_inside, post_locked,
-};
+use super::arguments::{ANY_SOURCE_RANK, PROC_NULL, check_rank};
 use super::receive::{irecv, irecv_key};
 use super::send::{Mode, isend, new_send, send_at_once, start};
-use crate::comm::{Comm, Predefined};
+use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::{LinkIndex, PeerIndex, Rank};
-use crate::protocol::{cell, inject as injection};
-use crate::request::{RequestEntry, RequestId};
-use crate::vci::matching::{Key, in_order_key};
+use crate::identity::{PeerIndex, Rank};
+use crate::request::RequestId;
+use crate::vci::matching::in_order_key;
 
-/// What a call promises; constants, so that the fast stages contain only what is left to decide.
+/// What a call promises; constants, so that the fast stages contain only what is left to decide. An ordinary call promises nothing.
 pub trait Promises {
     /// The other rank is one of MPI_COMM_WORLD.
     const GLOBAL: bool = false;
@@ -37,8 +28,14 @@ pub trait Promises {
     const NO_REQUEST: bool = false;
 }
 
-/// The same as values, for the stages that serve all calls.
+/// No promise.
 #[derive(Clone, Copy, Debug)]
+pub struct NoPromise;
+
+impl Promises for NoPromise {}
+
+/// The same as values, for the stages that serve all calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Promised {
     global: bool,
     no_proc_null: bool,
@@ -46,6 +43,9 @@ struct Promised {
 }
 
 impl Promised {
+    /// What ordinary calls promise.
+    const NOTHING: Self = Self::of::<NoPromise>();
+
     const fn of<P: Promises>() -> Self {
         Self {
             global: P::GLOBAL,
@@ -55,160 +55,13 @@ impl Promised {
     }
 }
 
-/// Stage one of a send: as [`super::inject`], with a communicator that reaches the rank without a lock and without a table.
-///
-/// # Safety
-/// `base` is readable for `bytes` bytes.
-// TIER: short
-#[inline(always)]
-pub unsafe fn inject_promised<P: Promises>(
-    comm: &Comm,
-    base: *const u8,
-    bytes: usize,
-    dest: i32,
-    tag: i32,
-) -> Injected {
-    if bytes > INJECT_BYTES {
-        cold_path();
-        return Injected::Refused;
-    }
-    if CHECKED && !P::NO_MATCH && tag < 0 {
-        cold_path();
-        return Injected::Refused;
-    }
-    let route = comm.route();
-    let reached = if P::GLOBAL {
-        route.unlocked_world
-    } else {
-        route.unlocked_ranks
-    };
-    // One compare tells the range, MPI_PROC_NULL, the thread level and the kind of map.
-    if dest as u32 >= reached {
-        cold_path();
-        return Injected::Unreached;
-    }
-    // SAFETY: below `unlocked_world` and `unlocked_ranks` every rank has a link; no other thread is inside MPI (Route::new).
-    let link = unsafe {
-        if P::GLOBAL {
-            comm.vci().first_link().add(dest as usize).as_mut()
-        } else {
-            route.link(Rank::new(dest as u32)).as_mut()
-        }
-    };
-    if !link.sender.has_credit() {
-        cold_path();
-        return Injected::Refused;
-    }
-    // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
-    unsafe {
-        if P::NO_MATCH {
-            let word = in_order_key(comm.match_base()).word;
-            injection::write_as::<{ cell::INJECT_IN_ORDER }>(link, word, base, bytes);
-        } else {
-            injection::write(link, comm.match_base() | tag as u64, base, bytes);
-        }
-    }
-    if link.needs_doorbell() {
-        cold_path();
-        Injected::SentWake
-    } else {
-        Injected::Sent
-    }
-}
-
-/// Stage one of a send with all promises, on a predefined communicator.
-///
-/// # Safety
-/// `base` is readable for `bytes` bytes.
-// TIER: short
-#[inline(always)]
-pub unsafe fn inject_predefined(
-    place: &Predefined,
-    base: *const u8,
-    bytes: usize,
-    dest: i32,
-) -> Injected {
-    if bytes > INJECT_BYTES {
-        cold_path();
-        return Injected::Refused;
-    }
-    if dest as u32 >= place.ranks() {
-        cold_path();
-        return Injected::Unreached;
-    }
-    // SAFETY: the rank is in range; no other thread is inside MPI where ranks are reached without a lock (Route::new).
-    let link = unsafe { place.link(dest as u32).as_mut() };
-    if !link.sender.has_credit() {
-        cold_path();
-        return Injected::Refused;
-    }
-    // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
-    unsafe {
-        injection::write_as::<{ cell::INJECT_IN_ORDER }>(link, place.word(), base, bytes);
-    }
-    if link.needs_doorbell() {
-        cold_path();
-        Injected::SentWake
-    } else {
-        Injected::Sent
-    }
-}
-
-/// Stage two of a send that [`inject_promised`] found `Unreached`: at every thread level, with every communicator.
-///
-/// # Safety
-/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`.
-#[inline(always)]
-pub unsafe fn inject_promised_locked<P: Promises>(
-    comm: &Comm,
-    base: *const u8,
-    bytes: usize,
-    dest: i32,
-    tag: i32,
-) -> Injected {
-    let Some(rank) = local_rank::<P>(comm, dest) else {
-        return Injected::Refused;
-    };
-    let route = comm.route();
-    if rank.get() >= route.fast_ranks || (!P::NO_MATCH && tag < 0) {
-        cold_path();
-        return Injected::Refused;
-    }
-    // SAFETY: the rank is below `fast_ranks`, so there is a link; the rest is the caller's promise.
-    unsafe {
-        if P::NO_MATCH {
-            let word = in_order_key(comm.match_base()).word;
-            let link = || comm.vci().first_link().add(route.peer(rank).get() as usize);
-            let guard = comm.vci().try_enter();
-            return inject_inside::<_, { cell::INJECT_IN_ORDER }>(
-                guard,
-                || word,
-                base,
-                bytes,
-                link,
-            );
-        }
-        inject_locked(comm, base, bytes, rank.to_mpi(), tag)
-    }
-}
-
 /// The rank of the communicator that the call names; `None` if there is none.
 #[inline(always)]
-fn local_rank<P: Promises>(comm: &Comm, rank: i32) -> Option<Rank> {
+pub(super) fn local_rank<P: Promises>(comm: &Comm, rank: i32) -> Option<Rank> {
     if P::GLOBAL {
         comm.rank_of_world(rank)
     } else {
         Some(Rank::new(rank as u32))
-    }
-}
-
-/// Wakes whom [`Injected::SentWake`] names after a call with promises.
-#[cold]
-#[inline(never)]
-pub fn wake_promised<P: Promises>(comm: &Comm, dest: i32) -> i32 {
-    match local_rank::<P>(comm, dest) {
-        Some(rank) => super::wake(comm, rank.to_mpi()),
-        None => 0,
     }
 }
 
@@ -226,8 +79,13 @@ pub unsafe fn isend_promised<P: Promises>(
     dest: i32,
     tag: i32,
 ) -> Result<RequestId> {
-    // SAFETY: passed on.
-    let id = unsafe { isend_any(comm, memory, dest, tag, Promised::of::<P>()) }?;
+    let promised = const { Promised::of::<P>() };
+    let id = match promised {
+        // SAFETY: passed on.
+        Promised::NOTHING => unsafe { isend(comm, memory, dest, tag, Mode::Standard) },
+        // SAFETY: passed on.
+        promised => unsafe { isend_any(comm, memory, dest, tag, promised) },
+    }?;
     Ok(end_in_bulk::<P>(comm, id))
 }
 
@@ -262,114 +120,6 @@ unsafe fn isend_any(
     start(state, index)
 }
 
-/// Stage one of a receive: as [`super::post`].
-///
-/// # Safety
-/// As for [`irecv`], with `base` writable for `bytes` bytes.
-// TIER: short
-#[inline(always)]
-pub unsafe fn post_promised<P: Promises>(
-    comm: &Comm,
-    base: *mut u8,
-    bytes: usize,
-    source: i32,
-    tag: i32,
-) -> Posted {
-    let route = comm.route();
-    if P::NO_MATCH {
-        if route.unlocked_members == 0 {
-            cold_path();
-            return Posted::Unreached;
-        }
-    } else {
-        if tag < 0 {
-            cold_path();
-            return Posted::Refused;
-        }
-        let reached = if P::GLOBAL {
-            route.unlocked_world
-        } else {
-            route.unlocked_ranks
-        };
-        if source as u32 >= reached {
-            cold_path();
-            return Posted::Unreached;
-        }
-    }
-    let mut guard = comm.vci().enter_unlocked();
-    let key = || key_of::<P>(comm, source, tag);
-    // SAFETY: passed on.
-    match unsafe { post_in(&mut guard, comm, base, bytes, key, note_bulk::<P>(comm)) } {
-        Some(id) => Posted::Posted(id),
-        None => {
-            cold_path();
-            Posted::Refused
-        }
-    }
-}
-
-/// The key of a receive from a rank that the fast stages reach.
-#[inline(always)]
-fn key_of<P: Promises>(comm: &Comm, source: i32, tag: i32) -> Key {
-    if P::NO_MATCH {
-        return in_order_key(comm.match_base());
-    }
-    let peer = if P::GLOBAL {
-        LinkIndex::new(source as u32)
-    } else {
-        comm.route().linear_peer(Rank::new(source as u32))
-    };
-    Key {
-        word: comm.match_base() | tag as u64,
-        peer,
-    }
-}
-
-/// Lets the entry of a new receive complete in bulk, if that is promised.
-#[inline(always)]
-fn note_bulk<P: Promises>(comm: &Comm) -> impl FnOnce(&mut RequestEntry) {
-    move |entry| {
-        if P::NO_REQUEST {
-            entry.set_in_bulk();
-            // SAFETY: the caller holds the guard of the communicator's VCI (post_in).
-            unsafe { comm.owner.hold_in_bulk() };
-        }
-    }
-}
-
-/// Stage two of a receive that [`post_promised`] found `Unreached`.
-///
-/// # Safety
-/// As for [`post_promised`].
-#[inline(always)]
-pub unsafe fn post_promised_locked<P: Promises>(
-    comm: &Comm,
-    base: *mut u8,
-    bytes: usize,
-    source: i32,
-    tag: i32,
-) -> Posted {
-    let route = comm.route();
-    if P::NO_MATCH {
-        if route.fast_ranks == 0 {
-            cold_path();
-            return Posted::Refused;
-        }
-        let guard = comm.vci().try_enter();
-        let key = || key_of::<P>(comm, source, tag);
-        // SAFETY: passed on.
-        return unsafe { post_inside(guard, comm, base, bytes, key, note_bulk::<P>(comm)) };
-    }
-    let Some(rank) = local_rank::<P>(comm, source) else {
-        return Posted::Refused;
-    };
-    if P::NO_REQUEST || tag < 0 {
-        return Posted::Refused;
-    }
-    // SAFETY: passed on.
-    unsafe { post_locked(comm, base, bytes, rank.to_mpi(), tag) }
-}
-
 /// Starts a receive with promises, whatever its memory and its communicator. `source` and `tag` mean nothing where there is no matching.
 ///
 /// # Errors
@@ -383,8 +133,13 @@ pub unsafe fn irecv_promised<P: Promises>(
     source: i32,
     tag: i32,
 ) -> Result<RequestId> {
-    // SAFETY: passed on.
-    let id = unsafe { irecv_any(comm, memory, source, tag, Promised::of::<P>()) }?;
+    let promised = const { Promised::of::<P>() };
+    let id = match promised {
+        // SAFETY: passed on.
+        Promised::NOTHING => unsafe { irecv(comm, memory, source, tag) },
+        // SAFETY: passed on.
+        promised => unsafe { irecv_any(comm, memory, source, tag, promised) },
+    }?;
     Ok(end_in_bulk::<P>(comm, id))
 }
 

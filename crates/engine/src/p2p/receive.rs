@@ -7,6 +7,7 @@ use super::arguments::{
     ANY_SOURCE_RANK, ANY_TAG_VALUE, PROC_NULL, check_rank, check_tag, describe, stage,
 };
 use super::fast::{Posted, post_now, wake_contenders};
+use super::promised::NoPromise;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
 use crate::errors::Result;
@@ -38,7 +39,7 @@ pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> R
         word: comm.match_base() | tag as u64,
         peer: comm.peer(Rank::new(source as u32)),
     };
-    irecv_promised(comm, memory, key)
+    irecv_hinted(comm, memory, key)
 }
 
 /// As [`irecv`] on the lane of the tag.
@@ -57,7 +58,7 @@ unsafe fn irecv_on_lane(
     };
     if memory.layout.is_none() && memory.types.is_none() {
         // SAFETY: the caller's promise.
-        match unsafe { post_now(lane, memory.base, memory.bytes, source, tag) } {
+        match unsafe { post_now::<NoPromise>(lane, memory.base, memory.bytes, source, tag) } {
             Posted::Posted(id) => return Ok(id),
             Posted::PostedWake(id) => {
                 wake_contenders(lane);
@@ -96,7 +97,7 @@ pub(crate) unsafe fn irecv_collective(
 
 /// As [`irecv_key`], of a receive of the program, for which the hints of the communicator count.
 #[inline(always)]
-fn irecv_promised(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
+fn irecv_hinted(comm: &Comm, memory: Memory<'_>, key: Key) -> Result<RequestId> {
     if comm.checks_exact_length() {
         return irecv_exact(comm, memory, key);
     }
@@ -138,7 +139,7 @@ fn irecv_unusual(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Resu
         state.complete(index);
         return Ok(state.slab.id(index));
     }
-    irecv_promised(comm, memory, receive_key(comm, source, tag)?)
+    irecv_hinted(comm, memory, receive_key(comm, source, tag)?)
 }
 
 /// The key of a receive or probe, wildcards included.

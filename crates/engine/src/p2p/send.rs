@@ -8,6 +8,7 @@ use layout::SharedLayout;
 use super::arguments::{PROC_NULL, check_rank, check_tag, describe, stage};
 use super::buffered;
 use super::fast::{Injected, send_now, wake};
+use super::promised::NoPromise;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
 use crate::device::Staged;
@@ -88,10 +89,10 @@ unsafe fn isend_on_lane(
     };
     if mode == Mode::Standard && memory.layout.is_none() && memory.types.is_none() {
         // SAFETY: the caller's promise.
-        match unsafe { send_now(lane, memory.base, memory.bytes, dest, tag) } {
+        match unsafe { send_now::<NoPromise>(lane, memory.base, memory.bytes, dest, tag) } {
             Injected::Sent => return Ok(RequestId::SENT),
             Injected::SentWake => {
-                wake(lane, dest);
+                wake::<NoPromise>(lane, dest);
                 return Ok(RequestId::SENT);
             }
             Injected::Refused | Injected::Unreached => {}

@@ -39,13 +39,15 @@ fn memory(data: &mut [u8]) -> Memory<'_> {
 
 fn send(comm: &Comm, data: &mut [u8]) -> Injected {
     // SAFETY: the data live while the call runs.
-    unsafe { p2p::send_now(comm, data.as_ptr(), data.len(), 1 - comm.rank(), TAG) }
+    unsafe {
+        p2p::send_now::<p2p::NoPromise>(comm, data.as_ptr(), data.len(), 1 - comm.rank(), TAG)
+    }
 }
 
 fn post(comm: &Comm, data: &mut [u8]) -> RequestId {
     let (base, bytes) = (data.as_mut_ptr(), data.len());
     // SAFETY: callers wait for the request while the data live.
-    match unsafe { p2p::post_now(comm, base, bytes, 1 - comm.rank(), TAG) } {
+    match unsafe { p2p::post_now::<p2p::NoPromise>(comm, base, bytes, 1 - comm.rank(), TAG) } {
         Posted::Posted(id) => id,
         // SAFETY: as above.
         _ => unsafe { p2p::irecv(comm, memory(data), 1 - comm.rank(), TAG) }.unwrap(),
@@ -316,7 +318,7 @@ fn requests_of_the_process_take_its_lock_where_that_is_measured() {
         let data = [1];
         let injected = || {
             // SAFETY: the data live while the call runs.
-            unsafe { p2p::send_now(&comm, data.as_ptr(), 1, 0, TAG) }
+            unsafe { p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG) }
         };
         let receive = |into: &mut [u8]| {
             // SAFETY: the request is waited for while the data live.
@@ -337,7 +339,8 @@ fn requests_of_the_process_take_its_lock_where_that_is_measured() {
         let request = unsafe { p2p::irecv(&comm, memory(&mut word), 0, TAG + 1) }.unwrap();
         assert_eq!(counted().0 - sent.0, 1, "Irecv");
         // SAFETY: the data live while the call runs.
-        let answered = unsafe { p2p::send_now(&comm, data.as_ptr(), 1, 0, TAG + 1) };
+        let answered =
+            unsafe { p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG + 1) };
         assert_eq!(answered, Injected::Sent);
         // The message that nobody receives takes an entry, too.
         wait_for(&comm, request);
