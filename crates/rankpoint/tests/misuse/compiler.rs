@@ -37,14 +37,14 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// A folder for programs with this universe, and the crate's own library among those of this build: the newest one that a correct
+    /// A folder of this name for the programs of one test, which may run beside others, and the crate's own library among those of this build: the newest one that a correct
     /// program compiles with.
-    pub(super) fn find(init: &str) -> Self {
+    pub(super) fn find(name: &str, init: &str) -> Self {
         let libraries = std::env::current_exe().unwrap();
         let libraries = libraries.parent().unwrap().to_owned();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("misuse")
-            .join(init);
+            .join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let is_ours = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -16,8 +16,8 @@ mod windows;
 use compiler::{Compiler, program};
 
 /// Compiles each program with and without its misuse.
-fn check(init: &str, bodies: &[(&str, &str)]) {
-    let compiler = Compiler::find(init);
+fn check(name: &str, init: &str, bodies: &[(&str, &str)]) {
+    let compiler = Compiler::find(name, init);
     for (what, body) in bodies {
         let (right, codes) = program(init, body, false);
         assert!(!codes.is_empty(), "{what} has no marked line");
@@ -37,20 +37,24 @@ fn check(init: &str, bodies: &[(&str, &str)]) {
 
 #[test]
 fn misuse_does_not_compile_and_all_else_does() {
-    check("init", one_thread::BODIES);
+    check("one_thread", "init", one_thread::BODIES);
 }
 
 #[test]
 fn misuse_of_threads_does_not_compile_and_all_else_does() {
-    check("init_threaded", threads::BODIES);
+    check("threads", "init_threaded", threads::BODIES);
 }
 
 #[test]
 fn misuse_of_windows_does_not_compile_and_all_else_does() {
-    check("init", windows::BODIES);
+    check("windows", "init", windows::BODIES);
 }
 
 #[test]
 fn misuse_of_windows_by_threads_does_not_compile_and_all_else_does() {
-    check("init_threaded", windows::BODIES_OF_THREADS);
+    check(
+        "windows_of_threads",
+        "init_threaded",
+        windows::BODIES_OF_THREADS,
+    );
 }
